@@ -1,0 +1,67 @@
+# Streakline. `make demo` and `make test` do all the set-up that they need.
+SHELL := /bin/bash
+UV := $(shell command -v uv 2>/dev/null || echo .local/bin/uv)
+RUN := $(UV) run --frozen --quiet
+
+.PHONY: help setup demo test unit check bench soak up down deploy clean
+help: ## these targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+.local/bin/uv: ## uv itself, where the machine has none
+	@command -v uv >/dev/null || (python3 -m venv .local/uv && .local/uv/bin/pip install --quiet uv==0.13.8 \
+	  && mkdir -p .local/bin && ln -sf ../uv/bin/uv .local/bin/uv)
+
+setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Python environment
+	@$(UV) sync --frozen --quiet
+
+demo: setup ## laptop cloud, deploy, replay real input, show what came of it
+	@$(RUN) streakline demo
+
+test: setup ## all tests: unit, integration, end to end, 200 fault schedules
+	@$(RUN) pytest -n 2 --dist loadgroup
+
+unit: setup
+	@$(RUN) pytest tests/unit tests/infra
+
+check: setup ## the gate: format, lint, types, imports, templates, unit tests
+	@$(RUN) ruff format --check . && $(RUN) ruff check .
+	@$(RUN) mypy
+	@$(RUN) lint-imports
+	@$(RUN) cfn-lint template.yaml infra/*.yaml
+	@$(RUN) pytest tests/unit tests/infra
+
+bench: setup ## budgets, each against what a user would pick instead
+	@$(RUN) python -m bench
+
+soak: setup ## 5,000 fault schedules
+	@SCHEDULES=5000 $(RUN) pytest tests/faults -n 2
+
+up: setup ## the laptop cloud
+	@$(RUN) streakline up
+
+down: ## stop it
+	@$(RUN) streakline down
+
+deploy: setup ## to AWS, with the credentials of the environment
+	@$(RUN) python -m local.tools sam build
+	@$(RUN) python -m local.tools sam deploy --guided --capabilities CAPABILITY_IAM
+
+clean:
+	rm -rf .aws-sam .local .venv
+
+# ---- sam build: called with ARTIFACTS_DIR, once for each function and for the layer ---------------
+# A function gets the source that it may import, and nothing else; what it imports from outside is
+# in the layer.
+PACKAGES_EventsApiFunction := ingest
+PACKAGES_UsersApiFunction := ingest
+PACKAGES_EventsStreamFunction := ingest
+PACKAGES_EngagementFunction := processors
+PACKAGES_RanksFunction := processors
+
+build-DependenciesLayer:
+	infra/layer/build "$(ARTIFACTS_DIR)"
+
+build-%:
+	cp -r --parents rules adapters $(PACKAGES_$*) "$(ARTIFACTS_DIR)"
+	find "$(ARTIFACTS_DIR)" -name __pycache__ -prune -exec rm -rf {} +
+	python3 infra/layer/compile.py "$(ARTIFACTS_DIR)"

@@ -1,0 +1,55 @@
+"""AWS clients: botocore's own, without the resource layer, made once per process."""
+
+import random
+import time
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+THROTTLES = frozenset(
+    {
+        "InternalServerError",
+        "ProvisionedThroughputExceeded",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "ThrottlingError",
+        "ThrottlingException",
+        "TransactionConflict",
+    }
+)
+# What a later attempt may get past: the network, a throttle, a service that is down.
+Unavailable = (BotoCoreError, ClientError)
+
+
+@cache
+def _session() -> botocore.session.Session:
+    return botocore.session.get_session()
+
+
+@cache
+def client(service: str) -> Any:
+    """Return the process's client of a service; endpoint and credentials from the environment.
+
+    Requests are not checked against the service model: ours are made by code, not by users, and
+    the check costs a third of a call's CPU.
+    """
+    config = Config(
+        connect_timeout=2,
+        read_timeout=5,
+        retries={"mode": "standard", "total_max_attempts": 6},
+        parameter_validation=False,
+        max_pool_connections=16,
+    )
+    return _session().create_client(service, config=config)
+
+
+def pauses(attempts: int, base: float = 0.02, longest: float = 1.0) -> Iterator[int]:
+    """Yield attempt numbers, sleeping between them: exponential, with full jitter (seconds)."""
+    for attempt in range(attempts):
+        if attempt:
+            time.sleep(random.uniform(0, min(longest, base * 2**attempt)))  # noqa: S311 (no secret)
+        yield attempt

@@ -1,0 +1,123 @@
+"""Each function's settings: read from the environment in one place, when first asked for."""
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any, TypeVar
+
+from rules.points import Boost
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class EventsApi:
+    """ingest.events_api: rate_limit_per_minute counts a user's events; admins are not limited."""
+
+    user_streaks_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    payload_bucket: str
+    redis_url: str
+    point_boosts: str
+    rate_limit_per_minute: int
+    index_idempotency_keys: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EventsStream:
+    """ingest.stream: what it cannot accept goes to failure_queue_url."""
+
+    user_streaks_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    payload_bucket: str
+    point_boosts: str
+    index_idempotency_keys: bool
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsersApi:
+    """ingest.users_api."""
+
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    redis_url: str
+    leaderboard_shards: int
+
+
+@dataclass(frozen=True, slots=True)
+class Engagement:
+    """processors.engagement: what it cannot apply goes to failure_queue_url."""
+
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    bp_events_table: str
+    redis_url: str
+    leaderboard_shards: int
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """processors.ranks."""
+
+    user_streaks_table: str
+    redis_url: str
+    leaderboard_shards: int
+
+
+def variable(field_name: str) -> str:
+    """Return the environment variable of a field."""
+    return field_name.upper()
+
+
+def read(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
+    """Fill a settings class; raises RuntimeError that names every variable missing or malformed."""
+    values: dict[str, Any] = {}
+    wrong: list[str] = []
+    for each in fields(kind):  # type: ignore[arg-type]  # T is one of the dataclasses above
+        text = environ.get(variable(each.name))
+        try:
+            if text is None:
+                raise ValueError("is not set")
+            values[each.name] = _READERS[
+                str(each.type if isinstance(each.type, str) else each.type.__name__)
+            ](text)
+        except ValueError as error:
+            wrong.append(f"{variable(each.name)} {error}")
+    if wrong:
+        raise RuntimeError("; ".join(wrong))
+    return kind(**values)
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return text == "true"
+
+
+_READERS: dict[str, Any] = {"str": str, "int": int, "bool": _flag}
+
+
+def boosts(text: str) -> tuple[Boost, ...]:
+    """Read boosts from JSON: [{"since", "until", "factor", "event_types"?}], instants in RFC 3339.
+
+    Raises ValueError or KeyError for anything else: a function that cannot tell points must not start.
+    """
+    return tuple(
+        Boost(
+            since=datetime.fromisoformat(each["since"].replace("Z", "+00:00")),
+            until=datetime.fromisoformat(each["until"].replace("Z", "+00:00")),
+            factor=int(each["factor"]),
+            event_types=frozenset(each.get("event_types", ())),
+        )
+        for each in json.loads(text or "[]")
+    )

@@ -1,0 +1,1 @@
+"""Lake curation, warehouse load, batch recompute, reports."""

@@ -1,0 +1,1 @@
+"""Benchmarks, each against what a user would pick instead."""

@@ -1,0 +1,1 @@
+"""Front doors: HTTP API and Kinesis. Decode, validate, store."""

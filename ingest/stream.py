@@ -1,0 +1,102 @@
+"""The Kinesis door: plain and KPL-aggregated records, from producers that IAM has let in."""
+
+import base64
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from aws_kinesis_agg.deaggregator import deaggregate_records
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.aws import client
+from adapters.failures import FailureQueue
+from ingest.accept import Acceptor, Result, Status
+from ingest.caller import Caller
+from ingest.wiring import acceptor
+
+logger = Logger(service="events-stream")
+# Whoever may put on the stream may send any user's events, and late ones: IAM is the gate.
+PRODUCER = Caller("", is_admin=True)
+CONSUMER = "events-stream"
+BATCH_MAX = 100
+
+
+@cache
+def _parts() -> tuple[Acceptor, FailureQueue]:
+    config = settings.read(settings.EventsStream)
+    return acceptor(config), FailureQueue(client("sqs"), config.failure_queue_url)
+
+
+def decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield (record, body) for each event in a Kinesis record; body None where it is no JSON.
+
+    A user record is one event, or {"events": [...]}.
+    """
+    for user_record in deaggregate_records([dict(record)]):
+        data = user_record["kinesis"]["data"]
+        kept = {"data": data, "sequence_number": record["kinesis"]["sequenceNumber"]}
+        try:
+            body = json.loads(base64.b64decode(data))
+            json.dumps(body, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            yield kept, None
+            continue
+        events = (
+            body.get("events") if isinstance(body, dict) and isinstance(body.get("events"), list) else [body]
+        )
+        for event in events:
+            yield {**kept, "event": event}, event
+
+
+def reason_of(body: Any, result: Result) -> str | None:
+    """Return why an event was not taken, None if it was."""
+    if result.status in (Status.ACCEPTED, Status.DUPLICATE):
+        return None
+    if body is None:
+        return "the record is not JSON"
+    error = result.error or {}
+    return f"{result.status.value}: {error.get('code')}: {error.get('message')}"
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a Kinesis batch. Partial: from the first record that must come again, all do."""
+    accept, failures = _parts()
+    now, is_redrive = clock.now(), bool(event.get("streakline_redrive"))
+    decoded = [pair for record in event["Records"] for pair in _decode(record)]
+    counts = {"accepted": 0, "kept": 0}
+    for start in range(0, len(decoded), BATCH_MAX):
+        batch = decoded[start : start + BATCH_MAX]
+        results = accept.accept([body for _, body in batch], PRODUCER, now, default_source="kinesis")
+        if any((result.error or {}).get("code") == "unavailable" for result in results):
+            return _again(batch[0][0])
+        bad = [
+            (record, reason)
+            for (record, body), result in zip(batch, results, strict=True)
+            if (reason := reason_of(body, result))
+        ]
+        if bad and is_redrive:
+            return _again(bad[0][0])
+        failures.keep(CONSUMER, bad, now)
+        counts["accepted"] += len(batch) - len(bad)
+        counts["kept"] += len(bad)
+    logger.info("batch", extra=counts)
+    return {"batchItemFailures": []}
+
+
+def _decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """A record that claims to be aggregated and is not must not stop the shard."""
+    try:
+        yield from list(decode(record))
+    except Exception as error:  # noqa: BLE001 (protobuf raises what it likes on foreign bytes)
+        logger.warning("undecodable", extra={"error": repr(error)})
+        yield (
+            {"data": record["kinesis"]["data"], "sequence_number": record["kinesis"]["sequenceNumber"]},
+            None,
+        )
+
+
+def _again(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {"batchItemFailures": [{"itemIdentifier": record["sequence_number"]}]}

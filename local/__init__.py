@@ -1,0 +1,1 @@
+"""The laptop cloud and the command line."""

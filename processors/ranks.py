@@ -1,0 +1,31 @@
+"""Every few minutes: the sorted sets that give exact ranks, rebuilt from the table where they are not whole."""
+
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import settings
+from adapters.aws import client
+from adapters.boards import Boards
+from adapters.cache import Cache
+
+logger = Logger(service="ranks")
+
+
+@cache
+def _parts() -> tuple[Boards, Cache]:
+    config = settings.read(settings.Ranks)
+    shards = config.leaderboard_shards
+    return Boards(client("dynamodb"), config.user_streaks_table, shards), Cache(config.redis_url, shards)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a schedule. Does nothing without Redis, or while the sets are whole."""
+    boards, redis = _parts()
+    rebuilt = redis.is_configured and not redis.ranks_ready()
+    if rebuilt:
+        redis.rebuild_ranks(boards.everybody())
+    logger.info("ranks", extra={"rebuilt": rebuilt})
+    return {"rebuilt": rebuilt}

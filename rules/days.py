@@ -1,0 +1,121 @@
+"""Which calendar date an event belongs to (DESIGN rule 1: a day is a date, never 86,400 seconds)."""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from functools import lru_cache
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+RFC3339 = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[Tt](\d{2}:\d{2}:\d{2})(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2})", re.ASCII
+)
+OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})", re.ASCII)
+ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+_-]*(/[A-Za-z0-9+_-]+)*", re.ASCII)
+OFFSET_HOURS_MAX = 18
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND = timedelta(microseconds=1)
+DAY = timedelta(days=1)
+# The tz database's areas; a zone outside them (an offset, UTC) belongs to the region "other".
+REGIONS = (
+    "africa", "america", "antarctica", "arctic", "asia",
+    "atlantic", "australia", "europe", "indian", "pacific",
+)  # fmt: skip
+OTHER_REGION = "other"
+
+
+class UnknownZone(ValueError):
+    """Neither an IANA name nor an offset such as -07:00."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An instant in UTC, and the offset it was written with (None for a bare Z)."""
+
+    utc: datetime
+    offset: str | None
+
+
+def parse_moment(text: str) -> Moment:
+    """Read an RFC 3339 timestamp; finer than a microsecond is cut off.
+
+    Raises ValueError, with the reason, for anything else, a local time without offset included.
+    """
+    match = RFC3339.fullmatch(text)
+    if match is None:
+        raise ValueError("must be an RFC 3339 timestamp with Z or an offset")
+    day, clock, fraction, written = match.groups()
+    # RFC 3339, 4.3: -00:00 says that the local offset is unknown, as Z does.
+    offset = None if written in ("Z", "z", "-00:00") else written
+    try:
+        local = datetime.fromisoformat(f"{day}T{clock}{(fraction or '.0')[:7]:0<7}")
+        return Moment((local.replace(tzinfo=zone(offset or "+00:00"))).astimezone(UTC), offset)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"is not a time that exists: {error}") from None
+
+
+@lru_cache(maxsize=4096)
+def zone(name: str) -> tzinfo:
+    """Return the zone of an IANA name or of an offset; raises UnknownZone."""
+    if match := OFFSET.fullmatch(name):
+        sign, hours, minutes = match.groups()
+        if int(hours) > OFFSET_HOURS_MAX or int(minutes) > 59:
+            raise UnknownZone(f"offset {name} is out of range")
+        delta = timedelta(hours=int(hours), minutes=int(minutes))
+        return timezone(-delta if sign == "-" else delta)
+    if ZONE_NAME.fullmatch(name) is None:
+        raise UnknownZone("must be an IANA zone name or an offset such as -07:00")
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise UnknownZone(f"no zone is called {name}") from None
+
+
+def date_of(moment: Moment, timezone_given: str | None, zone_stored: str | None) -> tuple[date, str]:
+    """Return the activity date and the zone it was read in.
+
+    The event's own timezone wins, then the offset it was written with, then the user's stored
+    zone, then UTC (rule 1).
+    """
+    name = timezone_given or moment.offset or zone_stored or "UTC"
+    return moment.utc.astimezone(zone(name)).date(), name
+
+
+@lru_cache(maxsize=4096)
+def is_skipped(day: date, name: str) -> bool:
+    """Whether the zone's clocks jumped over this whole date (Apia, 2011-12-30)."""
+    there = zone(name)
+    if isinstance(there, timezone) or not date(1900, 1, 1) < day < date(9999, 1, 1):
+        return False
+    noon = datetime(day.year, day.month, day.day, 12, tzinfo=there)
+    return noon.astimezone(UTC).astimezone(there).date() != day
+
+
+def skipped_beside(day: date, name: str) -> frozenset[date]:
+    """Return those neighbours of an activity date that its zone skipped: they are no misses."""
+    return frozenset(near for near in (day - DAY, day + DAY) if is_skipped(near, name))
+
+
+def today(now: datetime, name: str) -> date:
+    """Return the local date of an instant."""
+    return now.astimezone(zone(name)).date()
+
+
+def start_of(day: date, name: str) -> datetime:
+    """Return the instant (UTC) at which a local date begins."""
+    return datetime(day.year, day.month, day.day, tzinfo=zone(name)).astimezone(UTC)
+
+
+def region_of(name: str) -> str:
+    """Return the leaderboard region of a zone: the first part of its IANA name, or "other"."""
+    area = name.partition("/")[0].lower()
+    return area if area in REGIONS else OTHER_REGION
+
+
+def stamp(moment: datetime) -> str:
+    """Write an instant so that text order is time order: 2026-11-20T10:00:00.000000Z."""
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def unstamp(text: str) -> datetime:
+    """Read what stamp() wrote."""
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))

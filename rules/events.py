@@ -1,0 +1,148 @@
+"""An engagement event as it is stored: the shape in which ingest and processors meet."""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from rules.days import Moment, parse_moment, stamp, unstamp
+
+FUTURE_MAX = timedelta(minutes=5)
+LATE_MAX = timedelta(hours=72)
+RETENTION = timedelta(days=90)
+NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")
+
+
+class Refused(ValueError):
+    """An event that cannot be accepted: the field at fault, a code and a reason for its sender."""
+
+    def __init__(self, code: str, field: str, reason: str) -> None:
+        super().__init__(f"{field} {reason}")
+        self.code, self.field, self.reason = code, field, reason
+
+
+class Malformed(ValueError):
+    """A stored event that does not have the shape of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One stored event.
+
+    event_id: `{occurred, UTC}#{uuid}`, a function of user, idempotency key and occurred_at.
+    zone: the one that activity_date was read in; timezone: the one the event itself named, if any.
+    points_awarded: by the rule table; the processor lowers it to what the daily cap left.
+    """
+
+    user_id: str
+    event_id: str
+    idempotency_key: str
+    event_type: str
+    occurred_at: str
+    activity_date: date
+    zone: str
+    points_awarded: int
+    source: str
+    created_at: str
+    timezone: str | None = None
+    properties: str | None = None
+    properties_ref: str | None = None
+
+
+def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
+    """Return the id that every attempt to store this event arrives at."""
+    unique = uuid.uuid5(NAMESPACE, "\0".join((user_id, idempotency_key)))
+    return f"{stamp(occurred.utc)}#{unique}"
+
+
+def body_hash(body: Mapping[str, Any]) -> str:
+    """Return a digest by which two bodies sent under one idempotency key are the same or not."""
+    sent = {key: value for key, value in body.items() if key not in ("idempotency_key", "user_id")}
+    text = json.dumps(sent, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
+    """Refuse what lies in the future, and what is too late without backfill permission (rule 3)."""
+    if occurred.utc > now + FUTURE_MAX:
+        raise Refused("in_the_future", "occurred_at", "is more than 5 minutes in the future")
+    if occurred.utc.year < 1970:
+        raise Refused("too_old", "occurred_at", "is before 1970")
+    if not may_backfill and occurred.utc < now - LATE_MAX:
+        raise Refused(
+            "backfill_forbidden", "occurred_at", "is more than 72 hours ago: needs streakline/admin"
+        )
+
+
+def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
+    """Return the event as table attributes.
+
+    index_key: also put it into IdempotencyIndex, at one more write unit an event.
+    """
+    arrived = unstamp(event.created_at)
+    item = {
+        "user_id": event.user_id,
+        "event_id": event.event_id,
+        "client_key": event.idempotency_key,
+        "idempotency_key": event.idempotency_key if index_key else None,
+        "event_type": event.event_type,
+        "occurred_at": event.occurred_at,
+        "activity_date": event.activity_date.isoformat(),
+        "zone": event.zone,
+        "timezone": event.timezone,
+        "points_awarded": event.points_awarded,
+        "source": event.source,
+        "properties": event.properties,
+        "properties_ref": event.properties_ref,
+        "created_at": event.created_at,
+        "ttl": int((arrived + RETENTION).timestamp()),
+    }
+    return {name: value for name, value in item.items() if value is not None}
+
+
+def from_item(item: Mapping[str, Any]) -> Event:
+    """Read a stored event; raises Malformed, with the attribute and the reason."""
+    try:
+        event = Event(
+            user_id=_text(item, "user_id"),
+            event_id=_text(item, "event_id"),
+            idempotency_key=_text(item, "client_key"),
+            event_type=_text(item, "event_type"),
+            occurred_at=_text(item, "occurred_at"),
+            activity_date=date.fromisoformat(_text(item, "activity_date")),
+            zone=_text(item, "zone"),
+            points_awarded=_count(item, "points_awarded"),
+            source=_text(item, "source"),
+            created_at=_text(item, "created_at"),
+            timezone=item.get("timezone"),
+            properties=item.get("properties"),
+            properties_ref=item.get("properties_ref"),
+        )
+        unstamp(event.created_at)
+    except Malformed:
+        raise
+    except ValueError as error:
+        raise Malformed(f"the stored event has a bad date: {error}") from None
+    return event
+
+
+def _text(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name)
+    if not isinstance(value, str) or not value:
+        raise Malformed(f"{name} is {'missing' if value is None else 'no text'}")
+    return value
+
+
+def _count(item: Mapping[str, Any], name: str) -> int:
+    value = item.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise Malformed(f"{name} is {'missing' if value is None else 'no whole number from 0'}")
+    return value
+
+
+def occurred(event: Event) -> Moment:
+    """Return when the event happened."""
+    return parse_moment(event.occurred_at)

@@ -1,0 +1,68 @@
+"""Points (DESIGN rule 5): from this table alone, never from the client.
+
+The sum for a user, date and type is min(daily cap, sum of the events' points), so it does not
+depend on the order in which the events arrive; the event that crosses the cap gets the rest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Points of one event, and the most that one user can earn with its type on one date."""
+
+    points: int
+    daily_cap: int
+
+
+@dataclass(frozen=True, slots=True)
+class Boost:
+    """Multiplies the points of events that occurred in [since, until); no types means all."""
+
+    since: datetime
+    until: datetime
+    factor: int
+    event_types: frozenset[str] = frozenset()
+
+
+RULES = MappingProxyType(
+    {
+        "APP_OPENED": Rule(points=1, daily_cap=1),
+        "CHECK_IN": Rule(points=5, daily_cap=5),
+        "CHALLENGE_COMPLETED": Rule(points=25, daily_cap=100),
+        "CONTRIBUTION": Rule(points=10, daily_cap=100),
+        "FRIEND_INVITED": Rule(points=50, daily_cap=250),
+        "LESSON_COMPLETED": Rule(points=10, daily_cap=200),
+        "PURCHASE_COMPLETED": Rule(points=20, daily_cap=200),
+        "QUESTION_ANSWERED": Rule(points=10, daily_cap=150),
+        "WORKOUT_COMPLETED": Rule(points=15, daily_cap=60),
+    }
+)
+FREEZE_PRICE_POINTS = 0
+FREEZES_HELD_MAX = 5
+
+
+def points_of(event_type: str, occurred: datetime, boosts: Sequence[Boost] = ()) -> int:
+    """Return an event's points before the daily cap; the largest boost in force applies.
+
+    Raises KeyError for a type that is not in the table.
+    """
+    factors = [
+        boost.factor
+        for boost in boosts
+        if boost.since <= occurred < boost.until
+        and (not boost.event_types or event_type in boost.event_types)
+    ]
+    return RULES[event_type].points * max(factors, default=1)
+
+
+def cap(event_type: str, points: int, earned_today: int) -> int:
+    """Return what is left of an event's points under its type's daily cap.
+
+    A type that has left the table since the event was stored keeps what it was promised.
+    """
+    rule = RULES.get(event_type)
+    return points if rule is None else max(0, min(points, rule.daily_cap - earned_today))
