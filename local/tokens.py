@@ -1,0 +1,83 @@
+"""The laptop's token issuer: a key of its own, its public half served from a bucket of the emulator.
+
+The template takes an issuer by parameter instead of creating a pool, and the API's authorizer
+verifies signature, issuer, audience and expiry as it does on AWS. A Cognito pool would give each
+user a sub of its own choice, so that `--user` could not be honoured.
+"""
+
+import json
+import time
+
+import jwt
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from jwt.algorithms import RSAAlgorithm
+
+from local.paths import LOCAL
+from local.stack import Stack
+
+ADMIN_GROUP = "streakline/admin"
+AUDIENCE = "streakline-laptop"
+BUCKET = "streakline-issuer"
+KEY_ID = "laptop"
+KEY_FILE = LOCAL / "issuer.pem"
+LIFETIME_SECONDS = 12 * 3600
+
+
+def issuer(endpoint_url: str) -> str:
+    """Return the issuer's URL."""
+    return f"{endpoint_url}/{BUCKET}"
+
+
+def publish(stack: Stack) -> None:
+    """Serve the public key where the authorizer looks for it."""
+    s3 = stack.client("s3")
+    s3.create_bucket(Bucket=BUCKET)
+    s3.delete_public_access_block(Bucket=BUCKET)
+    statement = {
+        "Effect": "Allow",
+        "Principal": "*",
+        "Action": "s3:GetObject",
+        "Resource": f"arn:aws:s3:::{BUCKET}/*",
+    }
+    s3.put_bucket_policy(
+        Bucket=BUCKET, Policy=json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    )
+    public = json.loads(RSAAlgorithm.to_jwk(_key().public_key()))
+    keys = {"keys": [{**public, "kid": KEY_ID, "alg": "RS256", "use": "sig"}]}
+    name = issuer(stack.endpoint_url)
+    about = {"issuer": name, "jwks_uri": f"{name}/.well-known/jwks.json"}
+    for path, document in (("openid-configuration", about), ("jwks.json", keys)):
+        s3.put_object(Bucket=BUCKET, Key=f".well-known/{path}", Body=json.dumps(document).encode())
+
+
+def token(stack: Stack, user_id: str, *, admin: bool = False) -> str:
+    """Return an access token (JWT) whose sub is the user, valid for 12 hours."""
+    now = int(time.time())
+    claims = {
+        "iss": issuer(stack.endpoint_url),
+        "aud": AUDIENCE,
+        "sub": user_id,
+        "iat": now,
+        "exp": now + LIFETIME_SECONDS,
+        "token_use": "access",
+    }
+    if admin:
+        claims["cognito:groups"] = [ADMIN_GROUP]
+    return jwt.encode(claims, _key(), algorithm="RS256", headers={"kid": KEY_ID})
+
+
+def _key() -> rsa.RSAPrivateKey:
+    """The private key, made when first needed; readable by this user alone."""
+    if not KEY_FILE.exists():
+        fresh = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        text = fresh.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        KEY_FILE.touch(mode=0o600)
+        KEY_FILE.write_bytes(text)
+    key = serialization.load_pem_private_key(KEY_FILE.read_bytes(), password=None)
+    assert isinstance(key, rsa.RSAPrivateKey)  # noqa: S101 (we wrote it)
+    return key
