@@ -1,0 +1,117 @@
+"""Where replayed events come from: CSV files, git histories, and a synthetic crowd."""
+
+import csv
+import hashlib
+import hmac
+import json
+import random
+import secrets
+import subprocess
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from local.paths import LOCAL
+
+Body = dict[str, Any]
+REQUIRED = ("user_id", "occurred_at", "idempotency_key")
+OPTIONAL = ("timezone", "source")
+DEFAULT_TYPE = "CONTRIBUTION"
+ZONES = ("America/New_York", "America/Los_Angeles", "Europe/Berlin", "Europe/London", "Asia/Kolkata",
+         "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland", "America/Sao_Paulo", "Africa/Cairo")  # fmt: skip
+
+
+class BadRow(ValueError):
+    """A row that cannot become an event."""
+
+
+def from_csv(path: Path) -> Iterator[Body]:
+    """Yield events of a CSV file: user_id, occurred_at, idempotency_key, and optionally event_type,
+    timezone, source and properties (a JSON object). Raises BadRow with line and column.
+    """  # noqa: D205 (the columns are the summary)
+    with path.open(newline="", encoding="utf-8") as lines:
+        rows = csv.DictReader(lines)
+        missing = [name for name in REQUIRED if name not in (rows.fieldnames or ())]
+        if missing:
+            raise BadRow(f"{path}: the header lacks {', '.join(missing)}")
+        for row in rows:
+            yield _body(row, f"{path}:{rows.line_num}")
+
+
+def _body(row: dict[str, str | None], place: str) -> Body:
+    for name in REQUIRED:
+        if not row.get(name):
+            raise BadRow(f"{place}: {name} is empty")
+    body: Body = {name: row[name] for name in REQUIRED}
+    body["event_type"] = row.get("event_type") or DEFAULT_TYPE
+    body |= {name: row[name] for name in OPTIONAL if row.get(name)}
+    if properties := row.get("properties"):
+        try:
+            body["properties"] = json.loads(properties)
+        except ValueError as error:
+            raise BadRow(f"{place}: properties is not JSON: {error}") from None
+    return body
+
+
+def from_git(repository: Path) -> Iterator[Body]:
+    """Yield a contribution for each commit, by its author, in the author's own UTC offset.
+
+    Authors are pseudonymised with a key that stays on this machine.
+    """
+    command = ["git", "-C", str(repository), "log", "--all", "--format=%H%x09%ae%x09%aI"]
+    log = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
+    if log.returncode:
+        raise BadRow(f"{repository}: {log.stderr.strip()}")
+    key = _pseudonym_key()
+    for line in log.stdout.splitlines():
+        commit, email, occurred_at = line.split("\t")
+        yield {
+            "user_id": hmac.new(key, email.lower().encode(), hashlib.sha256).hexdigest()[:16],
+            "occurred_at": occurred_at,
+            "idempotency_key": commit,
+            "event_type": DEFAULT_TYPE,
+            "source": "git",
+        }
+
+
+def _pseudonym_key() -> bytes:
+    path = LOCAL / "pseudonym.key"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_bytes(secrets.token_bytes(32))
+    return path.read_bytes()
+
+
+def crowd(users: int, events: int, seed: int, now: datetime, days: int = 45) -> list[Body]:
+    """Return a synthetic crowd's events in the order in which they would arrive.
+
+    Activity follows Zipf's law; users live in zones with and without daylight saving time; one
+    event in ten comes late, in a batch, when its phone is online again; one in twenty comes twice.
+    """
+    chance = random.Random(seed)
+    weights = [1 / (rank + 1) for rank in range(users)]
+    kinds = ("LESSON_COMPLETED", "CHECK_IN", "WORKOUT_COMPLETED", "APP_OPENED", "CHALLENGE_COMPLETED")
+    arrivals: list[tuple[datetime, Body]] = []
+    for number, user in enumerate(chance.choices(range(users), weights, k=events)):
+        zone = ZoneInfo(ZONES[user % len(ZONES)])
+        # Habits: most of what somebody does happens around one hour of the day.
+        hour = (user * 7 % 24 + chance.gauss(0, 2.5)) % 24
+        day = (now - timedelta(days=min(days - 1, int(chance.expovariate(1 / 12))))).astimezone(zone).date()
+        local = datetime(day.year, day.month, day.day, int(hour), chance.randrange(60), tzinfo=zone)
+        occurred = min(local.astimezone(UTC), now - timedelta(seconds=chance.randrange(1, 600)))
+        offline = timedelta(hours=chance.expovariate(1 / 20)) if chance.random() < 0.1 else timedelta()
+        body = {
+            "user_id": f"crowd-{user:04d}",
+            "occurred_at": occurred.astimezone(zone).isoformat(timespec="seconds"),
+            "timezone": zone.key,
+            "idempotency_key": f"crowd-{seed}-{number}",
+            "event_type": chance.choice(kinds),
+            "source": "crowd",
+        }
+        arrivals.append((occurred + offline, body))
+        if chance.random() < 0.05:
+            arrivals.append((occurred + timedelta(hours=chance.expovariate(1 / 10)), body))
+    return [body for _, body in sorted(arrivals, key=lambda each: (each[0], each[1]["idempotency_key"]))]
