@@ -94,16 +94,26 @@ class AccountStore:
         than the arrival of its event).
         """
         profile = self.profile(user_id)
+        wanted = set(dates)
+        days = self.days((user_id, day) for day in wanted)
+        return self.complete(Account(profile, {day: days.get((user_id, day)) for day in wanted}), since)
+
+    def complete(self, account: Account, since: str = "") -> tuple[Account, set[str]]:
+        """Add to a profile, and days read after it, what the ledger holds beyond them (see load)."""
+        profile = account.profile
         watermark = profile.head.created_at if profile.head else BEFORE_ALL
-        entries, missing = self.ledger.after(user_id, min(watermark, since) if since else watermark)
+        entries, missing = self.ledger.after(
+            profile.user_id, min(watermark, since) if since else watermark
+        )
         self.ledger.store([entry for entry in missing if entry.created_at > watermark])
         pending = [entry for entry in entries if entry.created_at > watermark]
-        wanted = set(dates) | {
+        touched = {
             date.fromisoformat(entry.draft.activity_date) for entry in pending if entry.draft.activity_date
         }
-        days = self.days((user_id, day) for day in wanted)
-        account = Account(profile, {day: days.get((user_id, day)) for day in wanted}, pending)
-        return account, {entry.draft.event_id for entry in entries if entry.draft.event_id}
+        more = self.days((profile.user_id, day) for day in touched - set(account.days))
+        days = {**account.days, **{day: more.get((profile.user_id, day)) for day in touched - set(account.days)}}
+        applied = {entry.draft.event_id for entry in entries if entry.draft.event_id}
+        return Account(profile, days, pending), applied
 
     def with_history(self, account: Account) -> Account:
         """Add all active dates to an account."""

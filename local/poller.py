@@ -17,7 +17,10 @@ from local.filters import matches
 from local.paths import LOCAL
 from local.stack import Stack, load
 
-IDLE_SECONDS = 0.1
+# How often an idle shard is asked, as Lambda does. (The emulator also keeps every Kinesis iterator
+# for five minutes and walks over all of them at each call.)
+IDLE_KINESIS_SECONDS = 1.0
+IDLE_TABLE_SECONDS = 0.25
 DISCOVER_SECONDS = 5.0
 RETRY_SECONDS_MAX = 5.0
 READ_MAX = 1000
@@ -234,7 +237,7 @@ class Poller:
             if waiting and (records or time.monotonic() - started < mapping.window_seconds):
                 # Within the batching window more may come.
                 if time.monotonic() - started < mapping.window_seconds:
-                    time.sleep(IDLE_SECONDS)
+                    time.sleep(IDLE_TABLE_SECONDS)
                     continue
             if waiting:
                 batch, waiting = waiting, []
@@ -244,7 +247,7 @@ class Poller:
                 since = last
             if not records:
                 self.caught_up[self._name(mapping)][shard] = polled_at
-                time.sleep(IDLE_SECONDS)
+                time.sleep(IDLE_KINESIS_SECONDS if mapping.is_kinesis else IDLE_TABLE_SECONDS)
 
     def _iterator(self, mapping: Mapping, shard: str, after: str | None) -> str:
         position = {"ShardIteratorType": "TRIM_HORIZON"}

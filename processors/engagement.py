@@ -133,7 +133,9 @@ class Engagement:
             else:
                 self._note(decision, events, pairs, outcome)
                 return
-        self._settle(account.profile.user_id, pairs, now, outcome)
+            self._settle(account.profile.user_id, pairs, now, outcome)
+        else:
+            self._settle(account.profile.user_id, pairs, now, outcome, account)
 
     def _settle(
         self,
@@ -141,13 +143,21 @@ class Engagement:
         pairs: Sequence[tuple[Mapping[str, Any], Event]],
         now: datetime,
         outcome: Outcome,
+        read: Account | None = None,
     ) -> None:
-        """Read the account as of its newest entry, repair what is pending, apply what is in no entry."""
+        """Read the account as of its newest entry, repair what is pending, apply what is in no entry.
+
+        read: the profile, and the days after it, if they were read just now.
+        """
         events = _distinct(pairs)
         dates = {event.activity_date for event in events}
         since = min(event.created_at for event in events)
         for _ in pauses(ATTEMPTS_MAX):
-            account, applied = self.accounts.load(user, dates, since)
+            if read:
+                account, applied = self.accounts.complete(read, since)
+            else:
+                account, applied = self.accounts.load(user, dates, since)
+            read = None
             fresh = [event for event in events if event.event_id not in applied]
             decision = self.accounts.decide(
                 account,
