@@ -54,7 +54,10 @@ class UsersApi:
 
 @dataclass(frozen=True, slots=True)
 class Engagement:
-    """processors.engagement: what it cannot apply goes to failure_queue_url."""
+    """processors.engagement: what it cannot apply goes to failure_queue_url.
+
+    writers: users written at the same time.
+    """
 
     user_streaks_table: str
     daily_activity_table: str
@@ -63,6 +66,7 @@ class Engagement:
     redis_url: str
     leaderboard_shards: int
     failure_queue_url: str
+    writers: int
 
 
 @dataclass(frozen=True, slots=True)

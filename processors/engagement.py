@@ -6,9 +6,10 @@ are written, nothing needs to be looked up. In every other case the ledger itsel
 """
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -31,9 +32,13 @@ CONSUMER = "engagement"
 TRANSIENT = (*Unavailable, Unprocessed, Contended)
 
 
+Record = Mapping[str, Any]
+Pairs = Sequence[tuple[Record, Event]]
+
+
 @dataclass(slots=True)
 class Outcome:
-    """What became of a batch: each record is applied, a duplicate, to come again, or poison."""
+    """What became of records: each is applied, a duplicate, to come again, or poison."""
 
     applied: int = 0
     duplicates: int = 0
@@ -43,23 +48,34 @@ class Outcome:
     days: dict[Any, Day] = field(default_factory=dict)
     done: dict[str, list[str]] = field(default_factory=dict)
 
+    def add(self, other: "Outcome") -> None:
+        """Take in another outcome."""
+        self.applied += other.applied
+        self.duplicates += other.duplicates
+        self.again += other.again
+        self.poison += other.poison
+        self.profiles |= other.profiles
+        self.days |= other.days
+        self.done |= other.done
+
 
 @dataclass(frozen=True, slots=True)
 class Engagement:
-    """Applies stored events to accounts."""
+    """Applies stored events to accounts. writers: how many users are written at the same time."""
 
     accounts: AccountStore
     events: EventStore
     cache: Cache
+    writers: int = 1
 
-    def apply(self, records: Sequence[Mapping[str, Any]], now: datetime) -> Outcome:
+    def apply(self, records: Sequence[Record], now: datetime) -> Outcome:
         """Apply a batch of stream records, user by user; one user's trouble is not another's."""
         outcome = Outcome()
-        by_user: dict[str, list[tuple[Mapping[str, Any], Event]]] = {}
+        by_user: dict[str, list[tuple[Record, Event]]] = {}
         for record in records:
             try:
                 event = from_item(plain(record["dynamodb"]["NewImage"]))
-            except (Malformed, KeyError, ValueError) as error:
+            except (Malformed, KeyError, TypeError, ValueError) as error:
                 outcome.poison.append((record, _reason(error)))
                 continue
             by_user.setdefault(event.user_id, []).append((record, event))
@@ -67,12 +83,7 @@ class Engagement:
             self._apply_users(by_user, now, outcome)
         return outcome
 
-    def _apply_users(
-        self,
-        by_user: Mapping[str, list[tuple[Mapping[str, Any], Event]]],
-        now: datetime,
-        outcome: Outcome,
-    ) -> None:
+    def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: Outcome) -> None:
         # Profiles before days: then the days hold at least what the profiles have counted in.
         profiles = self.accounts.profiles(by_user)
         days = self.accounts.days(
@@ -81,119 +92,90 @@ class Engagement:
         known = self.cache.processed(
             {user: _maybe_applied(profiles[user], pairs) for user, pairs in by_user.items()}
         )
-        for user, pairs in by_user.items():
-            fresh = [pair for pair in pairs if pair[1].event_id not in known.get(user, ())]
-            outcome.duplicates += len(pairs) - len(fresh)
+
+        def apply(user: str) -> Outcome:
+            fresh = [pair for pair in by_user[user] if pair[1].event_id not in known.get(user, ())]
             read = {event.activity_date: days.get((user, event.activity_date)) for _, event in fresh}
-            try:
-                self._apply_user(Account(profiles[user], read), fresh, now, outcome)
-            except TRANSIENT:
-                logger.exception("to come again", extra={"user_id": user})
-                outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in fresh]
-            except Exception as error:
-                logger.exception("poison", extra={"user_id": user})
-                self._apply_one_by_one(user, fresh, now, outcome, error)
+            done = self._apply_user(Account(profiles[user], read), fresh, now)
+            done.duplicates += len(by_user[user]) - len(fresh)
+            return done
 
-    def _apply_one_by_one(
-        self,
-        user: str,
-        pairs: Sequence[tuple[Mapping[str, Any], Event]],
-        now: datetime,
-        outcome: Outcome,
-        error: Exception,
-    ) -> None:
-        """Tell a user's poison records from the good ones."""
-        if len(pairs) == 1:
-            outcome.poison.append((pairs[0][0], _reason(error)))
+        if self.writers == 1 or len(by_user) == 1:
+            for user in by_user:
+                outcome.add(apply(user))
             return
-        for pair in pairs:
-            try:
-                self._settle(user, [pair], now, outcome)
-            except TRANSIENT:
-                outcome.again.append(pair[0]["dynamodb"]["SequenceNumber"])
-            except Exception as own:  # noqa: BLE001 (as above)
-                outcome.poison.append((pair[0], _reason(own)))
+        with ThreadPoolExecutor(self.writers) as pool:
+            for each in pool.map(apply, by_user):
+                outcome.add(each)
 
-    def _apply_user(
-        self,
-        account: Account,
-        pairs: Sequence[tuple[Mapping[str, Any], Event]],
-        now: datetime,
-        outcome: Outcome,
-    ) -> None:
+    def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> Outcome:
         if not pairs:
-            return
-        if not _maybe_applied(account.profile, pairs):
-            events = _distinct(pairs)
-            decision = self.accounts.decide(account, lambda each: decide(each, events, now))
-            try:
-                self.accounts.commit(decision)
-            except (HeadMoved, Moved):
-                pass
-            else:
-                self._note(decision, events, pairs, outcome)
-                return
-            self._settle(account.profile.user_id, pairs, now, outcome)
-        else:
-            self._settle(account.profile.user_id, pairs, now, outcome, account)
+            return Outcome()
+        user = account.profile.user_id
+        try:
+            return self._fast(account, pairs, now) or self._settle(user, pairs, now, account)
+        except TRANSIENT:
+            logger.exception("to come again", extra={"user_id": user})
+            return Outcome(again=[record["dynamodb"]["SequenceNumber"] for record, _ in pairs])
+        except Exception as error:  # whatever a record raises, its neighbours go on
+            logger.exception("poison", extra={"user_id": user})
+            if len(pairs) == 1:
+                return Outcome(poison=[(pairs[0][0], _reason(error))])
+            outcome = Outcome()
+            for pair in pairs:
+                alone = self.accounts.load(user, [pair[1].activity_date])[0]
+                outcome.add(self._apply_user(alone, [pair], now))
+            return outcome
 
-    def _settle(
-        self,
-        user: str,
-        pairs: Sequence[tuple[Mapping[str, Any], Event]],
-        now: datetime,
-        outcome: Outcome,
-        read: Account | None = None,
-    ) -> None:
-        """Read the account as of its newest entry, repair what is pending, apply what is in no entry.
+    def _fast(self, account: Account, pairs: Pairs, now: datetime) -> Outcome | None:
+        """Apply to an account as it was read, without a look at the ledger; None if that will not do."""
+        if _maybe_applied(account.profile, pairs):
+            return None
+        events = _distinct(pairs)
+        decision = self.accounts.decide(account, lambda each: decide(each, events, now))
+        try:
+            self.accounts.commit(decision)
+        except (HeadMoved, Moved):
+            return None
+        return self._done(decision, events, pairs)
 
-        read: the profile, and the days after it, if they were read just now.
-        """
+    def _settle(self, user: str, pairs: Pairs, now: datetime, read: Account) -> Outcome:
+        """Complete what was read from the ledger, repair what is pending, apply what is in no entry."""
         events = _distinct(pairs)
         dates = {event.activity_date for event in events}
         since = min(event.created_at for event in events)
+        account, applied = self.accounts.complete(read, since)
         for _ in pauses(ATTEMPTS_MAX):
-            if read:
-                account, applied = self.accounts.complete(read, since)
-            else:
-                account, applied = self.accounts.load(user, dates, since)
-            read = None
             fresh = [event for event in events if event.event_id not in applied]
-            decision = self.accounts.decide(
-                account,
-                lambda each, fresh=fresh: decide(each, fresh, now, observed=events),  # type: ignore[misc]
-            )
+            rule = partial(decide, events=fresh, now=now, observed=events)
+            decision = self.accounts.decide(account, rule)
             try:
                 self.accounts.commit(decision)
             except (HeadMoved, Moved):
+                account, applied = self.accounts.load(user, dates, since)
                 continue
-            self._note(decision, fresh, pairs, outcome)
-            return
+            return self._done(decision, fresh, pairs)
         raise Contended(user)
 
-    def _note(
-        self,
-        decision: Decision,
-        applied: Sequence[Event],
-        pairs: Sequence[tuple[Mapping[str, Any], Event]],
-        outcome: Outcome,
-    ) -> None:
+    def _done(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> Outcome:
         self.events.correct_points(decision.cut)
         user = decision.profile.user_id
-        outcome.applied += len(applied)
-        outcome.duplicates += len(pairs) - len(applied)
-        outcome.profiles[user] = decision.profile
-        outcome.days |= {(user, when): day for when, day in decision.days.items()}
-        outcome.done.setdefault(user, []).extend(event.event_id for _, event in pairs)
+        return Outcome(
+            applied=len(applied),
+            duplicates=len(pairs) - len(applied),
+            profiles={user: decision.profile},
+            days={(user, when): day for when, day in decision.days.items()},
+            done={user: [event.event_id for _, event in pairs]},
+        )
 
 
-def _maybe_applied(profile: Profile, pairs: Sequence[tuple[Mapping[str, Any], Event]]) -> list[str]:
-    """The events that are not younger than the profile's newest entry."""
+def _maybe_applied(profile: Profile, pairs: Pairs) -> list[str]:
+    """Return the events that are not younger than the profile's newest entry."""
     head = profile.head.created_at if profile.head else ""
     return [event.event_id for _, event in pairs if event.created_at <= head]
 
 
-def _distinct(pairs: Sequence[tuple[Mapping[str, Any], Event]]) -> list[Event]:
+def _distinct(pairs: Pairs) -> list[Event]:
     return list({event.event_id: event for _, event in pairs}.values())
 
 
@@ -210,7 +192,7 @@ def _parts() -> tuple[Engagement, FailureQueue]:
     )
     redis = Cache(config.redis_url, config.leaderboard_shards)
     events = EventStore(dynamodb, config.bp_events_table)
-    return Engagement(accounts, events, redis), FailureQueue(client("sqs"), config.failure_queue_url)
+    return Engagement(accounts, events, redis, config.writers), FailureQueue(client("sqs"), config.failure_queue_url)
 
 
 @logger.inject_lambda_context
