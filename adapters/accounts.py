@@ -86,19 +86,19 @@ class AccountStore:
             **options,
         )
 
-    def load(self, user_id: str, dates: Iterable[date] = (), since: str = "") -> tuple[Account, set[str]]:
+    def load(self, user_id: str, dates: Iterable[date] = (), since: str = "") -> tuple[Account, dict[str, int]]:
         """Read an account as of its newest entry; what a dead writer left undone is pending.
 
         dates: the days needed. since: the oldest arrival among the events to be applied; returned
-        with the account are the ids of all events applied since then (an entry is always younger
-        than the arrival of its event).
+        with the account are all events applied since then, by id, with the points that they got (an
+        entry is always younger than the arrival of its event).
         """
         profile = self.profile(user_id)
         wanted = set(dates)
         days = self.days((user_id, day) for day in wanted)
         return self.complete(Account(profile, {day: days.get((user_id, day)) for day in wanted}), since)
 
-    def complete(self, account: Account, since: str = "") -> tuple[Account, set[str]]:
+    def complete(self, account: Account, since: str = "") -> tuple[Account, dict[str, int]]:
         """Add to a profile, and days read after it, what the ledger holds beyond them (see load)."""
         profile = account.profile
         watermark = profile.head.created_at if profile.head else BEFORE_ALL
@@ -112,7 +112,9 @@ class AccountStore:
         }
         more = self.days((profile.user_id, day) for day in touched - set(account.days))
         days = {**account.days, **{day: more.get((profile.user_id, day)) for day in touched - set(account.days)}}
-        applied = {entry.draft.event_id for entry in entries if entry.draft.event_id}
+        applied = {
+            entry.draft.event_id: entry.draft.points for entry in entries if entry.draft.event_id
+        }
         return Account(profile, days, pending), applied
 
     def with_history(self, account: Account) -> Account:

@@ -154,6 +154,13 @@ class Engagement:
             except (HeadMoved, Moved):
                 account, applied = self.accounts.load(user, dates, since)
                 continue
+            # A process that died after writing an entry may have left its event uncorrected.
+            repeated = [
+                (event, applied[event.event_id])
+                for event in events
+                if applied.get(event.event_id, event.points_awarded) != event.points_awarded
+            ]
+            self.events.correct_points(repeated)
             return self._done(decision, fresh, pairs)
         raise Contended(user)
 

@@ -44,7 +44,7 @@ class InsufficientBalance(Exception):
 
     def __init__(self, balance: int, wanted: int) -> None:
         super().__init__(f"balance {balance} does not cover {wanted} points")
-        self.balance = balance
+        self.balance, self.wanted = balance, wanted
 
 
 @dataclass(frozen=True, slots=True)

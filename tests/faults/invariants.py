@@ -1,0 +1,143 @@
+"""What must hold after every schedule (rule 7), checked on the tables alone."""
+
+from collections import Counter
+from datetime import date
+from typing import Any
+
+from adapters.account_items import entry_from
+from adapters.items import plain
+from rules.days import date_of, parse_moment
+from rules.ledger import FreezeNote, Kind
+from tests.faults.simulation import Report
+
+KEYS = {"UserStreaks": "user_id", "RewardsLedger": "account_id"}
+
+
+def read(dynamodb: Any, table: str, user: str) -> list[dict[str, Any]]:
+    """Read all of a user's items, unprocessed numbers as ints."""
+    answer = dynamodb.query(
+        TableName=table,
+        KeyConditionExpression="#key = :user",
+        ExpressionAttributeNames={"#key": KEYS.get(table, "user_id")},
+        ExpressionAttributeValues={":user": {"S": user}},
+        ConsistentRead=True,
+    )
+    return list(answer["Items"])
+
+
+def violations(dynamodb: Any, user: str, report: Report | None = None) -> list[str]:
+    """Return what is wrong with a user's data; nothing is the answer."""
+    events = [plain(each) for each in read(dynamodb, "BPEvents", user)]
+    days = {each["activity_date"]: each for each in map(plain, read(dynamodb, "DailyActivity", user))}
+    entries = [entry_from(each) for each in read(dynamodb, "RewardsLedger", user)]
+    profiles = [plain(each) for each in read(dynamodb, "UserStreaks", user)]
+    profile = profiles[0] if profiles else {"total_bestie_points": 0, "balance": 0, "active_days": 0}
+    wrong: list[str] = []
+
+    def must(holds: bool, what: str) -> None:
+        if not holds:
+            wrong.append(f"{user}: {what}")
+
+    # The ledger: one chain.
+    if entries:
+        must(entries[0].draft.kind is Kind.OPEN and entries[0].balance == 0, "the first entry opens with 0")
+        must([e.seq for e in entries] == list(range(len(entries))), f"seq has gaps {[e.seq for e in entries]}")
+        balance = 0
+        for entry in entries:
+            balance += entry.draft.points
+            must(entry.balance == balance, f"balance {entry.balance} after seq {entry.seq} should be {balance}")
+            must(entry.balance >= 0, f"balance {entry.balance} is below 0")
+        active = [entry.seq for entry in entries if entry.active]
+        must(active == [entries[-1].seq], f"active: {active} of {len(entries)}")
+        must(profile["balance"] == entries[-1].balance, "profile and ledger differ in balance")
+    # Each stored event: one entry.
+    earned = [entry for entry in entries if entry.draft.kind is Kind.EARN]
+    counted = Counter(entry.draft.event_id for entry in earned)
+    must(
+        counted == Counter({each["event_id"]: 1 for each in events}),
+        f"{len(events)} events, entries {dict(counted)}",
+    )
+    # Sums.
+    total = sum(entry.draft.points for entry in earned)
+    must(profile["total_bestie_points"] == total, f"profile total {profile['total_bestie_points']} != {total}")
+    must(sum(day["points_earned"] for day in days.values()) == total, "daily points and ledger differ")
+    must(sum(each["points_awarded"] for each in events) == total, "event points and ledger differ")
+    # Days.
+    by_day: dict[str, list[str]] = {}
+    for each in events:
+        by_day.setdefault(each["activity_date"], []).append(each["event_id"])
+    must(set(by_day) == set(days), f"active dates {sorted(days)} should be {sorted(by_day)}")
+    for day, ids in by_day.items():
+        if day in days:
+            must(days[day]["events_count"] == len(ids), f"{day}: count {days[day]['events_count']} != {len(ids)}")
+            must(days[day]["first_event_id"] == min(ids), f"{day}: not its first event")
+    # The streak, told by brute force from dates, grants and the freezes that the journal says were used.
+    spent = Counter[str]()
+    grants: list[str] = []
+    for entry in entries:
+        note, when = entry.draft.freeze, entry.draft.freeze_date or ""
+        if note is FreezeNote.GRANTED:
+            grants.append(when)
+        elif note in (FreezeNote.SPENT, FreezeNote.REFUNDED):
+            spent[when] += 1 if note is FreezeNote.SPENT else -1
+    must(set(spent.values()) <= {0, 1}, f"freezes journalled twice: {dict(spent)}")
+    used = sorted(day for day, times in spent.items() if times)
+    length, longest, should_use = brute_force(sorted(by_day), sorted(grants))
+    must(used == should_use, f"freezes used {used} should be {should_use}")
+    must(profile.get("current_streak", 0) == length, f"streak {profile.get('current_streak')} != {length}")
+    must(profile.get("longest_streak", 0) == longest, f"longest {profile.get('longest_streak')} != {longest}")
+    must(profile.get("active_days", 0) == len(by_day), f"active days {profile.get('active_days')}")
+    if report is not None:
+        wrong += _promises(user, events, entries, report)
+    return wrong
+
+
+def brute_force(days: list[str], grants: list[str]) -> tuple[int, int, list[str]]:
+    """Walk over every date between the first and the last activity, one by one."""
+    length = longest = 0
+    used: list[str] = []
+    if not days:
+        return 0, 0, []
+    active = {date.fromisoformat(day).toordinal() for day in days}
+    free = [date.fromisoformat(day).toordinal() for day in grants]
+    for today in range(min(active), max(active) + 1):
+        if today in active:
+            length += 1
+            longest = max(longest, length)
+        elif length:
+            usable = [since for since in free if since <= today]
+            if usable:
+                free.remove(usable[0])
+                used.append(date.fromordinal(today).isoformat())
+            else:
+                length = 0
+    return length, longest, used
+
+
+def _promises(user: str, events: list[dict[str, Any]], entries: list[Any], report: Report) -> list[str]:
+    """What was answered to the outside must be so."""
+    wrong: list[str] = []
+    stored = {each["client_key"]: each for each in events}
+    if len(stored) != len(events):
+        wrong.append(f"{user}: an idempotency key led to two events")
+    for (owner, key), event_id in report.accepted.items():
+        if owner == user and stored.get(key, {}).get("event_id") != event_id:
+            wrong.append(f"{user}: {key} was accepted as {event_id} and is not stored")
+    for (owner, key), body in report.bodies.items():
+        if owner == user and key in stored:
+            day, _ = date_of(parse_moment(body["occurred_at"]), None, None)
+            if stored[key]["activity_date"] != day.isoformat():
+                wrong.append(f"{user}: {key} is stored with another body's date")
+    accepted = Counter(
+        key for key, result in report.answers if key[0] == user and result["status"] == "accepted"
+    )
+    wrong += [f"{key} was accepted {times} times" for key, times in accepted.items() if times > 1]
+    redeemed = [entry for entry in entries if entry.draft.reward_id == "mug" and entry.draft.kind is Kind.REDEEM]
+    promised = sum(owner == user for owner, _ in report.redeemed)
+    if len(redeemed) != promised:
+        wrong.append(f"{user}: {len(redeemed)} redemptions, {promised} were promised")
+    undone = Counter(entry.draft.reverses for entry in entries if entry.draft.reverses)
+    wrong += [f"{user}: {place} was reversed {times} times" for place, times in undone.items() if times > 1]
+    if len(undone) != sum(owner == user for owner, _ in report.reversed):
+        wrong.append(f"{user}: reversals {dict(undone)} are not those promised {report.reversed}")
+    return wrong

@@ -1,0 +1,203 @@
+"""The fault schedules are only worth something if they catch what they are made for.
+
+Each bug is planted in the real code; some schedule must find it. A schedule that no longer can
+fail would show up here.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import adapters.accounts
+import adapters.claims
+import adapters.ledger
+import processors.engagement
+import rules.accounts
+from tests.engine import Engine
+from tests.faults.test_schedules import run
+
+SEEDS_MAX = 40
+Patch = pytest.MonkeyPatch
+
+
+def no_condition_on_the_head(patch: Patch) -> None:
+    real = adapters.ledger.LedgerStore._deactivate
+
+    def deactivate(self: Any, head: Any, undone: Any, by: Any) -> list[dict[str, Any]]:
+        actions = real(self, head, undone, by)
+        for action in actions:
+            action["Update"].pop("ConditionExpression")
+            action["Update"]["ExpressionAttributeValues"].pop(":yes", None)
+            if not action["Update"]["ExpressionAttributeValues"]:
+                action["Update"].pop("ExpressionAttributeValues")
+        return actions
+
+    patch.setattr(adapters.ledger.LedgerStore, "_deactivate", deactivate)
+
+
+def lost_deactivation(patch: Patch) -> None:
+    patch.setattr(adapters.ledger.LedgerStore, "_deactivate", lambda *_: [])
+
+
+def unconditional_profile(patch: Patch) -> None:
+    real = adapters.accounts.AccountStore._profile_put
+
+    def put(self: Any, profile: Any) -> dict[str, Any]:
+        found = real(self, profile)
+        return {key: found[key] for key in ("TableName", "Item")}
+
+    patch.setattr(adapters.accounts.AccountStore, "_profile_put", put)
+
+
+def unconditional_day(patch: Patch) -> None:
+    def put(self: Any, read: Any, day: Any) -> None:
+        item = adapters.accounts.item(adapters.accounts.day_attributes(day))
+        self._dynamodb.put_item(TableName=self._days, Item=item)
+
+    patch.setattr(adapters.accounts.AccountStore, "_put_day", put)
+
+
+def swallowed_partial_failure(patch: Patch) -> None:
+    real = processors.engagement.handler
+
+    def handler(event: Any, context: Any) -> Any:
+        real(event, context)
+        return {"batchItemFailures": []}
+
+    patch.setattr(processors.engagement, "handler", handler)
+
+
+def forgotten_duplicates(patch: Patch) -> None:
+    real = adapters.accounts.AccountStore.complete
+    patch.setattr(
+        adapters.accounts.AccountStore, "complete", lambda self, *args: (real(self, *args)[0], {})
+    )
+
+
+def blind_trust_in_the_fast_path(patch: Patch) -> None:
+    patch.setattr(processors.engagement, "_maybe_applied", lambda *_: [])
+
+
+def no_repair_of_carried_entries(patch: Patch) -> None:
+    real = adapters.ledger.LedgerStore.after
+    patch.setattr(adapters.ledger.LedgerStore, "after", lambda *args: (real(*args)[0], []))
+
+
+def profile_before_days(patch: Patch) -> None:
+    def commit(self: Any, decision: Any) -> None:
+        if decision.profile != decision.before.profile:
+            self.put_profile(decision.profile)
+        for when, day in decision.days.items():
+            self._put_day(decision.before.days.get(when), day)
+
+    patch.setattr(adapters.accounts.AccountStore, "commit_projections", commit)
+
+
+def profile_before_ledger(patch: Patch) -> None:
+    def commit(self: Any, decision: Any) -> None:
+        self.commit_projections(decision)
+        if decision.entries:
+            self.ledger.append(decision.head, decision.entries)
+
+    patch.setattr(adapters.accounts.AccountStore, "commit", commit)
+
+
+def claims_not_conditional(patch: Patch) -> None:
+    def insert(self: Any, claims: Any) -> list[Any]:
+        for claim in claims:
+            self._dynamodb.put_item(TableName=self._table, Item=adapters.claims.to_item(claim))
+        return []
+
+    patch.setattr(adapters.claims.ClaimStore, "_insert", insert)
+
+
+def events_left_unstored(patch: Patch) -> None:
+    patch.setattr("adapters.event_store.EventStore.missing", lambda *_: [])
+
+
+def no_watermark_on_days(patch: Patch) -> None:
+    real = rules.accounts.absorb_days
+
+    def absorb(days: Any, entries: Any) -> Any:
+        from dataclasses import replace
+
+        return real({when: day and replace(day, ledger_head="") for when, day in days.items()}, entries)
+
+    patch.setattr(rules.accounts, "absorb_days", absorb)
+
+
+def late_dates_do_not_rejoin_runs(patch: Patch) -> None:
+    def streak_after(old: Any, cover: Any, new_dates: Any, *_: Any, **__: Any) -> Any:
+        for day in sorted(new_dates):
+            if old is None or day > old.last:
+                old = rules.accounts.advance(old, day, cover)
+        return old
+
+    patch.setattr(rules.accounts, "streak_after", streak_after)
+
+
+def freezes_never_refunded(patch: Patch) -> None:
+    real = rules.accounts.freeze_drafts
+    patch.setattr(
+        rules.accounts,
+        "freeze_drafts",
+        lambda journalled, streak: [draft for draft in real(journalled, streak) if draft.kind != "REVERSE"],
+    )
+
+
+def reversal_not_conditional(patch: Patch) -> None:
+    real = adapters.ledger.LedgerStore._deactivate
+
+    def deactivate(self: Any, head: Any, undone: Any, by: Any) -> list[dict[str, Any]]:
+        actions = real(self, head, undone, by)
+        for action in actions:
+            condition = action["Update"]["ConditionExpression"]
+            action["Update"]["ConditionExpression"] = condition.replace(
+                " AND attribute_not_exists(reversed_by)", ""
+            )
+        return actions
+
+    patch.setattr(adapters.ledger.LedgerStore, "_deactivate", deactivate)
+    real_get = adapters.ledger.LedgerStore.get
+
+    def get(self: Any, *args: Any) -> Any:
+        from dataclasses import replace
+
+        entry = real_get(self, *args)
+        return entry and replace(entry, reversed_by=None)
+
+    patch.setattr(adapters.ledger.LedgerStore, "get", get)
+
+
+BUGS: list[Callable[[Patch], None]] = [
+    no_condition_on_the_head,
+    lost_deactivation,
+    unconditional_profile,
+    unconditional_day,
+    swallowed_partial_failure,
+    forgotten_duplicates,
+    blind_trust_in_the_fast_path,
+    no_repair_of_carried_entries,
+    profile_before_days,
+    profile_before_ledger,
+    claims_not_conditional,
+    events_left_unstored,
+    no_watermark_on_days,
+    late_dates_do_not_rejoin_runs,
+    freezes_never_refunded,
+    reversal_not_conditional,
+]
+
+
+@pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
+def test_is_caught(plant: Callable[[Patch], None], environment: Engine, monkeypatch: Patch) -> None:
+    for seed in range(SEEDS_MAX):
+        with monkeypatch.context() as bug:
+            plant(bug)
+            try:
+                if run(environment, seed, bug):
+                    return
+            except AssertionError:
+                return  # It does not come to an end: that too is a bug found.
+    pytest.fail(f"{SEEDS_MAX} schedules found nothing wrong with {plant.__name__}")

@@ -1,0 +1,32 @@
+"""Rule 7 under seeded fault schedules. SCHEDULES: how many; SEED: replay just that one."""
+
+import os
+
+import pytest
+
+from tests.engine import Engine
+from tests.faults.invariants import violations
+from tests.faults.simulation import Simulation
+
+GROUP = 10
+SCHEDULES = int(os.environ.get("SCHEDULES", "200"))
+SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else list(range(SCHEDULES))
+
+
+def run(engine: Engine, seed: int, patch: pytest.MonkeyPatch) -> list[str]:
+    """Run a schedule; returns what it violates."""
+    with patch.context() as wiring:
+        simulation = Simulation(engine, seed, wiring)
+        simulation.run()
+    return [
+        each
+        for user in simulation.users
+        for each in violations(simulation.real, user, simulation.report)
+    ]
+
+
+@pytest.mark.parametrize("first", SEEDS[::GROUP])
+def test_rule_7_holds_after(first: int, environment: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in SEEDS[SEEDS.index(first) : SEEDS.index(first) + GROUP]:
+        found = run(environment, seed, monkeypatch)
+        assert not found, f"replay with SEED={seed} make test: {found}"
