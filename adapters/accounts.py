@@ -86,7 +86,9 @@ class AccountStore:
             **options,
         )
 
-    def load(self, user_id: str, dates: Iterable[date] = (), since: str = "") -> tuple[Account, dict[str, int]]:
+    def load(
+        self, user_id: str, dates: Iterable[date] = (), since: str = ""
+    ) -> tuple[Account, dict[str, int]]:
         """Read an account as of its newest entry; what a dead writer left undone is pending.
 
         dates: the days needed. since: the oldest arrival among the events to be applied; returned
@@ -102,19 +104,18 @@ class AccountStore:
         """Add to a profile, and days read after it, what the ledger holds beyond them (see load)."""
         profile = account.profile
         watermark = profile.head.created_at if profile.head else BEFORE_ALL
-        entries, missing = self.ledger.after(
-            profile.user_id, min(watermark, since) if since else watermark
-        )
+        entries, missing = self.ledger.after(profile.user_id, min(watermark, since) if since else watermark)
         self.ledger.store([entry for entry in missing if entry.created_at > watermark])
         pending = [entry for entry in entries if entry.created_at > watermark]
         touched = {
             date.fromisoformat(entry.draft.activity_date) for entry in pending if entry.draft.activity_date
         }
         more = self.days((profile.user_id, day) for day in touched - set(account.days))
-        days = {**account.days, **{day: more.get((profile.user_id, day)) for day in touched - set(account.days)}}
-        applied = {
-            entry.draft.event_id: entry.draft.points for entry in entries if entry.draft.event_id
+        days = {
+            **account.days,
+            **{day: more.get((profile.user_id, day)) for day in touched - set(account.days)},
         }
+        applied = {entry.draft.event_id: entry.draft.points for entry in entries if entry.draft.event_id}
         return Account(profile, days, pending), applied
 
     def with_history(self, account: Account) -> Account:

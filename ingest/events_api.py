@@ -55,7 +55,7 @@ def _refuse_whole(results: list[Result], caller: Caller) -> None:
     details = [result.as_json() for result in results]
     if codes <= FORBIDDEN:
         logger.warning("forbidden", extra={"caller": caller.user_id})
-        raise ApiError(403, sorted(codes)[0], "the caller may send none of these events", details)
+        raise ApiError(403, min(codes), "the caller may send none of these events", details)
     if codes == {"unavailable"}:
         raise ApiError(503, "unavailable", "try again", details, {"Retry-After": "1"})
 

@@ -171,5 +171,4 @@ class Histories:
         """Return ledger entries, each with the balance after it."""
         span = span_of(query, unstamp(OPENED_AT), now + timedelta(days=1))
         rows = self.accounts.ledger.page(user_id, span.since, span.until, span.limit)
-        found = page("entries", [entry_view(entry) for entry in rows], span.limit, "created_at")
-        return found
+        return page("entries", [entry_view(entry) for entry in rows], span.limit, "created_at")

@@ -76,7 +76,7 @@ def resolver(logger: Logger) -> APIGatewayHttpResolver:
 
     @app.exception_handler([*Unavailable, Unprocessed])
     def unavailable(error: Exception) -> Response[str]:
-        logger.exception("a store is unavailable")
+        logger.error("a store is unavailable", exc_info=error)
         return failure(ApiError(503, "unavailable", "try again", headers={"Retry-After": "1"}))
 
     @app.not_found

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import partial
 from typing import Any
 
 from adapters.accounts import ATTEMPTS_MAX, AccountStore, Contended, Moved
@@ -83,12 +84,12 @@ class Rewards:
             if entry.reversed_by:
                 raise ApiError(409, "already_reversed", "the redemption was reversed before")
             try:
-                return self._attempt(user_id, now, lambda account: self._undo(entry, account, now), entry)
+                return self._attempt(user_id, now, partial(self._undo, entry, now), entry)
             except (HeadMoved, Moved):
                 continue
         raise Contended(user_id)
 
-    def _undo(self, entry: Entry, account: Account, now: datetime) -> Draft:
+    def _undo(self, entry: Entry, now: datetime, account: Account) -> Draft:
         undo = Draft(
             Kind.REVERSE, -entry.draft.points, reverses=entry.created_at, reward_id=entry.draft.reward_id
         )

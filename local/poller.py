@@ -106,7 +106,7 @@ def reply_of(payload: Any, error: str, batch: Sequence[Record], *, partial: bool
     return Reply(failed)
 
 
-def deliver(
+def deliver(  # noqa: PLR0917 (what it acts on, and what it acts with)
     batch: Sequence[Record],
     mapping: Mapping,
     invoke: Callable[[Sequence[Record]], Reply],
@@ -212,13 +212,13 @@ class Poller:
                         lambda records: self._invoke(mapping, records),
                         lambda records, why, tries: self._discard(mapping, shard, records, why, tries),
                     )
-            except Exception as error:  # noqa: BLE001 (a shard is served until the process ends)
+            except Exception as error:
                 print(f"{key}: {error!r}", flush=True)
                 time.sleep(1)
 
     def _batches(self, mapping: Mapping, shard: str, key: str) -> Iterator[list[Record]]:
         """Yield filtered batches; what was yielded is checkpointed when the next is asked for."""
-        iterator = self._iterator(mapping, shard, self.checkpoints.get(key))
+        iterator: str | None = self._iterator(mapping, shard, self.checkpoints.get(key))
         waiting: list[Record] = []
         since = last = ""
         started = 0.0
@@ -234,11 +234,9 @@ class Poller:
                 batch, waiting = waiting[: mapping.batch_size], waiting[mapping.batch_size :]
                 yield batch
                 self._checkpoint(key, sequence_of(batch[-1]))
-            if waiting and (records or time.monotonic() - started < mapping.window_seconds):
-                # Within the batching window more may come.
-                if time.monotonic() - started < mapping.window_seconds:
-                    time.sleep(IDLE_TABLE_SECONDS)
-                    continue
+            if waiting and time.monotonic() - started < mapping.window_seconds:
+                time.sleep(IDLE_TABLE_SECONDS)  # Within the batching window more may come.
+                continue
             if waiting:
                 batch, waiting = waiting, []
                 yield batch
@@ -281,16 +279,14 @@ class Poller:
             text = answer["Payload"].read().decode()
             payload = json.loads(text or "null")
             error = f"{answer['FunctionError']}: {text[:300]}" if answer.get("FunctionError") else ""
-        except Exception as raised:  # noqa: BLE001 (a throttle or a broken connection: it comes again)
+        except Exception as raised:
             payload, error = None, repr(raised)
         if error:
             self._count(mapping, "errors", 1)
             print(f"{self._name(mapping)}: {len(records)} records: {error}", flush=True)
         return reply_of(payload, error, records, partial=mapping.partial)
 
-    def _discard(
-        self, mapping: Mapping, shard: str, records: Sequence[Record], why: str, tries: int
-    ) -> None:
+    def _discard(self, mapping: Mapping, shard: str, records: Sequence[Record], why: str, tries: int) -> None:
         """Send to the failure destination what Lambda sends: where the records are, not the records."""
         self._count(mapping, "discarded", len(records))
         if not mapping.destination:

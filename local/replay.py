@@ -1,4 +1,4 @@
-"""Posts events to the deployed stack, through the HTTP API and the Kinesis door, and waits for the effects."""
+"""Posts events to the deployed stack, through HTTP and Kinesis, and waits for the effects."""
 
 import json
 import random

@@ -30,7 +30,7 @@ class BadRow(ValueError):
 def from_csv(path: Path) -> Iterator[Body]:
     """Yield events of a CSV file: user_id, occurred_at, idempotency_key, and optionally event_type,
     timezone, source and properties (a JSON object). Raises BadRow with line and column.
-    """  # noqa: D205 (the columns are the summary)
+    """
     with path.open(newline="", encoding="utf-8") as lines:
         rows = csv.DictReader(lines)
         missing = [name for name in REQUIRED if name not in (rows.fieldnames or ())]

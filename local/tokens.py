@@ -79,5 +79,5 @@ def _key() -> rsa.RSAPrivateKey:
         KEY_FILE.touch(mode=0o600)
         KEY_FILE.write_bytes(text)
     key = serialization.load_pem_private_key(KEY_FILE.read_bytes(), password=None)
-    assert isinstance(key, rsa.RSAPrivateKey)  # noqa: S101 (we wrote it)
+    assert isinstance(key, rsa.RSAPrivateKey)
     return key

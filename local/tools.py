@@ -36,7 +36,7 @@ def tool(name: str) -> Path:
 def main() -> None:
     """Run a tool: python -m local.tools sam build."""
     executable = tool(sys.argv[1])
-    os.execv(executable, [str(executable), *sys.argv[2:]])  # noqa: S606 (that is what it is for)
+    os.execv(executable, [str(executable), *sys.argv[2:]])
 
 
 if __name__ == "__main__":

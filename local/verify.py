@@ -83,7 +83,7 @@ def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[s
     wrong = []
     for user, wanted in expected.items():
         got = api.get(f"/v1/users/{user}?as_of={as_of.isoformat()}")
-        for name in Expected.__slots__:  # type: ignore[attr-defined]  # slots=True makes them
+        for name in Expected.__slots__:
             if got[name] != getattr(wanted, name):
                 wrong.append(
                     {"user_id": user, "field": name, "got": got[name], "wanted": getattr(wanted, name)}

@@ -1,4 +1,4 @@
-"""Every few minutes: the sorted sets that give exact ranks, rebuilt from the table where they are not whole."""
+"""Every few minutes: the sorted sets that give exact ranks, rebuilt where they are not whole."""
 
 from functools import cache
 from typing import Any

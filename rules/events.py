@@ -54,7 +54,7 @@ class Event:
 
 def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
     """Return the id that every attempt to store this event arrives at."""
-    unique = uuid.uuid5(NAMESPACE, "\0".join((user_id, idempotency_key)))
+    unique = uuid.uuid5(NAMESPACE, f"{user_id}\x00{idempotency_key}")
     return f"{stamp(occurred.utc)}#{unique}"
 
 

@@ -65,9 +65,10 @@ class Engine:
 
 
 def _healthy(port: int) -> bool:
-    with contextlib.suppress(OSError), urllib.request.urlopen(
-        f"http://127.0.0.1:{port}/_ministack/health", timeout=1
-    ) as answer:
+    with (
+        contextlib.suppress(OSError),
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=1) as answer,
+    ):
         return bool(answer.status == 200)
     return False
 

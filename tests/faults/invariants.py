@@ -41,11 +41,15 @@ def violations(dynamodb: Any, user: str, report: Report | None = None) -> list[s
     # The ledger: one chain.
     if entries:
         must(entries[0].draft.kind is Kind.OPEN and entries[0].balance == 0, "the first entry opens with 0")
-        must([e.seq for e in entries] == list(range(len(entries))), f"seq has gaps {[e.seq for e in entries]}")
+        must(
+            [e.seq for e in entries] == list(range(len(entries))), f"seq has gaps {[e.seq for e in entries]}"
+        )
         balance = 0
         for entry in entries:
             balance += entry.draft.points
-            must(entry.balance == balance, f"balance {entry.balance} after seq {entry.seq} should be {balance}")
+            must(
+                entry.balance == balance, f"balance {entry.balance} after seq {entry.seq} should be {balance}"
+            )
             must(entry.balance >= 0, f"balance {entry.balance} is below 0")
         active = [entry.seq for entry in entries if entry.active]
         must(active == [entries[-1].seq], f"active: {active} of {len(entries)}")
@@ -59,7 +63,9 @@ def violations(dynamodb: Any, user: str, report: Report | None = None) -> list[s
     )
     # Sums.
     total = sum(entry.draft.points for entry in earned)
-    must(profile["total_bestie_points"] == total, f"profile total {profile['total_bestie_points']} != {total}")
+    must(
+        profile["total_bestie_points"] == total, f"profile total {profile['total_bestie_points']} != {total}"
+    )
     must(sum(day["points_earned"] for day in days.values()) == total, "daily points and ledger differ")
     must(sum(each["points_awarded"] for each in events) == total, "event points and ledger differ")
     # Days.
@@ -69,7 +75,10 @@ def violations(dynamodb: Any, user: str, report: Report | None = None) -> list[s
     must(set(by_day) == set(days), f"active dates {sorted(days)} should be {sorted(by_day)}")
     for day, ids in by_day.items():
         if day in days:
-            must(days[day]["events_count"] == len(ids), f"{day}: count {days[day]['events_count']} != {len(ids)}")
+            must(
+                days[day]["events_count"] == len(ids),
+                f"{day}: count {days[day]['events_count']} != {len(ids)}",
+            )
             must(days[day]["first_event_id"] == min(ids), f"{day}: not its first event")
     # The streak, told by brute force from dates, grants and the freezes that the journal says were used.
     spent = Counter[str]()
@@ -88,6 +97,8 @@ def violations(dynamodb: Any, user: str, report: Report | None = None) -> list[s
     must(profile.get("longest_streak", 0) == longest, f"longest {profile.get('longest_streak')} != {longest}")
     must(profile.get("active_days", 0) == len(by_day), f"active days {profile.get('active_days')}")
     if report is not None:
+        zone = report.zones.get(user)
+        must(profile.get("timezone_chosen") == zone, f"zone {profile.get('timezone_chosen')} != {zone}")
         wrong += _promises(user, events, entries, report)
     return wrong
 
@@ -132,7 +143,9 @@ def _promises(user: str, events: list[dict[str, Any]], entries: list[Any], repor
         key for key, result in report.answers if key[0] == user and result["status"] == "accepted"
     )
     wrong += [f"{key} was accepted {times} times" for key, times in accepted.items() if times > 1]
-    redeemed = [entry for entry in entries if entry.draft.reward_id == "mug" and entry.draft.kind is Kind.REDEEM]
+    redeemed = [
+        entry for entry in entries if entry.draft.reward_id == "mug" and entry.draft.kind is Kind.REDEEM
+    ]
     promised = sum(owner == user for owner, _ in report.redeemed)
     if len(redeemed) != promised:
         wrong.append(f"{user}: {len(redeemed)} redemptions, {promised} were promised")

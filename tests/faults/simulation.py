@@ -8,6 +8,7 @@ handed over at every call to DynamoDB.
 """
 
 import base64
+import itertools
 import json
 import random
 import threading
@@ -35,6 +36,9 @@ KINDS = ("CONTRIBUTION", "CHECK_IN", "LESSON_COMPLETED")
 CONTEXT = SimpleNamespace(
     function_name="simulated", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
 )
+
+
+RUNS = itertools.count()
 
 
 class Killed(BaseException):
@@ -88,6 +92,7 @@ class Faults:
     def __init__(self, real: Any, turns: Turns, chance: random.Random) -> None:
         self._real, self._turns, self._chance = real, turns, chance
         self.left = FAULTS_MAX
+        self.trace: list[str] = []
         self.exceptions = real.exceptions
 
     def __getattr__(self, operation: str) -> Callable[..., Any]:
@@ -96,6 +101,7 @@ class Faults:
         def call(**arguments: Any) -> Any:
             self._turns.pause()
             roll = self._chance.random()
+            self.trace.append(f"{operation} {roll}")
             if self.left <= 0 or roll > 0.16:
                 return real(**arguments)
             self.left -= 1
@@ -122,7 +128,7 @@ class Report:
     answers: list[tuple[tuple[str, str], dict[str, Any]]] = field(default_factory=list)
     redeemed: dict[tuple[str, str], str] = field(default_factory=dict)
     reversed: set[tuple[str, str]] = field(default_factory=set)
-    reversals: list[str] = field(default_factory=list)
+    zones: dict[str, str] = field(default_factory=dict)
 
 
 class Simulation:
@@ -135,7 +141,8 @@ class Simulation:
         self.real = engine.client("dynamodb")
         self.faults = Faults(self.real, self.turns, self.chance)
         self.report = Report()
-        self.users = [f"s{seed}-u{number}" for number in range(USERS)]
+        # Unique in the engine, so that one run never meets the data of another.
+        self.users = [f"s{seed}-{next(RUNS)}-u{number}" for number in range(USERS)]
         self.now = START
         self.errors: list[str] = []
         self.tasks: list[Callable[[], bool]] = []
@@ -156,7 +163,7 @@ class Simulation:
     def _new_process(self) -> None:
         """Forget what a process holds in memory."""
         for module in (ingest.events_api, ingest.users_api, ingest.stream, processors.engagement):
-            module._parts.cache_clear()  # type: ignore[attr-defined]
+            module._parts.cache_clear()
 
     def _tick(self) -> datetime:
         """Clocks of several machines: forward on the whole, now and then a little back."""
@@ -188,6 +195,8 @@ class Simulation:
             for number in range(3):
                 points = self.chance.choice((5, 10, 20, 30))
                 self.tasks.append(lambda u=user, n=number, p=points: self._redeem(u, f"r{n}", p))  # type: ignore[misc]
+            zone = self.chance.choice(("Europe/Berlin", "Asia/Tokyo"))
+            self.tasks.append(lambda u=user, z=zone: self._move(u, z))  # type: ignore[misc]
             if self.chance.random() < 0.6:
                 day = f"2026-03-{self.chance.randrange(17, 20)}"
                 self.tasks.append(lambda u=user, d=day: self._freeze(u, d))  # type: ignore[misc]
@@ -254,8 +263,6 @@ class Simulation:
     def _reverse(self, user: str, entry_id: str) -> bool:
         path = f"/v1/users/{user}/redemptions/{entry_id}/reversal"
         status, _ = self._call(ingest.users_api.handler, "POST", path, {})
-        if status == 201:
-            self.report.reversals.append(entry_id)
         if status in (201, 409):
             self.report.reversed.add((user, entry_id))
         return status in (201, 409)
@@ -264,6 +271,13 @@ class Simulation:
         body = {"granted_on": day, "idempotency_key": "f"}
         status, _ = self._call(ingest.users_api.handler, "POST", f"/v1/users/{user}/freezes", body)
         return status == 201
+
+    def _move(self, user: str, zone: str) -> bool:
+        path = f"/v1/users/{user}/timezone"
+        status, _ = self._call(ingest.users_api.handler, "PUT", path, {"timezone": zone})
+        if status == 200:
+            self.report.zones[user] = zone
+        return status == 200
 
     # ---- the stream -------------------------------------------------------------------------------
 

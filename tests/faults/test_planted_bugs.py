@@ -14,6 +14,9 @@ import adapters.claims
 import adapters.ledger
 import processors.engagement
 import rules.accounts
+from adapters.account_items import day_attributes
+from adapters.items import item
+from rules.streaks import advance
 from tests.engine import Engine
 from tests.faults.test_schedules import run
 
@@ -52,8 +55,7 @@ def unconditional_profile(patch: Patch) -> None:
 
 def unconditional_day(patch: Patch) -> None:
     def put(self: Any, read: Any, day: Any) -> None:
-        item = adapters.accounts.item(adapters.accounts.day_attributes(day))
-        self._dynamodb.put_item(TableName=self._days, Item=item)
+        self._dynamodb.put_item(TableName=self._days, Item=item(day_attributes(day)))
 
     patch.setattr(adapters.accounts.AccountStore, "_put_day", put)
 
@@ -70,9 +72,7 @@ def swallowed_partial_failure(patch: Patch) -> None:
 
 def forgotten_duplicates(patch: Patch) -> None:
     real = adapters.accounts.AccountStore.complete
-    patch.setattr(
-        adapters.accounts.AccountStore, "complete", lambda self, *args: (real(self, *args)[0], {})
-    )
+    patch.setattr(adapters.accounts.AccountStore, "complete", lambda self, *args: (real(self, *args)[0], {}))
 
 
 def blind_trust_in_the_fast_path(patch: Patch) -> None:
@@ -131,7 +131,7 @@ def late_dates_do_not_rejoin_runs(patch: Patch) -> None:
     def streak_after(old: Any, cover: Any, new_dates: Any, *_: Any, **__: Any) -> Any:
         for day in sorted(new_dates):
             if old is None or day > old.last:
-                old = rules.accounts.advance(old, day, cover)
+                old = advance(old, day, cover)
         return old
 
     patch.setattr(rules.accounts, "streak_after", streak_after)

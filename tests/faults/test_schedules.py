@@ -19,9 +19,7 @@ def run(engine: Engine, seed: int, patch: pytest.MonkeyPatch) -> list[str]:
         simulation = Simulation(engine, seed, wiring)
         simulation.run()
     return [
-        each
-        for user in simulation.users
-        for each in violations(simulation.real, user, simulation.report)
+        each for user in simulation.users for each in violations(simulation.real, user, simulation.report)
     ]
 
 
@@ -30,3 +28,14 @@ def test_rule_7_holds_after(first: int, environment: Engine, monkeypatch: pytest
     for seed in SEEDS[SEEDS.index(first) : SEEDS.index(first) + GROUP]:
         found = run(environment, seed, monkeypatch)
         assert not found, f"replay with SEED={seed} make test: {found}"
+
+
+def test_a_seed_replays_exactly(environment: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def trace(seed: int) -> list[str]:
+        with monkeypatch.context() as wiring:
+            simulation = Simulation(environment, seed, wiring)
+            simulation.run()
+        return simulation.faults.trace
+
+    assert trace(3) == trace(3)
+    assert trace(3) != trace(4)
