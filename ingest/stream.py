@@ -34,7 +34,7 @@ def decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
 
     A user record is one event, or {"events": [...]}.
     """
-    for user_record in deaggregate_records([dict(record)]):
+    for user_record in deaggregate_records([dict(record)]) or ():
         data = user_record["kinesis"]["data"]
         kept = {"data": data, "sequence_number": record["kinesis"]["sequenceNumber"]}
         try:
@@ -43,9 +43,8 @@ def decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
         except (ValueError, RecursionError):
             yield kept, None
             continue
-        events = (
-            body.get("events") if isinstance(body, dict) and isinstance(body.get("events"), list) else [body]
-        )
+        several = body.get("events") if isinstance(body, dict) else None
+        events = several if isinstance(several, list) else [body]
         for event in events:
             yield {**kept, "event": event}, event
 

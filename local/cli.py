@@ -3,9 +3,18 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
 
 from local import cloud
+from local.paths import REPORT
+from local.sources import BadRow, from_csv, from_git
 from local.stack import load
+
+
+def _print(answer: object) -> None:
+    print(json.dumps(answer, indent=2))
 
 
 def _token(arguments: argparse.Namespace) -> None:
@@ -14,27 +23,91 @@ def _token(arguments: argparse.Namespace) -> None:
     print(token(load(), arguments.user, admin=arguments.admin))
 
 
-def main() -> None:
-    """Run a command; errors an operator can act on end with their message and status 1."""
+def _replay(arguments: argparse.Namespace) -> None:
+    from local import replay
+
+    events = list(from_git(arguments.git) if arguments.git else from_csv(arguments.file))
+    if arguments.twice:
+        events += events
+    if arguments.shuffle is not None:
+        events = replay.shuffled(events, arguments.shuffle)
+    outcome = replay.replay(load(), events, arguments.via)
+    _print({**outcome.counts, "seconds": round(outcome.seconds, 1)})
+    if outcome.refused:
+        raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {replay.REFUSED_FILE}")
+
+
+def _verify(arguments: argparse.Namespace) -> None:
+    from local import replay, verify
+
+    expected = verify.expect(from_csv(arguments.file), arguments.as_of)
+    differences = verify.compare(replay.Api(load()), expected, arguments.as_of)
+    _print({"users": len(expected), "differences": differences})
+    if differences:
+        raise RuntimeError(f"{len(differences)} answers differ from the independent calculation")
+
+
+def _redrive(arguments: argparse.Namespace) -> None:
+    from local.redrive import redrive
+
+    _print(redrive(load(), only_list=arguments.list))
+
+
+def _report(arguments: argparse.Namespace) -> None:
+    from local import report
+
+    report.write(load(), arguments.out)
+    print(arguments.out)
+
+
+def _demo(_: argparse.Namespace) -> None:
+    from local.demo import demo
+
+    demo()
+
+
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: object, text: str) -> argparse.ArgumentParser:
+    def command(name: str, run: Callable[[argparse.Namespace], object], text: str) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
         sub.set_defaults(run=run)
         return sub
 
     command("up", lambda _: cloud.up(), "start the laptop cloud and deploy template.yaml to it")
     command("down", lambda _: cloud.down(), "stop it")
-    command("status", lambda _: print(json.dumps(cloud.status(), indent=2)), "what runs, what waits")
+    command("status", lambda _: _print(cloud.status()), "what runs, what waits, how far behind")
+    command("demo", _demo, "up, replay, check, show")
     token = command("token", _token, "print a JWT of a user")
     token.add_argument("--user", required=True)
-    token.add_argument("--admin", action="store_true")
-    arguments = parser.parse_args()
+    token.add_argument("--admin", action="store_true", help="reaches all users and may backfill")
+    replay = command("replay", _replay, "post events of a CSV file or of a git history, as an admin")
+    source = replay.add_mutually_exclusive_group(required=True)
+    source.add_argument("file", nargs="?", type=Path, help="user_id, occurred_at, idempotency_key[, ...]")
+    source.add_argument("--git", type=Path, metavar="PATH", help="a repository: each commit a contribution")
+    replay.add_argument("--via", choices=("http", "kinesis", "both"), default="http")
+    replay.add_argument("--shuffle", type=int, metavar="SEED", help="in another order")
+    replay.add_argument("--twice", action="store_true", help="every event two times")
+    verify = command("verify", _verify, "hold every user's profile against an independent calculation")
+    verify.add_argument("file", type=Path)
+    verify.add_argument(
+        "--as-of", type=lambda text: datetime.fromisoformat(text).date(), default=datetime.now(UTC).date()
+    )
+    redrive = command("redrive", _redrive, "send what waits in the failure queues again")
+    redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
+    report = command("report", _report, "write the report as one HTML file")
+    report.add_argument("--out", type=Path, default=REPORT)
+    return parser
+
+
+def main() -> None:
+    """Run a command; errors an operator can act on end with their message and status 1."""
+    arguments = _parser().parse_args()
     try:
         arguments.run(arguments)
-    except RuntimeError as error:
-        sys.exit(str(error))
+    except (RuntimeError, BadRow, OSError) as error:
+        sys.exit(f"streakline: {error}")
     except KeyboardInterrupt:
         sys.exit(130)
 

@@ -70,8 +70,9 @@ def _start_ministack(port: int) -> None:
         return
     executable = tool("ministack")
     print("starting MiniStack (IAM enforced) ...", flush=True)
-    STACK.unlink(missing_ok=True)
     processes.stop("poller")
+    for stale in (STACK, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
+        stale.unlink(missing_ok=True)
     env = {
         "GATEWAY_PORT": str(port),
         "BIND_HOST": "127.0.0.1",

@@ -6,7 +6,7 @@ Freezes, pauses and skipped dates are not part of it.
 
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -83,9 +83,9 @@ def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[s
     wrong = []
     for user, wanted in expected.items():
         got = api.get(f"/v1/users/{user}?as_of={as_of.isoformat()}")
-        for name in Expected.__slots__:
-            if got[name] != getattr(wanted, name):
-                wrong.append(
-                    {"user_id": user, "field": name, "got": got[name], "wanted": getattr(wanted, name)}
-                )
+        wrong += [
+            {"user_id": user, "field": name, "got": got[name], "wanted": value}
+            for name, value in asdict(wanted).items()
+            if got[name] != value
+        ]
     return wrong

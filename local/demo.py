@@ -1,0 +1,72 @@
+"""make demo: the laptop cloud, real input through both doors, and what came of it."""
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from local import cloud, replay, report, verify
+from local.paths import LOCAL, REPORT, ROOT
+from local.sources import Body, crowd, from_git
+from local.stack import Stack
+
+CROWD_USERS = 250
+CROWD_EVENTS = 3000
+CROWD_SEED = 20
+STARTED = LOCAL / "demo-started"
+
+
+def demo() -> None:
+    """Run it; raises RuntimeError if any answer differs from the independent calculation."""
+    began = time.monotonic()
+    stack = cloud.up()
+    now = _started()
+    history = list(from_git(ROOT))
+    people = crowd(CROWD_USERS, CROWD_EVENTS, CROWD_SEED, now)
+    print(f"\nreplaying this repository's history over HTTP: {len(history)} commits", flush=True)
+    _say(replay.replay(stack, history))
+    print(f"replaying a crowd over HTTP and Kinesis, late, unordered, some twice: {len(people)}", flush=True)
+    _say(replay.replay(stack, people, via="both"))
+    _check(stack, [*history, *people], now)
+    _show(stack)
+    report.write(stack, REPORT)
+    print(f"\nreport: {REPORT.relative_to(ROOT)}")
+    print(f"The cloud stays up ({time.monotonic() - began:.0f} s so far): `make down` stops it.")
+    print('Ask it: curl -H "Authorization: Bearer $(uv run streakline token --user crowd-0000)" \\')
+    print(f"  '{stack.api_url}/v1/users/crowd-0000'")
+
+
+def _started() -> datetime:
+    """The crowd lives relative to the first run on this cloud, so that a second run resends the same."""
+    if not STARTED.exists():
+        STARTED.write_text(datetime.now(UTC).replace(microsecond=0).isoformat())
+    return datetime.fromisoformat(STARTED.read_text())
+
+
+def _say(outcome: replay.Outcome) -> None:
+    counts = ", ".join(f"{number} {status}" for status, number in sorted(outcome.counts.items()))
+    rate = sum(outcome.counts.values()) / max(outcome.seconds, 1e-9)
+    print(f"  {counts} in {outcome.seconds:.1f} s, to the last effect ({rate:,.0f}/s)", flush=True)
+    if outcome.refused:
+        print(f"  refused, with reasons: {replay.REFUSED_FILE}")
+
+
+def _check(stack: Stack, events: Sequence[Body], now: datetime) -> None:
+    as_of = (now + timedelta(days=1)).date()
+    expected = verify.expect(events, as_of)
+    differences = verify.compare(replay.Api(stack), expected, as_of)
+    if differences:
+        raise RuntimeError(f"{len(differences)} answers are wrong, the first: {differences[0]}")
+    print(f"\nchecked: {len(expected)} of {len(expected)} users equal an independent calculation")
+
+
+def _show(stack: Stack) -> None:
+    api = replay.Api(stack)
+    for board, unit in (("streaks", "days"), ("points", "points")):
+        print(f"\n{board:<22}{'rank':>5}{unit:>9}{'streak':>8}{'longest':>9}{'days':>6}{'balance':>9}  zone")
+        for row in api.get(f"/v1/leaderboards/{board}?limit=8")["entries"]:
+            user: dict[str, Any] = api.get(f"/v1/users/{row['user_id']}")
+            print(
+                f"{row['user_id']:<22}{row['rank']:>5}{row['score']:>9}{user['current_streak']:>8}"
+                f"{user['longest_streak']:>9}{user['active_days']:>6}{user['balance']:>9}  {user['timezone']}"
+            )
