@@ -1,12 +1,15 @@
 """Slims an installed layer: only the AWS services in use, their models uncompressed, no documentation.
 
-What a cold start reads and unpacks is what it costs (bench/cold_start.py).
+What a cold start reads and unpacks is what it costs (bench/cold_start.py). Data files only: no code
+is touched.
 """
 
 import gzip
+import json
 import shutil
 import sys
 from pathlib import Path
+from typing import Any
 
 SERVICES = {"dynamodb", "s3", "sqs", "sts"}
 UNUSED = ("bin", "*.dist-info/RECORD", "botocore/data/*/*/examples-1.json*", "jmespath/tests")
@@ -24,6 +27,35 @@ def slim(site: Path) -> None:
     for pattern in UNUSED:
         for path in site.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+    _rewrite(data / "endpoints.json", _in_use)
+    for model in data.glob("*/*/*.json"):
+        _rewrite(model, _undocumented)
+
+
+def _rewrite(path: Path, change: Any) -> None:
+    """Change a JSON file and write it without white space."""
+    path.write_text(json.dumps(change(json.loads(path.read_text())), separators=(",", ":")))
+
+
+def _in_use(endpoints: dict[str, Any]) -> dict[str, Any]:
+    """Keep every partition and region, and of the services those in use."""
+    for partition in endpoints["partitions"]:
+        services = partition["services"]
+        partition["services"] = {name: services[name] for name in sorted(SERVICES & services.keys())}
+    return endpoints
+
+
+def _undocumented(model: Any) -> Any:
+    """Drop documentation, wherever it is text (a shape's member may have that name, too)."""
+    if isinstance(model, list):
+        return [_undocumented(each) for each in model]
+    if not isinstance(model, dict):
+        return model
+    return {
+        name: _undocumented(value)
+        for name, value in model.items()
+        if name != "documentation" or not isinstance(value, str)
+    }
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """What must hold after every schedule (rule 7), checked on the tables alone."""
 
 from collections import Counter
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -13,24 +14,25 @@ from tests.faults.simulation import Report
 KEYS = {"UserStreaks": "user_id", "RewardsLedger": "account_id"}
 
 
-def read(dynamodb: Any, table: str, user: str) -> list[dict[str, Any]]:
-    """Read all of a user's items, unprocessed numbers as ints."""
-    answer = dynamodb.query(
-        TableName=table,
-        KeyConditionExpression="#key = :user",
-        ExpressionAttributeNames={"#key": KEYS.get(table, "user_id")},
-        ExpressionAttributeValues={":user": {"S": user}},
-        ConsistentRead=True,
-    )
-    return list(answer["Items"])
+def violations(
+    dynamodb: Any, user: str, report: Report | None = None, tables: Mapping[str, str] | None = None
+) -> list[str]:
+    """Return what is wrong with a user's data; nothing is the answer. tables: logical id -> name."""
 
+    def read(table: str) -> list[dict[str, Any]]:
+        pages = dynamodb.get_paginator("query").paginate(
+            TableName=tables[table] if tables else table,
+            KeyConditionExpression="#key = :user",
+            ExpressionAttributeNames={"#key": KEYS.get(table, "user_id")},
+            ExpressionAttributeValues={":user": {"S": user}},
+            ConsistentRead=True,
+        )
+        return [item for page in pages for item in page["Items"]]
 
-def violations(dynamodb: Any, user: str, report: Report | None = None) -> list[str]:
-    """Return what is wrong with a user's data; nothing is the answer."""
-    events = [plain(each) for each in read(dynamodb, "BPEvents", user)]
-    days = {each["activity_date"]: each for each in map(plain, read(dynamodb, "DailyActivity", user))}
-    entries = [entry_from(each) for each in read(dynamodb, "RewardsLedger", user)]
-    profiles = [plain(each) for each in read(dynamodb, "UserStreaks", user)]
+    events = [plain(each) for each in read("BPEvents")]
+    days = {each["activity_date"]: each for each in map(plain, read("DailyActivity"))}
+    entries = [entry_from(each) for each in read("RewardsLedger")]
+    profiles = [plain(each) for each in read("UserStreaks")]
     profile = profiles[0] if profiles else {"total_bestie_points": 0, "balance": 0, "active_days": 0}
     wrong: list[str] = []
 

@@ -1,0 +1,84 @@
+"""End-to-end tests run against the laptop cloud: the real template, deployed, with IAM enforced."""
+
+import itertools
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from local import cloud, processes
+from local.replay import Api, drain
+from local.stack import Stack
+from tests.faults.invariants import violations
+
+NAMES = itertools.count()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """There is one cloud, so one process runs all of these."""
+    for item in items:
+        if "/e2e/" in str(item.path):
+            item.add_marker(pytest.mark.xdist_group("cloud"))
+
+
+@pytest.fixture(scope="session")
+def stack() -> Iterator[Stack]:
+    was_up = processes.pid_of("ministack") is not None
+    yield cloud.up()
+    if not was_up:
+        cloud.down()
+
+
+@pytest.fixture(scope="session")
+def admin(stack: Stack) -> Api:
+    return Api(stack)
+
+
+@pytest.fixture
+def user() -> str:
+    """A user nobody has seen before, also not in an earlier run on the same cloud."""
+    return f"t{time.time_ns()}-{next(NAMES)}"
+
+
+@pytest.fixture
+def me(stack: Stack, user: str) -> Api:
+    return Api(stack, user, admin=False)
+
+
+@pytest.fixture
+def post(admin: Api) -> Callable[..., list[dict[str, Any]]]:
+    """Post events as an admin; returns the results."""
+
+    def send(*events: dict[str, Any]) -> list[dict[str, Any]]:
+        status, answer = admin.call("POST", "/v1/events", {"events": list(events)})
+        assert status == 202, answer
+        results: list[dict[str, Any]] = answer["results"]
+        return results
+
+    return send
+
+
+@pytest.fixture
+def settled(stack: Stack) -> Callable[..., None]:
+    """Wait for all effects, then demand rule 7 of the users named."""
+
+    def check(*users: str) -> None:
+        drain(stack)
+        for user in users:
+            found = violations(stack.client("dynamodb"), user, tables=stack.tables)
+            assert not found
+
+    return check
+
+
+def event(user: str, key: str, occurred_at: str | None = None, **more: Any) -> dict[str, Any]:
+    """A valid event; it occurs now unless told otherwise."""
+    return {
+        "user_id": user,
+        "idempotency_key": key,
+        "event_type": "CONTRIBUTION",
+        "occurred_at": occurred_at or datetime.now(UTC).isoformat(),
+        **more,
+    }

@@ -1,0 +1,113 @@
+"""Who may do what: tokens, other people's data, backfill, rate limit."""
+
+import base64
+import json
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+import urllib3
+
+from local.replay import Api
+from local.stack import Stack
+from local.tokens import token
+from tests.e2e.conftest import event
+
+
+def get(stack: Stack, path: str, bearer: str | None) -> int:
+    headers = {"authorization": f"Bearer {bearer}"} if bearer else {}
+    return int(urllib3.request("GET", stack.api_url + path, headers=headers, retries=False).status)
+
+
+def forged(genuine: str, **claims: object) -> str:
+    """A token with other claims under the genuine one's signature."""
+    head, body, signature = genuine.split(".")
+    known = json.loads(base64.urlsafe_b64decode(body + "=="))
+    text = base64.urlsafe_b64encode(json.dumps({**known, **claims}).encode()).decode().rstrip("=")
+    return f"{head}.{text}.{signature}"
+
+
+def unsigned(genuine: str) -> str:
+    head = base64.urlsafe_b64encode(b'{"alg":"none","typ":"JWT"}').decode().rstrip("=")
+    return f"{head}.{genuine.split('.')[1]}."
+
+
+def test_no_token_or_a_forged_one_is_401(stack: Stack, user: str) -> None:
+    genuine = token(stack, user)
+    path = f"/v1/users/{user}"
+    assert get(stack, path, genuine) == 200
+    assert get(stack, path, None) == 401
+    assert get(stack, path, "nonsense") == 401
+    assert get(stack, path, genuine[:-4] + "AAAA") == 401
+    assert get(stack, path, forged(genuine, sub="somebody")) == 401
+    assert get(stack, path, forged(genuine, **{"cognito:groups": ["streakline/admin"]})) == 401
+    assert get(stack, path, unsigned(genuine)) == 401
+
+
+def test_health_and_openapi_need_no_token(stack: Stack) -> None:
+    assert get(stack, "/v1/health", None) == 200
+    assert get(stack, "/v1/openapi.json", None) == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", "/v1/users/{}", None),
+        ("GET", "/v1/users/{}/events", None),
+        ("GET", "/v1/users/{}/activity", None),
+        ("GET", "/v1/users/{}/ledger", None),
+        ("GET", "/v1/users/{}/streak/explain?date=2026-01-01", None),
+        ("POST", "/v1/users/{}/redemptions", {"points": 1, "reward_id": "x", "idempotency_key": "k"}),
+        ("POST", "/v1/users/{}/redemptions/20260101T000000000000Z/reversal", {}),
+        ("POST", "/v1/users/{}/freezes", {}),
+        ("POST", "/v1/users/{}/pauses", {"first": "2026-01-01", "last": "2026-01-02"}),
+        ("PUT", "/v1/users/{}/timezone", {"timezone": "Europe/Berlin"}),
+        ("GET", "/v1/leaderboards/streaks/users/{}", None),
+    ],
+)
+def test_another_users_data_is_403(me: Api, method: str, path: str, body: object) -> None:
+    status, answer = me.call(method, path.format("somebody-else"), body)
+    assert (status, answer["error"]["code"]) == (403, "forbidden")
+
+
+def test_another_users_events_are_403_and_not_stored(me: Api, admin: Api, user: str) -> None:
+    victim = f"{user}-victim"
+    status, answer = me.call("POST", "/v1/events", {"events": [event(victim, "k")]})
+    assert (status, answer["error"]["code"]) == (403, "forbidden")
+    assert admin.get(f"/v1/users/{victim}/events")["events"] == []
+
+
+def test_backfill_is_for_admins(me: Api, admin: Api, user: str) -> None:
+    late = event(user, "late", (datetime.now(UTC) - timedelta(hours=73)).isoformat())
+    status, answer = me.call("POST", "/v1/events", {"events": [late]})
+    assert (status, answer["error"]["code"]) == (403, "backfill_forbidden")
+    in_time = event(user, "in-time", (datetime.now(UTC) - timedelta(hours=71)).isoformat())
+    status, answer = me.call("POST", "/v1/events", {"events": [late, in_time]})
+    assert (status, answer["accepted"], answer["rejected"]) == (202, 1, 1)
+    assert answer["results"][0]["error"]["code"] == "backfill_forbidden"
+    assert admin.call("POST", "/v1/events", {"events": [late]})[1]["accepted"] == 1
+
+
+def test_a_granted_date_of_a_freeze_is_for_admins(me: Api, user: str) -> None:
+    assert me.call("POST", f"/v1/users/{user}/freezes", {"granted_on": "2026-01-01"})[0] == 403
+    assert me.call("POST", f"/v1/users/{user}/freezes", {})[0] == 201
+
+
+def test_too_many_events_a_minute_are_429_with_retry_after(stack: Stack, user: str) -> None:
+    # A window of one minute must not end while the test runs.
+    if (wait := 60 - time.time() % 60) < 15:
+        time.sleep(wait)
+    headers = {"authorization": f"Bearer {token(stack, user)}"}
+    pool = urllib3.PoolManager()
+    limited = None
+    for batch in range(14):
+        events = [event(user, f"{batch}-{number}") for number in range(100)]
+        body = json.dumps({"events": events}).encode()
+        answer = pool.request("POST", f"{stack.api_url}/v1/events", body=body, headers=headers, retries=False)
+        if answer.status == 429:
+            limited = answer
+            break
+    assert limited is not None
+    assert batch == 12
+    assert 1 <= int(limited.headers["retry-after"]) <= 60
+    assert json.loads(limited.data)["error"]["code"] == "rate_limited"

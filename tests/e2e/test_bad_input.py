@@ -1,0 +1,148 @@
+"""Bad input: a clear refusal, never a 5xx, nothing stored."""
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+import schemathesis
+import urllib3
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from schemathesis.core.result import Ok
+
+from local.replay import Api
+from local.stack import Stack, load
+from local.tokens import token
+from tests.e2e.conftest import event
+
+POOL = urllib3.PoolManager()
+
+
+def raw(
+    stack: Stack, body: bytes, user: str, path: str = "/v1/events", method: str = "POST"
+) -> tuple[int, Any]:
+    headers = {"authorization": f"Bearer {token(stack, user)}", "content-type": "application/json"}
+    answer = POOL.request(method, stack.api_url + path, body=body, headers=headers, retries=False)
+    return answer.status, json.loads(answer.data)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"", 400, "invalid_json"),
+        (b"{", 400, "invalid_json"),
+        (b"\xff\xfe\x00", 400, "invalid_json"),
+        (gzip.compress(b"{}"), 400, "invalid_json"),
+        (b'{"events": [NaN]}', 400, "invalid_json"),
+        (b'{"events": ["\\ud800"]}', 400, "invalid_json"),
+        (b"[" * 100_000, 400, "invalid_json"),
+        (b'{"events": [' + b"1" * 5000 + b"]}", 400, "invalid_json"),
+        (b"[]", 422, "invalid_field"),
+        (b"{}", 422, "invalid_field"),
+        (b'{"events": []}', 422, "invalid_field"),
+        (b'{"events": [' + b"{}," * 100 + b"{}]}", 422, "invalid_field"),
+        (b'{"events": [{}], "more": 1}', 422, "invalid_field"),
+        (b'{"events": [{"properties": "' + b"x" * 1_100_000 + b'"}]}', 413, "too_large"),
+    ],
+)
+def test_a_bad_body_is_refused(stack: Stack, user: str, body: bytes, status: int, code: str) -> None:
+    got, answer = raw(stack, body, user)
+    assert (got, answer["error"]["code"]) == (status, code)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"idempotency_key": ""}, "idempotency_key"),
+        ({"idempotency_key": "é"}, "idempotency_key"),
+        ({"idempotency_key": "x" * 129}, "idempotency_key"),
+        ({"idempotency_key": None}, "idempotency_key"),
+        ({"event_type": "NOPE"}, "event_type"),
+        ({"occurred_at": "yesterday"}, "occurred_at"),
+        ({"occurred_at": "2026-02-30T00:00:00Z"}, "occurred_at"),
+        ({"occurred_at": "2026-02-01T00:00:00"}, "occurred_at"),
+        ({"occurred_at": "2026-02-01T24:00:00Z"}, "occurred_at"),
+        ({"occurred_at": "0001-01-01T00:00:00+14:00"}, "occurred_at"),
+        ({"occurred_at": "9999-12-31T23:59:59-14:00"}, "occurred_at"),
+        ({"occurred_at": "2099-01-01T00:00:00Z"}, "occurred_at"),
+        ({"occurred_at": "1969-12-31T23:59:59Z"}, "occurred_at"),
+        ({"occurred_at": 5}, "occurred_at"),
+        ({"timezone": "Mars/Olympus"}, "timezone"),
+        ({"timezone": "../../etc/passwd"}, "timezone"),
+        ({"timezone": "+99:00"}, "timezone"),
+        ({"source": "\n"}, "source"),
+        ({"user_id": "a b"}, "user_id"),
+        ({"properties": []}, "properties"),
+        ({"properties": {"x": "y" * 70_000}}, "properties"),
+        ({"points": 5}, "points"),
+    ],
+)
+def test_a_bad_event_is_rejected_by_field_and_spoils_no_neighbour(
+    admin: Api, user: str, change: dict[str, Any], field: str
+) -> None:
+    good = event(user, "good")
+    bad = {**event(user, "bad"), **change}
+    status, answer = admin.call("POST", "/v1/events", {"events": [bad, good]})
+    assert status == 202
+    assert [result["status"] for result in answer["results"]] == ["rejected", "accepted"]
+    error = answer["results"][0]["error"]
+    assert field in error["field"] or field in error["message"]
+    stored = admin.get(f"/v1/users/{user}/events")["events"]
+    assert [each["idempotency_key"] for each in stored] == ["good"]
+
+
+def test_large_properties_are_kept_outside_the_item(stack: Stack, admin: Api, user: str) -> None:
+    big = {"note": "x" * 20_000}
+    admin.call("POST", "/v1/events", {"events": [event(user, "k", properties=big)]})
+    stored = admin.get(f"/v1/users/{user}/events")["events"][0]
+    bucket, _, key = stored["properties_ref"].removeprefix("s3://").partition("/")
+    body = stack.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read()
+    assert json.loads(body) == big
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "?as_of=tomorrow", "?as_of=2026-13-01", "/ledger?limit=0", "/ledger?limit=x", "/ledger?cursor=garbage",
+        "/ledger?from=x", "/activity?cursor=e30=", "/events?to=2026-99-99", "/streak/explain", "/streak/explain?date=1",
+    ],
+)  # fmt: skip
+def test_bad_parameters_are_400(me: Api, user: str, path: str) -> None:
+    status, answer = me.call("GET", f"/v1/users/{user}{path}")
+    assert (status, answer["error"]["code"]) == (400, "invalid_parameter")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@given(
+    st.one_of(
+        st.binary(max_size=200), st.text(max_size=200).map(lambda t: t.encode("utf-8", "surrogatepass"))
+    )
+)
+def test_random_bytes_are_never_a_server_error(body: bytes) -> None:
+    status, _ = raw(load(), body, "fuzz")
+    assert 400 <= status < 500
+
+
+def test_the_api_keeps_to_its_own_description(stack: Stack, user: str) -> None:
+    """Schemathesis makes up requests, valid and not, from the served OpenAPI."""
+    document = json.loads(POOL.request("GET", f"{stack.api_url}/v1/openapi.json").data)
+    schema = schemathesis.openapi.from_dict(document)
+    headers = {"Authorization": f"Bearer {token(stack, user)}"}
+    for operation in schema.get_all_operations():
+        assert isinstance(operation, Ok)
+        made = operation.ok()
+
+        @settings(
+            max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
+        )
+        @given(case=made.as_strategy())
+        def fuzz(case: Any) -> None:
+            if case.path_parameters and "user_id" in case.path_parameters:
+                case.path_parameters["user_id"] = user
+            answer = case.call(base_url=stack.api_url, headers=headers)
+            assert answer.status_code < 500 or answer.status_code == 503, (case, answer.text)
+            assert str(answer.status_code) in made.definition.raw["responses"], (case, answer.status_code)
+            assert answer.status_code < 300 or "code" in answer.json()["error"]
+
+        fuzz()

@@ -1,0 +1,118 @@
+"""Many at once: one key, one balance, one account, one first event of a day."""
+
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from local.replay import Api
+from local.stack import Stack
+from tests.e2e.conftest import event
+
+Settled = Callable[..., None]
+Post = Callable[..., list[dict[str, Any]]]
+
+
+def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(call) for call in calls]]
+
+
+def test_64_posts_of_one_key_are_one_event(me: Api, user: str, settled: Settled) -> None:
+    body = {"events": [event(user, "same")]}
+    answers = at_once([lambda: me.call("POST", "/v1/events", body)] * 64)
+    statuses = Counter(answer["results"][0]["status"] for _, answer in answers)
+    assert statuses == {"accepted": 1, "duplicate": 63}
+    assert len({answer["results"][0]["event_id"] for _, answer in answers}) == 1
+    settled(user)
+    assert me.get(f"/v1/users/{user}")["total_bestie_points"] == 10
+
+
+def test_64_bodies_under_one_key_are_one_event_and_63_conflicts(me: Api, user: str, settled: Settled) -> None:
+    base = event(user, "same")
+    bodies = [{"events": [{**base, "properties": {"number": number}}]} for number in range(32)]
+    bodies += [
+        {"events": [{**base, "occurred_at": base["occurred_at"][:17] + f"{number:02}Z"}]}
+        for number in range(32)
+    ]
+    answers = at_once([lambda body=body: me.call("POST", "/v1/events", body) for body in bodies])  # type: ignore[misc]
+    statuses = Counter(answer["results"][0]["status"] for _, answer in answers)
+    assert statuses == {"accepted": 1, "conflict": 63}
+    settled(user)
+    assert len(me.get(f"/v1/users/{user}/events")["events"]) == 1
+
+
+def test_50_first_events_of_a_day_make_one_day(me: Api, user: str, settled: Settled) -> None:
+    bodies = [{"events": [event(user, f"k{number}")]} for number in range(50)]
+    answers = at_once([lambda body=body: me.call("POST", "/v1/events", body) for body in bodies])  # type: ignore[misc]
+    assert all(answer["accepted"] == 1 for _, answer in answers)
+    settled(user)
+    profile = me.get(f"/v1/users/{user}")
+    assert (profile["current_streak"], profile["active_days"]) == (1, 1)
+    assert me.get(f"/v1/users/{user}/activity")["activity"][0]["events_count"] == 50
+    assert profile["balance"] == 100  # the daily cap
+
+
+def test_50_redemptions_of_the_whole_balance_succeed_once(
+    me: Api, user: str, post: Post, settled: Settled
+) -> None:
+    post(*[event(user, f"k{number}") for number in range(10)])
+    settled(user)
+    assert me.get(f"/v1/users/{user}")["balance"] == 100
+
+    def redeem(number: int) -> tuple[int, Any]:
+        body = {"points": 100, "reward_id": "mug", "idempotency_key": f"r{number}"}
+        return me.call("POST", f"/v1/users/{user}/redemptions", body)
+
+    answers = at_once([lambda number=number: redeem(number) for number in range(50)])  # type: ignore[misc]
+    assert Counter(status for status, _ in answers) == {201: 1, 409: 49}
+    assert {a["error"]["code"] for status, a in answers if status == 409} == {"insufficient_balance"}
+    assert me.get(f"/v1/users/{user}")["balance"] == 0
+    settled(user)
+
+
+def test_16_writers_leave_one_chain_of_400_entries(
+    stack: Stack, me: Api, user: str, post: Post, settled: Settled
+) -> None:
+    days = [f"2026-0{month}-{day:02}T12:00:00Z" for month in (1, 2) for day in range(1, 29)]
+    post(*[event(user, f"k{number}", day) for number, day in enumerate(days)])
+    settled(user)
+
+    def write(writer: int) -> list[int]:
+        return [
+            me.call(
+                "POST",
+                f"/v1/users/{user}/redemptions",
+                {"points": 1, "reward_id": "sticker", "idempotency_key": f"{writer}-{number}"},
+            )[0]
+            for number in range(25)
+        ]
+
+    answers = at_once([lambda writer=writer: write(writer) for writer in range(16)])  # type: ignore[misc]
+    assert Counter(status for some in answers for status in some) == {201: 400}
+    settled(user)
+    assert me.get(f"/v1/users/{user}")["balance"] == len(days) * 10 - 400
+
+
+def test_a_redemption_is_reversed_once(me: Api, user: str, post: Post, settled: Settled) -> None:
+    post(event(user, "k"))
+    settled(user)
+    redemptions = f"/v1/users/{user}/redemptions"
+    body = {"points": 10, "reward_id": "mug", "idempotency_key": "r"}
+    status, entry = me.call("POST", redemptions, body)
+    assert (status, entry["balance"], entry["points"]) == (201, 0, -10)
+    status, again = me.call("POST", redemptions, body)
+    assert (status, again["entry_id"], again["duplicate"]) == (201, entry["entry_id"], True)
+    assert me.call("POST", redemptions, {**body, "points": 5})[1]["error"]["code"] == "conflict"
+    path = f"{redemptions}/{entry['entry_id']}/reversal"
+    answers = at_once([lambda: me.call("POST", path, {})] * 8)
+    assert Counter(status for status, _ in answers) == {201: 1, 409: 7}
+    assert {a["error"]["code"] for status, a in answers if status == 409} == {"already_reversed"}
+    settled(user)
+    ledger = me.get(f"/v1/users/{user}/ledger")["entries"]
+    assert [(each["kind"], each["balance"]) for each in ledger] == [
+        ("REVERSE", 10),
+        ("REDEEM", 0),
+        ("EARN", 10),
+        ("OPEN", 0),
+    ]

@@ -1,0 +1,34 @@
+"""A real history: every user's answers equal an independent calculation, however the events come in."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from local.replay import Api, replay, shuffled
+from local.sources import Body, from_csv
+from local.stack import Stack
+from local.verify import compare, expect
+from tests.template import ROOT
+
+HISTORY = ROOT.parent / "shared" / "data" / "commits_flask.csv"
+AS_OF = date(2026, 4, 8)
+
+pytestmark = pytest.mark.skipif(not HISTORY.exists(), reason=f"{HISTORY.name} is not beside the checkout")
+
+
+def history(path: Path, prefix: str) -> list[Body]:
+    return [{**body, "user_id": f"{prefix}-{body['user_id']}"} for body in from_csv(path)]
+
+
+def test_in_the_order_of_the_file(stack: Stack, user: str) -> None:
+    events = history(HISTORY, user)
+    assert replay(stack, events).counts["accepted"] == len(events)
+    assert compare(Api(stack), expect(events, AS_OF), AS_OF) == []
+
+
+def test_shuffled_sent_twice_and_through_both_doors(stack: Stack, user: str) -> None:
+    events = history(HISTORY, user)
+    outcome = replay(stack, shuffled(events * 2, seed=1), via="both")
+    assert set(outcome.counts) == {"accepted", "duplicate", "sent"}
+    assert compare(Api(stack), expect(events, AS_OF), AS_OF) == []
