@@ -57,7 +57,7 @@ class ClaimStore:
 
     def get(self, keys: Iterable[tuple[str, str]], now: datetime) -> dict[tuple[str, str], Claim]:
         """Read claims by (user, key); what has expired is treated as gone."""
-        wanted = [{"user_id": user, "idempotency_key": key} for user, key in keys]
+        wanted = [{"user_id": user, "idempotency_key": key} for user, key in sorted(keys)]
         found = (plain(each) for each in get_all(self._dynamodb, self._table, wanted))
         return {
             (each["user_id"], each["idempotency_key"]): Claim(
@@ -71,22 +71,25 @@ class ClaimStore:
             if each["ttl"] > now.timestamp()
         }
 
-    def claim(self, claims: Sequence[Claim], now: datetime) -> dict[tuple[str, str], Claim]:
-        """Claim keys, each at most once in the list; returns for every key the claim that holds.
+    def claim(
+        self, claims: Sequence[Claim], now: datetime
+    ) -> tuple[dict[tuple[str, str], Claim], set[tuple[str, str]]]:
+        """Claim keys, each at most once in the list.
 
-        It is the caller's own where it won. Raises Unprocessed if DynamoDB would not decide.
+        Returns for every key the claim that holds, and the keys that this call has won.
+        Raises Unprocessed if DynamoDB would not decide.
         """
         held: dict[tuple[str, str], Claim] = {}
+        won: set[tuple[str, str]] = set()
         for chunk in chunks(claims, WRITE_MAX):
-            lost = self._insert(chunk)
-            held.update({claim.key: claim for claim in chunk if claim not in lost})
-            held.update(self.get([claim.key for claim in lost], now))
-            for claim in lost:
-                if claim.key not in held and self._replace_expired(claim, now):
-                    held[claim.key] = claim
-        if len(held) < len(claims):
-            held.update(self.get([claim.key for claim in claims if claim.key not in held], now))
-        return held
+            taken = {claim.key for claim in self._insert(chunk)}
+            won |= {claim.key for claim in chunk} - taken
+            held |= self.get(taken, now)
+            expired = [claim for claim in chunk if claim.key in taken and claim.key not in held]
+            won |= {claim.key for claim in expired if self._replace_expired(claim, now)}
+            held |= {claim.key: claim for claim in chunk if claim.key in won}
+            held |= self.get({claim.key for claim in expired} - won, now)
+        return held, won
 
     def _insert(self, claims: Sequence[Claim]) -> list[Claim]:
         """Put what is not there yet; returns the claims whose key is taken."""

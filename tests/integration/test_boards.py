@@ -1,0 +1,94 @@
+"""Leaderboards: Redis and the tables give the same answers."""
+
+import random
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.account_items import profile_attributes
+from adapters.boards import Boards
+from adapters.cache import Cache
+from adapters.items import item
+from adapters.redis import Redis
+from rules.accounts import Profile
+from rules.events import Event
+from rules.ledger import Head
+from rules.streaks import Streak
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+ZONES = ("Europe/Berlin", "America/Lima", "+02:00")
+
+
+def event(user: str, **more: Any) -> Event:
+    made = Event(
+        user_id=user,
+        event_id="2026-03-01T00:00:00.000000Z#e",
+        idempotency_key="k",
+        event_type="CONTRIBUTION",
+        occurred_at="2026-03-01T00:00:00Z",
+        activity_date=date(2026, 3, 1),
+        zone="UTC",
+        points_awarded=10,
+        source="test",
+        created_at="2026-03-01T00:00:00.000000Z",
+    )
+    return replace(made, **more)
+
+
+def profile(user: str, chance: random.Random) -> Profile:
+    length = chance.randrange(1, 6)
+    last = NOW.date() - timedelta(days=chance.randrange(0, 4))
+    return Profile(
+        user_id=user,
+        version=chance.randrange(1, 5),
+        head=Head("2026-03-01T00:00:00.000000Z", 1, 5),
+        total=chance.randrange(0, 5) * 10,
+        streak=Streak(last, length, length + 1, length + 3),
+        timezone=chance.choice(ZONES),
+        updated_at=NOW.isoformat(),
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_redis_and_the_tables_agree(dynamodb: Any, redis_url: str, seed: int) -> None:
+    Redis(redis_url).call("FLUSHALL")
+    chance = random.Random(seed)
+    crowd = [profile(f"u{number:02}", chance) for number in range(40)]
+    for each in crowd:
+        dynamodb.put_item(TableName="UserStreaks", Item=item(profile_attributes(each, 2)))
+    boards, cache = Boards(dynamodb, "UserStreaks", 2), Cache(redis_url, 2)
+    assert cache.top("streaks", "global", 5, NOW) is None, "not before the sets are whole"
+    cache.rebuild_ranks(boards.everybody())
+    for board in ("streaks", "points"):
+        for region in ("global", "europe", "america", "other", "asia"):
+            for limit in (1, 3, 100):
+                assert cache.top(board, region, limit, NOW) == boards.top(board, region, limit, NOW)
+            for score in range(7):
+                assert cache.above(board, region, score, NOW) == boards.above(board, region, score, NOW)
+
+
+def test_an_older_version_never_replaces_a_newer_one(redis_url: str) -> None:
+    Redis(redis_url).call("FLUSHALL")
+    cache = Cache(redis_url)
+    old = profile("u", random.Random(1))
+    new = replace(old, version=old.version + 1, total=990, timezone="Asia/Tokyo")
+    cache.write_through([new])
+    cache.write_through([old])
+    cache.remember(old)
+    assert cache.profile("u") == new
+    cache.rebuild_ranks([old])
+    cache.write_through([new])
+    assert cache.top("points", "asia", 5, NOW) == [("u", 990)]
+    assert cache.top("points", "global", 5, NOW) == [("u", 990)]
+    assert cache.above("points", "america", 1, NOW) == 0
+
+
+def test_a_streak_leaves_the_board_when_it_lapses(redis_url: str) -> None:
+    Redis(redis_url).call("FLUSHALL")
+    cache = Cache(redis_url)
+    alive = replace(profile("u", random.Random(1)), streak=Streak(NOW.date(), 4, 4, 4), timezone="UTC")
+    cache.rebuild_ranks([alive])
+    assert cache.top("streaks", "global", 5, NOW + timedelta(hours=35)) == [("u", 4)]
+    assert cache.top("streaks", "global", 5, NOW + timedelta(hours=36)) == []

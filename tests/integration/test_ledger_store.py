@@ -1,0 +1,76 @@
+"""The ledger's store on moto: conditions, head, repair."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.ledger import HeadMoved, LedgerStore
+from rules.ledger import Draft, Kind, append, carry
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def ledger(dynamodb: Any) -> LedgerStore:
+    return LedgerStore(dynamodb, "RewardsLedger")
+
+
+def earn(number: int) -> Draft:
+    return Draft(Kind.EARN, 10, f"2026-03-01T00:00:00.{number:06d}Z#e", "CONTRIBUTION", "2026-03-01")
+
+
+def test_a_new_account_is_opened_once(ledger: LedgerStore) -> None:
+    first = append("a", None, [earn(1)], NOW)
+    ledger.append(None, first)
+    with pytest.raises(HeadMoved):
+        ledger.append(None, append("a", None, [earn(2)], NOW + timedelta(seconds=1)))
+    newest = ledger.newest("a")
+    assert newest and newest.created_at == first[-1].created_at
+
+
+def test_of_two_writers_on_one_head_one_is_told(ledger: LedgerStore) -> None:
+    opened = append("a", None, [earn(1)], NOW)
+    ledger.append(None, opened)
+    head = opened[-1].head
+    ledger.append(head, append("a", head, [earn(2)], NOW))
+    with pytest.raises(HeadMoved):
+        ledger.append(head, append("a", head, [earn(3)], NOW + timedelta(seconds=1)))
+    entries, missing = ledger.after("a", "0")
+    assert [entry.balance for entry in entries] == [0, 10, 20]
+    assert missing == []
+    assert [entry.active for entry in entries] == [False, False, True]
+
+
+def test_carried_entries_are_known_before_they_are_stored(dynamodb: Any, ledger: LedgerStore) -> None:
+    entries = append("a", None, [earn(number) for number in range(20)], NOW)
+    _, rest = carry(entries)
+    assert len(rest) > 10
+    ledger.append(None, entries)
+    for entry in rest:
+        key = {"account_id": {"S": "a"}, "created_at": {"S": entry.created_at}}
+        dynamodb.delete_item(TableName="RewardsLedger", Key=key)
+    known, missing = ledger.after("a", "0")
+    assert [entry.seq for entry in known] == list(range(21))
+    assert missing == rest
+    ledger.store(missing)
+    assert ledger.after("a", "0") == (known, [])
+    page = ledger.page("a", "0", "9", 8)
+    assert [entry.balance for entry in page] == [200, 190, 180, 170, 160, 150, 140, 130]
+
+
+def test_an_entry_is_reversed_once_also_when_it_is_the_head(ledger: LedgerStore) -> None:
+    opened = append("a", None, [earn(1), Draft(Kind.REDEEM, -10, reward_id="mug")], NOW)
+    ledger.append(None, opened)
+    redemption = opened[-1]
+    undo = append("a", redemption.head, [Draft(Kind.REVERSE, 10, reverses=redemption.created_at)], NOW)
+    ledger.append(redemption.head, undo, reversed_entry=redemption)
+    stored = ledger.get("a", redemption.created_at)
+    assert stored and stored.reversed_by == undo[0].created_at and not stored.active
+    again = append("a", undo[0].head, [Draft(Kind.REVERSE, 10, reverses=redemption.created_at)], NOW)
+    with pytest.raises(HeadMoved):
+        ledger.append(undo[0].head, again, reversed_entry=redemption)
+
+
+def test_an_empty_account_has_no_head(ledger: LedgerStore) -> None:
+    assert ledger.newest("nobody") is None
