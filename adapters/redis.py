@@ -63,7 +63,11 @@ class Redis:
             hello.append(["AUTH", *user, unquote(self._url.password)])
         if database := self._url.path.strip("/"):
             hello.append(["SELECT", database])
-        self._exchange(hello)
+        try:
+            self._exchange(hello)
+        except RedisError:
+            self.close()
+            raise
 
     def _exchange(self, commands: Sequence[Command]) -> list[Any]:
         if self._socket is None:
@@ -87,10 +91,17 @@ class Redis:
         if kind == b":":
             return int(text)
         if kind == b"$":
-            return None if text == "-1" else self._file.read(int(text) + 2)[:-2].decode()
+            return None if text == "-1" else self._bulk(int(text))
         if kind == b"*":
             return None if text == "-1" else [self._read() for _ in range(int(text))]
         raise OSError(f"unknown reply {line[:20]!r}")
+
+    def _bulk(self, size: int) -> str:
+        data = self._file.read(size + 2)
+        if len(data) != size + 2 or not data.endswith(b"\r\n"):
+            raise OSError("connection closed inside a reply")
+        text: str = data[:-2].decode()
+        return text
 
 
 def _encode(command: Command) -> bytes:

@@ -4,9 +4,9 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime
 from typing import Any, TypeVar
 
+from rules.days import parse_moment
 from rules.points import Boost
 
 T = TypeVar("T")
@@ -114,14 +114,21 @@ _READERS: dict[str, Any] = {"str": str, "int": int, "bool": _flag}
 def boosts(text: str) -> tuple[Boost, ...]:
     """Read boosts from JSON: [{"since", "until", "factor", "event_types"?}], instants in RFC 3339.
 
-    Raises ValueError or KeyError for anything else: a function that cannot tell points must not start.
+    Raises ValueError for anything else: a function that cannot tell points must not start.
     """
-    return tuple(
-        Boost(
-            since=datetime.fromisoformat(each["since"].replace("Z", "+00:00")),
-            until=datetime.fromisoformat(each["until"].replace("Z", "+00:00")),
-            factor=int(each["factor"]),
-            event_types=frozenset(each.get("event_types", ())),
-        )
-        for each in json.loads(text or "[]")
+    try:
+        listed = json.loads(text or "[]")
+        if not isinstance(listed, list):
+            raise TypeError("it is no list")
+        return tuple(_boost(each) for each in listed)
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"POINT_BOOSTS cannot be read: {error!r}") from None
+
+
+def _boost(each: Mapping[str, Any]) -> Boost:
+    return Boost(
+        since=parse_moment(each["since"]).utc,
+        until=parse_moment(each["until"]).utc,
+        factor=int(each["factor"]),
+        event_types=frozenset(each.get("event_types", ())),
     )

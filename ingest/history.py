@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -10,10 +11,14 @@ from typing import Any
 from adapters.accounts import AccountStore
 from adapters.event_store import EventStore
 from ingest.caller import ApiError
+from ingest.validate import parse_json
 from rules.days import DAY, parse_moment, stamp, unstamp
 from rules.events import FUTURE_MAX
 from rules.ledger import OPENED_AT, Entry
 
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+# A date, an entry's created_at, or an event_id: what pages end with.
+PLACE = re.compile(r"[0-9TZa-f:.#-]{1,100}", re.ASCII)
 LIMIT_DEFAULT = 50
 LIMIT_MAX = 500
 EVENTS_DAYS_DEFAULT = 30
@@ -43,7 +48,7 @@ def day_of(query: Mapping[str, str], name: str) -> date | None:
     if not text:
         return None
     try:
-        if len(text) != 10:
+        if not DATE.fullmatch(text):
             raise ValueError
         day = date.fromisoformat(text)
     except ValueError:
@@ -70,7 +75,10 @@ def span_of(query: Mapping[str, str], since: datetime, until: datetime) -> Span:
     """Read from, to (a date includes its whole day), limit and cursor."""
     start = moment_of(query, "from", timedelta()) or since
     end = moment_of(query, "to", DAY) or until
-    return Span(stamp(start), _cursor(query) or stamp(end), integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX))
+    since_stamp = stamp(start)
+    # A span that ends before it begins is an empty one.
+    until_stamp = max(since_stamp, _cursor(query) or stamp(end))
+    return Span(since_stamp, until_stamp, integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX))
 
 
 def _cursor(query: Mapping[str, str]) -> str | None:
@@ -78,9 +86,12 @@ def _cursor(query: Mapping[str, str]) -> str | None:
     if not text:
         return None
     try:
-        return str(json.loads(base64.urlsafe_b64decode(text.encode()))["before"])
+        before = parse_json(base64.urlsafe_b64decode(text.encode()))["before"]
+        if not PLACE.fullmatch(before):
+            raise ValueError
     except (ValueError, TypeError, KeyError):
         raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned") from None
+    return str(before)
 
 
 def page(name: str, rows: list[dict[str, Any]], limit: int, key: str) -> dict[str, Any]:
@@ -154,7 +165,8 @@ class Histories:
         last = day_of(query, "to") or LAST_DATE
         if before := _cursor(query):
             last = min(last, (day_of({"cursor": before}, "cursor") or LAST_DATE) - DAY)
-        days = self.accounts.all_days(user_id, day_of(query, "from") or FIRST_DATE, last)
+        first = day_of(query, "from") or FIRST_DATE
+        days = self.accounts.all_days(user_id, first, last) if first <= last else []
         rows = [
             {
                 "activity_date": day.activity_date.isoformat(),

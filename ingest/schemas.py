@@ -38,6 +38,7 @@ EVENT = _object(
         },
         "timezone": {
             "type": "string",
+            "minLength": 1,
             "maxLength": 64,
             "description": "IANA name or offset (-07:00); decides the activity date",
         },

@@ -1,19 +1,24 @@
 """The Kinesis door: plain and KPL-aggregated records, from producers that IAM has let in."""
 
 import base64
-import json
+import hashlib
 from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from aws_kinesis_agg import DIGEST_SIZE as DIGEST_BYTES
+from aws_kinesis_agg import MAGIC
 from aws_kinesis_agg.deaggregator import deaggregate_records
+from aws_kinesis_agg.messages_pb2 import AggregatedRecord
 from aws_lambda_powertools import Logger
+from google.protobuf.message import DecodeError
 
 from adapters import clock, settings
 from adapters.aws import client
 from adapters.failures import FailureQueue
 from ingest.accept import Acceptor, Result, Status
 from ingest.caller import Caller
+from ingest.validate import parse_json
 from ingest.wiring import acceptor
 
 logger = Logger(service="events-stream")
@@ -34,19 +39,41 @@ def decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
 
     A user record is one event, or {"events": [...]}.
     """
-    for user_record in deaggregate_records([dict(record)]) or ():
+    whole = _kept(record, record["kinesis"]["data"])
+    user_records = deaggregate_records([dict(record)]) or []
+    # The library leaves out user records that it cannot read: then the whole record is kept.
+    if len(user_records) < _user_records_in(record["kinesis"]["data"]) or not user_records:
+        yield whole, None
+    for user_record in user_records:
         data = user_record["kinesis"]["data"]
-        kept = {"data": data, "sequence_number": record["kinesis"]["sequenceNumber"]}
+        kept = _kept(record, data.decode() if isinstance(data, bytes) else data)
         try:
-            body = json.loads(base64.b64decode(data))
-            json.dumps(body, ensure_ascii=False).encode()
-        except (ValueError, RecursionError):
+            body = parse_json(base64.b64decode(data))
+        except ValueError:
             yield kept, None
             continue
         several = body.get("events") if isinstance(body, dict) else None
         events = several if isinstance(several, list) else [body]
+        if not events:
+            yield kept, None
         for event in events:
             yield {**kept, "event": event}, event
+
+
+def _kept(record: Mapping[str, Any], data: str) -> dict[str, Any]:
+    return {"data": data, "sequence_number": record["kinesis"]["sequenceNumber"]}
+
+
+def _user_records_in(data: str) -> int:
+    """Return how many user records a KPL record says it has; 0 for a plain one."""
+    raw = base64.b64decode(data)
+    message, digest = raw[len(MAGIC) : -DIGEST_BYTES], raw[-DIGEST_BYTES:]
+    if not raw.startswith(MAGIC) or hashlib.md5(message, usedforsecurity=False).digest() != digest:
+        return 0
+    try:
+        return len(AggregatedRecord.FromString(message).records)
+    except DecodeError:
+        return 0
 
 
 def reason_of(body: Any, result: Result) -> str | None:

@@ -1,6 +1,7 @@
-"""Checks a value against a JSON Schema; a problem is told as field and reason."""
+"""Reads JSON strictly, and checks it against a JSON Schema; a problem is told as field and reason."""
 
 import json
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -8,6 +9,48 @@ from typing import Any
 import fastjsonschema
 
 from ingest.schemas import Schema
+
+NESTING_MAX = 64
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Read JSON strictly; raises ValueError, with the reason, for all that could not be written again.
+
+    That is: no JSON or no UTF-8, NaN and infinite numbers, lone surrogates, nesting beyond 64 levels.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if _is_deeper(value, NESTING_MAX):
+        raise ValueError(f"it is nested deeper than {NESTING_MAX} levels")
+    return value
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is too large")
+    return number
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels):
+        inner = [
+            each.values() if isinstance(each, dict) else each
+            for each in layer
+            if isinstance(each, (dict, list))
+        ]
+        layer = [each for some in inner for each in some]
+        if not layer:
+            return False
+    return True
 
 
 @cache

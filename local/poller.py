@@ -101,7 +101,7 @@ def reply_of(payload: Any, error: str, batch: Sequence[Record], *, partial: bool
     except (AttributeError, KeyError, TypeError):
         return Reply(None, "malformed batchItemFailures")
     known = {sequence_of(record) for record in batch}
-    if any(number not in known for number in failed):
+    if any(not isinstance(number, str) or number not in known for number in failed):
         return Reply(None, "batchItemFailures names a record that is not in the batch")
     return Reply(failed)
 

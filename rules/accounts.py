@@ -5,6 +5,7 @@ into them, each entry once, by the watermark that each projection carries. Decid
 is worth (`decide`) and repairing after a crash (`absorb` of what is pending) are the same code.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -288,7 +289,9 @@ def _reaches_back(profile: Profile, cover: Cover) -> bool:
     if profile.streak is None or cover == profile.cover:
         return False
     last = profile.streak.last
-    freezes = set(cover.freezes) ^ set(profile.cover.freezes)
+    # As multisets: two freezes may have been granted on one date.
+    now, then = Counter(cover.freezes), Counter(profile.cover.freezes)
+    freezes = (now - then) + (then - now)
     return (
         any(day < last for day in cover.skipped ^ profile.cover.skipped)
         or any(since < last for since, _ in freezes)

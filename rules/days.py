@@ -113,7 +113,7 @@ def region_of(name: str) -> str:
 
 def stamp(moment: datetime) -> str:
     """Write an instant so that text order is time order: 2026-11-20T10:00:00.000000Z."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def unstamp(text: str) -> datetime:

@@ -1,0 +1,533 @@
+"""What the design demands of template.yaml and of the templates that it nests."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import ingest.events_api
+import ingest.users_api
+from ingest import openapi
+from tests.template import resources, template
+
+TEMPLATES = ("template.yaml", "infra/cache.yaml", "infra/observability.yaml")
+FUNCTIONS = resources("AWS::Serverless::Function")
+TABLES = resources("AWS::DynamoDB::Table")
+MAPPINGS = resources("AWS::Lambda::EventSourceMapping")
+QUEUES = resources("AWS::SQS::Queue")
+ROUTES = resources("AWS::ApiGatewayV2::Route")
+ON_AWS = {"Condition": "OnAws"}
+NO_VALUE = {"Ref": "AWS::NoValue"}
+OPEN_ROUTES = {"GET /v1/health", "GET /v1/openapi.json"}
+
+Key = tuple[str, str]
+# table: (partition key, sort key), its indexes in the same way, the attribute that expires items, the stream
+DESIGN: dict[str, tuple[Key, dict[str, Key], str, str]] = {
+    "UserStreaks": (
+        ("user_id", ""),
+        {"StreakLeaderboard": ("leaderboard_partition", "current_streak")},
+        "",
+        "",
+    ),
+    "BPEvents": (
+        ("user_id", "event_id"),
+        {"IdempotencyIndex": ("idempotency_key", "")},
+        "ttl",
+        "NEW_IMAGE",
+    ),
+    "DailyActivity": (("user_id", "activity_date"), {}, "", ""),
+    "RewardsLedger": (("account_id", "created_at"), {}, "", ""),
+    "IdempotencyKeys": (("user_id", "idempotency_key"), {}, "ttl", ""),
+}
+NUMBERS = {"current_streak"}
+
+# Statements that may say "*", by function and action, and why.
+STARS = {
+    ("EventsApiFunction", "dynamodb:BatchExecuteStatement"): (
+        "only off AWS: the emulator authorizes the call, AWS what its statements do"
+    ),
+    ("EventsStreamFunction", "dynamodb:BatchExecuteStatement"): (
+        "only off AWS: the emulator authorizes the call, AWS what its statements do"
+    ),
+    ("EngagementFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+}
+
+
+def properties(logical_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = template()["Resources"][logical_id]["Properties"]
+    return found
+
+
+def listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def logical_ids(value: Any) -> set[str]:
+    """Everything that a value names by Ref, GetAtt or Sub."""
+    if isinstance(value, dict):
+        found = set()
+        for name, inner in value.items():
+            if name == "Ref":
+                found.add(str(inner))
+            elif name == "Fn::GetAtt":
+                found.add((inner if isinstance(inner, str) else inner[0]).split(".")[0])
+            elif name == "Fn::Sub":
+                found |= {
+                    each.split(".")[0]
+                    for text in listed(inner)
+                    if isinstance(text, str)
+                    for each in re.findall(r"\$\{([^}!]+)\}", text)
+                }
+            else:
+                found |= logical_ids(inner)
+        return found
+    if isinstance(value, list):
+        return set().union(*map(logical_ids, value))
+    return set()
+
+
+def statements(name: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """A function's statements, with where each holds: always, on AWS or off it."""
+    for policy in properties(name).get("Policies", []):
+        for statement in policy.get("Statement", []) if isinstance(policy, dict) else []:
+            if "Fn::If" in statement:
+                condition, then, otherwise = statement["Fn::If"]
+                assert condition == "OnAws"
+                yield then, "on"
+                yield otherwise, "off"
+            else:
+                yield statement, "always"
+
+
+def test_the_tables_are_those_of_the_design() -> None:
+    assert set(TABLES) == set(DESIGN)
+
+
+def keys_of(schema: list[dict[str, str]]) -> Key:
+    kinds = {each["KeyType"]: each["AttributeName"] for each in schema}
+    assert len(kinds) == len(schema)
+    return kinds["HASH"], kinds.get("RANGE", "")
+
+
+@pytest.mark.parametrize("name", DESIGN)
+def test_a_table_has_the_keys_and_indexes_of_the_design(name: str) -> None:
+    keys, indexes, expires, stream = DESIGN[name]
+    table = properties(name)
+    assert keys_of(table["KeySchema"]) == keys
+    found = {
+        each["IndexName"]: keys_of(each["KeySchema"]) for each in table.get("GlobalSecondaryIndexes", [])
+    }
+    assert found == indexes
+    used = {part for pair in (keys, *indexes.values()) for part in pair if part}
+    assert {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]} == {
+        part: "N" if part in NUMBERS else "S" for part in used
+    }
+    ttl = table.get("TimeToLiveSpecification", {"AttributeName": "", "Enabled": True})
+    assert (ttl["AttributeName"], ttl["Enabled"]) == (expires, True)
+    assert table.get("StreamSpecification", {}).get("StreamViewType", "") == stream
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_on_demand_recoverable_encrypted_and_protected_by_parameter(name: str) -> None:
+    table = properties(name)
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert "ProvisionedThroughput" not in table
+    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert table["SSESpecification"]["SSEEnabled"] is True
+    assert table["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
+
+
+def test_tables_are_protected_unless_somebody_says_otherwise() -> None:
+    assert template()["Parameters"]["DeletionProtection"]["Default"] == "true"
+
+
+@pytest.mark.parametrize(
+    "name", [*TABLES, *resources("AWS::S3::Bucket"), *resources("AWS::Cognito::UserPool")]
+)
+def test_what_holds_data_survives_the_stack(name: str) -> None:
+    resource = template()["Resources"][name]
+    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
+
+
+@pytest.mark.parametrize("name", resources("AWS::S3::Bucket"))
+def test_a_bucket_is_private_and_encrypted(name: str) -> None:
+    bucket = properties(name)
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_failure_queue_is_encrypted_and_waits_two_weeks(name: str) -> None:
+    assert properties(name)["SqsManagedSseEnabled"] is True
+    assert properties(name)["MessageRetentionPeriod"] == 14 * 24 * 3600
+
+
+@pytest.mark.parametrize("name", resources("AWS::Kinesis::Stream"))
+def test_a_stream_is_encrypted_and_on_demand(name: str) -> None:
+    assert properties(name)["StreamEncryption"]["EncryptionType"] == "KMS"
+    assert properties(name)["StreamModeDetails"] == {"StreamMode": "ON_DEMAND"}
+
+
+def test_there_are_stream_consumers() -> None:
+    assert len(MAPPINGS) == 2
+    assert not any("Events" in each["Properties"] for each in FUNCTIONS.values()), (
+        "mappings are resources of their own, so that every one of them is seen here"
+    )
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_a_consumer_reports_partial_failures_bisects_gives_up_and_keeps_what_failed(name: str) -> None:
+    mapping = properties(name)
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["BisectBatchOnFunctionError"] is True
+    assert 0 < mapping["MaximumRetryAttempts"] <= 100
+    assert 0 < mapping["MaximumRecordAgeInSeconds"] <= 7 * 24 * 3600
+    (queue,) = logical_ids(mapping["DestinationConfig"]["OnFailure"]["Destination"])
+    assert queue in QUEUES
+    (function,) = logical_ids(mapping["FunctionName"])
+    sends = [each for each, _ in statements(function) if queue in logical_ids(each["Resource"])]
+    assert [each["Action"] for each in sends] == [["sqs:SendMessage"]]
+    assert properties(function)["Environment"]["Variables"]["FAILURE_QUEUE_URL"] == {"Ref": queue}
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_a_consumer_loses_nothing_that_was_there_before_it_and_can_be_switched_off(name: str) -> None:
+    mapping = properties(name)
+    assert mapping["StartingPosition"] == "TRIM_HORIZON"
+    assert mapping["Enabled"] == {"Fn::If": ["StreamMappingsEnabled", True, False]}
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_a_consumer_may_read_its_source(name: str) -> None:
+    (function,) = logical_ids(properties(name)["FunctionName"])
+    (source,) = logical_ids(properties(name)["EventSourceArn"])
+    actions = {
+        action
+        for statement, where in statements(function)
+        if source in logical_ids(statement["Resource"]) and where == "always"
+        for action in listed(statement["Action"])
+    }
+    service = "dynamodb" if source in TABLES else "kinesis"
+    assert {f"{service}:GetRecords", f"{service}:GetShardIterator"} <= actions
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_the_filters_of_a_consumer_are_json_that_the_poller_knows(name: str) -> None:
+    from local.filters import matches
+
+    for each in properties(name).get("FilterCriteria", {}).get("Filters", []):
+        pattern = json.loads(each["Pattern"])
+        assert matches(pattern, {"eventName": "INSERT"})
+        assert not matches(pattern, {"eventName": "REMOVE"})
+
+
+def test_a_table_s_stream_has_at_most_two_consumers() -> None:
+    sources = [logical_ids(properties(name)["EventSourceArn"]) for name in MAPPINGS]
+    for table in TABLES:
+        assert sum(table in each for each in sources) <= 2
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_statement_says_star_but_those_that_are_listed(name: str) -> None:
+    for statement, where in statements(name):
+        assert statement["Effect"] == "Allow"
+        assert "NotAction" not in statement
+        assert "NotResource" not in statement
+        actions = listed(statement["Action"])
+        assert not any("*" in action for action in actions)
+        for resource in listed(statement["Resource"]):
+            if resource == "*":
+                assert all((name, action) in STARS for action in actions)
+                if any("only off AWS" in STARS[name, action] for action in actions):
+                    assert where == "off"
+            else:
+                assert isinstance(resource, dict), "a resource is named by the template, not by text"
+
+
+def test_every_listed_star_is_needed() -> None:
+    said = {
+        (name, action)
+        for name in FUNCTIONS
+        for statement, _ in statements(name)
+        if "*" in listed(statement["Resource"])
+        for action in listed(statement["Action"])
+    }
+    assert said == set(STARS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_has_no_managed_policy_but_the_one_for_its_network(name: str) -> None:
+    for policy in properties(name)["Policies"]:
+        if "Statement" not in policy:
+            condition, arn, otherwise = policy["Fn::If"]
+            assert condition == "HasCache"
+            assert arn.endswith("AWSLambdaVPCAccessExecutionRole")
+            assert otherwise == NO_VALUE
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_may_touch_the_tables_of_its_own_environment_and_no_others(name: str) -> None:
+    environment = logical_ids(properties(name)["Environment"]["Variables"])
+    allowed = set().union(*(logical_ids(each["Resource"]) for each, _ in statements(name)))
+    assert allowed & set(TABLES) == environment & set(TABLES)
+    assert allowed & set(QUEUES) == environment & set(QUEUES)
+    assert allowed & set(resources("AWS::S3::Bucket")) == environment & set(resources("AWS::S3::Bucket"))
+
+
+def test_nothing_may_be_deleted_and_the_ledger_and_activity_are_never_scanned() -> None:
+    for name in FUNCTIONS:
+        for statement, _ in statements(name):
+            for action in listed(statement["Action"]):
+                assert "Delete" not in action
+                if action == "dynamodb:Scan":
+                    assert logical_ids(statement["Resource"]) == {"UserStreaks"}
+
+
+@pytest.mark.parametrize("name", resources("AWS::IAM::Role"))
+def test_a_role_of_another_service_invokes_one_function_and_no_more(name: str) -> None:
+    for policy in properties(name)["Policies"]:
+        for statement in policy["PolicyDocument"]["Statement"]:
+            assert statement["Action"] == "lambda:InvokeFunction"
+            assert len(logical_ids(statement["Resource"]) & set(FUNCTIONS)) == 1
+    trust = properties(name)["AssumeRolePolicyDocument"]["Statement"]
+    assert all(each["Condition"]["StringEquals"]["aws:SourceAccount"] for each in trust)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_has_a_log_group_of_its_own_with_retention(name: str) -> None:
+    (group,) = logical_ids(properties(name)["LoggingConfig"]["LogGroup"])
+    assert template()["Resources"][group]["Type"] == "AWS::Logs::LogGroup"
+    others = [each for each in FUNCTIONS if each != name]
+    assert all(group not in logical_ids(properties(each)["LoggingConfig"]) for each in others)
+
+
+@pytest.mark.parametrize("name", resources("AWS::Logs::LogGroup"))
+def test_a_log_group_has_retention(name: str) -> None:
+    assert properties(name)["RetentionInDays"] == {"Ref": "LogRetentionDays"}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_has_reserved_concurrency_on_aws_and_a_timeout(name: str) -> None:
+    condition, reserved, otherwise = properties(name)["ReservedConcurrentExecutions"]["Fn::If"]
+    assert (condition, otherwise) == ("OnAws", NO_VALUE)
+    assert isinstance(reserved, int)
+    assert reserved >= 1
+    assert 0 < properties(name)["Timeout"] <= 120
+
+
+def test_functions_share_runtime_architecture_tracing_and_layer() -> None:
+    shared = template()["Globals"]["Function"]
+    assert shared["Tracing"] == "Active"
+    assert shared["Runtime"] == {"Ref": "Runtime"}
+    assert shared["Architectures"] == [{"Ref": "Architecture"}]
+    assert shared["Layers"] == [{"Ref": "DependenciesLayer"}]
+    for each in FUNCTIONS.values():
+        assert not set(each["Properties"]) & {"Tracing", "Runtime", "Architectures", "Layers"}
+
+
+def test_runtime_and_architecture_are_parameters_with_the_defaults_of_aws() -> None:
+    parameters = template()["Parameters"]
+    assert parameters["Runtime"]["Default"] == "python3.13"
+    assert parameters["Architecture"]["Default"] == "arm64"
+    assert "python3.13" in parameters["Runtime"]["AllowedValues"]
+    assert set(parameters["Architecture"]["AllowedValues"]) == {"arm64", "x86_64"}
+    layer = properties("DependenciesLayer")
+    assert layer["CompatibleRuntimes"] == [{"Ref": "Runtime"}]
+    assert layer["CompatibleArchitectures"] == [{"Ref": "Architecture"}]
+
+
+def test_what_is_deployed_by_default_is_what_aws_gets() -> None:
+    parameters = template()["Parameters"]
+    assert parameters["OnAws"]["Default"] == "true"
+    assert parameters["StreamMappingsEnabled"]["Default"] == "true"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_s_handler_exists(name: str) -> None:
+    import importlib
+
+    module, _, attribute = properties(name)["Handler"].rpartition(".")
+    assert callable(getattr(importlib.import_module(module), attribute))
+
+
+def test_functions_that_speak_to_redis_are_in_its_network() -> None:
+    for name, each in FUNCTIONS.items():
+        speaks = "REDIS_URL" in each["Properties"]["Environment"]["Variables"]
+        assert ("VpcConfig" in each["Properties"]) is speaks, name
+        if speaks:
+            assert each["Properties"]["VpcConfig"]["Fn::If"][0] == "HasCache"
+            assert "VPCAccess" in json.dumps(each["Properties"]["Policies"])
+
+
+def test_every_route_has_the_authorizer_but_health_and_the_description() -> None:
+    for each in ROUTES.values():
+        route = each["Properties"]
+        if route["RouteKey"] in OPEN_ROUTES:
+            assert route["AuthorizationType"] == "NONE"
+        else:
+            assert route["AuthorizationType"] == "JWT"
+            assert route["AuthorizerId"] == {"Ref": "Authorizer"}
+        assert "$default" not in route["RouteKey"]
+        assert "ANY" not in route["RouteKey"]
+    authorizer = properties("Authorizer")
+    assert authorizer["AuthorizerType"] == "JWT"
+    assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
+
+
+def keys_by_function() -> dict[str, set[str]]:
+    keys: dict[str, set[str]] = {}
+    for each in ROUTES.values():
+        route = each["Properties"]
+        (integration,) = logical_ids(route["Target"])
+        (function,) = logical_ids(properties(integration)["IntegrationUri"])
+        keys.setdefault(function, set()).add(route["RouteKey"])
+    return keys
+
+
+def registered(app: Any) -> set[str]:
+    routes = [*app._static_routes, *app._dynamic_routes]
+    return {f"{each.method} {each.path.replace('<', '{').replace('>', '}')}" for each in routes}
+
+
+def test_each_route_leads_to_the_function_that_has_it() -> None:
+    assert keys_by_function() == {
+        "EventsApiFunction": registered(ingest.events_api.app),
+        "UsersApiFunction": registered(ingest.users_api.app),
+    }
+
+
+def test_the_routes_of_the_template_are_those_that_are_described() -> None:
+    keys = [each["Properties"]["RouteKey"] for each in ROUTES.values()]
+    described = [f"{method.upper()} {path}" for method, path, *_ in openapi.ROUTES]
+    assert sorted(keys) == sorted(described)
+    assert {f"GET {path}" for path in openapi.OPEN} == OPEN_ROUTES
+
+
+def test_the_gateway_may_invoke_what_it_leads_to_and_waits_longer_than_it_runs() -> None:
+    permitted = {
+        name
+        for each in resources("AWS::Lambda::Permission").values()
+        for name in logical_ids(each["Properties"]["FunctionName"])
+    }
+    for integration in resources("AWS::ApiGatewayV2::Integration").values():
+        (function,) = logical_ids(integration["Properties"]["IntegrationUri"])
+        assert function in permitted
+        assert integration["Properties"]["PayloadFormatVersion"] == "2.0"
+        assert integration["Properties"]["TimeoutInMillis"] >= 1000 * properties(function)["Timeout"]
+
+
+def test_the_api_is_throttled_and_logs_who_asked_for_what() -> None:
+    stage = properties("ApiStage")
+    assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] > 0
+    logged = json.loads(stage["AccessLogSettings"]["Format"])
+    assert {"route", "status", "sub"} <= set(logged)
+
+
+def alarms() -> dict[str, dict[str, Any]]:
+    found = template("infra/observability.yaml")["Resources"].items()
+    return {name: each["Properties"] for name, each in found if each["Type"] == "AWS::CloudWatch::Alarm"}
+
+
+def watched(namespace: str, metric: str, dimension: str) -> set[str]:
+    return {
+        each["Value"]["Ref"]
+        for alarm in alarms().values()
+        if (alarm["Namespace"], alarm["MetricName"]) == (namespace, metric)
+        for each in alarm["Dimensions"]
+        if each["Name"] == dimension
+    }
+
+
+@pytest.mark.parametrize("metric", ["Errors", "Throttles"])
+def test_each_function_s_errors_and_throttles_raise_an_alarm(metric: str) -> None:
+    assert watched("AWS/Lambda", metric, "FunctionName") == set(FUNCTIONS)
+
+
+def test_a_stream_function_that_falls_behind_raises_an_alarm() -> None:
+    consumers = {
+        name for each in MAPPINGS.values() for name in logical_ids(each["Properties"]["FunctionName"])
+    }
+    assert watched("AWS/Lambda", "IteratorAge", "FunctionName") == consumers
+
+
+def test_whatever_waits_in_a_failure_queue_raises_an_alarm() -> None:
+    assert watched("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName") == set(QUEUES)
+    depths = [each for each in alarms().values() if each["Namespace"] == "AWS/SQS"]
+    assert all((each["Threshold"], each["EvaluationPeriods"]) == (1, 1) for each in depths)
+
+
+def test_a_table_that_throttles_and_an_api_that_fails_raise_an_alarm() -> None:
+    assert watched("AWS/DynamoDB", "WriteThrottleEvents", "TableName") == set(TABLES)
+    assert watched("AWS/ApiGateway", "5xx", "ApiId") == {"ApiId"}
+
+
+@pytest.mark.parametrize("name", alarms())
+def test_an_alarm_can_be_raised_tells_somebody_and_is_quiet_without_traffic(name: str) -> None:
+    alarm = alarms()[name]
+    assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
+    assert alarm["Threshold"] >= 1
+    assert alarm["Statistic"] in ("Sum", "Maximum")
+    assert alarm["TreatMissingData"] == "notBreaching"
+    assert alarm["AlarmActions"] == {"Fn::If": ["HasTopic", [{"Ref": "AlarmTopicArn"}], NO_VALUE]}
+    assert alarm["AlarmDescription"]
+
+
+def test_the_dashboard_is_json_and_shows_every_function_queue_and_table() -> None:
+    found = template("infra/observability.yaml")["Resources"].values()
+    (dashboard,) = [each for each in found if each["Type"] == "AWS::CloudWatch::Dashboard"]
+    text = dashboard["Properties"]["DashboardBody"]["Fn::Sub"]
+    body = json.loads(re.sub(r"\$\{[^}]+\}", "x", text))
+    assert all(each["properties"]["metrics"] for each in body["widgets"])
+    assert {*FUNCTIONS, *QUEUES, *TABLES, "ApiId"} <= set(re.findall(r"\$\{([^}]+)\}", text))
+    places = [(each["x"], each["y"]) for each in body["widgets"]]
+    assert len(set(places)) == len(places)
+
+
+@pytest.mark.parametrize("name", resources("AWS::CloudFormation::Stack"))
+def test_a_nested_stack_gets_exactly_the_parameters_that_it_takes(name: str) -> None:
+    nested = properties(name)
+    takes = template(nested["TemplateURL"])["Parameters"]
+    required = {each for each, shape in takes.items() if "Default" not in shape}
+    assert required <= set(nested["Parameters"]) <= set(takes)
+
+
+def test_the_watched_parameters_are_the_things_of_their_names() -> None:
+    for name, value in properties("Observability")["Parameters"].items():
+        if name in {*FUNCTIONS, *TABLES, *QUEUES}:
+            assert logical_ids(value) == {name}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_parameter_and_condition_is_used(name: str) -> None:
+    loaded = template(name)
+    body = json.dumps([loaded["Resources"], loaded.get("Globals"), loaded.get("Outputs")])
+    conditions = json.dumps(loaded.get("Conditions", {}))
+    names = logical_ids([loaded["Resources"], loaded.get("Globals"), loaded.get("Conditions", {})])
+    assert set(loaded.get("Parameters", {})) <= names
+    for condition in loaded.get("Conditions", {}):
+        assert f'"{condition}"' in body or f'{{"Condition": "{condition}"}}' in conditions
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_everything_that_is_named_is_there(name: str) -> None:
+    loaded = template(name)
+    known = {*loaded["Resources"], *loaded.get("Parameters", {})}
+    named = logical_ids([loaded["Resources"], loaded.get("Globals", {}), loaded.get("Outputs", {})])
+    assert {each for each in named if not each.startswith("AWS::")} <= known
+
+
+def test_secrets_are_not_echoed() -> None:
+    assert template()["Parameters"]["RedisUrl"]["NoEcho"] is True
+
+
+def test_the_outputs_name_every_table_and_function() -> None:
+    named = logical_ids(template()["Outputs"])
+    assert {*TABLES, *FUNCTIONS, *QUEUES} <= named
+
+
+def test_what_only_aws_has_is_switched_by_conditions() -> None:
+    for name in ("Observability", "Cache"):
+        assert template()["Resources"][name]["Condition"] in ("OnAws", "HasCache")
+    assert template()["Conditions"]["HasCache"]["Fn::And"][0] == ON_AWS
