@@ -123,7 +123,10 @@ class Cache:
     def profile(self, user_id: str) -> Profile | None:
         """Return the cached profile, in one round trip."""
         answers = self._run([["GET", f"streak:{user_id}"]])
-        return profile_from(json.loads(answers[0])) if answers and answers[0] else None
+        try:
+            return profile_from(json.loads(answers[0])) if answers and answers[0] else None
+        except (KeyError, TypeError, ValueError):
+            return None  # Written by another version of this code.
 
     def day(self, user_id: str, day: date) -> dict[str, Any] | None:
         """Return a cached active day's attributes."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from rules.days import parse_moment
-from rules.points import Boost
+from rules.points import RULES, Boost
 
 T = TypeVar("T")
 
@@ -126,9 +126,10 @@ def boosts(text: str) -> tuple[Boost, ...]:
 
 
 def _boost(each: Mapping[str, Any]) -> Boost:
-    return Boost(
-        since=parse_moment(each["since"]).utc,
-        until=parse_moment(each["until"]).utc,
-        factor=int(each["factor"]),
-        event_types=frozenset(each.get("event_types", ())),
-    )
+    factor, types = each["factor"], each.get("event_types", [])
+    if type(factor) is not int or factor < 1:
+        raise ValueError("factor is no whole number from 1")
+    if not isinstance(types, list) or not RULES.keys() >= set(types):
+        raise ValueError("event_types is no list of known types")
+    since, until = parse_moment(each["since"]).utc, parse_moment(each["until"]).utc
+    return Boost(since, until, factor, frozenset(types))

@@ -184,7 +184,7 @@ class Acceptor:
         again = [
             replace(each.event, created_at=held[key].created_at)
             for key, each in sent.items()
-            if key not in won and held[key].body_hash == each.digest
+            if key not in won and key in held and held[key].body_hash == each.digest
         ]
         for event in self._events.missing(again):
             self._events.put_new(self._payloads.offload(event))

@@ -19,7 +19,7 @@ from rules.points import FREEZE_PRICE_POINTS, FREEZES_HELD_MAX
 from rules.streaks import effective
 
 FREEZE_REWARD = "streak_freeze"
-PAUSES_KEPT_MAX = 20
+PAUSES_KEPT_MAX = 40
 CLAIM_PLACE = 1  # among the further actions of the transaction: the profile, then the claim
 
 
@@ -192,7 +192,10 @@ class Rewards:
             profile = account.profile
             if first < today(now, profile.zone):
                 raise ApiError(422, "invalid_field", "first is before today", [{"field": "first"}])
-            known = (*profile.cover.pauses, (first, last))[-PAUSES_KEPT_MAX:]
+            known = (*profile.cover.pauses, (first, last))
+            if len(known) > PAUSES_KEPT_MAX:
+                # An old one cannot be dropped: a late event would refold the run that it has saved.
+                raise ApiError(409, "pauses_max", f"{PAUSES_KEPT_MAX} pauses have been taken already")
             return replace(
                 profile,
                 cover=replace(profile.cover, pauses=known),

@@ -32,7 +32,7 @@ def demo() -> None:
     report.write(stack, REPORT)
     print(f"\nreport: {REPORT.relative_to(ROOT)}")
     print(f"The cloud stays up ({time.monotonic() - began:.0f} s so far): `make down` stops it.")
-    print('Ask it: curl -H "Authorization: Bearer $(uv run streakline token --user crowd-0000)" \\')
+    print('Ask it: curl -H "Authorization: Bearer $(.venv/bin/streakline token --user crowd-0000)" \\')
     print(f"  '{stack.api_url}/v1/users/crowd-0000'")
 
 

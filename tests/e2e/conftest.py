@@ -16,6 +16,7 @@ from tests.faults.invariants import violations
 NAMES = itertools.count()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """There is one cloud, so one process runs all of these."""
     for item in items:

@@ -137,7 +137,7 @@ def test_the_api_keeps_to_its_own_description(stack: Stack, user: str) -> None:
             max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
         )
         @given(case=made.as_strategy())
-        def fuzz(case: Any) -> None:
+        def fuzz(case: Any, made: Any = made) -> None:
             if case.path_parameters and "user_id" in case.path_parameters:
                 case.path_parameters["user_id"] = user
             answer = case.call(base_url=stack.api_url, headers=headers)

@@ -89,9 +89,15 @@ def test_one_poison_record_in_100_waits_with_its_reason(stack: Stack, user: str,
 
     repaired = {
         **bad,
-        **{"client_key": "k", "event_type": "CONTRIBUTION", "points_awarded": 10, "source": "repair"},
-        **{"occurred_at": "2026-01-01T00:00:00Z", "activity_date": "2026-01-01", "zone": "UTC"},
-        **{"created_at": "2026-01-01T00:00:00.000000Z", "ttl": int(time.time()) + 10**6},
+        "client_key": "k",
+        "event_type": "CONTRIBUTION",
+        "points_awarded": 10,
+        "source": "repair",
+        "occurred_at": "2026-01-01T00:00:00Z",
+        "activity_date": "2026-01-01",
+        "zone": "UTC",
+        "created_at": "2026-01-01T00:00:00.000000Z",
+        "ttl": int(time.time()) + 10**6,
     }
     dynamodb.put_item(TableName=table, Item=item(repaired))
     assert redrive(stack)["redriven"] >= 1

@@ -233,7 +233,6 @@ def test_an_admin_s_grant_in_the_past_saves_a_run_that_had_ended() -> None:
     world.check()
 
 
-# BUG: rules.accounts._reaches_back compares sets, in which a second freeze of one date is lost
 def test_a_second_grant_of_one_date_in_the_past_saves_a_run_that_had_ended() -> None:
     world = World()
     world.apply(commands=[grant(june(1))])

@@ -250,7 +250,7 @@ MALFORMED: list[Any] = [
     {"batchItemFailures": [{"itemIdentifier": "9"}]},
     {"batchItemFailures": [{"itemIdentifier": "0"}, {"itemIdentifier": "9"}]},
     {"batchItemFailures": [{"itemIdentifier": 0}]},
-    {"batchItemFailures": [{"itemIdentifier": ["0"]}]},  # BUG: raises TypeError: unhashable type
+    {"batchItemFailures": [{"itemIdentifier": ["0"]}]},
 ]
 
 
