@@ -42,6 +42,9 @@ def client(service: str) -> Any:
         read_timeout=5,
         retries={"mode": "standard", "total_max_attempts": 6},
         parameter_validation=False,
+        inject_host_prefix=False,
+        disable_request_compression=True,
+        account_id_endpoint_mode="disabled",
         max_pool_connections=16,
     )
     return _session().create_client(service, config=config)

@@ -1,7 +1,7 @@
 """Where what cannot be processed waits, with its reason, until an operator looks (`streakline redrive`)."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -9,7 +9,8 @@ from typing import Any
 class FailureQueue:
     """One consumer's failure queue."""
 
-    def __init__(self, sqs: Any, url: str) -> None:
+    def __init__(self, sqs: Callable[[], Any], url: str) -> None:
+        """sqs: makes the client, which a batch without poison never needs."""
         self._sqs, self._url = sqs, url
 
     def keep(self, consumer: str, failures: Sequence[tuple[Any, str]], now: datetime) -> None:
@@ -24,4 +25,4 @@ class FailureQueue:
                 "failed_at": now.isoformat(),
                 "record": record,
             }
-            self._sqs.send_message(QueueUrl=self._url, MessageBody=json.dumps(message))
+            self._sqs().send_message(QueueUrl=self._url, MessageBody=json.dumps(message))

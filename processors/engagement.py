@@ -200,7 +200,7 @@ def _parts() -> tuple[Engagement, FailureQueue]:
     redis = Cache(config.redis_url, config.leaderboard_shards)
     events = EventStore(dynamodb, config.bp_events_table)
     return Engagement(accounts, events, redis, config.writers), FailureQueue(
-        client("sqs"), config.failure_queue_url
+        lambda: client("sqs"), config.failure_queue_url
     )
 
 
