@@ -45,6 +45,7 @@ def client(service: str) -> Any:
         inject_host_prefix=False,
         disable_request_compression=True,
         account_id_endpoint_mode="disabled",
+        user_agent="streakline",  # botocore's own is put together anew for every request
         max_pool_connections=16,
     )
     return _session().create_client(service, config=config)

@@ -1,5 +1,6 @@
 """Tools with an environment of their own: the emulator and the SAM CLI pin what we do not."""
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -19,6 +20,14 @@ def uv() -> str:
 def tool(name: str) -> Path:
     """Return a tool's executable, installed from its lock file where it is missing or outdated."""
     home = LOCAL / "tools" / name
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with (home.parent / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Several test processes may need it first.
+        _install(name, home)
+    return home / "bin" / name
+
+
+def _install(name: str, home: Path) -> None:
     wanted = (Path(__file__).parent / "requirements" / f"{name}.txt").read_text()
     done = home / "installed.txt"
     if not done.exists() or done.read_text() != wanted:
@@ -30,7 +39,6 @@ def tool(name: str) -> Path:
             [uv(), "pip", "install", "--quiet", "--python", python, "--requirement", requirements], check=True
         )
         done.write_text(wanted)
-    return home / "bin" / name
 
 
 def main() -> None:
