@@ -3,6 +3,7 @@
 Nothing binds beyond loopback. State lives as long as the emulator does.
 """
 
+import fcntl
 import json
 import os
 import subprocess
@@ -26,8 +27,14 @@ TTL = {"BPEvents": "ttl", "IdempotencyKeys": "ttl"}
 
 
 def up() -> Stack:
-    """Start what is not running, build, deploy; running it twice changes nothing."""
+    """Start what is not running, build, deploy; running it twice, or twice at once, changes nothing."""
     LOCAL.mkdir(exist_ok=True)
+    with (LOCAL / "up.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _up()
+
+
+def _up() -> Stack:
     ports = _ports()
     endpoint = f"http://127.0.0.1:{ports['ministack']}"
     redis_url = f"redis://127.0.0.1:{ports['redis']}/0"

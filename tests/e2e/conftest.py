@@ -16,14 +16,6 @@ from tests.faults.invariants import violations
 NAMES = itertools.count()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """There is one cloud, so one process runs all of these."""
-    for item in items:
-        if "/e2e/" in str(item.path):
-            item.add_marker(pytest.mark.xdist_group("cloud"))
-
-
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
     was_up = processes.pid_of("ministack") is not None

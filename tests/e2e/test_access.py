@@ -13,6 +13,9 @@ from local.stack import Stack
 from local.tokens import token
 from tests.e2e.conftest import event
 
+# There is one cloud: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("cloud")
+
 
 def get(stack: Stack, path: str, bearer: str | None) -> int:
     headers = {"authorization": f"Bearer {bearer}"} if bearer else {}

@@ -16,6 +16,9 @@ from local.stack import Stack, load
 from local.tokens import token
 from tests.e2e.conftest import event
 
+# There is one cloud: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("cloud")
+
 POOL = urllib3.PoolManager()
 
 

@@ -5,9 +5,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import pytest
+
 from local.replay import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
+
+# There is one cloud: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("cloud")
 
 Settled = Callable[..., None]
 Post = Callable[..., list[dict[str, Any]]]

@@ -9,6 +9,9 @@ import pytest
 from local.replay import Api
 from tests.e2e.conftest import event
 
+# There is one cloud: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("cloud")
+
 Settled = Callable[..., None]
 Post = Callable[..., list[dict[str, Any]]]
 

@@ -14,7 +14,10 @@ from tests.template import ROOT
 HISTORY = ROOT.parent / "shared" / "data" / "commits_flask.csv"
 AS_OF = date(2026, 4, 8)
 
-pytestmark = pytest.mark.skipif(not HISTORY.exists(), reason=f"{HISTORY.name} is not beside the checkout")
+pytestmark = [
+    pytest.mark.xdist_group("cloud"),
+    pytest.mark.skipif(not HISTORY.exists(), reason=f"{HISTORY.name} is not beside the checkout"),
+]
 
 
 def history(path: Path, prefix: str) -> list[Body]:

@@ -22,6 +22,9 @@ from local.replay import Api, drain, post, put
 from local.stack import Stack
 from tests.e2e.conftest import event
 
+# There is one cloud: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("cloud")
+
 Settled = Callable[..., None]
 
 
