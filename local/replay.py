@@ -55,7 +55,7 @@ class Api:
                 self._url + path,
                 body=None if body is None else json.dumps(body).encode(),
                 headers=self._headers,
-                timeout=60,
+                timeout=180,
             )
             if answer.status not in (429, 503) or attempt == ATTEMPTS_MAX - 1:
                 break

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 SERVICES = {"dynamodb", "s3", "sqs", "sts"}
+POWERTOOLS_IN_USE = {"data_classes", "typing", "jmespath_utils", "lambda_context"}
 UNUSED = ("bin", "*.dist-info/RECORD", "botocore/data/*/*/examples-1.json*", "jmespath/tests")
 
 
@@ -27,6 +28,9 @@ def slim(site: Path) -> None:
     for pattern in UNUSED:
         for path in site.glob(pattern):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for utility in (site / "aws_lambda_powertools" / "utilities").iterdir():
+        if utility.is_dir() and utility.name not in POWERTOOLS_IN_USE:
+            shutil.rmtree(utility)
     _rewrite(data / "endpoints.json", _in_use)
     for model in data.glob("*/*/*.json"):
         _rewrite(model, _undocumented)
@@ -46,15 +50,17 @@ def _in_use(endpoints: dict[str, Any]) -> dict[str, Any]:
 
 
 def _undocumented(model: Any) -> Any:
-    """Drop documentation, wherever it is text (a shape's member may have that name, too)."""
+    """Empty documentation, wherever it is text (a shape's member may have that name, too).
+
+    The key stays: botocore reads it from some models.
+    """
     if isinstance(model, list):
         return [_undocumented(each) for each in model]
     if not isinstance(model, dict):
         return model
     return {
-        name: _undocumented(value)
+        name: "" if name == "documentation" and isinstance(value, str) else _undocumented(value)
         for name, value in model.items()
-        if name != "documentation" or not isinstance(value, str)
     }
 
 
