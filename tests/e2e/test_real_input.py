@@ -24,12 +24,6 @@ def history(path: Path, prefix: str) -> list[Body]:
     return [{**body, "user_id": f"{prefix}-{body['user_id']}"} for body in from_csv(path)]
 
 
-def test_in_the_order_of_the_file(stack: Stack, user: str) -> None:
-    events = history(HISTORY, user)
-    assert replay(stack, events).counts["accepted"] == len(events)
-    assert compare(Api(stack), expect(events, AS_OF), AS_OF) == []
-
-
 def test_shuffled_sent_twice_and_through_both_doors(stack: Stack, user: str) -> None:
     events = history(HISTORY, user)
     outcome = replay(stack, shuffled(events * 2, seed=1), via="both")
