@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from rules.days import Moment, parse_moment, stamp, unstamp
+from rules.days import Moment, stamp, unstamp
 
 FUTURE_MAX = timedelta(minutes=5)
 LATE_MAX = timedelta(hours=72)
@@ -141,8 +141,3 @@ def _count(item: Mapping[str, Any], name: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise Malformed(f"{name} is {'missing' if value is None else 'no whole number from 0'}")
     return value
-
-
-def occurred(event: Event) -> Moment:
-    """Return when the event happened."""
-    return parse_moment(event.occurred_at)

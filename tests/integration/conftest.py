@@ -1,6 +1,5 @@
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -44,8 +43,3 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         for table in TABLES:
             client.create_table(**table_definition(table, table))
         yield client
-
-
-@pytest.fixture
-def here() -> Path:
-    return Path(__file__).parent

@@ -20,7 +20,6 @@ from rules.events import (
     check_age,
     event_id,
     from_item,
-    occurred,
     to_item,
 )
 from tests.unit.strategies import dates, instants, zones
@@ -230,7 +229,3 @@ def test_no_attribute_can_raise_anything_but_malformed(name: str, value: Any) ->
         from_item({**STORED, name: value})
     except Malformed as error:
         assert str(error)
-
-
-def test_when_it_occurred_is_read_as_it_was_written() -> None:
-    assert occurred(from_item(STORED)) == parse_moment("2026-06-01T10:00:00Z")
