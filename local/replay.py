@@ -48,7 +48,10 @@ class Api:
         }
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Return (status, JSON answer); a 429 or 503 is tried again after what Retry-After says."""
+        """Return (status, JSON answer).
+
+        A 429 or a 5xx is tried again after what Retry-After says: keys make every request repeatable.
+        """
         for attempt in range(ATTEMPTS_MAX):
             answer = self._pool.request(
                 method,
@@ -57,7 +60,7 @@ class Api:
                 headers=self._headers,
                 timeout=180,
             )
-            if answer.status not in (429, 503) or attempt == ATTEMPTS_MAX - 1:
+            if (answer.status != 429 and answer.status < 500) or attempt == ATTEMPTS_MAX - 1:
                 break
             time.sleep(float(answer.headers.get("Retry-After", 1)))
         return answer.status, json.loads(answer.data or b"null")
