@@ -1,0 +1,63 @@
+"""Curation as steps of the nightly state machine: plan, curate (one task of its map), commit."""
+
+from dataclasses import asdict
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+from adapters import clock, settings
+from adapters.aws import client
+from adapters.objects import Objects, S3Objects
+from analytics.catalog import Catalog
+from analytics.curate import Task, curate
+from analytics.plan import commit, plan, write_plan
+
+logger = Logger(service="curation")
+metrics = Metrics(namespace="Streakline", service="curation")
+
+
+@cache
+def _parts() -> tuple[Objects, Catalog]:
+    config = settings.read(settings.Curate)
+    objects = S3Objects(client("s3"), config.lake_bucket)
+    return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket)
+
+
+def _plan(event: dict[str, Any]) -> dict[str, Any]:
+    """{"run_id", "from"?, "to"?} (dates) -> {"run_id", "tasks": how many, "tasks_key"}."""
+    objects, catalog = _parts()
+    catalog.ensure()
+    made = plan(objects, clock.now().date(), since_dt=event.get("from"), until_dt=event.get("to"))
+    key = write_plan(objects, event["run_id"], made)
+    return {"run_id": event["run_id"], "tasks": len(made.tasks), "tasks_key": key}
+
+
+def _curate(event: dict[str, Any]) -> dict[str, Any]:
+    """{"run_id", "task": {"entity", "dt", "hour"}, "rebuild"?} -> the task and its file's counts."""
+    objects, catalog = _parts()
+    task = Task(**event["task"])
+    counts = curate(objects, task, rebuild=bool(event.get("rebuild")))
+    catalog.register(task.entity, [task.dt])
+    metrics.add_dimension("entity", task.entity)
+    metrics.add_metric("CuratedRows", MetricUnit.Count, counts.curated)
+    metrics.add_metric("QuarantinedRows", MetricUnit.Count, counts.quarantined)
+    metrics.flush_metrics()
+    return asdict(task) | counts.as_dict()
+
+
+def _commit(event: dict[str, Any]) -> dict[str, Any]:
+    """{"run_id"} -> {"run_id", "watermark"}: what the run has curated is not planned again."""
+    return {"run_id": event["run_id"], "watermark": commit(_parts()[0], event["run_id"]).isoformat()}
+
+
+STEPS = {"plan": _plan, "curate": _curate, "commit": _commit}
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: {"step", ...}; see each step. A failure is raised: any step can be repeated."""
+    done = STEPS[event["step"]](event)
+    logger.info(event["step"], extra=done)
+    return done

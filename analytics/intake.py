@@ -1,0 +1,122 @@
+"""Raw lines into the staging table: those that match the pattern at once, the others one by one."""
+
+import base64
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapters.objects import Objects, Stored
+from analytics.engine import Staging
+from analytics.layout import Place, raw_place
+from analytics.lines import Batch, Unreadable, batches, unpacked
+from analytics.pattern import line_pattern
+from analytics.schema import arrow_schema
+from analytics.strict import Refused, read_row
+
+FETCHED_AT_ONCE = 16
+
+
+@dataclass(slots=True)
+class Intake:
+    """What came of raw objects. rows: read, blank lines apart; refused: raw key -> its entries."""
+
+    staging: Staging
+    rows: int = 0
+    refused: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    _place: int = 0
+
+    @property
+    def quarantined(self) -> int:
+        """How many rows were refused."""
+        return sum(map(len, self.refused.values()))
+
+    def take(self, objects: Objects, raw: Sequence[Stored]) -> None:
+        """Read raw objects, in the order of their keys."""
+        for place, some in groupby(raw, lambda each: raw_place(each.key)):
+            if place:
+                texts = self._texts(objects, [each.key for each in some])
+                for batch in batches(texts):
+                    self._take_batch(batch, place)
+
+    def _texts(self, objects: Objects, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        for key, data in _fetched(objects, keys):
+            try:
+                yield key, unpacked(data)
+            except Unreadable as error:
+                self.rows += 1
+                self._refuse(key, {"line": 0, "reason": f"unreadable object: {error}"})
+
+    def _take_batch(self, batch: Batch, place: Place) -> None:
+        count, first = len(batch.lines), self._place
+        self._place += count
+        self.rows += count
+        _, offsets, text = batch.lines.buffers()
+        # Made of buffers: pa.array() would import pandas wherever that is installed.
+        columns = [
+            pa.StringArray.from_buffers(count, offsets, text),
+            pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(np.arange(first, self._place))]),
+            _matched(batch, place),
+        ]
+        again = self.staging.add_lines(pa.Table.from_arrays(columns, ["line", "n", "matched"]))
+        self._take_singly(batch, place, first, sorted(number - first for number in again))
+
+    def _take_singly(self, batch: Batch, place: Place, first: int, indices: Iterable[int]) -> None:
+        rows = []
+        for index in indices:
+            line = batch.lines[index].as_py()
+            if not line.strip():
+                self.rows -= 1
+                continue
+            try:
+                rows.append(read_row(line, place) | {"n": first + index})
+            except Refused as error:
+                key, number = batch.origin(index)
+                self._refuse(key, {"line": number, "reason": str(error)} | _raw(line))
+        if rows:
+            schema = arrow_schema(self.staging.entity).append(pa.field("n", pa.int64()))
+            self.staging.add_rows(pa.Table.from_pylist(rows, schema))
+
+    def _refuse(self, key: str, entry: dict[str, Any]) -> None:
+        self.refused.setdefault(key, []).append({"source": key} | entry)
+
+
+def _fetched(objects: Objects, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Fetch objects side by side, a few ahead of what is needed."""
+    if len(keys) == 1:
+        yield keys[0], objects.get(keys[0])
+        return
+    rest = iter(keys)
+    with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
+        while some := list(islice(rest, FETCHED_AT_ONCE)):
+            yield from zip(some, pool.map(objects.get, some), strict=True)
+
+
+def _matched(batch: Batch, place: Place) -> pa.BooleanArray:
+    """Tell for each line whether it matches the pattern and is UTF-8."""
+    matched = pc.match_substring_regex(batch.lines, line_pattern(place))
+    if batch.text.isascii() or _is_utf8(batch.text):
+        return matched
+    return pc.and_(matched, pa.array([_is_utf8(line.as_py()) for line in batch.lines]))
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _raw(line: bytes) -> dict[str, str]:
+    """The refused line itself, without its end."""
+    line = line.rstrip(b"\r\n")
+    try:
+        return {"raw": line.decode()}
+    except UnicodeDecodeError:
+        return {"raw_base64": base64.b64encode(line).decode()}

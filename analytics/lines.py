@@ -1,0 +1,87 @@
+"""Raw objects as Arrow arrays of lines, a batch of objects at a time."""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+from isal import igzip, isal_zlib
+
+GZIP = b"\x1f\x8b"
+BATCH_BYTES = 24 * 1024 * 1024
+NEWLINE = 10
+PIECE_BYTES = 256 * 1024
+TEXT_BYTES_MAX = 2**30  # Firehose's largest buffer is 128 MiB
+
+
+class Unreadable(ValueError):
+    """An object that cannot be unpacked: the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Lines of some objects: their text, and the same as one value a line, each with its newline.
+
+    names and starts: the objects, and the index in lines at which those of each begin.
+    """
+
+    text: bytes
+    lines: pa.BinaryArray
+    names: list[str]
+    starts: list[int]
+
+    def origin(self, index: int) -> tuple[str, int]:
+        """Return the object of a line, and the line's number in it (from 1)."""
+        at = bisect_right(self.starts, index) - 1
+        return self.names[at], index - self.starts[at] + 1
+
+
+def unpacked(data: bytes) -> bytes:
+    """Return an object's text, gzip (of one or many members) or plain; raises Unreadable."""
+    try:
+        text = bytes(igzip.decompress(data)) if data.startswith(GZIP) else data  # type: ignore[no-untyped-call]
+    except (EOFError, OSError, isal_zlib.error) as error:  # type: ignore[misc]
+        raise Unreadable(str(error)) from None
+    if len(text) > TEXT_BYTES_MAX:
+        raise Unreadable(f"{len(text)} bytes are too many for one object")
+    return text
+
+
+def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) -> Iterator[Batch]:
+    """Yield the lines of (name, text) pairs, many small texts together, in their order."""
+    names: list[str] = []
+    parts: list[bytes] = []
+    size = 0
+    for name, text in texts:
+        if names and size + len(text) > bytes_max:
+            yield _batch(names, parts)
+            names, parts, size = [], [], 0
+        names.append(name)
+        parts.append(text if text.endswith(b"\n") or not text else text + b"\n")
+        size += len(text)
+    if names:
+        yield _batch(names, parts)
+
+
+def _batch(names: list[str], parts: list[bytes]) -> Batch:
+    text = parts[0] if len(parts) == 1 else b"".join(parts)
+    ends = _line_ends(text)
+    sizes = np.cumsum([0, *map(len, parts[:-1])])
+    starts = np.searchsorted(ends, sizes, side="right")
+    # A line is everything up to and including its newline: the bytes are used where they are.
+    offsets = np.zeros(len(ends) + 1, np.int32)
+    offsets[1:] = ends
+    lines = pa.BinaryArray.from_buffers(
+        pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+    )
+    return Batch(text, lines, names, starts.tolist())
+
+
+def _line_ends(text: bytes) -> npt.NDArray[np.int64]:
+    """Return the positions after the newlines; found in pieces that stay in the processor's cache."""
+    data = np.frombuffer(text, np.uint8)
+    pieces = range(0, len(data), PIECE_BYTES)
+    found = [np.flatnonzero(data[at : at + PIECE_BYTES] == NEWLINE) + (at + 1) for at in pieces]
+    return np.concatenate(found) if found else np.zeros(0, np.int64)

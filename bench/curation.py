@@ -1,0 +1,144 @@
+"""Curation of a day, two processes: ours against DuckDB and Polars doing the same, and against floors."""
+
+import multiprocessing
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from isal import igzip
+
+from analytics.curate import Task
+from analytics.curate_all import curate_one
+from analytics.engine import ROW_GROUP_ROWS, ZSTD_LEVEL, connect
+from bench import lake, rivals
+from bench.figure import Figure
+
+PROCESSES = 2
+ROUNDS = 2
+ANSWER = (
+    "count(*), sum(points_awarded), sum(version), sum(hash(event_id, user_id, created_at, activity_date))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """seconds: wall clock. megabytes: the highest of each process, added. results: of each hour."""
+
+    seconds: float
+    megabytes: float
+    results: list[Any]
+
+
+def ours(folder: Path, hour: str) -> None:
+    curate_one(str(folder), Task("events", lake.DT, hour))
+
+
+def gunzip(folder: Path, hour: str) -> None:
+    for file in sorted(Path(rivals.inputs(folder, hour)).parent.glob("*.gz")):
+        igzip.decompress(file.read_bytes())  # type: ignore[no-untyped-call]
+
+
+def write(folder: Path, hour: str) -> float:
+    """Return the seconds that writing an hour's sorted rows takes, once they are in memory."""
+    with connect(folder / "spill") as db:
+        db.execute("SET memory_limit = '1GB'")  # it holds the rows, and nothing but the writing is timed
+        db.execute(f"CREATE TABLE rows AS FROM '{_curated(folder, 'ours')}/hour-{hour}.parquet'")
+        out = folder / f"floor-{hour}.parquet"
+        started = time.perf_counter()
+        db.execute(
+            f"COPY rows TO '{out}' (FORMAT parquet, COMPRESSION zstd,"
+            f" COMPRESSION_LEVEL {ZSTD_LEVEL}, ROW_GROUP_SIZE {ROW_GROUP_ROWS})"
+        )
+        return time.perf_counter() - started
+
+
+WAYS: dict[str, Callable[[Path, str], Any]] = {
+    "ours": ours,
+    "duckdb": rivals.with_duckdb,
+    "polars": rivals.with_polars,
+    "gunzip": gunzip,
+    "write": write,
+}
+
+
+def _one(way: str, folder: Path, hour: str) -> tuple[int, float, Any]:
+    result = WAYS[way](folder, hour)
+    peak = next(
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")
+    )
+    return os.getpid(), int(peak.split()[1]) / 1024, result
+
+
+def measure(way: str, folder: Path) -> Measured:
+    """Do all hours one way, in fresh processes."""
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    hours = [f"{hour:02}" for hour in range(lake.HOURS)]
+    context = multiprocessing.get_context("spawn")
+    started = time.perf_counter()
+    with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
+        done = list(pool.map(_one, [way] * len(hours), [folder] * len(hours), hours))
+    seconds = time.perf_counter() - started
+    peaks: dict[int, float] = {}
+    for process, peak, _ in done:
+        peaks[process] = max(peak, peaks.get(process, 0))
+    return Measured(seconds, sum(peaks.values()), [result for *_, result in done])
+
+
+def _curated(folder: Path, way: str) -> Path:
+    return folder / f"curated/events/dt={lake.DT}" if way == "ours" else folder / way / "curated"
+
+
+def _quarantine(folder: Path, way: str) -> Path:
+    return folder / "quarantine" if way == "ours" else folder / way / "quarantine"
+
+
+def _clear(folder: Path, way: str) -> None:
+    for path in (_curated(folder, way), _quarantine(folder, way)):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def answer(folder: Path, way: str) -> tuple[Any, ...]:
+    """Return what a way has written: rows, sums, and how many lines are in its quarantine."""
+    with duckdb.connect() as db:
+        rows = db.execute(f"SELECT {ANSWER} FROM '{_curated(folder, way)}/*.parquet'").fetchone()
+    refused = sum(len(path.read_bytes().splitlines()) for path in _quarantine(folder, way).rglob("*.ndjson"))
+    return (*(rows or ()), refused)
+
+
+def run() -> Iterator[Figure]:
+    """Yield the budgets: against the rivals, against the floors, and of memory."""
+    folder = lake.made().resolve()
+    best: dict[str, Measured] = {}
+    for _ in range(ROUNDS):
+        for way in ("ours", "duckdb", "polars", "gunzip", "write"):
+            _clear(folder, way)
+            measured = measure(way, folder)
+            if way == "write":
+                measured = Measured(sum(measured.results) / PROCESSES, measured.megabytes, [])
+            if way not in best or measured.seconds < best[way].seconds:
+                best[way] = measured
+    answers = {way: answer(folder, way) for way in ("ours", "duckdb", "polars")}
+    if len(set(answers.values())) != 1:
+        raise AssertionError(f"the results differ: {answers}")
+    yield from _figures(best, answers["ours"])
+
+
+def _figures(best: dict[str, Measured], result: tuple[Any, ...]) -> Iterator[Figure]:
+    seconds = {way: each.seconds for way, each in best.items()}
+    rival = min(("duckdb", "polars"), key=lambda way: seconds[way])
+    detail = ", ".join(f"{way} {seconds[way]:.1f} s" for way in ("ours", "duckdb", "polars"))
+    rows = f"; {lake.EVENTS:,} lines, {result[0]:,} rows, {result[-1]:,} refused, the same for all"
+    yield Figure(
+        f"curation: times as fast as {rival}", seconds[rival] / seconds["ours"], ">=", 1.1, detail + rows
+    )
+    floor = seconds["gunzip"] + seconds["write"]
+    detail = f"gunzip alone {seconds['gunzip']:.1f} s, writing the sorted rows alone {seconds['write']:.1f} s"
+    yield Figure("curation: times the floor", seconds["ours"] / floor, "<=", 2.0, detail)
+    detail = ", ".join(f"{way} {best[way].megabytes:.0f} MB" for way in ("ours", "duckdb", "polars"))
+    yield Figure("curation: peak memory of two processes, MB", best["ours"].megabytes, "<=", 700, detail)

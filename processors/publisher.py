@@ -1,0 +1,119 @@
+"""Table streams -> Firehose: what is stored becomes a row of the lake (DESIGN section 6).
+
+A row may be published twice or out of order; curation keeps one of each key, the newest version.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.aws import Unavailable, client
+from adapters.failures import FailureQueue
+from adapters.firehose import RECORD_BYTES_MAX, DeliveryStream
+from adapters.items import plain
+from rules.lake import DAILY_ACTIVITY, EVENTS, LEDGER, STREAKS, Entity, Unplaceable, row_of
+
+logger = Logger(service="publisher")
+CONSUMER = "publisher"
+Record = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of records: each is published, to come again, or poison."""
+
+    published: int = 0
+    again: list[str] = field(default_factory=list)
+    poison: list[tuple[Any, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """Publishes changes. destinations: by table, the entity that its items are and where they go."""
+
+    destinations: Mapping[str, tuple[Entity, DeliveryStream]]
+
+    def publish(self, records: list[Record]) -> Outcome:
+        """Publish a batch of stream records; a batch comes from one table's stream."""
+        outcome = Outcome()
+        by_table: dict[str, list[tuple[Record, bytes]]] = {}
+        for record in records:
+            table = table_of(record)
+            try:
+                row = self._row(table, record)
+            except (Unplaceable, KeyError, TypeError, ValueError) as error:
+                outcome.poison.append((record, f"{type(error).__name__}: {error}"))
+                continue
+            by_table.setdefault(table, []).append((record, row))
+        for table, pairs in by_table.items():
+            self._put(self.destinations[table][1], pairs, outcome)
+        return outcome
+
+    def _row(self, table: str, record: Record) -> bytes:
+        change = record["dynamodb"]
+        row = row_of(
+            self.destinations[table][0],
+            plain(change["NewImage"]),
+            datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC),
+            corrected=record["eventName"] == "MODIFY",
+        )
+        data = json.dumps(row, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+        if len(data) > RECORD_BYTES_MAX:
+            raise ValueError(f"a row of {len(data)} bytes: Firehose takes {RECORD_BYTES_MAX}")
+        return data
+
+    @staticmethod
+    def _put(stream: DeliveryStream, pairs: list[tuple[Record, bytes]], outcome: Outcome) -> None:
+        try:
+            refused = stream.put([row for _, row in pairs])
+        except Unavailable:
+            logger.exception("to come again")
+            refused = list(range(len(pairs)))
+        outcome.again += [pairs[place][0]["dynamodb"]["SequenceNumber"] for place in refused]
+        outcome.published += len(pairs) - len(refused)
+
+
+def table_of(record: Record) -> str:
+    """Return the name of the table whose stream a record came from."""
+    return str(record["eventSourceARN"]).split("/")[1]
+
+
+@cache
+def _parts() -> tuple[Publisher, FailureQueue]:
+    config, firehose = settings.read(settings.Publisher), client("firehose")
+    destinations = {
+        config.bp_events_table: (EVENTS, config.events_delivery_stream),
+        config.daily_activity_table: (DAILY_ACTIVITY, config.daily_activity_delivery_stream),
+        config.rewards_ledger_table: (LEDGER, config.ledger_delivery_stream),
+        config.user_streaks_table: (STREAKS, config.streaks_delivery_stream),
+    }
+    streams = {
+        table: (entity, DeliveryStream(firehose, name)) for table, (entity, name) in destinations.items()
+    }
+    return Publisher(streams), FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a batch of one table's stream. Records to come again are reported one by one."""
+    publisher, failures = _parts()
+    outcome = publisher.publish([each for each in event["Records"] if "NewImage" in each["dynamodb"]])
+    if event.get("streakline_redrive"):
+        outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in outcome.poison]
+    else:
+        failures.keep(CONSUMER, outcome.poison, clock.now())
+    logger.info(
+        "batch",
+        extra={
+            "published": outcome.published,
+            "again": len(outcome.again),
+            "poison": len(outcome.poison),
+        },
+    )
+    return {"batchItemFailures": [{"itemIdentifier": number} for number in outcome.again]}
