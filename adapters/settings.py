@@ -78,6 +78,54 @@ class Ranks:
     leaderboard_shards: int
 
 
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """processors.publisher: what it cannot place goes to failure_queue_url."""
+
+    bp_events_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    user_streaks_table: str
+    events_delivery_stream: str
+    daily_activity_delivery_stream: str
+    ledger_delivery_stream: str
+    streaks_delivery_stream: str
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """analytics.warehouse_function. warehouse_url: see analytics.warehouse.warehouse_at.
+
+    copy_role_arn: the role that Redshift reads the lake with; a DuckDB file needs none.
+    """
+
+    lake_bucket: str
+    warehouse_url: str
+    copy_role_arn: str
+
+
+@dataclass(frozen=True, slots=True)
+class Curate:
+    """analytics.curate_function."""
+
+    lake_bucket: str
+    glue_database: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """analytics.reconcile_function. warehouse_url: see analytics.warehouse.warehouse_at."""
+
+    lake_bucket: str
+    warehouse_url: str
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    redis_url: str
+    leaderboard_shards: int
+
+
 def variable(field_name: str) -> str:
     """Return the environment variable of a field."""
     return field_name.upper()

@@ -1,0 +1,17 @@
+-- A reversal that comes in a later load brings its redemption along, by the greater load number.
+SELECT
+    spent.user_id,
+    spent.created_at,
+    spent.entry_date AS redemption_date,
+    spent.reward_id,
+    -spent.points AS points,
+    CASE WHEN undone.created_at IS NULL THEN FALSE ELSE TRUE END AS is_reversed,
+    undone.created_at AS reversed_at,
+    undone.entry_date AS reversal_date,
+    CASE WHEN undone.load_number > spent.load_number THEN undone.load_number ELSE spent.load_number END AS load_number
+FROM staging.ledger AS spent
+LEFT JOIN staging.ledger AS undone
+    ON undone.user_id = spent.user_id
+    AND undone.reverses = spent.created_at
+    AND undone.kind = 'REVERSE'
+WHERE spent.kind = 'REDEEM'

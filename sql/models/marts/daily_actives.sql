@@ -1,0 +1,30 @@
+-- Days without anybody are there, with 0: an average over days is an average over days.
+WITH span AS (
+    SELECT MIN(activity_date) AS first_date, MAX(activity_date) AS last_date FROM facts.daily_activity
+),
+active AS (
+    SELECT
+        activity_date,
+        COUNT(*) AS active_users,
+        CAST(SUM(events_count) AS BIGINT) AS events_count,
+        CAST(SUM(points_earned) AS BIGINT) AS points_earned
+    FROM facts.daily_activity
+    GROUP BY activity_date
+),
+newcomers AS (
+    SELECT first_active_date, COUNT(*) AS new_users
+    FROM dimensions.users
+    WHERE first_active_date IS NOT NULL
+    GROUP BY first_active_date
+)
+SELECT
+    dates.date_day,
+    COALESCE(active.active_users, 0) AS active_users,
+    COALESCE(newcomers.new_users, 0) AS new_users,
+    COALESCE(active.active_users, 0) - COALESCE(newcomers.new_users, 0) AS returning_users,
+    COALESCE(active.events_count, 0) AS events_count,
+    COALESCE(active.points_earned, 0) AS points_earned
+FROM dimensions.dates AS dates
+INNER JOIN span ON dates.date_day BETWEEN span.first_date AND span.last_date
+LEFT JOIN active ON active.activity_date = dates.date_day
+LEFT JOIN newcomers ON newcomers.first_active_date = dates.date_day

