@@ -57,9 +57,16 @@ PACKAGES_UsersApiFunction := ingest
 PACKAGES_EventsStreamFunction := ingest
 PACKAGES_EngagementFunction := processors
 PACKAGES_RanksFunction := processors
+PACKAGES_PublisherFunction := processors
+PACKAGES_CurateFunction := analytics
+PACKAGES_WarehouseFunction := analytics sql
+PACKAGES_ReconcileFunction := analytics sql
 
 build-DependenciesLayer:
-	infra/layer/build "$(ARTIFACTS_DIR)"
+	infra/layer/build "$(ARTIFACTS_DIR)" layer
+
+build-AnalyticsLayer:
+	infra/layer/build "$(ARTIFACTS_DIR)" analytics
 
 build-%:
 	cp -r --parents rules adapters $(PACKAGES_$*) "$(ARTIFACTS_DIR)"

@@ -50,13 +50,23 @@ def profile_attributes(profile: Profile, shards: int) -> dict[str, Any]:
     return attributes
 
 
+def lowered(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return a profile's attributes once its streak has lapsed: 0, and out of the leaderboard's index.
+
+    The run's length is kept beside it: the profile that is read from them is the same. Any later write
+    of the profile has the common form again.
+    """
+    kept = {name: value for name, value in attributes.items() if name != "leaderboard_partition"}
+    return {**kept, "current_streak": 0, "run_length": attributes["current_streak"]}
+
+
 def profile_from(attributes: dict[str, Any]) -> Profile:
     """Read a profile's attributes."""
     streak = head = None
     if "last_activity_date" in attributes:
         streak = Streak(
             last=date.fromisoformat(attributes["last_activity_date"]),
-            length=attributes["current_streak"],
+            length=attributes["run_length" if "run_length" in attributes else "current_streak"],
             longest=attributes["longest_streak"],
             active_days=attributes["active_days"],
             spent=tuple(map(date.fromisoformat, attributes.get("freezes_spent") or ())),

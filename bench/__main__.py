@@ -9,7 +9,7 @@ import sys
 
 from bench.figure import HEADER, Figure
 
-NAMES = ("write_units", "processor_cpu", "cold_start", "profile_reads", "http_batches")
+NAMES = ("write_units", "processor_cpu", "cold_start", "profile_reads", "http_batches", "publisher")
 
 
 def show(name: str) -> bool:

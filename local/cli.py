@@ -3,13 +3,13 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from local import cloud
 from local.paths import REPORT
-from local.sources import BadRow, from_csv, from_git
+from local.sources import BadRow, Body, from_csv, from_git, from_purchases
 from local.stack import load
 
 
@@ -26,7 +26,8 @@ def _token(arguments: argparse.Namespace) -> None:
 def _replay(arguments: argparse.Namespace) -> None:
     from local import replay
 
-    events = list(from_git(arguments.git) if arguments.git else from_csv(arguments.file))
+    source, path = _source(arguments)
+    events = list(source(path))
     if arguments.twice:
         events += events
     if arguments.shuffle is not None:
@@ -35,6 +36,12 @@ def _replay(arguments: argparse.Namespace) -> None:
     _print({**outcome.counts, "seconds": round(outcome.seconds, 1)})
     if outcome.refused:
         raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {replay.REFUSED_FILE}")
+
+
+def _source(arguments: argparse.Namespace) -> tuple[Callable[[Path], Iterable[Body]], Path]:
+    if arguments.git:
+        return from_git, arguments.git
+    return (from_purchases, arguments.purchases) if arguments.purchases else (from_csv, arguments.file)
 
 
 def _verify(arguments: argparse.Namespace) -> None:
@@ -51,6 +58,17 @@ def _redrive(arguments: argparse.Namespace) -> None:
     from local.redrive import redrive
 
     _print(redrive(load(), only_list=arguments.list))
+
+
+def _recompute(arguments: argparse.Namespace) -> None:
+    from local import nightly
+
+    if (arguments.since is None) != (arguments.until is None):
+        raise RuntimeError("--from and --to go together")
+    found = nightly.run(load(), arguments.since, arguments.until, repair=not arguments.dry_run)
+    _print(found)
+    if found["unrepaired"] and not arguments.dry_run:
+        raise RuntimeError(f"{len(found['unrepaired'])} users could not be repaired")
 
 
 def _report(arguments: argparse.Namespace) -> None:
@@ -86,16 +104,19 @@ def _parser() -> argparse.ArgumentParser:
     source = replay.add_mutually_exclusive_group(required=True)
     source.add_argument("file", nargs="?", type=Path, help="user_id, occurred_at, idempotency_key[, ...]")
     source.add_argument("--git", type=Path, metavar="PATH", help="a repository: each commit a contribution")
+    source.add_argument("--purchases", type=Path, metavar="FILE", help="customer_id, date, quantity, amount")
     replay.add_argument("--via", choices=("http", "kinesis", "both"), default="http")
     replay.add_argument("--shuffle", type=int, metavar="SEED", help="in another order")
     replay.add_argument("--twice", action="store_true", help="every event two times")
     verify = command("verify", _verify, "hold every user's profile against an independent calculation")
     verify.add_argument("file", type=Path)
-    verify.add_argument(
-        "--as-of", type=lambda text: datetime.fromisoformat(text).date(), default=datetime.now(UTC).date()
-    )
+    verify.add_argument("--as-of", type=date.fromisoformat, default=datetime.now(UTC).date())
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
+    recompute = command("recompute", _recompute, "the nightly run, now: lake, warehouse, reconcile, repair")
+    recompute.add_argument("--from", dest="since", type=date.fromisoformat, help="first day; all that is new")
+    recompute.add_argument("--to", dest="until", type=date.fromisoformat, help="last day, included")
+    recompute.add_argument("--dry-run", action="store_true", help="report differences, repair nothing")
     report = command("report", _report, "write the report as one HTML file")
     report.add_argument("--out", type=Path, default=REPORT)
     return parser

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from local import processes, tokens
-from local.paths import LOCAL, LOGS, ROOT, STACK
+from local.paths import LOCAL, LOGS, ROOT, STACK, WAREHOUSE
 from local.stack import KEY, REGION, SECRET, Stack, load
 from local.tools import tool
 
@@ -78,7 +78,7 @@ def _start_ministack(port: int) -> None:
     executable = tool("ministack")
     print("starting MiniStack (IAM enforced) ...", flush=True)
     processes.stop("poller")
-    for stale in (STACK, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
+    for stale in (STACK, WAREHOUSE, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
         stale.unlink(missing_ok=True)
     env = {
         "GATEWAY_PORT": str(port),
@@ -90,6 +90,7 @@ def _start_ministack(port: int) -> None:
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "LOG_LEVEL": "WARNING",
         "LAMBDA_STRICT": "0",
+        "SFN_WAIT_SCALE": "0.1",  # a retry that waits seconds on AWS need not do so here
         "TMPDIR": str(_made(LOCAL / "tmp")),
         "STATE_DIR": str(LOCAL / "ministack-state"),
     }
@@ -154,6 +155,9 @@ def _deploy(endpoint: str, redis_url: str) -> None:
         "StreamMappingsEnabled=false",
         "DeletionProtection=false",
         "IndexIdempotencyKeys=true",
+        "PublishWindowSeconds=1",
+        "CurateConcurrency=2",
+        f"WarehouseUrl=duckdb:{WAREHOUSE}",
         f"RedisUrl={redis_url}",
         f"JwtIssuer={tokens.issuer(endpoint)}",
         f"JwtAudience={tokens.AUDIENCE}",

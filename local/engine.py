@@ -19,6 +19,7 @@ from botocore.config import Config
 from local.paths import ROOT
 from local.processes import free_port
 from local.tools import tool
+from rules.lake import ENTITIES
 
 TABLES = ("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys")
 WANTED = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
@@ -82,6 +83,11 @@ class Engine:
             "FAILURE_QUEUE_URL": self.queue_url,
             "LEADERBOARD_SHARDS": "2",
             "WRITERS": "1",
+            "LAKE_BUCKET": "lake",
+            "GLUE_DATABASE": "streakline",
+            "WAREHOUSE_URL": "",
+            "COPY_ROLE_ARN": "",
+            **{f"{name.upper()}_DELIVERY_STREAM": name for name in ENTITIES},
             "POWERTOOLS_LOG_LEVEL": "CRITICAL",
             "POWERTOOLS_SERVICE_NAME": "test",
         }
@@ -132,10 +138,34 @@ def _healthy(port: int) -> bool:
 
 
 def _prepared(endpoint: str) -> Engine:
-    """Make tables, bucket and failure queue."""
+    """Make tables, buckets, delivery streams and failure queue."""
     bare = Engine(endpoint, "")
     dynamodb = bare.client("dynamodb")
     for name in TABLES:
         dynamodb.create_table(**table_definition(name, name))
-    bare.client("s3").create_bucket(Bucket="payloads")
+    for bucket in ("payloads", "lake"):
+        bare.client("s3").create_bucket(Bucket=bucket)
+    for name in ENTITIES:
+        _deliver(bare.client("firehose"), name)
     return Engine(endpoint, bare.client("sqs").create_queue(QueueName="failures")["QueueUrl"])
+
+
+def _deliver(firehose: Any, entity: str) -> None:
+    """Make an entity's delivery stream, with the template's partitioning."""
+    partition = "dt=!{partitionKeyFromQuery:dt}/hour=!{partitionKeyFromQuery:hour}/"
+    query = {"ParameterName": "MetadataExtractionQuery", "ParameterValue": "{dt: .dt, hour: .hour}"}
+    engine = {"ParameterName": "JsonParsingEngine", "ParameterValue": "JQ-1.6"}
+    firehose.create_delivery_stream(
+        DeliveryStreamName=entity,
+        ExtendedS3DestinationConfiguration={
+            "RoleARN": "arn:aws:iam::000000000000:role/delivery",
+            "BucketARN": "arn:aws:s3:::lake",
+            "Prefix": f"raw/{entity}/{partition}",
+            "ErrorOutputPrefix": f"errors/{entity}/",
+            "DynamicPartitioningConfiguration": {"Enabled": True},
+            "ProcessingConfiguration": {
+                "Enabled": True,
+                "Processors": [{"Type": "MetadataExtraction", "Parameters": [query, engine]}],
+            },
+        },
+    )

@@ -187,7 +187,7 @@ class Poller:
                 key = f"{mapping.function} {mapping.source} {shard}"
                 if key not in self.shards:
                     self.shards.add(key)
-                    self.caught_up.setdefault(self._name(mapping), {})[shard] = 0.0
+                    self.caught_up.setdefault(self._name(mapping), {})[key] = 0.0
                     threading.Thread(target=self._serve, args=(mapping, shard, key), daemon=True).start()
 
     @staticmethod
@@ -244,7 +244,7 @@ class Poller:
                 self._checkpoint(key, last)
                 since = last
             if not records:
-                self.caught_up[self._name(mapping)][shard] = polled_at
+                self.caught_up[self._name(mapping)][key] = polled_at
                 time.sleep(IDLE_KINESIS_SECONDS if mapping.is_kinesis else IDLE_TABLE_SECONDS)
 
     def _iterator(self, mapping: Mapping, shard: str, after: str | None) -> str:

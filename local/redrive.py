@@ -1,6 +1,6 @@
 """Gives what waits in the failure queues to its consumer again; what succeeds leaves its queue.
 
-Repair the cause first: the code, or the item in BPEvents (its present state is what is sent again).
+Repair the cause first: the code, or the item in its table (its present state is what is sent again).
 """
 
 import base64
@@ -14,7 +14,7 @@ from local.stack import Stack
 
 RECEIVE_MAX = 10
 HIDDEN_SECONDS = 120
-CONSUMERS = {"engagement": "Engagement", "events-stream": "EventsStream"}
+CONSUMERS = {"engagement": "Engagement", "events-stream": "EventsStream", "publisher": "Publisher"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,9 @@ def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
         if kind in message.body:
             return _from_stream(stack, message.body[kind])
     record = message.body["record"]
-    if message.consumer == "engagement":
-        keys = record["dynamodb"]["Keys"]
-        now = stack.client("dynamodb").get_item(
-            TableName=stack.tables["BPEvents"], Key=keys, ConsistentRead=True
-        )
+    if message.consumer != "events-stream":
+        keys, table = record["dynamodb"]["Keys"], record["eventSourceARN"].split("/")[1]
+        now = stack.client("dynamodb").get_item(TableName=table, Key=keys, ConsistentRead=True)
         return [{**record, "dynamodb": {**record["dynamodb"], **_image(now)}}]
     data = record["data"]
     if "event" in record:

@@ -169,10 +169,14 @@ def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> Outcome:
     return outcome
 
 
-def drain(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX) -> None:
-    """Wait until every consumer has caught up with what was sent before; raises RuntimeError."""
+def drain(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX, *, lake: bool = False) -> None:
+    """Wait until every consumer has caught up with what was sent before; raises RuntimeError.
+
+    lake: also until all of it is in the lake.
+    """
     deadline = time.monotonic() + seconds_max
-    for function in ("EventsStreamFunctionName", "EngagementFunctionName"):
+    consumers = ["EventsStreamFunctionName", "EngagementFunctionName"]
+    for function in [*consumers, "PublisherFunctionName"] if lake else consumers:
         sent_at = time.time()
         while _caught_up_at(stack.outputs[function]) <= sent_at:
             if time.monotonic() > deadline:

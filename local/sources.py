@@ -7,8 +7,10 @@ import json
 import random
 import secrets
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -19,6 +21,7 @@ Body = dict[str, Any]
 REQUIRED = ("user_id", "occurred_at", "idempotency_key")
 OPTIONAL = ("timezone", "source")
 DEFAULT_TYPE = "CONTRIBUTION"
+SOURCES = ("ios", "android", "web")
 ZONES = (
     *("America/New_York", "America/Los_Angeles", "America/Sao_Paulo", "Europe/Berlin", "Europe/London"),
     *("Africa/Cairo", "Asia/Kolkata", "Asia/Tokyo", "Australia/Sydney", "Pacific/Auckland"),
@@ -57,6 +60,32 @@ def _body(row: dict[str, str | None], place: str) -> Body:
         except ValueError as error:
             raise BadRow(f"{place}: properties is not JSON: {error}") from None
     return body
+
+
+def from_purchases(path: Path) -> Iterator[Body]:
+    """Yield a purchase for each row of a CSV file: customer_id, date (YYYYMMDD), quantity, amount.
+
+    The file knows dates alone: a purchase happens at the beginning of its date, UTC. Equal rows are
+    several purchases, told apart by their place among the customer's. Raises BadRow.
+    """
+    places: Counter[str] = Counter()
+    with path.open(newline="", encoding="utf-8") as lines:
+        for row in (rows := csv.DictReader(lines)):
+            try:
+                customer, amount = row["customer_id"], Decimal(row["amount"])
+                day = datetime.strptime(row["date"], "%Y%m%d").replace(tzinfo=UTC)
+                quantity = int(row["quantity"])
+            except (ArithmeticError, KeyError, TypeError, ValueError) as error:
+                raise BadRow(f"{path}:{rows.line_num}: {error!r}") from None
+            places[customer] += 1
+            yield {
+                "user_id": f"customer-{customer}",
+                "occurred_at": day.strftime("%Y-%m-%dT%H:%M:%SZ"),
+                "idempotency_key": f"purchase-{customer}-{places[customer]}",
+                "event_type": "PURCHASE_COMPLETED",
+                "source": "shop",
+                "properties": {"amount": str(amount), "quantity": quantity},
+            }
 
 
 def from_git(repository: Path) -> Iterator[Body]:
@@ -98,6 +127,7 @@ def crowd(users: int, events: int, seed: int, now: datetime, days: int = 45) -> 
     chance = random.Random(seed)
     weights = [1 / (rank + 1) for rank in range(users)]
     kinds = ("LESSON_COMPLETED", "CHECK_IN", "WORKOUT_COMPLETED", "APP_OPENED", "CHALLENGE_COMPLETED")
+    kinds = (*kinds, *kinds, *kinds, "PURCHASE_COMPLETED")
     arrivals: list[tuple[datetime, Body]] = []
     for number, user in enumerate(chance.choices(range(users), weights, k=events)):
         zone = ZoneInfo(ZONES[user % len(ZONES)])
@@ -113,8 +143,10 @@ def crowd(users: int, events: int, seed: int, now: datetime, days: int = 45) -> 
             "timezone": zone.key,
             "idempotency_key": f"crowd-{seed}-{number}",
             "event_type": chance.choice(kinds),
-            "source": "crowd",
+            "source": SOURCES[user % len(SOURCES)],
         }
+        if body["event_type"] == "PURCHASE_COMPLETED":
+            body["properties"] = {"amount": f"{chance.lognormvariate(3, 0.6):.2f}", "quantity": 1}
         arrivals.append((occurred + offline, body))
         if chance.random() < 0.05:
             arrivals.append((occurred + timedelta(hours=chance.expovariate(1 / 10)), body))

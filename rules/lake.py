@@ -56,7 +56,7 @@ class Entity:
 
     def field(self, name: str) -> Field:
         """Return a field by name; raises KeyError."""
-        return next(each for each in self.fields if each.name == name)
+        return {each.name: each for each in self.fields}[name]
 
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
@@ -108,9 +108,7 @@ LEDGER = Entity(
     "ledger",
     (
         Field("account_id", TEXT, "the user", True),
-        Field(
-            "created_at", TIMESTAMP, "place in the account; strictly increasing, unique with account_id", True
-        ),
+        Field("created_at", TIMESTAMP, "place in the account; strictly increasing in it", True),
         Field("seq", INTEGER, "0, 1, 2 ... without a gap", True),
         Field("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE or ADJUST", True),
         Field("points", INTEGER, "signed: what the entry adds to the balance", True),
@@ -203,6 +201,8 @@ def row_of(
             moment = unstamp(str(place))
         except ValueError:
             raise Unplaceable(f"{entity.occurred} is no time: {place!r}") from None
+    if entity is STREAKS:
+        row[entity.occurred] = stamp(moment)
     return {**row, "dt": moment.strftime("%Y-%m-%d"), "hour": moment.strftime("%H")}
 
 

@@ -1,7 +1,7 @@
 """Slims an installed layer: only the AWS services in use, their models uncompressed, no documentation.
 
-What a cold start reads and unpacks is what it costs (bench/cold_start.py). Data files only: no code
-is touched.
+What a cold start reads and unpacks is what it costs (bench/cold_start.py), and a function with its
+layers may hold 250 MiB. Code that stays is not touched.
 """
 
 import gzip
@@ -11,23 +11,48 @@ import sys
 from pathlib import Path
 from typing import Any
 
-SERVICES = {"dynamodb", "s3", "sqs", "sts"}
+SERVICES = {"dynamodb", "firehose", "glue", "redshift-data", "redshift-serverless", "s3", "sqs", "sts"}
 POWERTOOLS_IN_USE = {"data_classes", "typing", "jmespath_utils", "lambda_context"}
-UNUSED = ("bin", "*.dist-info/RECORD", "botocore/data/*/*/examples-1.json*", "jmespath/tests")
+SOURCES = ("a", "h", "hpp", "pxd", "pxi", "pyi", "pyx")
+UNUSED = (
+    "bin",
+    "*.dist-info/RECORD",
+    "botocore/data/*/*/examples-1.json*",
+    "jmespath/tests",
+    # Arrow's parts that read and write no Parquet.
+    "pyarrow/include",
+    "pyarrow/src",
+    "pyarrow/tests",
+    "pyarrow/*flight*",
+    "pyarrow/_substrait*",
+    "pyarrow/libarrow_python*.so",
+    "pyarrow/libarrow_python*.so.*.*",
+    "pyarrow/*_cpp_tests*",
+    *(f"pyarrow/_{store}fs.*" for store in ("azure", "gcs", "hd", "s3")),
+    "numpy/**/tests",
+    "numpy/distutils",
+    "numpy/f2py",
+    # What only a compiler or a type checker reads.
+    *(f"{package}/**/*.{kind}" for package in ("numpy", "pyarrow") for kind in SOURCES),
+)
 
 
 def slim(site: Path) -> None:
-    """Slim a site-packages folder in place."""
-    data = site / "botocore" / "data"
+    """Slim a site-packages folder in place, whichever of these packages it has."""
+    for pattern in UNUSED:
+        for path in list(site.glob(pattern)):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if (site / "botocore").exists():
+        _slim_aws(site, site / "botocore" / "data")
+
+
+def _slim_aws(site: Path, data: Path) -> None:
     for service in data.iterdir():
         if service.is_dir() and service.name not in SERVICES:
             shutil.rmtree(service)
     for packed in data.rglob("*.json.gz"):
         packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
         packed.unlink()
-    for pattern in UNUSED:
-        for path in site.glob(pattern):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
     for utility in (site / "aws_lambda_powertools" / "utilities").iterdir():
         if utility.is_dir() and utility.name not in POWERTOOLS_IN_USE:
             shutil.rmtree(utility)

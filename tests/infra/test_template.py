@@ -10,9 +10,10 @@ import pytest
 import ingest.events_api
 import ingest.users_api
 from ingest import openapi
-from tests.template import resources, template
+from rules.lake import ENTITIES
+from tests.template import ROOT, resources, template
 
-TEMPLATES = ("template.yaml", "infra/cache.yaml", "infra/observability.yaml")
+TEMPLATES = ("template.yaml", "infra/cache.yaml", "infra/observability.yaml", "infra/warehouse.yaml")
 FUNCTIONS = resources("AWS::Serverless::Function")
 TABLES = resources("AWS::DynamoDB::Table")
 MAPPINGS = resources("AWS::Lambda::EventSourceMapping")
@@ -29,7 +30,7 @@ DESIGN: dict[str, tuple[Key, dict[str, Key], str, str]] = {
         ("user_id", ""),
         {"StreakLeaderboard": ("leaderboard_partition", "current_streak")},
         "",
-        "",
+        "NEW_IMAGE",
     ),
     "BPEvents": (
         ("user_id", "event_id"),
@@ -37,8 +38,8 @@ DESIGN: dict[str, tuple[Key, dict[str, Key], str, str]] = {
         "ttl",
         "NEW_IMAGE",
     ),
-    "DailyActivity": (("user_id", "activity_date"), {}, "", ""),
-    "RewardsLedger": (("account_id", "created_at"), {}, "", ""),
+    "DailyActivity": (("user_id", "activity_date"), {}, "", "NEW_IMAGE"),
+    "RewardsLedger": (("account_id", "created_at"), {}, "", "NEW_IMAGE"),
     "IdempotencyKeys": (("user_id", "idempotency_key"), {}, "ttl", ""),
 }
 NUMBERS = {"current_streak"}
@@ -52,7 +53,39 @@ STARS = {
         "only off AWS: the emulator authorizes the call, AWS what its statements do"
     ),
     ("EngagementFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    ("PublisherFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    **{
+        (f"{name}Function", f"redshift-data:{action}"): "AWS knows no narrower one; a condition narrows it"
+        for name in ("Warehouse", "Reconcile")
+        for action in ("CancelStatement", "DescribeStatement", "GetStatementResult")
+    },
 }
+# What other services' roles may do, and on what.
+ROLES = {
+    "RanksScheduleRole": {"lambda:InvokeFunction"},
+    "NightlyScheduleRole": {"states:StartExecution"},
+    "NightlyRole": {
+        "lambda:InvokeFunction",
+        "s3:GetObject",
+        "states:StartExecution",
+        "states:DescribeExecution",
+        "states:StopExecution",
+        "xray:GetSamplingRules",
+        "xray:GetSamplingTargets",
+        "xray:PutTelemetryRecords",
+        "xray:PutTraceSegments",
+    },
+    "DeliveryRole": {
+        "s3:AbortMultipartUpload",
+        "s3:GetBucketLocation",
+        "s3:ListBucket",
+        "s3:ListBucketMultipartUploads",
+        "s3:PutObject",
+        "logs:PutLogEvents",
+    },
+}
+# Functions of the nightly run: they work on a lake, not for somebody who waits.
+NIGHTLY = {"CurateFunction", "WarehouseFunction", "ReconcileFunction"}
 
 
 def properties(logical_id: str) -> dict[str, Any]:
@@ -94,9 +127,10 @@ def statements(name: str) -> Iterator[tuple[dict[str, Any], str]]:
         for statement in policy.get("Statement", []) if isinstance(policy, dict) else []:
             if "Fn::If" in statement:
                 condition, then, otherwise = statement["Fn::If"]
-                assert condition == "OnAws"
+                assert condition in ("OnAws", "HasWarehouse")
                 yield then, "on"
-                yield otherwise, "off"
+                if otherwise != NO_VALUE:
+                    yield otherwise, "off"
             else:
                 yield statement, "always"
 
@@ -171,7 +205,7 @@ def test_a_stream_is_encrypted_and_on_demand(name: str) -> None:
 
 
 def test_there_are_stream_consumers() -> None:
-    assert len(MAPPINGS) == 2
+    assert len(MAPPINGS) == 6
     assert not any("Events" in each["Properties"] for each in FUNCTIONS.values()), (
         "mappings are resources of their own, so that every one of them is seen here"
     )
@@ -276,23 +310,86 @@ def test_a_function_may_touch_the_tables_of_its_own_environment_and_no_others(na
     assert allowed & set(resources("AWS::S3::Bucket")) == environment & set(resources("AWS::S3::Bucket"))
 
 
-def test_nothing_may_be_deleted_and_the_ledger_and_activity_are_never_scanned() -> None:
+def test_nothing_that_is_stored_may_be_deleted_and_the_ledger_is_never_scanned() -> None:
     for name in FUNCTIONS:
         for statement, _ in statements(name):
             for action in listed(statement["Action"]):
-                assert "Delete" not in action
+                if "Delete" in action:  # what is made of raw objects can be made again
+                    assert (name, action) == ("CurateFunction", "s3:DeleteObject")
+                    assert "raw" not in json.dumps(statement["Resource"])
                 if action == "dynamodb:Scan":
-                    assert logical_ids(statement["Resource"]) == {"UserStreaks"}
+                    scanned = {"UserStreaks", "DailyActivity"} if name in NIGHTLY else {"UserStreaks"}
+                    assert logical_ids(statement["Resource"]) <= scanned
+
+
+def test_raw_objects_are_written_by_firehose_alone_and_archived_after_90_days() -> None:
+    for name in FUNCTIONS:
+        for statement, _ in statements(name):
+            if "s3:PutObject" in listed(statement["Action"]) and "/raw/" in json.dumps(statement["Resource"]):
+                assert (name, statement["Resource"]) == (
+                    "CurateFunction",
+                    {"Fn::Sub": "${LakeBucket.Arn}/raw/*/recovered/*"},
+                )
+    rules = properties("LakeBucket")["LifecycleConfiguration"]["Rules"]
+    (archive,) = [each for each in rules if each.get("Prefix") == "raw/"]
+    assert archive["Transitions"] == [{"StorageClass": "GLACIER_IR", "TransitionInDays": 90}]
+    assert not any(
+        each.get("Prefix") in (None, "", "raw/", "curated/") for each in rules if "ExpirationInDays" in each
+    )
+
+
+def test_every_entity_is_delivered_to_its_place_by_its_own_time() -> None:
+    streams = resources("AWS::KinesisFirehose::DeliveryStream")
+    prefixes = set()
+    for each in streams.values():
+        target = each["Properties"]["ExtendedS3DestinationConfiguration"]
+        prefixes.add(target["Prefix"])
+        assert target["CompressionFormat"] == "GZIP"
+        assert target["DynamicPartitioningConfiguration"]["Enabled"] is True
+        assert target["ErrorOutputPrefix"].startswith("errors/")
+    partition = "dt=!{partitionKeyFromQuery:dt}/hour=!{partitionKeyFromQuery:hour}/"
+    assert prefixes == {f"raw/{entity}/{partition}" for entity in ENTITIES}
+    assert watched("AWS/Firehose", "DeliveryToS3.DataFreshness", "DeliveryStreamName") == set(streams)
+
+
+def test_the_nightly_run_s_failures_and_differences_raise_an_alarm() -> None:
+    assert watched("AWS/States", "ExecutionsFailed", "StateMachineArn") == {"Nightly"}
+    found = {each["MetricName"] for each in alarms().values() if each["Namespace"] == "Streakline"}
+    assert found == {"Differences", "Unrepaired", "LakeDisagreements", "TestFailures"}
+
+
+def test_every_step_of_the_nightly_run_is_retried_and_then_surfaces() -> None:
+    machine = json.loads(
+        (ROOT / "infra" / "nightly.asl.json")
+        .read_text()
+        .replace("${CurateConcurrency}", '"${CurateConcurrency}"')
+    )
+    assert logical_ids({"Fn::Sub": json.dumps(machine)}) == set(
+        properties("Nightly")["DefinitionSubstitutions"]
+    )
+    for name, state in machine["States"].items():
+        if name in ("Surface", "Failed"):
+            continue
+        assert [catch["Next"] for catch in state["Catch"]] == ["Surface"], name
+        worker = state["ItemProcessor"]["States"]["CurateHour"] if state["Type"] == "Map" else state
+        assert worker["Retry"][0]["MaxAttempts"] >= 2, name
+    assert machine["States"]["Surface"]["Next"] == "Failed"
+    assert machine["States"]["Failed"]["Type"] == "Fail"
 
 
 @pytest.mark.parametrize("name", resources("AWS::IAM::Role"))
-def test_a_role_of_another_service_invokes_one_function_and_no_more(name: str) -> None:
+def test_a_role_of_another_service_may_do_what_is_listed_and_no_more(name: str) -> None:
+    allowed = set()
     for policy in properties(name)["Policies"]:
         for statement in policy["PolicyDocument"]["Statement"]:
-            assert statement["Action"] == "lambda:InvokeFunction"
-            assert len(logical_ids(statement["Resource"]) & set(FUNCTIONS)) == 1
+            allowed |= set(listed(statement["Action"]))
+            if statement["Resource"] == "*":
+                assert all(action.startswith("xray:") for action in statement["Action"])
+    assert allowed == ROLES[name]
     trust = properties(name)["AssumeRolePolicyDocument"]["Statement"]
-    assert all(each["Condition"]["StringEquals"]["aws:SourceAccount"] for each in trust)
+    for each in trust:
+        assert set(each["Condition"]["StringEquals"]) <= {"aws:SourceAccount", "sts:ExternalId"}
+        assert all(each["Condition"]["StringEquals"].values())
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -314,7 +411,7 @@ def test_a_function_has_reserved_concurrency_on_aws_and_a_timeout(name: str) -> 
     assert (condition, otherwise) == ("OnAws", NO_VALUE)
     assert isinstance(reserved, int)
     assert reserved >= 1
-    assert 0 < properties(name)["Timeout"] <= 120
+    assert 0 < properties(name)["Timeout"] <= (900 if name in NIGHTLY else 120)
 
 
 def test_functions_share_runtime_architecture_tracing_and_layer() -> None:
@@ -323,8 +420,10 @@ def test_functions_share_runtime_architecture_tracing_and_layer() -> None:
     assert shared["Runtime"] == {"Ref": "Runtime"}
     assert shared["Architectures"] == [{"Ref": "Architecture"}]
     assert shared["Layers"] == [{"Ref": "DependenciesLayer"}]
-    for each in FUNCTIONS.values():
-        assert not set(each["Properties"]) & {"Tracing", "Runtime", "Architectures", "Layers"}
+    for name, each in FUNCTIONS.items():
+        assert not set(each["Properties"]) & {"Tracing", "Runtime", "Architectures"}
+        more = [{"Ref": "AnalyticsLayer"}] if name in NIGHTLY else []  # SAM adds them to the shared one
+        assert each["Properties"].get("Layers", []) == more
 
 
 def test_runtime_and_architecture_are_parameters_with_the_defaults_of_aws() -> None:
@@ -333,9 +432,9 @@ def test_runtime_and_architecture_are_parameters_with_the_defaults_of_aws() -> N
     assert parameters["Architecture"]["Default"] == "arm64"
     assert "python3.13" in parameters["Runtime"]["AllowedValues"]
     assert set(parameters["Architecture"]["AllowedValues"]) == {"arm64", "x86_64"}
-    layer = properties("DependenciesLayer")
-    assert layer["CompatibleRuntimes"] == [{"Ref": "Runtime"}]
-    assert layer["CompatibleArchitectures"] == [{"Ref": "Architecture"}]
+    for each in resources("AWS::Serverless::LayerVersion").values():
+        assert each["Properties"]["CompatibleRuntimes"] == [{"Ref": "Runtime"}]
+        assert each["Properties"]["CompatibleArchitectures"] == [{"Ref": "Architecture"}]
 
 
 def test_what_is_deployed_by_default_is_what_aws_gets() -> None:
@@ -528,6 +627,7 @@ def test_the_outputs_name_every_table_and_function() -> None:
 
 
 def test_what_only_aws_has_is_switched_by_conditions() -> None:
-    for name in ("Observability", "Cache"):
-        assert template()["Resources"][name]["Condition"] in ("OnAws", "HasCache")
-    assert template()["Conditions"]["HasCache"]["Fn::And"][0] == ON_AWS
+    for name in ("Observability", "Cache", "Warehouse"):
+        assert template()["Resources"][name]["Condition"] in ("OnAws", "HasCache", "HasWarehouse")
+    for condition in ("HasCache", "HasWarehouse"):
+        assert template()["Conditions"][condition]["Fn::And"][0] == ON_AWS

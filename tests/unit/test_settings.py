@@ -6,7 +6,20 @@ from typing import Any
 
 import pytest
 
-from adapters.settings import Engagement, EventsApi, EventsStream, Ranks, UsersApi, boosts, read, variable
+from adapters.settings import (
+    Curate,
+    Engagement,
+    EventsApi,
+    EventsStream,
+    Publisher,
+    Ranks,
+    Reconcile,
+    UsersApi,
+    Warehouse,
+    boosts,
+    read,
+    variable,
+)
 from rules.points import points_of
 from tests.template import resources, template
 
@@ -16,6 +29,10 @@ CLASSES: dict[str, type[Any]] = {
     "UsersApiFunction": UsersApi,
     "EngagementFunction": Engagement,
     "RanksFunction": Ranks,
+    "PublisherFunction": Publisher,
+    "CurateFunction": Curate,
+    "WarehouseFunction": Warehouse,
+    "ReconcileFunction": Reconcile,
 }
 SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL"}
 COMPLETE = {

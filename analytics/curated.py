@@ -1,0 +1,49 @@
+"""Reading curated files: some columns of an entity, file by file."""
+
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapters.objects import Objects, Stored
+from analytics.layout import curated, curated_place
+from analytics.schema import arrow_schema
+from rules.lake import ENTITIES
+
+
+def date_of(stored: Stored) -> str:
+    """Return the dt of a curated file."""
+    place = curated_place(stored.key)
+    if place is None:
+        raise ValueError(f"{stored.key} is no curated file")
+    return place.dt
+
+
+def read(objects: Objects, entity: str, stored: Stored, names: Sequence[str]) -> pa.Table:
+    """Return columns of one file; a column that was declared after it was written is null."""
+    file = pq.ParquetFile(BytesIO(objects.get(stored.key)))
+    known = set(file.schema_arrow.names)
+    found = file.read([name for name in names if name in known], use_threads=False)
+    schema = arrow_schema(ENTITIES[entity])
+    columns = [
+        found[name].cast(schema.field(name).type)
+        if name in known
+        else pa.nulls(file.metadata.num_rows, schema.field(name).type)
+        for name in names
+    ]
+    return pa.table(dict(zip(names, columns, strict=True)))
+
+
+def tables(objects: Objects, entity: str, names: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield these columns of all of an entity's files, by day."""
+    for stored in curated(objects, entity):
+        yield read(objects, entity, stored, names)
+
+
+def reader(objects: Objects, entity: str, names: Sequence[str]) -> pa.RecordBatchReader:
+    """Return the same as one stream, which is read once."""
+    declared = arrow_schema(ENTITIES[entity])
+    schema = pa.schema([declared.field(name) for name in names])
+    batches = (batch for table in tables(objects, entity, names) for batch in table.to_batches())
+    return pa.RecordBatchReader.from_batches(schema, batches)

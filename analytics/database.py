@@ -1,0 +1,37 @@
+"""DuckDB in memory, fed with Arrow: what is too large goes to the temporary folder."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import gettempdir
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+MEMORY = "1500MB"
+THREADS = 2
+
+
+def connect() -> duckdb.DuckDBPyConnection:
+    """Return an empty database."""
+    db = duckdb.connect(":memory:", config={"threads": THREADS, "memory_limit": MEMORY})
+    db.execute("SET TimeZone = 'UTC'")
+    db.execute(f"SET temp_directory = '{gettempdir()}'")
+    db.execute("SET enable_progress_bar = false")
+    return db
+
+
+def query(db: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> pa.Table:
+    """Return a query's rows."""
+    found: pa.Table = db.execute(sql, values).to_arrow_table()
+    return found
+
+
+@contextmanager
+def registered(db: duckdb.DuckDBPyConnection, name: str, rows: Any) -> Iterator[None]:
+    """Let queries read Arrow rows by a name."""
+    db.register(name, rows)
+    try:
+        yield
+    finally:
+        db.unregister(name)

@@ -1,0 +1,73 @@
+"""The nightly run by hand: start the state machine, watch it, fetch its report."""
+
+import json
+import time
+from datetime import UTC, date, datetime
+from typing import Any
+
+from local.stack import Stack
+
+SECONDS_MAX = 1800
+POLL_SECONDS = 0.3
+DONE = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
+
+
+def start(stack: Stack, since: date | None, until: date | None, *, repair: bool) -> str:
+    """Start a run over the days from `since` to `until` (both None: all that is new); returns its ARN."""
+    wanted = {
+        "from": since.isoformat() if since else None,
+        "to": until.isoformat() if until else None,
+        "repair": repair,
+    }
+    answer = stack.client("stepfunctions").start_execution(
+        stateMachineArn=stack.outputs["NightlyArn"],
+        name=f"by-hand-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
+        input=json.dumps(wanted),
+    )
+    return str(answer["executionArn"])
+
+
+def wait(stack: Stack, execution: str, seconds_max: float = SECONDS_MAX) -> str:
+    """Wait for a run, naming its steps as they begin; returns its status."""
+    states, shown, deadline = stack.client("stepfunctions"), 0, time.monotonic() + seconds_max
+    while True:
+        status = str(states.describe_execution(executionArn=execution)["status"])
+        entered = _entered(states, execution)
+        for name in entered[shown:]:
+            print(f"  {name}", flush=True)
+        shown = len(entered)
+        if status in DONE:
+            return status
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{execution} has not ended in {seconds_max:.0f} s")
+        time.sleep(POLL_SECONDS)
+
+
+def _entered(states: Any, execution: str) -> list[str]:
+    pages = states.get_paginator("get_execution_history").paginate(executionArn=execution)
+    return [
+        event["stateEnteredEventDetails"]["name"]
+        for page in pages
+        for event in page["events"]
+        if event["type"].endswith("StateEntered")
+    ]
+
+
+def report_of(stack: Stack, execution: str) -> dict[str, Any]:
+    """Return what a run reported; a run that failed has reported as well."""
+    key = f"reports/{execution.rpartition(':')[2]}.json"
+    body = stack.client("s3").get_object(Bucket=stack.outputs["LakeBucketName"], Key=key)["Body"].read()
+    report: dict[str, Any] = json.loads(body)
+    return report
+
+
+def run(
+    stack: Stack, since: date | None = None, until: date | None = None, *, repair: bool = True
+) -> dict[str, Any]:
+    """Run it; returns the report. Raises RuntimeError, with what failed, if it did."""
+    execution = start(stack, since, until, repair=repair)
+    status = wait(stack, execution)
+    if status != "SUCCEEDED":
+        described = stack.client("stepfunctions").describe_execution(executionArn=execution)
+        raise RuntimeError(f"the run {status.lower()}: {described.get('cause') or described.get('error')}")
+    return report_of(stack, execution)

@@ -1,0 +1,295 @@
+"""From the tables' streams to the warehouse and back: nothing lost, nothing doubled, differences repaired."""
+
+import contextlib
+import gzip
+import json
+import os
+import random
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import duckdb
+import pytest
+
+from adapters.items import item, plain
+from local import nightly
+from local.paths import WAREHOUSE
+from local.replay import Api, drain, post, put, shuffled
+from local.stack import Stack
+from tests.e2e.conftest import event
+from tests.e2e.test_survival import workers
+
+# There is one cloud: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("cloud")
+
+PEOPLE, DAYS, SEED = 20, 6, 3
+Rows = list[tuple[Any, ...]]
+
+
+def query(sql: str, *values: Any) -> Rows:
+    with duckdb.connect(str(WAREHOUSE), read_only=True) as db:
+        return db.execute(sql, values).fetchall()
+
+
+def scan(stack: Stack, table: str) -> list[dict[str, Any]]:
+    pages = stack.client("dynamodb").get_paginator("scan").paginate(TableName=stack.tables[table])
+    return [plain(each) for page in pages for each in page["Items"]]
+
+
+def busy_days(user: str) -> list[dict[str, Any]]:
+    """Twelve workouts on each of some dates: more than the daily cap allows points for."""
+    start = datetime(2026, 3, 1, 12, tzinfo=UTC)
+    return [
+        event(
+            user,
+            f"d{day}-{number}",
+            (start + timedelta(days=day, minutes=number)).isoformat(),
+            event_type="WORKOUT_COMPLETED",
+            source=("ios", "web")[number % 2],
+        )
+        for day in range(DAYS)
+        for number in range(12 if day == 0 else 2)
+    ]
+
+
+def lake_put(stack: Stack, key: str, body: bytes) -> None:
+    stack.client("s3").put_object(Bucket=stack.outputs["LakeBucketName"], Key=key, Body=body)
+
+
+@pytest.fixture(scope="module")
+def people(stack: Stack) -> list[str]:
+    """Users whose events came shuffled, twice, through both doors, while the publisher was being killed."""
+    users = [f"lake{time.time_ns()}-{number}" for number in range(PEOPLE)]
+    events = shuffled([each for user in users for each in busy_days(user)], SEED)
+    put(stack, events[::3])
+    post(stack, events)
+    for pid in workers(stack, "Publisher"):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    post(stack, events[::2])
+    api = Api(stack)
+    for number, user in enumerate(users[:5]):
+        drain(stack)
+        body = {"points": 5 + number, "reward_id": "mug", "idempotency_key": "r"}
+        assert api.call("POST", f"/v1/users/{user}/redemptions", body)[0] == 201
+    drain(stack, lake=True)
+    return users
+
+
+@pytest.fixture(scope="module")
+def first_run(stack: Stack, people: list[str]) -> dict[str, Any]:
+    """A run over all of it, with lines planted that are none, and an object that came twice."""
+    place = "raw/events/dt=2026-03-02/hour=12/"
+    lake_put(stack, place + "planted-1", b'{"user_id": "x"\nnot json\n\n[1]\n\xff\xfe\n')
+    lake_put(stack, place + "planted-2.gz", gzip.compress(b'{"user_id": 5, "dt": "2026-03-02"}\n')[:-9])
+    s3, bucket = stack.client("s3"), stack.outputs["LakeBucketName"]
+    first = s3.list_objects_v2(Bucket=bucket, Prefix="raw/events/dt=2026-03-03/hour=12/")["Contents"][0][
+        "Key"
+    ]
+    again = s3.get_object(Bucket=bucket, Key=first)["Body"].read()
+    lake_put(stack, "raw/events/dt=2026-03-03/hour=12/again", again)
+    return nightly.run(stack)
+
+
+def test_every_event_is_in_the_warehouse_once(
+    stack: Stack, people: list[str], first_run: dict[str, Any]
+) -> None:
+    stored = [each for each in scan(stack, "BPEvents") if each["user_id"] in people]
+    assert len(stored) == PEOPLE * (12 + 2 * (DAYS - 1))
+    loaded = query("SELECT user_id, event_id, points_awarded FROM lake.events WHERE user_id LIKE 'lake%'")
+    mine = sorted(row for row in loaded if row[0] in people)
+    assert mine == sorted((each["user_id"], each["event_id"], each["points_awarded"]) for each in stored)
+
+
+def test_ledger_balances_lake_and_warehouse_agree(
+    stack: Stack, people: list[str], first_run: dict[str, Any]
+) -> None:
+    live = {each["user_id"]: each for each in scan(stack, "UserStreaks")}
+    sums: Counter[str] = Counter()
+    for entry in scan(stack, "RewardsLedger"):
+        sums[entry["account_id"]] += entry["points"]
+    loaded = dict(query("SELECT account_id, sum(points)::BIGINT FROM lake.ledger GROUP BY 1"))
+    for user in people:
+        assert live[user]["balance"] == sums[user] == loaded[user], user
+    days = query("SELECT user_id, sum(points_earned)::BIGINT FROM lake.daily_activity GROUP BY 1")
+    earned = {user: points for user, points in days if user in people}
+    assert earned == {user: live[user]["total_bestie_points"] for user in people}
+
+
+def test_what_went_in_is_curated_a_duplicate_or_quarantined(stack: Stack, first_run: dict[str, Any]) -> None:
+    rows = query("SELECT rows_in, curated, duplicates, quarantined FROM lake.curation")
+    assert rows
+    assert all(read == kept + twice + bad for read, kept, twice, bad in rows)
+    planted = query(
+        "SELECT quarantined FROM lake.curation WHERE entity = 'events' AND dt = DATE '2026-03-02' AND hour = '12'"
+    )
+    assert planted == [(5,)]
+    s3, bucket = stack.client("s3"), stack.outputs["LakeBucketName"]
+    kept = s3.list_objects_v2(Bucket=bucket, Prefix="quarantine/events/dt=2026-03-02/")["Contents"]
+    lines = [
+        json.loads(line)
+        for each in kept
+        for line in s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read().splitlines()
+    ]
+    assert len(lines) == 5
+    assert all(line["reason"] and "planted" in line["source"] for line in lines)
+
+
+def test_the_recompute_finds_nothing_to_say_of_what_is_right(first_run: dict[str, Any]) -> None:
+    assert first_run["different"] == []
+    assert first_run["failed_tests"] == []
+    assert first_run["ledger_and_lake"] == first_run["sql_and_numpy"] == []
+
+
+def test_sql_recompute_equals_the_live_streaks(
+    stack: Stack, people: list[str], first_run: dict[str, Any]
+) -> None:
+    recomputed = query(
+        "SELECT user_id, last_activity_date::VARCHAR, current_streak, longest_streak, active_days,"
+        " total_bestie_points, balance FROM marts.streaks_recomputed"
+    )
+    live = {each["user_id"]: each for each in scan(stack, "UserStreaks")}
+    names = ("last_activity_date", "current_streak", "longest_streak", "active_days")
+    assert {row[0] for row in recomputed} >= set(people)
+    for user, *found in recomputed:
+        profile = live[user]
+        streak = [profile.get(name) for name in names]
+        streak[1] = profile.get("run_length", streak[1])
+        assert found == [*streak, profile["total_bestie_points"], profile["balance"]], user
+
+
+def test_a_second_run_changes_nothing(stack: Stack, first_run: dict[str, Any]) -> None:
+    tables = ("lake.events", "lake.ledger", "lake.daily_activity", "lake.streaks", "lake.curation")
+    before = {table: sorted(map(repr, query(f"FROM {table}"))) for table in tables}
+    marts = {
+        mart: sorted(map(repr, query(f"FROM marts.{mart}"))) for mart in ("daily_actives", "points_liability")
+    }
+    day = datetime(2026, 3, 2, tzinfo=UTC).date()
+    nightly.run(stack, day, day + timedelta(days=3), repair=False)
+    assert {table: sorted(map(repr, query(f"FROM {table}"))) for table in tables} == before
+    assert {mart: sorted(map(repr, query(f"FROM marts.{mart}"))) for mart in marts} == marts
+
+
+def corrupt(stack: Stack, user: str, number: int) -> None:
+    """Change a user's item by hand, in one of several ways."""
+    dynamodb, table = stack.client("dynamodb"), stack.tables["UserStreaks"]
+    key = {"user_id": {"S": user}}
+    if number % 5 == 4:
+        dynamodb.delete_item(TableName=table, Key=key)
+        return
+    name, value = [
+        ("current_streak", {"N": "99"}),
+        ("total_bestie_points", {"N": "1"}),
+        ("last_activity_date", {"S": "2026-03-04"}),
+        ("longest_streak", {"S": "many"}),
+    ][number % 5]
+    dynamodb.update_item(
+        TableName=table,
+        Key=key,
+        UpdateExpression="SET #name = :value",
+        ExpressionAttributeNames={"#name": name},
+        ExpressionAttributeValues={":value": value},
+    )
+
+
+def test_items_corrupted_by_hand_are_named_and_restored(
+    stack: Stack, people: list[str], first_run: dict[str, Any]
+) -> None:
+    api = Api(stack)
+    before = {user: plain_profile(stack, user) for user in people}
+    victims = random.Random(SEED).sample(people, 10)
+    for number, user in enumerate(victims):
+        corrupt(stack, user, number)
+    found = nightly.run(stack, repair=False)
+    assert sorted(found["different"]) == sorted(victims)
+    found = nightly.run(stack)
+    assert sorted(found["different"]) == sorted(victims)
+    assert (found["counts"]["repaired"], found["unrepaired"]) == (len(victims), [])
+    assert {user: plain_profile(stack, user) for user in people} == before
+    assert api.get(f"/v1/users/{victims[0]}")["longest_streak"] == DAYS
+    assert nightly.run(stack)["different"] == []
+
+
+def plain_profile(stack: Stack, user: str) -> dict[str, Any]:
+    answer = stack.client("dynamodb").get_item(
+        TableName=stack.tables["UserStreaks"], Key=item({"user_id": user})
+    )
+    return {k: v for k, v in plain(answer["Item"]).items() if k not in ("version", "streak_updated_at")}
+
+
+def test_athena_answers_over_the_catalog(stack: Stack, people: list[str], first_run: dict[str, Any]) -> None:
+    athena, database = stack.client("athena"), stack.outputs["GlueDatabaseName"]
+    started = athena.start_query_execution(
+        QueryString=f"SELECT count(DISTINCT event_id), count(*) FROM events WHERE user_id = '{people[0]}'",
+        QueryExecutionContext={"Database": database},
+        ResultConfiguration={"OutputLocation": f"s3://{stack.outputs['LakeBucketName']}/runs/athena/"},
+    )["QueryExecutionId"]
+    for _ in range(100):
+        state = athena.get_query_execution(QueryExecutionId=started)["QueryExecution"]["Status"]
+        if state["State"] not in ("QUEUED", "RUNNING"):
+            break
+        time.sleep(0.1)
+    assert state["State"] == "SUCCEEDED", state
+    rows = athena.get_query_results(QueryExecutionId=started)["ResultSet"]["Rows"]
+    assert [each["VarCharValue"] for each in rows[1]["Data"]] == ["22", "22"]
+
+
+def test_the_schedule_starts_it(stack: Stack, first_run: dict[str, Any]) -> None:
+    scheduler, states = stack.client("scheduler"), stack.client("stepfunctions")
+    arn = stack.outputs["NightlyArn"]
+    (deployed,) = [
+        each
+        for page in scheduler.get_paginator("list_schedules").paginate()
+        for each in page["Schedules"]
+        if each["Target"]["Arn"] == arn
+    ]
+    target = scheduler.get_schedule(Name=deployed["Name"])["Target"]
+    known = {each["executionArn"] for each in states.list_executions(stateMachineArn=arn)["executions"]}
+    soon = datetime.now(UTC) + timedelta(seconds=2)
+    scheduler.create_schedule(
+        Name=f"soon-{time.time_ns()}",
+        ScheduleExpression=f"at({soon:%Y-%m-%dT%H:%M:%S})",
+        FlexibleTimeWindow={"Mode": "OFF"},
+        Target=target,
+    )
+    execution = _appears(lambda: states.list_executions(stateMachineArn=arn)["executions"], known)
+    assert nightly.wait(stack, execution) == "SUCCEEDED"
+    assert nightly.report_of(stack, execution)["different"] == []
+
+
+def _appears(listed: Callable[[], list[dict[str, Any]]], known: set[str]) -> str:
+    deadline = time.monotonic() + 90
+    while time.monotonic() < deadline:
+        for each in listed():
+            if each["executionArn"] not in known:
+                return str(each["executionArn"])
+        time.sleep(0.5)
+    raise AssertionError("the schedule started nothing")
+
+
+@pytest.fixture
+def broken_warehouse(stack: Stack) -> Iterator[None]:
+    """The warehouse cannot be opened."""
+    functions, name = stack.client("lambda"), stack.outputs["WarehouseFunctionName"]
+    before = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    functions.update_function_configuration(
+        FunctionName=name, Environment={"Variables": {**before, "WAREHOUSE_URL": "duckdb:/proc/nowhere/w"}}
+    )
+    yield
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": before})
+
+
+def test_a_step_that_fails_is_retried_and_then_surfaces(
+    stack: Stack, first_run: dict[str, Any], broken_warehouse: None
+) -> None:
+    execution = nightly.start(stack, None, None, repair=False)
+    assert nightly.wait(stack, execution) == "FAILED"
+    history = stack.client("stepfunctions").get_execution_history(executionArn=execution, maxResults=1000)
+    kinds = Counter(each["type"] for each in history["events"])
+    assert kinds["TaskFailed"] + kinds["LambdaFunctionFailed"] >= 2, kinds
+    report = nightly.report_of(stack, execution)
+    assert "nowhere" in json.dumps(report["error"])

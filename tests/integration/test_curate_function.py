@@ -1,0 +1,138 @@
+"""The steps of the nightly machine over S3 and the Glue catalog (by moto), and the other two launchers."""
+
+import json
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from adapters import aws
+from adapters.objects import FolderObjects, S3Objects
+from analytics import curate_function, plan
+from analytics.bookkeeping import Counts
+from analytics.catalog import Catalog
+from analytics.curate_all import curate_all
+from analytics.schema import glue_columns
+from infra.jobs import curate_spark
+from rules.lake import ENTITIES, EVENTS, Field, Type
+from tests.lake import DT, PLACE, event, put_raw, rows, total
+
+CONTEXT = SimpleNamespace(
+    function_name="curate", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"
+)
+LATER = replace(PLACE, hour="06")
+
+
+@pytest.fixture
+def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Objects]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    for name, value in {
+        "LAKE_BUCKET": "lake",
+        "GLUE_DATABASE": "lake",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    with mock_aws():
+        aws.client.cache_clear()
+        curate_function._parts.cache_clear()
+        aws.client("s3").create_bucket(Bucket="lake")
+        yield S3Objects(aws.client("s3"), "lake")
+    aws.client.cache_clear()
+    curate_function._parts.cache_clear()
+
+
+def step(name: str, **more: Any) -> dict[str, Any]:
+    return curate_function.handler({"step": name, "run_id": "r1", **more}, CONTEXT)
+
+
+def fill(objects: Any) -> None:
+    put_raw(objects, "a", [event(1), event(1), b"nonsense"])
+    put_raw(objects, "b", [event(2)], zipped=False)
+    put_raw(objects, "a", [event(3, occurred_at=f"{DT}T06:00:00Z", hour="06")], LATER)
+
+
+def test_a_night(lake: S3Objects) -> None:
+    fill(lake)
+    planned = step("plan")
+    assert planned == {"run_id": "r1", "tasks": 2, "tasks_key": "runs/r1/tasks.json"}
+    tasks = json.loads(lake.get(planned["tasks_key"]))
+    done = [step("curate", task=task) for task in tasks]
+    assert done[0] == {
+        "entity": "events", "dt": DT, "hour": "05", "in": 4, "curated": 2, "duplicates": 1, "quarantined": 1,
+    }  # fmt: skip
+    assert [step("curate", task=task) for task in tasks] == done
+    assert step("curate", task=tasks[0], rebuild=True) == done[0]
+    assert len(rows(lake)) == 3
+    assert plan.watermark(lake) < plan.BEGINNING.replace(year=1971)
+    committed = step("commit")
+    assert committed["watermark"] == plan.watermark(lake).isoformat() > "2026"
+    assert step("plan", **{"from": "2026-03-02", "to": "2026-03-05"})["tasks"] == 0
+    assert step("plan", **{"from": DT, "to": DT})["tasks"] == 2
+
+
+def test_the_catalog_lists_tables_and_partitions(lake: S3Objects) -> None:
+    fill(lake)
+    step("plan")
+    for hour in ("05", "06"):
+        step("curate", task={"entity": "events", "dt": DT, "hour": hour})
+    glue = aws.client("glue")
+    tables = glue.get_tables(DatabaseName="lake")["TableList"]
+    assert {table["Name"] for table in tables} == set(ENTITIES)
+    (partition,) = glue.get_partitions(DatabaseName="lake", TableName="events")["Partitions"]
+    assert partition["Values"] == [DT]
+    assert partition["StorageDescriptor"]["Location"] == f"s3://lake/curated/events/dt={DT}/"
+    assert partition["StorageDescriptor"]["Columns"] == glue_columns(EVENTS)
+
+
+def test_the_catalog_follows_a_grown_schema(lake: S3Objects, monkeypatch: pytest.MonkeyPatch) -> None:
+    glue = aws.client("glue")
+    catalog = Catalog(glue, "lake", "lake")
+    catalog.ensure()
+    dates = [f"2026-{month:02}-{day:02}" for month in range(1, 6) for day in range(1, 29)]
+    catalog.register("events", dates)
+    catalog.register("events", [*dates[:3], "2026-06-01"])
+    grown = replace(EVENTS, fields=(*EVENTS.fields, Field("mood", Type.TEXT, "how it felt")))
+    monkeypatch.setitem(ENTITIES, "events", grown)
+    catalog.ensure()
+    catalog.ensure()
+    table = glue.get_table(DatabaseName="lake", Name="events")["Table"]
+    assert [each["Name"] for each in table["StorageDescriptor"]["Columns"]][-2:] == ["mood", "extra"]
+    pages = glue.get_paginator("get_partitions").paginate(DatabaseName="lake", TableName="events")
+    found = [each for page in pages for each in page["Partitions"]]
+    assert sorted(each["Values"][0] for each in found) == [*dates, "2026-06-01"]
+    assert all(each["StorageDescriptor"]["Columns"] == glue_columns(grown) for each in found)
+
+
+def test_side_by_side_with_progress(tmp_path: Path) -> None:
+    fill(FolderObjects(tmp_path))
+    seen: list[tuple[int, int]] = []
+    tasks = [PLACE, LATER]
+    counts = curate_all(str(tmp_path), tasks, 2, progress=lambda done, of: seen.append((done, of)))
+    assert counts == {PLACE: Counts(4, 2, 1, 1), LATER: Counts(1, 1, 0, 0)}
+    assert seen == [(1, 2), (2, 2)]
+    assert curate_all(str(tmp_path), tasks, 1) == counts
+    assert total(FolderObjects(tmp_path)) == Counts(5, 3, 1, 1)
+
+
+@pytest.mark.skipif(shutil.which("java") is None, reason="Spark needs java")
+def test_spark_maps_the_same_function(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
+    from pyspark import SparkConf, SparkContext
+
+    fill(FolderObjects(tmp_path))
+    given = curate_spark.arguments(["--JOB_NAME", "x", "--lake", str(tmp_path), "--from", DT, "--to", DT])
+    assert given == {"lake": str(tmp_path), "from": DT, "to": DT, "rebuild": "false"}
+    config = SparkConf().setMaster("local[1]").set("spark.ui.enabled", "false")
+    with SparkContext(conf=config.set("spark.driver.bindAddress", "127.0.0.1")) as context:
+        assert curate_spark.run(context, str(tmp_path), DT, DT, rebuild=False) == Counts(5, 3, 1, 1).as_dict()
+        assert (
+            curate_spark.run(context, str(tmp_path), "2026-05-01", "", rebuild=False) == Counts().as_dict()
+        )  # no tasks
+    assert len(rows(FolderObjects(tmp_path))) == 3

@@ -1,0 +1,115 @@
+"""One contract for stored objects, on a folder and on S3 (by moto)."""
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from adapters import aws
+from adapters.objects import FolderObjects, NoObject, Objects, S3Objects, objects_at
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    with mock_aws():
+        aws.client.cache_clear()
+        client = aws.client("s3")
+        client.create_bucket(Bucket="lake")
+        yield client
+    aws.client.cache_clear()
+
+
+@pytest.fixture(params=["folder", "s3"])
+def objects(request: pytest.FixtureRequest, tmp_path: Path) -> Objects:
+    if request.param == "folder":
+        return FolderObjects(tmp_path)
+    return S3Objects(request.getfixturevalue("s3"), "lake")
+
+
+def test_what_is_put_is_what_is_got(objects: Objects) -> None:
+    data = bytes(range(256)) * 5
+    objects.put("a/b/c", data)
+    assert objects.get("a/b/c") == data
+    assert [objects.tail("a/b/c", size) for size in (1, 8, 5000)] == [data[-1:], data[-8:], data]
+    objects.put("a/b/c", b"")
+    assert objects.get("a/b/c") == b""
+
+
+def test_a_key_that_is_not_there(objects: Objects) -> None:
+    objects.put("a/b", b"x")
+    for read in (objects.get, lambda key: objects.tail(key, 8)):
+        for key in ("a", "a/b/c", "z"):
+            with pytest.raises(NoObject):
+                read(key)
+    objects.delete(["z", "a/z"])
+    objects.delete([])
+
+
+def test_a_listing_is_in_the_order_of_keys(objects: Objects) -> None:
+    keys = ["a/1", "a/10", "a/2", "a/b/c", "a-", "a.b", "b"]
+    for key in keys:
+        objects.put(key, key.encode())
+    assert [each.key for each in objects.list("")] == sorted(keys)
+    assert [each.key for each in objects.list("a/")] == ["a/1", "a/10", "a/2", "a/b/c"]
+    assert [each.key for each in objects.list("a/1")] == ["a/1", "a/10"]
+    assert [each.size for each in objects.list("a/1")] == [3, 4]
+    assert list(objects.list("nothing/here/")) == []
+    objects.delete(["a/10", "b"])
+    assert [each.key for each in objects.list("a/1")] == ["a/1"]
+
+
+def test_the_etag_tells_contents_apart(objects: Objects) -> None:
+    def etag() -> str:
+        (found,) = objects.list("k")
+        return found.etag
+
+    objects.put("k", b"one")
+    first = etag()
+    objects.put("k", b"one")
+    assert etag() == first
+    objects.put("k", b"two")
+    assert etag() != first
+
+
+def test_the_time_of_an_object(objects: Objects) -> None:
+    objects.put("k", b"one")
+    (found,) = objects.list("k")
+    assert abs(found.modified - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+def test_more_than_a_page(objects: Objects) -> None:
+    keys = [f"k/{number:04}" for number in range(1005)]
+    for key in keys:
+        objects.put(key, b"")
+    assert [each.key for each in objects.list("k/")] == keys
+    objects.delete(iter(keys[1:]))
+    assert [each.key for each in objects.list("k/")] == keys[:1]
+
+
+def test_a_put_that_dies_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    objects = FolderObjects(tmp_path)
+    objects.put("a/k", b"old")
+
+    def die(*_: Any) -> None:
+        raise OSError("the disk is gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", die)
+        with pytest.raises(OSError, match="gone"):
+            objects.put("a/k", b"new")
+    assert [each.key for each in objects.list("")] == ["a/k"]
+    assert objects.get("a/k") == b"old"
+
+
+def test_at_an_url(s3: Any, tmp_path: Path) -> None:
+    put: Callable[[str], None] = lambda url: objects_at(url).put("k", url.encode())  # noqa: E731
+    put("s3://lake")
+    put(str(tmp_path))
+    assert objects_at("s3://lake/").get("k") == b"s3://lake"
+    assert (tmp_path / "k").read_bytes() == str(tmp_path).encode()

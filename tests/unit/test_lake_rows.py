@@ -1,0 +1,148 @@
+"""A table item becomes a row of the lake that has its entity's columns, in the partition of its own time."""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.account_items import day_attributes, entry_item, profile_attributes
+from adapters.items import item, plain
+from rules.accounts import Day, Profile
+from rules.days import parse_moment, stamp
+from rules.events import Event, event_id, to_item
+from rules.lake import (
+    DAILY_ACTIVITY,
+    ENTITIES,
+    EVENTS,
+    LEDGER,
+    LEFT_OUT,
+    RENAMED,
+    STREAKS,
+    Entity,
+    Type,
+    Unplaceable,
+    row_of,
+)
+from rules.ledger import Draft, Entry, Head, Kind, append, opening
+from rules.streaks import fold
+from tests.unit.strategies import NOW, bases, covers, instants, near, zones
+
+PARTITION = {"dt", "hour"}
+PYTHON = {Type.TEXT: str, Type.INTEGER: int, Type.BOOLEAN: bool, Type.DATE: str, Type.TIMESTAMP: str}
+
+
+def has_its_shape(entity: Entity, row: dict[str, Any]) -> None:
+    """All required fields are there, nothing else, each readable as its type."""
+    known = {field.name: field for field in entity.fields}
+    assert set(row) <= set(known) | PARTITION
+    assert {field.name for field in entity.fields if field.required} <= set(row)
+    for name in set(row) - PARTITION:
+        kind, value = known[name].type, row[name]
+        assert type(value) is PYTHON[kind], name
+        if kind is Type.DATE:
+            assert datetime.fromisoformat(value).date().isoformat() == value
+        if kind is Type.TIMESTAMP:
+            assert stamp(datetime.fromisoformat(value.replace("Z", "+00:00"))) == value
+    assert json.loads(json.dumps(row)) == row
+
+
+@given(instants, zones, st.booleans())
+def test_an_event(occurred: datetime, zone: str, corrected: bool) -> None:
+    moment = parse_moment(stamp(occurred))
+    event = Event(
+        user_id="u",
+        event_id=event_id("u", "k", moment),
+        idempotency_key="k",
+        event_type="CHECK_IN",
+        occurred_at=stamp(occurred),
+        activity_date=occurred.date(),
+        zone=zone,
+        points_awarded=5,
+        source="api",
+        created_at=stamp(NOW),
+        properties='{"a": 1}',
+    )
+    row = row_of(EVENTS, to_item(event, index_key=True), NOW, corrected)
+    has_its_shape(EVENTS, row)
+    assert (row["occurred_at"], row["idempotency_key"]) == (stamp(occurred), "k")
+    assert row["version"] == int(corrected)
+    assert (row["dt"], row["hour"]) == (occurred.date().isoformat(), f"{occurred:%H}")
+
+
+@given(bases)
+def test_a_day_lies_in_its_own_date(day: Any) -> None:
+    attributes = day_attributes(Day("u", day, "e", 2, 10, {"CHECK_IN": 10}, stamp(NOW), stamp(NOW)))
+    row = row_of(DAILY_ACTIVITY, attributes, NOW, corrected=False)
+    has_its_shape(DAILY_ACTIVITY, row)
+    assert (row["dt"], row["hour"]) == (day.isoformat(), "00")
+    assert json.loads(row["points_by_type"]) == {"CHECK_IN": 10}
+
+
+def test_ledger_entries_lie_where_they_were_written_and_the_opening_where_it_arrived() -> None:
+    entries = append("u", None, [Draft(Kind.EARN, 5, "e", "CHECK_IN", "2026-01-01")], NOW)
+    rows = [row_of(LEDGER, plain(entry_item(entry)), NOW + timedelta(hours=3), False) for entry in entries]
+    for row in rows:
+        has_its_shape(LEDGER, row)
+    assert [(row["kind"], row["hour"]) for row in rows] == [("OPEN", "15"), ("EARN", "12")]
+    assert rows[0]["created_at"] == opening("u").created_at
+
+
+def test_what_changes_in_an_entry_later_is_no_part_of_its_row() -> None:
+    entry = Entry("u", stamp(NOW), 1, 5, Draft(Kind.EARN, 5, "e", "CHECK_IN", "2026-01-01"), active=True)
+    later = Entry("u", stamp(NOW), 1, 5, entry.draft, folded=("x",), reversed_by="y")
+    first, second = (row_of(LEDGER, plain(entry_item(each)), NOW, False) for each in (entry, later))
+    assert first == second
+
+
+@given(st.data(), bases, zones)
+def test_a_profile(data: st.DataObject, base: Any, zone: str) -> None:
+    cover = data.draw(covers(base))
+    streak = fold(data.draw(st.lists(near(base), max_size=9)), cover)
+    at = NOW.isoformat()
+    profile = Profile(
+        "u", 3, Head(stamp(NOW), 4, 20), 30, streak, cover, timezone=zone, tz_review=True, updated_at=at
+    )
+    attributes = plain(item(profile_attributes(profile, 4)))
+    row = row_of(STREAKS, attributes, NOW, corrected=True)
+    has_its_shape(STREAKS, row)
+    assert row.get("freezes", "") == ",".join(attributes.get("freezes") or [])
+    assert row.get("pauses", "") == ",".join(attributes.get("pauses") or [])
+    if streak:
+        assert datetime.fromisoformat(row["lapses_at"]).timestamp() == attributes["lapses_at"]
+        lowered = {**attributes, "current_streak": 0, "run_length": streak.length}
+        assert row_of(STREAKS, lowered, NOW, corrected=True) == row
+
+
+@pytest.mark.parametrize("entity", ENTITIES.values())
+def test_a_time_that_is_none_is_told(entity: Entity) -> None:
+    source = next(
+        (old for old, new in RENAMED[entity.name].items() if new == entity.occurred), entity.occurred
+    )
+    names = {source, "event_id"} if entity is EVENTS else {source}
+    for value in ("", "soon", 5, {"S": "x"}):
+        with pytest.raises(Unplaceable, match=entity.occurred):
+            row_of(entity, dict.fromkeys(names, value), NOW, corrected=False)
+
+
+def test_what_is_unknown_travels_along() -> None:
+    found = {"user_id": "u", "activity_date": "2026-01-01", "mood": ["a", "b"], "more": {"z": 1, "a": [1]}}
+    row = row_of(DAILY_ACTIVITY, found, NOW, corrected=False)
+    assert (row["mood"], row["more"]) == ("a,b", '{"a":[1],"z":1}')
+
+
+@pytest.mark.parametrize("entity", ENTITIES.values())
+def test_a_declaration_is_sound(entity: Entity) -> None:
+    names = [field.name for field in entity.fields]
+    assert len(set(names)) == len(names)
+    assert {"extra", "dt", "hour"}.isdisjoint(names)
+    for name in (*entity.key, entity.occurred, *entity.order, *([entity.version] if entity.version else [])):
+        assert entity.field(name).required, name
+    assert all(field.doc for field in entity.fields)
+    assert set(RENAMED) == set(LEFT_OUT) == set(ENTITIES)
+    assert entity.field(entity.occurred).type in (Type.TIMESTAMP, Type.DATE)
+    assert set(entity.key) <= set(entity.order)
+    with pytest.raises(KeyError):
+        entity.field("no such field")
