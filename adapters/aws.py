@@ -55,5 +55,5 @@ def pauses(attempts: int, base: float = 0.02, longest: float = 1.0) -> Iterator[
     """Yield attempt numbers, sleeping between them: exponential, with full jitter (seconds)."""
     for attempt in range(attempts):
         if attempt:
-            time.sleep(random.uniform(0, min(longest, base * 2**attempt)))  # noqa: S311 (no secret)
+            time.sleep(random.uniform(0, min(longest, base * 2 ** min(attempt, 32))))  # noqa: S311 (no secret)
         yield attempt

@@ -17,9 +17,9 @@ from analytics.layout import curated as files
 from analytics.runs import Runs, number
 
 READERS = 2
-FILES_AHEAD = 6
-BATCHES_AHEAD = 1
-BATCH_ROWS_MIN = 1_000_000
+FILES_AHEAD = 8
+BATCHES_AHEAD = 2
+BATCH_ROWS_MAX = 1_000_000
 A = TypeVar("A")
 B = TypeVar("B")
 
@@ -59,13 +59,15 @@ def _read(objects: Objects, stored: Stored) -> tuple[int, list[pa.StringArray]]:
 
 
 def _batches(days: Iterable[tuple[int, list[pa.StringArray]]]) -> Iterator[_Batch]:
-    batch = _Batch()
+    """Small ones first: what the first days show is known when the others are looked up."""
+    batch, before = _Batch(), 0
     for day, columns in days:
         batch.days += [day] * len(columns)
         batch.columns += columns
         batch.rows += sum(map(len, columns))
-        if batch.rows >= BATCH_ROWS_MIN:
+        if batch.rows >= min(BATCH_ROWS_MAX, before):
             yield batch
+            before += batch.rows
             batch = _Batch()
     if batch.days:
         yield batch

@@ -34,25 +34,44 @@ class Directory:
 
     def find(self, ids: pa.StringArray) -> Codes:
         """Return codes; UNKNOWN for an id that is not here, UNSETTLED where too many share its key."""
-        codes = np.full(len(ids), UNKNOWN)
         if not len(self.ids) or not len(ids):
-            return codes
+            return np.full(len(ids), UNKNOWN)
         wanted = _keys(ids, self.prefix)
         places = np.searchsorted(self.keys, wanted)
-        rows = np.arange(len(ids))
+        found = np.minimum(places, len(self.ids) - 1)
+        same = self._is_same(found, ids)
+        codes = np.where(same, self.codes[found], UNKNOWN)
+        rows = np.flatnonzero(~same)
+        self._probe(codes, rows, places[rows], wanted[rows], ids.take(pa.array(rows)))
+        return codes
+
+    def _is_same(self, places: NDArray[np.int64], ids: pa.StringArray) -> NDArray[np.bool_]:
+        same: NDArray[np.bool_] = pc.equal(self.ids.take(pa.array(places)), ids).to_numpy(
+            zero_copy_only=False
+        )
+        return same
+
+    def _probe(
+        self,
+        codes: Codes,
+        rows: NDArray[np.int64],
+        places: NDArray[np.int64],
+        wanted: NDArray[np.uint64],
+        ids: pa.StringArray,
+    ) -> None:
+        """Go on along the known ids of the same key, for what was not the first of them."""
         for _ in range(PROBES_MAX):
             inside = places < len(self.keys)
-            inside[inside] = self.keys[places[inside]] == wanted[rows[inside]]
-            rows, places = rows[inside], places[inside]
+            inside[inside] = self.keys[places[inside]] == wanted[inside]
+            rows, places, wanted = rows[inside], places[inside], wanted[inside]
             if not rows.size:
-                return codes
-            held, asked = self.ids.take(pa.array(places)), ids
-            same = pc.equal(held, asked if len(rows) == len(ids) else asked.take(pa.array(rows)))
-            hit = same.to_numpy(zero_copy_only=False)
+                return
+            ids = ids.filter(pa.array(inside))
+            hit = self._is_same(places, ids)
             codes[rows[hit]] = self.codes[places[hit]]
-            rows, places = rows[~hit], places[~hit] + 1
+            rows, places, wanted = rows[~hit], places[~hit] + 1, wanted[~hit]
+            ids = ids.filter(pa.array(~hit))
         codes[rows] = UNSETTLED
-        return codes
 
 
 def directory(ids: pa.StringArray) -> Directory:

@@ -7,17 +7,19 @@ go the quarantine files, which a repetition writes the same; after it, what it h
 
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from adapters.objects import Objects, Stored
-from analytics import layout
+from analytics import few, layout
 from analytics.bookkeeping import Bookkeeping, Counts, bookkeeping, together
 from analytics.engine import Staging, connect
+from analytics.few import FewStaging
 from analytics.intake import Intake
 from analytics.layout import Place
-from rules.lake import ENTITIES
+from rules.lake import ENTITIES, Entity
 
 Task = Place  # what one call does: an hour of an entity, or (hour None) a whole day
 
@@ -78,11 +80,12 @@ def _merge(
     Returns the file's counts, and the raw objects of which lines were refused.
     """
     entity = ENTITIES[task.entity]
-    with tempfile.TemporaryDirectory() as folder, connect(Path(folder, "spill")) as db:
+    curated = [objects.get(key) for key in held]
+    size = sum(map(len, curated)) + sum(each.size for each in new)
+    with tempfile.TemporaryDirectory() as folder, _staging(entity, size, Path(folder)) as staging:
         path = Path(folder, "rows.parquet")
-        staging = Staging(entity, db)
-        for key in held:
-            path.write_bytes(objects.get(key))
+        while curated:
+            path.write_bytes(curated.pop(0))
             staging.add_curated(path)
         intake = Intake(staging)
         intake.take(objects, new)
@@ -97,6 +100,15 @@ def _merge(
             objects.put(layout.quarantine_key(key), _ndjson(entries))
         objects.put(layout.curated_key(task), path.read_bytes())
     return counts, list(intake.refused)
+
+
+@contextmanager
+def _staging(entity: Entity, size: int, folder: Path) -> Iterator[Staging | FewStaging]:
+    if size <= few.BYTES_MAX:
+        yield FewStaging(entity)
+        return
+    with connect(folder / "spill") as db:
+        yield Staging(entity, db)
 
 
 def _ndjson(entries: Iterable[dict[str, object]]) -> bytes:

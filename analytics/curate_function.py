@@ -1,6 +1,5 @@
-"""Curation as steps of the nightly state machine: plan, curate (one task of its map), commit."""
+"""Curation as steps of the nightly state machine: plan, curate (a batch of its map), commit."""
 
-from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -10,9 +9,11 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.aws import client
 from adapters.objects import Objects, S3Objects
+from analytics.bookkeeping import Counts
 from analytics.catalog import Catalog
 from analytics.curate import Task, curate
 from analytics.plan import commit, plan, write_plan
+from analytics.recover import recover
 
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
@@ -26,25 +27,35 @@ def _parts() -> tuple[Objects, Catalog]:
 
 
 def _plan(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id", "from"?, "to"?} (dates) -> {"run_id", "tasks": how many, "tasks_key"}."""
+    """{"run_id", "from"?, "to"?} (dates) -> {"run_id", "tasks": how many, "tasks_key", "batches_key"}."""
     objects, catalog = _parts()
     catalog.ensure()
+    moved, stay = recover(objects)
+    metrics.add_metric("RecoveredRows", MetricUnit.Count, moved)
+    metrics.add_metric("UnplacedRows", MetricUnit.Count, stay)
     made = plan(objects, clock.now().date(), since_dt=event.get("from"), until_dt=event.get("to"))
-    key = write_plan(objects, event["run_id"], made)
-    return {"run_id": event["run_id"], "tasks": len(made.tasks), "tasks_key": key}
+    tasks_key, batches_key = write_plan(objects, event["run_id"], made)
+    return {
+        "run_id": event["run_id"],
+        "tasks": len(made.tasks),
+        "tasks_key": tasks_key,
+        "batches_key": batches_key,
+    }
 
 
 def _curate(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id", "task": {"entity", "dt", "hour"}, "rebuild"?} -> the task and its file's counts."""
+    """{"tasks": [{"entity", "dt", "hour"}, ...], "rebuild"?} -> the files' counts together."""
     objects, catalog = _parts()
-    task = Task(**event["task"])
-    counts = curate(objects, task, rebuild=bool(event.get("rebuild")))
-    catalog.register(task.entity, [task.dt])
-    metrics.add_dimension("entity", task.entity)
-    metrics.add_metric("CuratedRows", MetricUnit.Count, counts.curated)
-    metrics.add_metric("QuarantinedRows", MetricUnit.Count, counts.quarantined)
-    metrics.flush_metrics()
-    return asdict(task) | counts.as_dict()
+    total, dates = Counts(), dict[str, set[str]]()
+    for each in event["tasks"]:
+        task = Task(**each)
+        total += curate(objects, task, rebuild=bool(event.get("rebuild")))
+        dates.setdefault(task.entity, set()).add(task.dt)
+    for entity, touched in dates.items():
+        catalog.register(entity, sorted(touched))
+    metrics.add_metric("CuratedRows", MetricUnit.Count, total.curated)
+    metrics.add_metric("QuarantinedRows", MetricUnit.Count, total.quarantined)
+    return {"tasks": len(event["tasks"])} | total.as_dict()
 
 
 def _commit(event: dict[str, Any]) -> dict[str, Any]:

@@ -25,8 +25,8 @@ def connect(spill: Path) -> duckdb.DuckDBPyConnection:
 
     spill: the folder that takes what an hour has beyond MEMORY_MB_MAX.
     """
-    settings = {"threads": 1, "preserve_insertion_order": False, "memory_limit": f"{MEMORY_MB_MAX}MB"}
-    db = duckdb.connect(":memory:", config={**settings, "temp_directory": str(spill)})
+    db = duckdb.connect(":memory:", config={"threads": 1, "preserve_insertion_order": False})
+    db.execute(f"SET memory_limit = '{MEMORY_MB_MAX}MB'; SET temp_directory = {_text(spill)}")
     db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     return db
 

@@ -64,12 +64,9 @@ class FewStaging:
 
     def write(self, path: Path, book: Bookkeeping) -> None:
         """Write what is kept as a Parquet file: sorted, zstd, with its bookkeeping."""
-        schema = arrow_schema(self.entity).with_metadata({FOOTER_KEY: book.text()})
-        pq.write_table(
-            pa.Table.from_pylist(self.kept, schema),
-            path,
-            compression="zstd",
-            compression_level=ZSTD_LEVEL,
-            row_group_size=ROW_GROUP_ROWS,
-            store_schema=False,
-        )
+        schema = arrow_schema(self.entity)
+        with pq.ParquetWriter(
+            path, schema, compression="zstd", compression_level=ZSTD_LEVEL, store_schema=False
+        ) as writer:
+            writer.write_table(pa.Table.from_pylist(self.kept, schema), ROW_GROUP_ROWS)
+            writer.add_key_value_metadata({FOOTER_KEY: book.text()})

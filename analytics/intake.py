@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from adapters.objects import Objects, Stored
 from analytics.engine import Staging
+from analytics.few import FewStaging
 from analytics.layout import Place, raw_place
 from analytics.lines import Batch, Unreadable, batches, unpacked
 from analytics.pattern import line_pattern
@@ -26,7 +27,7 @@ FETCHED_AT_ONCE = 16
 class Intake:
     """What came of raw objects. rows: read, blank lines apart; refused: raw key -> its entries."""
 
-    staging: Staging
+    staging: Staging | FewStaging
     rows: int = 0
     refused: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _place: int = 0

@@ -56,8 +56,8 @@ class Runs:
         newest = self.last[codes]
         if newest.size and newest.max() > day:
             raise ValueError(f"{day} is out of order")
-        fresh = newest != day
-        codes, newest = codes[fresh], newest[fresh]
+        if newest.size and newest.max() == day:
+            codes, newest = codes[newest != day], newest[newest != day]
         length = np.where(newest == day - 1, self.length[codes] + 1, 1).astype(np.int32)
         self.last[codes] = day
         self.length[codes] = length

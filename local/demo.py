@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local import cloud, replay, report, verify
+from local import cloud, nightly, replay, report, verify
 from local.paths import LOCAL, REPORT, ROOT
 from local.sources import Body, crowd, from_git
 from local.stack import Stack
@@ -29,6 +29,7 @@ def demo() -> None:
     _say(replay.replay(stack, people, via="both"))
     _check(stack, [*history, *people], now)
     _show(stack)
+    _nightly(stack)
     report.write(stack, REPORT)
     print(f"\nreport: {REPORT.relative_to(ROOT)}")
     print(f"The cloud stays up ({time.monotonic() - began:.0f} s so far): `make down` stops it.")
@@ -58,6 +59,23 @@ def _check(stack: Stack, events: Sequence[Body], now: datetime) -> None:
     if differences:
         raise RuntimeError(f"{len(differences)} answers are wrong, the first: {differences[0]}")
     print(f"\nchecked: {len(expected)} of {len(expected)} users equal an independent calculation")
+
+
+def _nightly(stack: Stack) -> None:
+    """Run the night's work now: every event into the warehouse, and all tables against the lake."""
+    print("\nthe nightly run: curate, load, models, tests, recompute, reconcile, repair, report", flush=True)
+    replay.drain(stack, lake=True)
+    found = nightly.run(stack)
+    counts = found["counts"]
+    print(f"{'entity':<16}{'rows in':>9}{'curated':>9}{'doubles':>9}{'refused':>9}")
+    for row in found["curation"]:
+        figures = (row["rows_in"], row["curated"], row["duplicates"], row["quarantined"])
+        print(f"{row['entity']:<16}" + "".join(f"{figure:>9}" for figure in figures))
+    twin, failed = found["sql_and_numpy"], found["failed_tests"]
+    print(f"{counts['users']} users recomputed from the lake: {counts['different']} differ from the tables,")
+    print(f"{len(twin)} from the recompute in SQL; tests of models that failed: {len(failed)}")
+    if counts["different"] or twin or failed:
+        raise RuntimeError(f"lake, warehouse and live tables disagree: {found['run_id']}")
 
 
 def _show(stack: Stack) -> None:

@@ -1,4 +1,7 @@
-"""The laptop cloud's data as one HTML file with plots; it needs nothing else to be looked at."""
+"""The laptop cloud's data as one HTML file with plots; it needs nothing else to be looked at.
+
+Live tables first, then the warehouse's marts, if a run has built them.
+"""
 
 import html
 import io
@@ -11,6 +14,7 @@ from typing import Any
 import matplotlib as mpl
 
 from adapters.items import plain
+from local.paths import WAREHOUSE
 from local.stack import Stack
 
 mpl.use("svg")
@@ -54,7 +58,18 @@ def write(stack: Stack, path: Path) -> None:
         ),
         (f"{len(ledger):,}", "ledger entries"),
     ]
-    path.write_text(_page(facts, [(title, _svg(draw)) for title, draw in plots]), encoding="utf-8")
+    sections = [("The live tables", plots), ("The warehouse", _marts())]
+    drawn = [(name, [(title, _svg(draw)) for title, draw in some]) for name, some in sections if some]
+    path.write_text(_page(facts, drawn), encoding="utf-8")
+
+
+def _marts() -> list[tuple[str, Callable[[Axes], None]]]:
+    if not WAREHOUSE.exists():
+        return []
+    from analytics.warehouse import warehouse_at
+    from local.warehouse_report import figures
+
+    return figures(warehouse_at(f"duckdb:{WAREHOUSE}"))
 
 
 def _svg(draw: Callable[[Axes], None]) -> str:
@@ -142,10 +157,15 @@ def _balances(axes: Axes, ledger: Rows) -> None:
     axes.legend(frameon=False, fontsize=7)
 
 
-def _page(facts: list[tuple[str, str]], plots: list[tuple[str, str]]) -> str:
+def _page(facts: list[tuple[str, str]], sections: list[tuple[str, list[tuple[str, str]]]]) -> str:
     numbers = "".join(f"<li><b>{html.escape(n)}</b> {html.escape(what)}</li>" for n, what in facts)
-    figures = "".join(
-        f"<figure><figcaption>{html.escape(title)}</figcaption>{svg}</figure>" for title, svg in plots
+    body = "".join(
+        f"<h2>{html.escape(name)}</h2><main>"
+        + "".join(
+            f"<figure><figcaption>{html.escape(title)}</figcaption>{svg}</figure>" for title, svg in plots
+        )
+        + "</main>"
+        for name, plots in sections
     )
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"""<!doctype html>
@@ -154,6 +174,7 @@ def _page(facts: list[tuple[str, str]], plots: list[tuple[str, str]]) -> str:
 <style>
 body {{ font: 16px/1.5 system-ui, sans-serif; color: {INK}; background: #fbfaf8; margin: 0 auto;
   max-width: 1180px; padding: 2rem 1rem; }}
+h2 {{ font-weight: 600; font-size: 1.2rem; margin: 2rem 0 .8rem; }}
 h1 {{ font-weight: 650; letter-spacing: -.02em; margin: 0; }}
 ul {{ display: flex; flex-wrap: wrap; gap: .5rem 2.5rem; list-style: none; padding: 0; color: #576574; }}
 li b {{ color: {ACCENT}; font-size: 1.7rem; display: block; line-height: 1.1; }}
@@ -163,7 +184,7 @@ figcaption {{ font-weight: 600; margin-bottom: .5rem; }}
 svg {{ width: 100%; height: auto; }}
 footer {{ color: #8395a7; font-size: .85rem; margin-top: 1.5rem; }}
 </style></head><body>
-<h1>Streakline</h1><ul>{numbers}</ul><main>{figures}</main>
-<footer>Made {made} from the live tables.</footer>
+<h1>Streakline</h1><ul>{numbers}</ul>{body}
+<footer>Made {made} from the live tables and the warehouse.</footer>
 </body></html>
 """

@@ -126,8 +126,8 @@ def crowd(users: int, events: int, seed: int, now: datetime, days: int = 45) -> 
     """
     chance = random.Random(seed)
     weights = [1 / (rank + 1) for rank in range(users)]
-    kinds = ("LESSON_COMPLETED", "CHECK_IN", "WORKOUT_COMPLETED", "APP_OPENED", "CHALLENGE_COMPLETED")
-    kinds = (*kinds, *kinds, *kinds, "PURCHASE_COMPLETED")
+    common = ("LESSON_COMPLETED", "CHECK_IN", "WORKOUT_COMPLETED", "APP_OPENED", "CHALLENGE_COMPLETED")
+    kinds = (*common, *common, *common, "PURCHASE_COMPLETED")
     arrivals: list[tuple[datetime, Body]] = []
     for number, user in enumerate(chance.choices(range(users), weights, k=events)):
         zone = ZoneInfo(ZONES[user % len(ZONES)])
@@ -137,7 +137,7 @@ def crowd(users: int, events: int, seed: int, now: datetime, days: int = 45) -> 
         local = datetime(day.year, day.month, day.day, int(hour), chance.randrange(60), tzinfo=zone)
         occurred = min(local.astimezone(UTC), now - timedelta(seconds=chance.randrange(1, 600)))
         offline = timedelta(hours=chance.expovariate(1 / 20)) if chance.random() < 0.1 else timedelta()
-        body = {
+        body: Body = {
             "user_id": f"crowd-{user:04d}",
             "occurred_at": occurred.astimezone(zone).isoformat(timespec="seconds"),
             "timezone": zone.key,

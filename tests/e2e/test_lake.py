@@ -112,7 +112,7 @@ def test_ledger_balances_lake_and_warehouse_agree(
     sums: Counter[str] = Counter()
     for entry in scan(stack, "RewardsLedger"):
         sums[entry["account_id"]] += entry["points"]
-    loaded = dict(query("SELECT account_id, sum(points)::BIGINT FROM lake.ledger GROUP BY 1"))
+    loaded: dict[str, int] = dict(query("SELECT account_id, sum(points)::BIGINT FROM lake.ledger GROUP BY 1"))
     for user in people:
         assert live[user]["balance"] == sums[user] == loaded[user], user
     days = query("SELECT user_id, sum(points_earned)::BIGINT FROM lake.daily_activity GROUP BY 1")

@@ -371,7 +371,7 @@ def test_every_step_of_the_nightly_run_is_retried_and_then_surfaces() -> None:
         if name in ("Surface", "Failed"):
             continue
         assert [catch["Next"] for catch in state["Catch"]] == ["Surface"], name
-        worker = state["ItemProcessor"]["States"]["CurateHour"] if state["Type"] == "Map" else state
+        worker = state["ItemProcessor"]["States"]["CurateBatch"] if state["Type"] == "Map" else state
         assert worker["Retry"][0]["MaxAttempts"] >= 2, name
     assert machine["States"]["Surface"]["Next"] == "Failed"
     assert machine["States"]["Failed"]["Type"] == "Fail"

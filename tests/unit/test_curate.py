@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.objects import FolderObjects
+from analytics import few
 from analytics.bookkeeping import Counts, bookkeeping
 from analytics.curate import RawGone, curate
 from analytics.layout import Place, curated
@@ -57,8 +58,10 @@ KEPT = (
 )
 
 
-@pytest.fixture
-def objects(tmp_path: Path) -> FolderObjects:
+@pytest.fixture(params=["few rows", "many rows"])
+def objects(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> FolderObjects:
+    """A lake; few rows are curated without a database, and must be curated to the same."""
+    monkeypatch.setattr(few, "BYTES_MAX", 10**9 if request.param == "few rows" else -1)
     return FolderObjects(tmp_path)
 
 
@@ -280,6 +283,7 @@ def test_every_entity_has_a_pattern_that_its_rows_match(objects: FolderObjects) 
         objects, "a", [event(number, timezone="+02:00", properties='{"a":"b\\n"}') for number in range(9)]
     )
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(few, "BYTES_MAX", -1)
         patch.setattr(intake, "read_row", fail)
         assert curate(objects, PLACE) == Counts(9, 9, 0, 0)
 

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.objects import FolderObjects, Stored
+from analytics import few
 from analytics.curate import Task, curate
 from analytics.layout import curated
 from tests.lake import DAY, DT, PLACE, event, expected, line, put_raw, quarantined, rows, total
@@ -62,6 +64,14 @@ LINE = st.one_of(
     ),
     BROKEN,
 )
+
+
+# Below which size rows are curated without a database: never, always, and now and then.
+LIMITS = (-1, 10**9, 3000)
+
+
+def few_up_to(limit: int) -> Any:
+    return mock.patch.object(few, "BYTES_MAX", limit)
 
 
 class Crash(Exception):
@@ -113,12 +123,12 @@ def comparable(found: list[dict[str, Any]]) -> list[str]:
     return [json.dumps(row, default=lambda moment: moment.isoformat()) for row in found]
 
 
-@given(st.lists(LINE, max_size=30))
+@given(st.lists(LINE, max_size=30), st.sampled_from(LIMITS))
 @SETTINGS
-def test_as_a_plain_reading_of_the_rules(lines: list[bytes]) -> None:
+def test_as_a_plain_reading_of_the_rules(lines: list[bytes], limit: int) -> None:
     """Whatever way a line takes, its row or refusal is that of strict.read_row."""
     wanted, counts = expected(lines)
-    with folder() as objects:
+    with folder() as objects, few_up_to(limit):
         put_raw(objects, "a", lines, zipped=False)
         assert curate(objects, PLACE) == counts == (total(objects) if counts.in_ else counts)
         assert comparable(rows(objects)) == comparable(wanted)
@@ -131,10 +141,13 @@ def test_as_a_plain_reading_of_the_rules(lines: list[bytes]) -> None:
     steps=st.lists(
         st.tuples(st.integers(0, 2), st.integers(-1, 3), st.booleans(), st.booleans()), max_size=5
     ),
+    limit=st.sampled_from(LIMITS),
 )
 @SETTINGS
-def test_any_steps_and_crashes_one_answer(pieces: list[list[bytes]], order: Any, steps: Any) -> None:
-    with folder() as whole, folder() as inner:
+def test_any_steps_and_crashes_one_answer(
+    pieces: list[list[bytes]], order: Any, steps: Any, limit: int
+) -> None:
+    with folder() as whole, folder() as inner, few_up_to(limit):
         for number, piece in enumerate(pieces):
             put_raw(whole, f"{number}", piece)
         wanted = curate(whole, PLACE)

@@ -31,7 +31,13 @@ from rules.streaks import fold
 from tests.unit.strategies import NOW, bases, covers, instants, near, zones
 
 PARTITION = {"dt", "hour"}
-PYTHON = {Type.TEXT: str, Type.INTEGER: int, Type.BOOLEAN: bool, Type.DATE: str, Type.TIMESTAMP: str}
+PYTHON = {
+    Type.TEXT: "str",
+    Type.INTEGER: "int",
+    Type.BOOLEAN: "bool",
+    Type.DATE: "str",
+    Type.TIMESTAMP: "str",
+}
 
 
 def has_its_shape(entity: Entity, row: dict[str, Any]) -> None:
@@ -41,7 +47,7 @@ def has_its_shape(entity: Entity, row: dict[str, Any]) -> None:
     assert {field.name for field in entity.fields if field.required} <= set(row)
     for name in set(row) - PARTITION:
         kind, value = known[name].type, row[name]
-        assert type(value) is PYTHON[kind], name
+        assert type(value).__name__ == PYTHON[kind], name
         if kind is Type.DATE:
             assert datetime.fromisoformat(value).date().isoformat() == value
         if kind is Type.TIMESTAMP:

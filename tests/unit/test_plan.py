@@ -8,11 +8,24 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapters.objects import FolderObjects, NoObject
 from analytics import layout
 from analytics.curate import Task, curate
-from analytics.plan import BEGINNING, commit, move_watermark, plan, read_tasks, watermark, write_plan
+from analytics.plan import (
+    BATCH_BYTES_MAX,
+    BATCH_TASKS_MAX,
+    BEGINNING,
+    Plan,
+    commit,
+    move_watermark,
+    plan,
+    read_tasks,
+    watermark,
+    write_plan,
+)
 from tests.lake import DAY, DT, PLACE, event, put_raw
 
 TODAY, SOON = date(2026, 3, 3), date(2026, 3, 20)
@@ -40,7 +53,7 @@ def lake(tmp_path: Path) -> Lake:
 
 def run(lake: Lake, today: date = TODAY, name: str = "run") -> Sequence[Task]:
     """One nightly run."""
-    key = write_plan(lake, name, plan(lake, today))
+    key, _ = write_plan(lake, name, plan(lake, today))
     for task in read_tasks(lake, key):
         curate(lake, task)
     commit(lake, name)
@@ -91,7 +104,7 @@ def test_a_range_of_dates_takes_all_that_is_there(lake: Lake) -> None:
     run(lake)
     assert plan(lake, SOON, since_dt="2026-02-28", until_dt=DT).tasks == places[1:3]
     assert plan(lake, SOON, since_dt=DT).tasks == places[2:]
-    assert plan(lake, SOON, until_dt="2026-02-27").tasks == places[:1]
+    assert plan(lake, SOON, until_dt="2026-02-27").tasks == [replace(places[0], hour=None)]
     lake.delete([each.key for each in list(lake.list("raw/"))])  # archived: still to be loaded again
     assert plan(lake, SOON, since_dt=DT, until_dt=DT).tasks == [PLACE]
     assert plan(lake, SOON, since_dt=DT).watermark == NOW
@@ -138,11 +151,47 @@ def test_an_unfinished_compaction_is_finished(lake: Lake) -> None:
     assert len(list(lake.list(f"curated/events/dt={DT}/"))) == 1
 
 
-def test_tasks_are_a_plain_array(lake: Lake) -> None:
+def test_a_past_day_of_which_little_has_come_needs_no_hours(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in (PLACE, OTHER):
+        lake.put_at("a", place, NOW)
+    assert plan(lake, SOON).tasks == [DAY]
+    assert plan(lake, TODAY).tasks == [PLACE, OTHER]
+    monkeypatch.setattr("analytics.plan.NEW_BYTES_MAX", 100)
+    assert plan(lake, SOON).tasks == [PLACE, OTHER]
+
+
+def test_tasks_are_a_plain_array_and_batches_hold_them_all(lake: Lake) -> None:
     lake.put_at("a", PLACE, NOW)
-    key = write_plan(lake, "r1", plan(lake, TODAY))
+    key, batches = write_plan(lake, "r1", plan(lake, TODAY))
     assert key == "runs/r1/tasks.json"
-    assert json.loads(lake.get(key)) == [{"entity": "events", "dt": DT, "hour": "05"}]
+    tasks = [{"entity": "events", "dt": DT, "hour": "05"}]
+    assert json.loads(lake.get(key)) == tasks
+    assert json.loads(lake.get(batches)) == [{"tasks": tasks}]
+
+
+@given(st.lists(st.integers(0, 70), max_size=600))
+def test_batches_are_full_and_none_is_too_large(sizes: list[int]) -> None:
+    tasks = [replace(PLACE, dt=f"{number:010}") for number in range(len(sizes))]
+    by_task = {task: size * 2**20 for task, size in zip(tasks, sizes, strict=True)}
+    batches = list(Plan(tasks, NOW, by_task).batches())
+    assert [task for batch in batches for task in batch] == tasks
+    weights = [sum(by_task[task] for task in batch) for batch in batches]
+    for batch, weight in zip(batches, weights, strict=True):
+        assert len(batch) <= BATCH_TASKS_MAX
+        assert weight <= BATCH_BYTES_MAX or len(batch) == 1
+    for number in range(len(batches) - 1):
+        more = weights[number] + by_task[batches[number + 1][0]]
+        assert len(batches[number]) == BATCH_TASKS_MAX or more > BATCH_BYTES_MAX
+
+
+def test_a_task_s_size_is_that_of_its_new_raw_objects(lake: Lake) -> None:
+    for name, place in (("a", PLACE), ("b", PLACE), ("a", OTHER)):
+        lake.put_at(name, place, NOW)
+    sizes = {each.key: each.size for each in lake.list("raw/")}
+    assert sum(plan(lake, TODAY).sizes.values()) == sum(sizes.values())
+    assert plan(lake, SOON).sizes == {DAY: sum(sizes.values())}
 
 
 def test_keys_of_another_form_are_not_ours(lake: Lake) -> None:

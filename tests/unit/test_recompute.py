@@ -189,5 +189,5 @@ def test_batches_do_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     }
     objects = lake(tmp_path, rows)
     whole = recompute(objects).table
-    monkeypatch.setattr(activity, "BATCH_ROWS_MIN", 50)
+    monkeypatch.setattr(activity, "BATCH_ROWS_MAX", 50)
     assert recompute(objects).table == whole

@@ -125,20 +125,18 @@ missed AS (
 funded AS (
     SELECT
         missed.user_id,
-        missed.activity_date,
         missed.day,
         missed.place,
         missed.freezes_max,
         COALESCE(SUM(changes.change), 0) AS granted
     FROM missed
     LEFT JOIN changes ON changes.user_id = missed.user_id AND changes.freeze_date <= missed.day
-    GROUP BY missed.user_id, missed.activity_date, missed.day, missed.place, missed.freezes_max
+    GROUP BY missed.user_id, missed.day, missed.place, missed.freezes_max
 ),
 -- Each missed date, for each number of freezes that may be spent by the end of it (0: before all).
 levels AS (
     SELECT
         funded.user_id,
-        funded.activity_date,
         funded.day,
         funded.place,
         numbers.n - 1 AS spent,
@@ -146,30 +144,22 @@ levels AS (
     FROM funded
     INNER JOIN numbers ON numbers.n <= funded.freezes_max
 ),
--- Where a freeze goes next: to the next missed date of the gap, or to the first one of a later gap. A gap
--- that cannot cover one of its dates is left there.
-next_dates AS (
-    SELECT
-        user_id,
-        day,
-        place,
-        spent,
-        LEAD(activity_date) OVER (PARTITION BY user_id, spent ORDER BY day) = activity_date AS is_same_gap,
-        LEAD(day_if_covered) OVER (PARTITION BY user_id, spent ORDER BY day) AS day_in_gap,
-        MIN(CASE WHEN place = 1 THEN day_if_covered END) OVER (
-            PARTITION BY user_id, spent ORDER BY day ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
-        ) AS day_in_later_gap
-    FROM levels
-),
+-- Where a freeze goes next: to the next missed date, of this gap or the first one of the next, or else to
+-- the first missed date of a later gap. A gap that cannot cover one of its dates is left there.
 steps AS (
     SELECT
         user_id,
         day,
         spent,
-        CASE
-            WHEN is_same_gap AND day_in_gap IS NOT NULL THEN day_in_gap ELSE day_in_later_gap
-        END AS next_day
-    FROM next_dates
+        COALESCE(
+            LEAD(day_if_covered) OVER (PARTITION BY user_id, spent ORDER BY day),
+            MIN(CASE WHEN place = 1 THEN day_if_covered END) OVER (
+                PARTITION BY user_id, spent
+                ORDER BY day
+                ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING
+            )
+        ) AS next_day
+    FROM levels
 ),
 starts AS (
     SELECT user_id, MIN(day_if_covered) AS day FROM levels WHERE spent = 0 AND place = 1 GROUP BY user_id
