@@ -69,6 +69,7 @@ STEPS = {"plan": _plan, "curate": _curate, "commit": _commit}
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: {"step", ...}; see each step. A failure is raised: any step can be repeated."""
+    metrics.add_metric("Steps", MetricUnit.Count, 1)
     done = STEPS[event["step"]](event)
     logger.info(event["step"], extra=done)
     return done

@@ -23,7 +23,7 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 def query(db: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> pa.Table:
     """Return a query's rows."""
-    found: pa.Table = db.execute(sql, values).to_arrow_table()
+    found: pa.Table = db.sql(sql, params=values).to_arrow_table()
     return found
 
 

@@ -15,6 +15,7 @@ from analytics.statements import StatementFailed
 from analytics.translate import DUCKDB, translate
 
 # A file has one writer, and a writer has no readers beside it: whoever comes second waits.
+IN_USE = ("lock", "already attached")  # by another process, by another thread of this one
 OPEN_ATTEMPTS_MAX = 120
 PAUSE_SECONDS_MAX = 0.5
 
@@ -74,8 +75,8 @@ class DuckWarehouse:
         for attempt in pauses(OPEN_ATTEMPTS_MAX, base=0.01, longest=PAUSE_SECONDS_MAX):
             try:
                 connection = duckdb.connect(str(self.path))
-            except duckdb.IOException as error:
-                if "lock" not in str(error) or attempt == OPEN_ATTEMPTS_MAX - 1:
+            except (duckdb.IOException, duckdb.ResourceInUseException) as error:
+                if not any(word in str(error) for word in IN_USE) or attempt == OPEN_ATTEMPTS_MAX - 1:
                     raise
                 continue
             connection.execute("SET TimeZone = 'UTC'")

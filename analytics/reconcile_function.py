@@ -20,9 +20,9 @@ from analytics.nightly import Scope, reconcile
 from analytics.past import Pasts
 from analytics.recompute import Recomputed, recompute
 from analytics.reconcile import Reconciler
-from analytics.run_report import CURATION, gather, publish
+from analytics.run_report import CURATION, gather, publish, with_warehouse
 from analytics.twin import disagreements
-from analytics.warehouse import Warehouse, warehouse_at
+from analytics.warehouse import NoWarehouse, Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")
 metrics = Metrics(namespace="Streakline", service="reconcile")
@@ -66,10 +66,15 @@ class Steps:
         return {"counts": counts, "differences_key": findings.save(self.objects, event["run_id"])}
 
     def report(self, event: Mapping[str, Any], now: datetime) -> Answer:
-        """{"run_id"} -> the report's keys."""
+        """{"run_id", "error"?} -> the report's keys. error: why the run ended before its last step."""
         run_id = event["run_id"]
-        twin = disagreements(self.warehouse, Recomputed.load(self.objects, run_id).table)
-        made = gather(self.objects, run_id, twin, self.warehouse.rows(CURATION), now)
+        made = gather(self.objects, run_id, now, event.get("error"))
+        if made["error"]:
+            return {"counts": made["counts"], "reports": publish(self.objects, made)}
+        twin = []
+        if not isinstance(self.warehouse, NoWarehouse):
+            twin = disagreements(self.warehouse, Recomputed.load(self.objects, run_id).table)
+        made = with_warehouse(made, twin, self.warehouse.rows(CURATION))
         _measure("TestFailures", len(made["failed_tests"]))
         _measure("TwinDisagreements", len(twin))
         return {"counts": made["counts"], "reports": publish(self.objects, made)}
@@ -99,6 +104,7 @@ def _steps() -> Steps:
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> Answer:
     """Lambda entry: {"step": recompute, reconcile or report, "run_id", ...}; see each step."""
+    metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, now = _steps(), clock.now()
     if event["step"] == "recompute":
         answer = steps.recompute(event)

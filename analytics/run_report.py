@@ -16,22 +16,42 @@ SUM(quarantined) AS quarantined FROM lake.curation GROUP BY entity ORDER BY enti
 Report = dict[str, Any]
 
 
-def gather(
-    objects: Objects, run_id: str, twin: Sequence[Any], curation: Sequence[Mapping[str, Any]], now: datetime
-) -> Report:
-    """Put together what a run's steps have left; raises NoObject before the reconciliation."""
-    found = json.loads(objects.get(run_key(run_id, RESULT)))
+NOTHING: Report = {"counts": {}, "different": [], "unrepaired": [], "contended": []}
+
+
+def gather(objects: Objects, run_id: str, now: datetime, error: Any = None) -> Report:
+    """Put together what a run's steps have left; error: why it ended early, if it did.
+
+    What the warehouse says (`with_warehouse`) is left empty. Raises NoObject before the
+    reconciliation, unless there is an error to tell.
+    """
+    try:
+        found = json.loads(objects.get(run_key(run_id, RESULT)))
+    except NoObject:
+        if error is None:
+            raise
+        found = {**NOTHING, "differences": [], "disagreements": []}
     return {
         "run_id": run_id,
         "made_at": now.isoformat(),
+        "error": error,
         "counts": found["counts"],
         "different": found["different"],
         "unrepaired": found["unrepaired"],
         "contended": found["contended"],
         "differences": found["differences"][:LISTED_MAX],
         "ledger_and_lake": found["disagreements"][:LISTED_MAX],
-        "sql_and_numpy": list(twin)[:LISTED_MAX],
+        "sql_and_numpy": [],
         "failed_tests": _tests(objects, run_id),
+        "curation": [],
+    }
+
+
+def with_warehouse(report: Report, twin: Sequence[Any], curation: Sequence[Mapping[str, Any]]) -> Report:
+    """Add where the two recomputes disagree, and the counts of curation by entity."""
+    return {
+        **report,
+        "sql_and_numpy": list(twin)[:LISTED_MAX],
         "curation": [{name: _count(value) for name, value in row.items()} for row in curation],
     }
 
@@ -75,6 +95,7 @@ def markdown(report: Report) -> str:
     twin = [(each["user_id"], each["numpy"], each["sql"]) for each in report["sql_and_numpy"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
+        *([f"**It failed:** {json.dumps(report['error'])}"] if report["error"] else []),
         _table("Figures", ("what", "number"), counts),
         _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),

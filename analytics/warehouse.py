@@ -22,12 +22,26 @@ class Warehouse(Protocol):
         """Return a query's rows as dictionaries; numbers with decimals as Decimal. Raises StatementFailed."""
 
 
+class NoWarehouse:
+    """Stands where there is none: the lake is curated, recomputed and reconciled all the same."""
+
+    def run(self, statements: Sequence[str]) -> None:
+        """Do nothing."""
+
+    def rows(self, sql: str) -> Rows:  # noqa: ARG002 (what a Warehouse takes)
+        """Return no rows."""
+        return []
+
+
 def warehouse_at(url: str, lake: str = "") -> Warehouse:
     """Return the warehouse at `duckdb:/path/file` or `redshift://workgroup/database[?secret_arn=ARN]`.
 
-    lake: `s3://bucket` or a folder: where a DuckDB file's COPY reads (Redshift reads it by itself).
+    An empty URL: NoWarehouse. lake: `s3://bucket` or a folder: where a DuckDB file's COPY reads
+    (Redshift reads it by itself).
     Raises ValueError for any other URL.
     """
+    if not url:
+        return NoWarehouse()
     parts = urlsplit(url)
     if parts.scheme == "duckdb":
         from analytics.duck import DuckWarehouse  # noqa: PLC0415 (a tenth of a second, for a laptop alone)

@@ -67,6 +67,7 @@ def _steps() -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: {"step": load, models or tests, "run_id", "tasks_key", "full"?}; a failed step raises."""
+    metrics.add_metric("Steps", MetricUnit.Count, 1)
     answer = _steps()[event["step"]](event)
     logger.info("done", extra={"step": event["step"], "run_id": event["run_id"], **answer})
     return {"run_id": event["run_id"], **answer}

@@ -9,7 +9,10 @@ import sys
 
 from bench.figure import HEADER, Figure
 
-NAMES = ("write_units", "processor_cpu", "cold_start", "profile_reads", "http_batches", "publisher")
+NAMES = (
+    *("write_units", "processor_cpu", "cold_start", "profile_reads", "http_batches", "publisher"),
+    *("curation", "recompute"),
+)
 
 
 def show(name: str) -> bool:

@@ -125,7 +125,7 @@ def test_what_went_in_is_curated_a_duplicate_or_quarantined(stack: Stack, first_
     assert rows
     assert all(read == kept + twice + bad for read, kept, twice, bad in rows)
     planted = query(
-        "SELECT quarantined FROM lake.curation WHERE entity = 'events' AND dt = DATE '2026-03-02' AND hour = '12'"
+        "SELECT quarantined FROM lake.curation WHERE entity = 'events' AND dt = DATE '2026-03-02'"
     )
     assert planted == [(5,)]
     s3, bucket = stack.client("s3"), stack.outputs["LakeBucketName"]

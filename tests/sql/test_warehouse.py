@@ -106,7 +106,9 @@ def test_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     redshift = warehouse_at("redshift://wg/dev?secret_arn=arn:aws:secretsmanager:eu-west-1:1:secret:x!y")
     assert isinstance(redshift, RedshiftWarehouse)
     assert redshift.secret_arn == "arn:aws:secretsmanager:eu-west-1:1:secret:x!y"
-    for wrong in ("", "duckdb", "redshift://wg", "postgres://x/y"):
+    assert warehouse_at("").rows("SELECT 1") == []
+    warehouse_at("").run(["DROP TABLE lake.events"])
+    for wrong in ("duckdb", "redshift://wg", "postgres://x/y"):
         with pytest.raises(ValueError, match="no warehouse"):
             warehouse_at(wrong)
 
