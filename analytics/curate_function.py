@@ -12,6 +12,7 @@ from adapters.objects import Objects, S3Objects
 from analytics.bookkeeping import Counts
 from analytics.catalog import Catalog
 from analytics.curate import Task, curate
+from analytics.listing import listed
 from analytics.plan import commit, plan, write_plan
 from analytics.recover import recover
 
@@ -47,15 +48,16 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
     """{"tasks": [{"entity", "dt", "hour"}, ...], "rebuild"?} -> the files' counts together."""
     objects, catalog = _parts()
     total, dates = Counts(), dict[str, set[str]]()
-    for each in event["tasks"]:
-        task = Task(**each)
-        total += curate(objects, task, rebuild=bool(event.get("rebuild")))
+    tasks = [Task(**each) for each in event["tasks"]]
+    at_once = listed(objects, tasks)
+    for task in tasks:
+        total += curate(at_once, task, rebuild=bool(event.get("rebuild")))
         dates.setdefault(task.entity, set()).add(task.dt)
     for entity, touched in dates.items():
         catalog.register(entity, sorted(touched))
     metrics.add_metric("CuratedRows", MetricUnit.Count, total.curated)
     metrics.add_metric("QuarantinedRows", MetricUnit.Count, total.quarantined)
-    return {"tasks": len(event["tasks"])} | total.as_dict()
+    return {"tasks": len(tasks)} | total.as_dict()
 
 
 def _commit(event: dict[str, Any]) -> dict[str, Any]:
