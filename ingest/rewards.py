@@ -192,6 +192,10 @@ class Rewards:
             profile = account.profile
             if first < today(now, profile.zone):
                 raise ApiError(422, "invalid_field", "first is before today", [{"field": "first"}])
+            if profile.streak and first < profile.streak.last:
+                # An event from a zone further east: what lies before it has been walked over.
+                reason = f"first is before the newest active date, {profile.streak.last}"
+                raise ApiError(422, "invalid_field", reason, [{"field": "first"}])
             known = (*profile.cover.pauses, (first, last))
             if len(known) > PAUSES_KEPT_MAX:
                 # An old one cannot be dropped: a late event would refold the run that it has saved.

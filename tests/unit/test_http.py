@@ -4,6 +4,7 @@ import base64
 import json
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +40,7 @@ from ingest.rewards import Rewards
 from ingest.validate import NESTING_MAX, check
 from rules.accounts import Account, Profile
 from rules.days import stamp, unstamp
+from rules.streaks import fold
 from tests.template import resources
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -475,6 +477,20 @@ def test_a_pause_in_the_past_is_refused() -> None:
     with pytest.raises(ApiError) as refused:
         Rewards(store, store, "", Cache("")).pause("u", yesterday, NOW.date(), NOW)
     assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
+
+
+def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_refused() -> None:
+    """The streak has walked over what lies before it: such a pause would change it without a trace."""
+    store: Any = Settled()
+    tomorrow = NOW.date() + timedelta(days=1)
+    streak = fold([NOW.date() - timedelta(days=1), tomorrow], store.account.profile.cover)
+    profile = replace(store.account.profile, streak=streak)
+    store.account = replace(store.account, profile=profile)
+    rewards = Rewards(store, store, "", Cache(""))
+    with pytest.raises(ApiError) as refused:
+        rewards.pause("u", NOW.date(), tomorrow, NOW)
+    assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
+    assert rewards.pause("u", tomorrow, tomorrow, NOW).cover.pauses == ((tomorrow, tomorrow),)
 
 
 def query_refusal(read: Any) -> tuple[int, str]:
