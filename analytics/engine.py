@@ -1,119 +1,130 @@
-"""The DuckDB statements of curation: rows are staged, then one per key is written."""
+"""The rows of one task: staged in memory while they fit, in a database that spills to disk beyond that."""
 
 # ruff: noqa: S608 (what the statements are made of is quoted, and comes from rules.lake)
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
+from analytics import held, spilled
 from analytics.bookkeeping import FOOTER_KEY, Bookkeeping
-from analytics.schema import DUCKDB, columns
-from rules.lake import Entity, Type
+from analytics.buffers import Indices, as_array, numbers
+from analytics.layout import Place
+from analytics.lines import Batch
+from analytics.schema import DUCKDB, arrow_schema, columns
+from analytics.shapes import Shapes
+from analytics.spilled import connect, name, text
+from analytics.values import matched
+from rules.lake import EXTRA, Entity, Type
 
-ROW_GROUP_ROWS = 100_000
-ZSTD_LEVEL = 1
-MEMORY_MB_MAX = 160
+__all__ = ["Staging", "connect"]
+
+HELD_BYTES_MAX = 96 * 2**20  # of rows in memory; as much again while they are brought together
+# One of so many lines that are of no shape are read one by one: that is faster than a query.
+FEW_OF = 100
 # Places of rows that were curated before: ahead of all new ones.
 EARLIER = -(2**62)
 
 
-def connect(spill: Path) -> duckdb.DuckDBPyConnection:
-    """Return a database in memory that keeps to one core: tasks run side by side, not queries.
-
-    spill: the folder that takes what an hour has beyond MEMORY_MB_MAX.
-    """
-    db = duckdb.connect(":memory:", config={"threads": 1, "preserve_insertion_order": False})
-    db.execute(f"SET memory_limit = '{MEMORY_MB_MAX}MB'; SET temp_directory = {_text(spill)}")
-    db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
-    return db
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Staging:
-    """The rows of one task: the entity's columns, and _n, the place in which each came."""
+    """The rows of one task: the entity's columns, and n, the place in which each came."""
 
     entity: Entity
     db: duckdb.DuckDBPyConnection
-
-    def __post_init__(self) -> None:
-        listed = ", ".join(f"{_name(name)} {kind}" for name, kind in columns(self.entity))
-        self.db.execute(f"CREATE TABLE staged ({listed}, _n BIGINT, _complete BOOLEAN)")
-        # A column that never held a null would be written as one that cannot: files of one schema differ.
-        self.db.execute("INSERT INTO staged DEFAULT VALUES")
-        self.db.execute("DELETE FROM staged")
+    _parts: list[pa.Table] = field(default_factory=list)
+    _bytes: int = 0
+    _rows: int = 0
+    _is_spilled: bool = False
+    _kept: Indices | None = None
+    _shapes: Shapes = field(default_factory=Shapes)
 
     def rows(self) -> int:
         """Return how many rows are staged."""
-        return self._number("SELECT count(*) FROM staged")
+        return self._rows
 
     def add_curated(self, path: Path) -> None:
         """Take in a curated file, of whatever older schema: what it lacks is null, types are widened."""
-        held = {row[0] for row in self.db.execute(f"DESCRIBE FROM {_text(path)}").fetchall()}
+        there = {row[0] for row in self.db.execute(f"DESCRIBE FROM {text(path)}").fetchall()}
         listed = ", ".join(
-            f"{_name(name) if name in held else 'NULL'}::{kind}" for name, kind in columns(self.entity)
+            f"{name(column) if column in there else 'NULL'}::{kind} AS {name(column)}"
+            for column, kind in columns(self.entity)
         )
-        place = f"{EARLIER + self.rows()} + row_number() OVER ()"
-        self.db.execute(f"INSERT INTO staged SELECT {listed}, {place}, true FROM {_text(path)}")
+        place = f"{EARLIER + self._rows} + row_number() OVER () AS n"
+        with self.db.cursor() as reader:  # rows may be spilled while others are read
+            reader.execute("SET TimeZone = 'UTC'")
+            query = reader.sql(f"SELECT {listed}, {place} FROM {text(path)}")
+            for batch in query.to_arrow_reader(held.ROW_GROUP_ROWS):
+                self.add_rows(pa.Table.from_batches([batch]))
 
-    def add_lines(self, lines: pa.Table) -> list[int]:
-        """Take in the lines that match the entity's pattern; lines: `line`, `n` (place), `matched`.
+    def add_lines(self, batch: Batch, place: Place, first: int) -> list[int]:
+        """Take in the lines that are surely rows; first: the place of the first line.
 
-        Returns the places of the others, and of lines that lack a required field: they are left out.
+        Returns the places of the others, for each to be read by itself: they are left out.
         """
-        kinds = {field.name: DUCKDB[field.type] for field in self.entity.fields}
-        wanted = json.dumps(kinds | dict.fromkeys(("dt", "hour"), DUCKDB[Type.TEXT]))
-        listed = ", ".join(f"s.{_name(name)}" for name in kinds)
-        required = [f"s.{_name(field.name)}" for field in self.entity.fields if field.required]
-        complete = " AND ".join(f"{each} IS NOT NULL" for each in (*required, "s.dt", "s.hour"))
-        self.db.register("lines", lines)
-        self.db.execute(
-            f"INSERT INTO staged SELECT {listed}, NULL, n, {complete}"
-            f" FROM (SELECT from_json(CASE WHEN matched THEN line END, {_text(wanted)}) AS s, n FROM lines)"
-        )
-        self.db.unregister("lines")
-        # Looked for in one narrow column: the rows are all but always complete.
-        places = self.db.execute("SELECT _n FROM staged WHERE NOT _complete").fetchall()
-        self.db.execute("DELETE FROM staged WHERE NOT _complete")
-        return [place for (place,) in places]
+        rest = np.ones(len(batch.lines), np.bool_)
+        for rows, lines in self._shapes.read(batch, place):
+            self.add_rows(rows.append_column("n", as_array(lines + np.int64(first))))
+            rest[lines] = False
+        left = np.flatnonzero(rest)
+        if len(left) * FEW_OF > len(rest):
+            left = self._match(batch, place, first, left)
+        places: list[int] = (left + first).tolist()
+        return places
 
     def add_rows(self, rows: pa.Table) -> None:
-        """Take in rows that were read one by one: the entity's columns and `n`."""
-        self.db.register("rows", rows)
-        self.db.execute("INSERT INTO staged SELECT *, true FROM rows")
-        self.db.unregister("rows")
+        """Take in rows: the entity's columns and `n`."""
+        self._rows += rows.num_rows
+        self._bytes += rows.nbytes
+        self._parts.append(rows)
+        if self._bytes > HELD_BYTES_MAX:
+            self._is_spilled = True
+            self._spill()
 
     def drop_duplicates(self) -> int:
         """Keep each key's newest version, among equals the one that came first; returns how many go."""
-        keys = ", ".join(map(_name, self.entity.key))
-        newest = f"{_name(self.entity.version)} DESC NULLS LAST, " if self.entity.version else ""
-        self.db.execute(
-            "CREATE TABLE lost AS SELECT _n FROM staged"
-            f" WHERE hash({keys}) IN (SELECT hash({keys}) AS h FROM staged GROUP BY h HAVING count(*) > 1)"
-            f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {newest}_n) > 1"
-        )
-        return self._number("SELECT count(*) FROM lost")
+        if self._is_spilled:
+            self._spill()
+            return spilled.drop_duplicates(self.db, self.entity)
+        schema = arrow_schema(self.entity).append(pa.field("n", pa.int64()))
+        self._parts = [held.together(self._parts, schema)]
+        self._kept = held.kept(self.entity, self._parts[0])
+        return self._rows - len(self._kept)
 
     def write(self, path: Path, book: Bookkeeping) -> None:
         """Write what is kept as a Parquet file: sorted, zstd, with its bookkeeping."""
-        listed = ", ".join(_name(name) for name, _ in columns(self.entity))
-        order = ", ".join(map(_name, self.entity.order))
-        self.db.execute(
-            f"COPY (SELECT {listed} FROM staged ANTI JOIN lost USING (_n) ORDER BY {order}) TO {_text(path)}"
-            f" (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {ZSTD_LEVEL},"
-            f" ROW_GROUP_SIZE {ROW_GROUP_ROWS}, KV_METADATA {{{FOOTER_KEY}: {_text(book.text())}}})"
+        if self._kept is None:
+            spilled.write(self.db, self.entity, path, book)
+        else:
+            rows = self._parts[0].drop_columns(["n"])
+            held.write_rows(path, rows, self._kept, {FOOTER_KEY: book.text()})
+
+    def _spill(self) -> None:
+        if self._parts:
+            spilled.store(self.db, self.entity, pa.concat_tables(self._parts))
+        self._parts, self._bytes = [], 0
+
+    def _match(self, batch: Batch, place: Place, first: int, indices: Indices) -> Indices:
+        """Take in the lines that match the entity's pattern and are complete; returns the others."""
+        kinds = {each.name: DUCKDB[each.type] for each in self.entity.fields}
+        wanted = json.dumps(kinds | dict.fromkeys(("dt", "hour"), DUCKDB[Type.TEXT]))
+        listed = ", ".join(f"s.{name(column)} AS {name(column)}" for column in kinds)
+        required = [f"s.{name(each.name)}" for each in self.entity.fields if each.required]
+        complete = " AND ".join(f"{each} IS NOT NULL" for each in (*required, "s.dt", "s.hour"))
+        lines = batch.lines.take(as_array(indices))
+        sure = pa.Table.from_arrays([lines, as_array(indices)], ["line", "i"]).filter(matched(lines, place))
+        sure = sure.set_column(0, "line", sure["line"].cast(pa.string()))
+        self.db.register("lines", sure)
+        rows = self.db.sql(
+            f"SELECT {listed}, NULL::VARCHAR AS {name(EXTRA)}, i + {first} AS n"
+            f" FROM (SELECT from_json(line, {text(wanted)}) AS s, i FROM lines) WHERE {complete}"
+        ).to_arrow_table()
+        self.db.unregister("lines")
+        self.add_rows(rows)
+        return np.setdiff1d(
+            indices, numbers(rows["n"].combine_chunks(), np.int64) - first, assume_unique=True
         )
-
-    def _number(self, query: str) -> int:
-        [(number,)] = self.db.execute(query).fetchall()
-        return int(number)
-
-
-def _name(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _text(value: object) -> str:
-    return "'" + str(value).replace("'", "''") + "'"

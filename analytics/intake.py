@@ -1,4 +1,4 @@
-"""Raw lines into the staging table: those that match the pattern at once, the others one by one."""
+"""Raw lines into the staging: those that are surely rows at once, the others one by one."""
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,16 +7,13 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from adapters.objects import Objects, Stored
 from analytics.engine import Staging
 from analytics.few import FewStaging
 from analytics.layout import Place, raw_place
 from analytics.lines import Batch, Unreadable, batches, unpacked
-from analytics.pattern import line_pattern
 from analytics.schema import arrow_schema
 from analytics.strict import Refused, read_row
 
@@ -44,6 +41,7 @@ class Intake:
                 texts = self._texts(objects, [each.key for each in some])
                 for batch in batches(texts):
                     self._take_batch(batch, place)
+                    del batch
 
     def _texts(self, objects: Objects, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         for key, data in _fetched(objects, keys):
@@ -57,14 +55,7 @@ class Intake:
         count, first = len(batch.lines), self._place
         self._place += count
         self.rows += count
-        _, offsets, text = batch.lines.buffers()
-        # Made of buffers: pa.array() would import pandas wherever that is installed.
-        columns = [
-            pa.StringArray.from_buffers(count, offsets, text),
-            pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(np.arange(first, self._place))]),
-            _matched(batch, place),
-        ]
-        again = self.staging.add_lines(pa.Table.from_arrays(columns, ["line", "n", "matched"]))
+        again = self.staging.add_lines(batch, place, first)
         self._take_singly(batch, place, first, sorted(number - first for number in again))
 
     def _take_singly(self, batch: Batch, place: Place, first: int, indices: Iterable[int]) -> None:
@@ -96,22 +87,6 @@ def _fetched(objects: Objects, keys: Sequence[str]) -> Iterator[tuple[str, bytes
     with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
         while some := list(islice(rest, FETCHED_AT_ONCE)):
             yield from zip(some, pool.map(objects.get, some), strict=True)
-
-
-def _matched(batch: Batch, place: Place) -> pa.BooleanArray:
-    """Tell for each line whether it matches the pattern and is UTF-8."""
-    matched = pc.match_substring_regex(batch.lines, line_pattern(place))
-    if batch.text.isascii() or _is_utf8(batch.text):
-        return matched
-    return pc.and_(matched, pa.array([_is_utf8(line.as_py()) for line in batch.lines]))
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _raw(line: bytes) -> dict[str, str]:

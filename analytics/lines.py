@@ -10,7 +10,9 @@ import pyarrow as pa
 from isal import igzip, isal_zlib
 
 GZIP = b"\x1f\x8b"
-BATCH_BYTES = 24 * 1024 * 1024
+MEMBER = GZIP + b"\x08"
+EXPANSION_MAX = 1032  # deflate's
+BATCH_BYTES = 12 * 1024 * 1024
 NEWLINE = 10
 PIECE_BYTES = 256 * 1024
 TEXT_BYTES_MAX = 2**30  # Firehose's largest buffer is 128 MiB
@@ -41,12 +43,20 @@ class Batch:
 def unpacked(data: bytes) -> bytes:
     """Return an object's text, gzip (of one or many members) or plain; raises Unreadable."""
     try:
-        text = bytes(igzip.decompress(data)) if data.startswith(GZIP) else data  # type: ignore[no-untyped-call]
+        text = _unzipped(data) if data.startswith(GZIP) else data
     except (EOFError, OSError, isal_zlib.error) as error:  # type: ignore[misc]
         raise Unreadable(str(error)) from None
     if len(text) > TEXT_BYTES_MAX:
         raise Unreadable(f"{len(text)} bytes are too many for one object")
     return text
+
+
+def _unzipped(data: bytes) -> bytes:
+    if data.find(MEMBER, len(MEMBER)) >= 0:  # perhaps many members; all but never for one
+        return bytes(igzip.decompress(data))  # type: ignore[no-untyped-call]
+    # Unpacked into memory of its size: a buffer that grows costs as much again.
+    size = min(int.from_bytes(data[-4:], "little"), EXPANSION_MAX * len(data))
+    return bytes(isal_zlib.decompress(data, isal_zlib.MAX_WBITS + 16, size + 64))
 
 
 def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) -> Iterator[Batch]:
@@ -55,12 +65,15 @@ def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) ->
     parts: list[bytes] = []
     size = 0
     for name, text in texts:
-        if names and size + len(text) > bytes_max:
-            yield _batch(names, parts)
-            names, parts, size = [], [], 0
         names.append(name)
         parts.append(text if text.endswith(b"\n") or not text else text + b"\n")
         size += len(text)
+        del text  # a batch's memory is given back before the next one's is taken
+        if size >= bytes_max:
+            batch = _batch(names, parts)
+            names, parts, size = [], [], 0
+            yield batch
+            del batch
     if names:
         yield _batch(names, parts)
 

@@ -24,13 +24,15 @@ _FEBRUARY = r"02-(?:0[1-9]|1[0-9]|2[0-8])"
 _DATE = rf"(?:[12][0-9]{{3}}-(?:{_LONG}|{_SHORT}|{_FEBRUARY})|{_LEAP}-02-29)"
 _MINUTE = r":[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z"
 _TIMESTAMP = rf"{_DATE}T(?:[01][0-9]|2[0-3]){_MINUTE}"
-_VALUES = {
-    Type.TEXT: _TEXT,
+# Values without quotes, texts apart.
+VALUES = {
     Type.INTEGER: _INTEGER,
     Type.BOOLEAN: "(?:true|false)",
-    Type.DATE: f'"{_DATE}"',
-    Type.TIMESTAMP: f'"{_TIMESTAMP}"',
+    Type.DATE: _DATE,
+    Type.TIMESTAMP: _TIMESTAMP,
 }
+_QUOTED = (Type.DATE, Type.TIMESTAMP)
+_NOTHING = r"a\bb"
 _WS = r"[ \t\r\n]*"
 
 
@@ -49,6 +51,8 @@ def line_pattern(place: Place) -> str:
 
 def _value(field: Field, place: Place, decides_place: bool) -> str:
     if decides_place:
-        return f'"{place.dt}"' if field.type is Type.DATE else f'"{place.dt}T{place.hour}{_MINUTE}"'
-    value = _VALUES[field.type]
+        day = f'"{place.dt}"' if place.hour == "00" else _NOTHING
+        return day if field.type is Type.DATE else f'"{place.dt}T{place.hour}{_MINUTE}"'
+    value = _TEXT if field.type is Type.TEXT else VALUES[field.type]
+    value = f'"{value}"' if field.type in _QUOTED else value
     return value if field.required else f"(?:null|{value})"

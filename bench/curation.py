@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from isal import igzip
+import pyarrow.parquet as pq
 
 from analytics.curate import Task
 from analytics.curate_all import curate_one
-from analytics.engine import ROW_GROUP_ROWS, ZSTD_LEVEL, connect
+from analytics.held import write_parts
+from analytics.lines import unpacked
 from bench import lake, rivals
 from bench.figure import Figure
 
@@ -41,21 +42,19 @@ def ours(folder: Path, hour: str) -> None:
 
 def gunzip(folder: Path, hour: str) -> None:
     for file in sorted(Path(rivals.inputs(folder, hour)).parent.glob("*.gz")):
-        igzip.decompress(file.read_bytes())  # type: ignore[no-untyped-call]
+        unpacked(file.read_bytes())
 
 
 def write(folder: Path, hour: str) -> float:
-    """Return the seconds that writing an hour's sorted rows takes, once they are in memory."""
-    with connect(folder / "spill") as db:
-        db.execute("SET memory_limit = '1GB'")  # it holds the rows, and nothing but the writing is timed
-        db.execute(f"CREATE TABLE rows AS FROM '{_curated(folder, 'ours')}/hour-{hour}.parquet'")
-        out = folder / f"floor-{hour}.parquet"
-        started = time.perf_counter()
-        db.execute(
-            f"COPY rows TO '{out}' (FORMAT parquet, COMPRESSION zstd,"
-            f" COMPRESSION_LEVEL {ZSTD_LEVEL}, ROW_GROUP_SIZE {ROW_GROUP_ROWS})"
-        )
-        return time.perf_counter() - started
+    """Return the seconds that writing an hour's sorted rows takes, once they are in memory.
+
+    The writer, its settings and the file are the same as ours.
+    """
+    file = pq.ParquetFile(_curated(folder, "ours") / f"hour-{hour}.parquet")
+    parts = [file.read_row_group(number) for number in range(file.num_row_groups)]
+    started = time.perf_counter()
+    write_parts(folder / f"floor-{hour}.parquet", iter(parts), {})
+    return time.perf_counter() - started
 
 
 WAYS: dict[str, Callable[[Path, str], Any]] = {

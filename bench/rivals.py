@@ -69,7 +69,7 @@ def with_duckdb(folder: Path, hour: str) -> None:
               FROM parsed WHERE rowid IN (
                   SELECT arg_max(rowid, TRY_CAST(s.version AS BIGINT)) FROM parsed WHERE reason IS NULL
                   GROUP BY s.event_id, s.user_id)
-              ORDER BY s.user_id, s.event_id)
+              ORDER BY s.event_id, s.user_id)
         TO '{curated}' (
             FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {LEVEL}, ROW_GROUP_SIZE {ROW_GROUP})
     """)
@@ -129,6 +129,6 @@ def with_polars(folder: Path, hour: str) -> None:
     ).write_ndjson(quarantine)
     kept = parsed.filter(good).drop("line", "file", "is_fine", "dt", "hour")
     del parsed
-    kept.sort("user_id", "event_id", "version", descending=[False, False, True], maintain_order=True).unique(
+    kept.sort("event_id", "user_id", "version", descending=[False, False, True], maintain_order=True).unique(
         ["user_id", "event_id"], keep="first", maintain_order=True
     ).write_parquet(curated, compression="zstd", compression_level=LEVEL, row_group_size=ROW_GROUP)
