@@ -1,0 +1,19 @@
+"""For all tests."""
+
+import os
+
+import pytest
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuse to run where groups are not kept together: there is one laptop cloud, for one process."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    apart = [
+        each.nodeid
+        for each in session.items
+        if each.get_closest_marker("xdist_group") and "@" not in each.nodeid
+    ]
+    if apart:
+        raise pytest.UsageError(f"xdist does not keep groups together: {apart[0]} and {len(apart) - 1} more")
