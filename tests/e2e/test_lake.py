@@ -160,8 +160,8 @@ def test_sql_recompute_equals_the_live_streaks(
     assert {row[0] for row in recomputed} >= set(people)
     for user, *found in recomputed:
         profile = live[user]
-        streak = [profile.get(name) for name in names]
-        streak[1] = profile.get("run_length", streak[1])
+        profile = {**profile, "current_streak": profile.get("run_length", profile.get("current_streak", 0))}
+        streak = [profile.get(names[0]), *(profile.get(name, 0) for name in names[1:])]
         assert found == [*streak, profile["total_bestie_points"], profile["balance"]], user
 
 

@@ -22,6 +22,10 @@ SAMPLES = {
     "EngagementFunction": "engagement",
     "UsersApiFunction": "users_api",
     "RanksFunction": "ranks",
+    "PublisherFunction": "publisher",
+    "CurateFunction": "curate",
+    "WarehouseFunction": "warehouse",
+    "ReconcileFunction": "reconcile",
 }
 
 
@@ -36,7 +40,7 @@ def handle(engine: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> A
     def run(function: str) -> Any:
         path = resources("AWS::Serverless::Function")[function]["Properties"]["Handler"]
         module = importlib.import_module(path.rpartition(".")[0])
-        module._parts.cache_clear()
+        getattr(module, "_parts" if hasattr(module, "_parts") else "_steps").cache_clear()
         event = json.loads((ROOT / "tests" / "events" / f"{SAMPLES[function]}.json").read_text())
         return module.handler(event, CONTEXT)
 
@@ -57,3 +61,8 @@ def test_each_is_handled(handle: Any) -> None:
     assert (profile["current_streak"], profile["total_bestie_points"]) == (1, 5)
     assert handle("RanksFunction") == {"rebuilt": True}
     assert handle("RanksFunction") == {"rebuilt": False}
+    assert handle("PublisherFunction") == {"batchItemFailures": []}
+    planned = handle("CurateFunction")
+    assert (planned["tasks"], planned["tasks_key"]) == (1, "runs/nightly-2026-03-10/tasks.json")
+    assert handle("WarehouseFunction")["failures"] == 0
+    assert handle("ReconcileFunction")["users"] == 0
