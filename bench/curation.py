@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
+from isal import igzip
 
 from analytics.curate import Task
 from analytics.curate_all import curate_one
-from analytics.held import write_parts
+from analytics.held import ROW_GROUP_ROWS, write_parts
 from analytics.lines import unpacked
 from bench import lake, rivals
 from bench.figure import Figure
@@ -40,21 +42,49 @@ def ours(folder: Path, hour: str) -> None:
     curate_one(str(folder), Task("events", lake.DT, hour))
 
 
-def gunzip(folder: Path, hour: str) -> None:
-    for file in sorted(Path(rivals.inputs(folder, hour)).parent.glob("*.gz")):
-        unpacked(file.read_bytes())
+def gunzip(folder: Path, hour: str) -> float:
+    """Return the seconds that ISA-L takes to decompress an hour's files, by its plain call."""
+    return _decompress(folder, hour, igzip.decompress)
+
+
+def own_gunzip(folder: Path, hour: str) -> float:
+    """Return the same for our own call, which knows the size beforehand."""
+    return _decompress(folder, hour, unpacked)
+
+
+def _decompress(folder: Path, hour: str, how: Callable[[bytes], object]) -> float:
+    files = sorted(Path(rivals.inputs(folder, hour)).parent.glob("*.gz"))
+    started = time.perf_counter()
+    for file in files:
+        how(file.read_bytes())
+    return time.perf_counter() - started
 
 
 def write(folder: Path, hour: str) -> float:
-    """Return the seconds that writing an hour's sorted rows takes, once they are in memory.
+    """Return the seconds that writing an hour's sorted rows takes, once in memory, by a plain call."""
+    parts = _parts(folder, hour)
+    started = time.perf_counter()
+    pq.write_table(
+        pa.concat_tables(parts),
+        folder / f"floor-{hour}.parquet",
+        compression="zstd",
+        compression_level=1,
+        row_group_size=ROW_GROUP_ROWS,
+    )
+    return time.perf_counter() - started
 
-    The writer, its settings and the file are the same as ours.
-    """
-    file = pq.ParquetFile(_curated(folder, "ours") / f"hour-{hour}.parquet")
-    parts = [file.read_row_group(number) for number in range(file.num_row_groups)]
+
+def own_write(folder: Path, hour: str) -> float:
+    """Return the same for our own writer, with its settings."""
+    parts = _parts(folder, hour)
     started = time.perf_counter()
     write_parts(folder / f"floor-{hour}.parquet", iter(parts), {})
     return time.perf_counter() - started
+
+
+def _parts(folder: Path, hour: str) -> list[pa.Table]:
+    file = pq.ParquetFile(_curated(folder, "ours") / f"hour-{hour}.parquet")
+    return [file.read_row_group(number) for number in range(file.num_row_groups)]
 
 
 WAYS: dict[str, Callable[[Path, str], Any]] = {
@@ -63,7 +93,10 @@ WAYS: dict[str, Callable[[Path, str], Any]] = {
     "polars": rivals.with_polars,
     "gunzip": gunzip,
     "write": write,
+    "own gunzip": own_gunzip,
+    "own write": own_write,
 }
+FLOORS = ("gunzip", "write", "own gunzip", "own write")
 
 
 def _one(way: str, folder: Path, hour: str) -> tuple[int, float, Any]:
@@ -115,10 +148,10 @@ def run() -> Iterator[Figure]:
     folder = lake.made().resolve()
     best: dict[str, Measured] = {}
     for _ in range(ROUNDS):
-        for way in ("ours", "duckdb", "polars", "gunzip", "write"):
+        for way in WAYS:
             _clear(folder, way)
             measured = measure(way, folder)
-            if way == "write":
+            if way in FLOORS:
                 measured = Measured(sum(measured.results) / PROCESSES, measured.megabytes, [])
             if way not in best or measured.seconds < best[way].seconds:
                 best[way] = measured
@@ -136,8 +169,12 @@ def _figures(best: dict[str, Measured], result: tuple[Any, ...]) -> Iterator[Fig
     yield Figure(
         f"curation: times as fast as {rival}", seconds[rival] / seconds["ours"], ">=", 1.1, detail + rows
     )
-    floor = seconds["gunzip"] + seconds["write"]
-    detail = f"gunzip alone {seconds['gunzip']:.1f} s, writing the sorted rows alone {seconds['write']:.1f} s"
-    yield Figure("curation: times the floor", seconds["ours"] / floor, "<=", 2.0, detail)
+    for name, own, budget in (
+        ("the floor", "", 2.0),
+        ("the floor of our own gunzip and writer", "own ", None),
+    ):
+        unpack, write = seconds[f"{own}gunzip"], seconds[f"{own}write"]
+        detail = f"gunzip alone {unpack:.1f} s, writing the sorted rows alone {write:.1f} s"
+        yield Figure(f"curation: times {name}", seconds["ours"] / (unpack + write), "<=", budget, detail)
     detail = ", ".join(f"{way} {best[way].megabytes:.0f} MB" for way in ("ours", "duckdb", "polars"))
     yield Figure("curation: peak memory of two processes, MB", best["ours"].megabytes, "<=", 700, detail)

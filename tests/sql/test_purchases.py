@@ -1,0 +1,84 @@
+"""A shop's real purchases through lake and warehouse: revenue by month equals a direct calculation."""
+
+import csv
+import json
+from collections import defaultdict
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.objects import FolderObjects
+from analytics.build import build
+from analytics.curate_all import curate_all
+from analytics.ddl import prepare
+from analytics.duck import DuckWarehouse
+from analytics.load import Loader
+from analytics.plan import plan
+from local.sources import from_purchases
+from rules.days import parse_moment, stamp
+from rules.events import Event, event_id, to_item
+from rules.lake import EVENTS, row_of
+from tests.template import ROOT
+
+PURCHASES = ROOT.parent / "shared" / "data" / "cdnow_purchases.csv"
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+pytestmark = pytest.mark.skipif(not PURCHASES.exists(), reason=f"{PURCHASES.name} is not beside the checkout")
+
+
+def row(body: dict[str, Any]) -> dict[str, Any]:
+    """A purchase as the publisher sends it on."""
+    moment = parse_moment(body["occurred_at"])
+    event = Event(
+        user_id=body["user_id"],
+        event_id=event_id(body["user_id"], body["idempotency_key"], moment),
+        idempotency_key=body["idempotency_key"],
+        event_type=body["event_type"],
+        occurred_at=body["occurred_at"],
+        activity_date=moment.utc.date(),
+        zone="UTC",
+        points_awarded=20,
+        source=body["source"],
+        created_at=stamp(NOW),
+        properties=json.dumps(body["properties"], sort_keys=True, separators=(",", ":")),
+    )
+    return row_of(EVENTS, to_item(event), NOW, corrected=False)
+
+
+def direct() -> dict[str, tuple[int, Decimal]]:
+    """Purchases and revenue by month, from the file itself."""
+    months: dict[str, tuple[int, Decimal]] = defaultdict(lambda: (0, Decimal(0)))
+    with PURCHASES.open(newline="") as lines:
+        for each in csv.DictReader(lines):
+            month = f"{each['date'][:4]}-{each['date'][4:6]}-01"
+            count, sum_ = months[month]
+            months[month] = (count + 1, sum_ + Decimal(each["amount"]))
+    return dict(months)
+
+
+def test_revenue_by_month(tmp_path: Path) -> None:
+    lake = FolderObjects(tmp_path / "lake")
+    raw: dict[str, list[bytes]] = defaultdict(list)
+    for body in from_purchases(PURCHASES):
+        made = row(body)
+        raw[f"raw/events/dt={made['dt']}/hour={made['hour']}/a"].append(json.dumps(made).encode())
+    for key, rows in raw.items():
+        lake.put(key, b"\n".join([*rows, rows[0]]))  # one of them twice
+    tasks = plan(lake, NOW.date()).tasks
+    counts = curate_all(str(tmp_path / "lake"), tasks, processes=1)
+    assert sum(each.curated for each in counts.values()) == 69_659
+    assert sum(each.duplicates for each in counts.values()) == len(raw)
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), lake)
+    prepare(warehouse)
+    Loader(warehouse, lake, str(tmp_path / "lake")).load("run", tasks)
+    build(warehouse)
+    found = warehouse.rows("SELECT * FROM marts.revenue_by_month ORDER BY month_start")
+    assert {
+        each["month_start"].isoformat(): (each["purchases"], each["revenue"]) for each in found
+    } == direct()
+    assert sum(each["unreadable_amounts"] for each in found) == 0
+    (people,) = warehouse.rows("SELECT COUNT(DISTINCT user_id) AS n FROM facts.events")
+    assert people["n"] == 23_570
