@@ -4,11 +4,13 @@ Nothing binds beyond loopback. State lives as long as the emulator does.
 """
 
 import fcntl
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,11 @@ PROCESSES = ("poller", "redis", "ministack")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 MACHINE = os.uname().machine
 ARCHITECTURE = "arm64" if MACHINE in ("arm64", "aarch64") else "x86_64"
+DEPLOYED = LOCAL / "deployed.txt"  # the digest of what the emulator runs
+DEPLOYED_PARTS = (
+    *("template.yaml", "samconfig.toml", "Makefile", "uv.lock", "infra"),
+    *("rules", "adapters", "ingest", "processors", "analytics", "sql"),
+)
 TTL = {"BPEvents": "ttl", "IdempotencyKeys": "ttl"}
 
 
@@ -61,15 +68,19 @@ def down() -> None:
 
 
 def _ports() -> dict[str, int]:
-    """Return the ports of what runs, and free ones for what does not."""
+    """Return the ports of what runs; what does not gets the one it had, if that is still free."""
     path = LOCAL / "ports.json"
     known: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
     ports = {
-        name: known[name] if name in known and processes.pid_of(name) else processes.free_port()
+        name: known[name] if _is_ours(name, known) else processes.free_port()
         for name in ("ministack", "redis")
     }
     path.write_text(json.dumps(ports))
     return ports
+
+
+def _is_ours(name: str, known: dict[str, int]) -> bool:
+    return name in known and (processes.pid_of(name) is not None or not processes.is_open(known[name]))
 
 
 def _start_ministack(port: int) -> None:
@@ -78,7 +89,7 @@ def _start_ministack(port: int) -> None:
     executable = tool("ministack")
     print("starting MiniStack (IAM enforced) ...", flush=True)
     processes.stop("poller")
-    for stale in (STACK, WAREHOUSE, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
+    for stale in (STACK, WAREHOUSE, DEPLOYED, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
         stale.unlink(missing_ok=True)
     env = {
         "GATEWAY_PORT": str(port),
@@ -162,6 +173,10 @@ def _deploy(endpoint: str, redis_url: str) -> None:
         f"JwtIssuer={tokens.issuer(endpoint)}",
         f"JwtAudience={tokens.AUDIENCE}",
     ]
+    digest = _digest([*runtime, *local, endpoint])
+    if DEPLOYED.exists() and DEPLOYED.read_text() == digest:
+        print("deployed already, and nothing has changed since", flush=True)
+        return
     print("sam build ...", flush=True)
     _sam(["build", "--parameter-overrides", *runtime], endpoint)
     print("sam deploy ...", flush=True)
@@ -176,6 +191,16 @@ def _deploy(endpoint: str, redis_url: str) -> None:
         ],
         endpoint,
     )
+    DEPLOYED.write_text(digest)
+
+
+def _digest(parameters: Sequence[str]) -> str:
+    """Return a digest of everything that a deployment is made of."""
+    found = hashlib.sha256("\n".join(parameters).encode())
+    files = (path for part in DEPLOYED_PARTS for path in (ROOT / part, *(ROOT / part).rglob("*")))
+    for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
+        found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
 
 
 def _describe(endpoint: str, redis_url: str) -> Stack:

@@ -8,7 +8,7 @@ import pytest
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuse to run where groups are not kept together: there is one laptop cloud, for one process."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+    if int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")) == 1:
         return
     apart = [
         each.nodeid
