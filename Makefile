@@ -21,14 +21,14 @@ test: setup ## all tests: unit, integration, end to end, 200 fault schedules
 	@$(RUN) pytest -n 2 --dist loadgroup
 
 unit: setup
-	@$(RUN) pytest tests/unit tests/infra
+	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup
 
 check: setup ## the gate: format, lint, types, imports, templates, unit tests
 	@$(RUN) ruff format --check . && $(RUN) ruff check .
 	@$(RUN) mypy
 	@$(RUN) lint-imports
 	@$(RUN) cfn-lint template.yaml infra/*.yaml
-	@$(RUN) pytest tests/unit tests/infra
+	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup
 
 bench: setup ## budgets, each against what a user would pick instead
 	@$(RUN) python -m bench
