@@ -70,9 +70,14 @@ def read_bookkeeping(data: bytes) -> Bookkeeping:
 
 def bookkeeping(objects: Objects, key: str) -> Bookkeeping:
     """Return a curated file's bookkeeping, reading its footer alone; raises NoObject."""
+    return read_bookkeeping(footer_of(objects, key))
+
+
+def footer_of(objects: Objects, key: str) -> bytes:
+    """Return the end of a Parquet file that holds its whole footer; raises NoObject."""
     tail = objects.tail(key, TAIL_BYTES)
     needed = int.from_bytes(tail[-LENGTH_BYTES:-4], "little") + LENGTH_BYTES
-    return read_bookkeeping(tail if needed <= len(tail) else objects.tail(key, needed))
+    return tail if needed <= len(tail) else objects.tail(key, needed)
 
 
 def together(all_: Iterable[Bookkeeping]) -> Bookkeeping:

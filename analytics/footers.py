@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.objects import Objects, Stored
-from analytics.bookkeeping import LENGTH_BYTES, TAIL_BYTES, read_bookkeeping
+from analytics.bookkeeping import footer_of, read_bookkeeping
 
 # Redshift's types that take a Parquet column as it is: COPY converts nothing.
 _TYPES = {
@@ -33,10 +33,7 @@ class Footer:
 
 def read_footer(objects: Objects, file: Stored) -> Footer:
     """Read a curated file's footer; raises KeyError if it does not carry the counts."""
-    end = objects.tail(file.key, TAIL_BYTES)
-    needed = int.from_bytes(end[-LENGTH_BYTES:-4], "little") + LENGTH_BYTES
-    if needed > len(end):
-        end = objects.tail(file.key, needed)
+    end = footer_of(objects, file.key)
     counts = read_bookkeeping(end).counts
     schema = pq.read_metadata(pa.BufferReader(end)).schema.to_arrow_schema()
     columns = tuple((each.name, _type(each.type)) for each in schema)

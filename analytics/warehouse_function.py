@@ -16,6 +16,7 @@ from analytics.build import build
 from analytics.checks import check
 from analytics.ddl import prepare
 from analytics.load import Loader
+from analytics.plan import read_tasks
 from analytics.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="warehouse")
@@ -27,10 +28,7 @@ def load(
 ) -> dict[str, Any]:
     """Load the curated files of the run's tasks. Idempotent."""
     changes = prepare(warehouse)
-    tasks = [
-        layout.Place(each["entity"], each["dt"], each["hour"])
-        for each in json.loads(objects.get(event["tasks_key"]))
-    ]
+    tasks = read_tasks(objects, event["tasks_key"])
     files = Loader(warehouse, objects, lake, role_arn).load(event["run_id"], tasks)
     metrics.add_metric("LoadedFiles", MetricUnit.Count, sum(files.values()))
     return {"files": files, "changes": changes}
