@@ -126,6 +126,69 @@ class Reconcile:
     leaderboard_shards: int
 
 
+@dataclass(frozen=True, slots=True)
+class LeadsApi:
+    """ingest.leads_api: currency is the one that amounts are in."""
+
+    lead_queue_url: str
+    payload_bucket: str
+    event_table: str
+    memory_table: str
+    feature_table: str
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leads:
+    """ingest.leads: identity_url is postgresql://user[:password]@host:port/database; no password: IAM."""
+
+    identity_url: str
+    event_table: str
+    idempotency_keys_table: str
+    payload_bucket: str
+    redis_url: str
+    failure_queue_url: str
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeadEvents:
+    """processors.lead_events."""
+
+    lead_events_topic_arn: str
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """processors.memory."""
+
+    event_table: str
+    memory_table: str
+    feature_table: str
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """processors.features: feature_shards splits the index of active leads."""
+
+    event_table: str
+    memory_table: str
+    feature_table: str
+    feature_shards: int
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refresh:
+    """processors.refresh."""
+
+    feature_table: str
+    feature_queue_url: str
+    feature_shards: int
+
+
 def variable(field_name: str) -> str:
     """Return the environment variable of a field."""
     return field_name.upper()

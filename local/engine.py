@@ -21,7 +21,10 @@ from local.processes import free_port
 from local.tools import tool
 from rules.lake import ENTITIES
 
-TABLES = ("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys")
+TABLES = (
+    *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys"),
+    *("Event", "Memory", "Feature"),
+)
 WANTED = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
 START_SECONDS_MAX = 60
 Definition = dict[str, Any]
@@ -75,6 +78,11 @@ class Engine:
             "DAILY_ACTIVITY_TABLE": "DailyActivity",
             "REWARDS_LEDGER_TABLE": "RewardsLedger",
             "IDEMPOTENCY_KEYS_TABLE": "IdempotencyKeys",
+            "EVENT_TABLE": "Event",
+            "MEMORY_TABLE": "Memory",
+            "FEATURE_TABLE": "Feature",
+            "FEATURE_SHARDS": "2",
+            "CURRENCY": "USD",
             "PAYLOAD_BUCKET": "payloads",
             "REDIS_URL": redis_url,
             "POINT_BOOSTS": "[]",

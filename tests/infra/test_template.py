@@ -41,6 +41,17 @@ DESIGN: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "DailyActivity": (("user_id", "activity_date"), {}, "", "NEW_IMAGE"),
     "RewardsLedger": (("account_id", "created_at"), {}, "", "NEW_IMAGE"),
     "IdempotencyKeys": (("user_id", "idempotency_key"), {}, "ttl", ""),
+    "Event": (
+        ("lead_organization_id", "occurred_at#id"),
+        {
+            "idempotency-index": ("source", "external_event_id"),
+            "event-type-index": ("lead_organization_id", "event_type#occurred_at"),
+        },
+        "",
+        "NEW_IMAGE",
+    ),
+    "Memory": (("lead_organization_id", "memory_type#key"), {}, "expires_at", "NEW_IMAGE"),
+    "Feature": (("lead_organization_id", ""), {"ByActivity": ("active_shard", "active_on")}, "", "NEW_IMAGE"),
 }
 NUMBERS = {"current_streak"}
 

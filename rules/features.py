@@ -1,0 +1,125 @@
+"""What is known of a lead in numbers (DESIGN rule 9): each feature declared once, for live path and batch.
+
+Time is counted in calendar dates, UTC (rule 1): a window of 90 days is the 90 dates that end with the
+date asked about. Amounts are whole minor units, sentiment is whole thousandths: sums are exact whatever
+order events came in.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+
+from rules.leads import ACTIVITY_TYPES, CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
+
+# The schedule follows leads active on one of the last 90 dates, and once more, so that what counts
+# over 90 dates ends at 0.
+ACTIVE_DAYS_MAX = 91
+# A campaign is ignored once it has gone unanswered for so many dates.
+CAMPAIGN_GRACE_DAYS = 3
+CAMPAIGN_DAYS_MAX = 90
+
+
+class Input(StrEnum):
+    """What a feature is computed from. All but campaigns are series of (date, count, amount)."""
+
+    PURCHASES = "purchases"  # orders count 1 with their amount, refunds count 0 with minus theirs
+    SENTIMENT = "sentiment"  # count 1, thousandths
+    ACTIVITY = "activity"  # what the lead did itself
+    CAMPAIGNS = "campaigns"  # memory of campaign contacts
+
+
+class Aggregate(StrEnum):
+    """How a feature is computed from the part of its input that lies in the window."""
+
+    SUM = "sum"  # of amounts; 0 of nothing
+    COUNT = "count"
+    ANY = "any"  # whether there is one that counts
+    AVERAGE = "average"  # amounts by count, rounded half up; None of nothing
+    DAYS_SINCE_FIRST = "days_since_first"  # of those that count; None of nothing
+    DAYS_SINCE_LAST = "days_since_last"
+    IGNORED = "ignored"  # campaigns sent in the window, more than the grace ago, with no reaction at all
+
+
+class Unit(StrEnum):
+    """What a value counts. Minor units are shown with two decimals, thousandths with three."""
+
+    MINOR = "minor"
+    MILLI = "milli"
+    DAYS = "days"
+    COUNT = "count"
+    FLAG = "flag"
+
+
+DECIMALS = {Unit.MINOR: 2, Unit.MILLI: 3}
+TRIGGERS: Mapping[Input, frozenset[str]] = {
+    Input.PURCHASES: PURCHASE_TYPES,
+    Input.SENTIMENT: SENTIMENT_TYPES,
+    Input.ACTIVITY: ACTIVITY_TYPES,
+    Input.CAMPAIGNS: CAMPAIGN_TYPES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One feature. window_days: how many dates count, the date asked about included; None: all."""
+
+    name: str
+    input: Input
+    aggregate: Aggregate
+    unit: Unit
+    doc: str
+    window_days: int | None = None
+
+    @property
+    def triggers(self) -> frozenset[str]:
+        """The event types that change it."""
+        return TRIGGERS[self.input]
+
+    @property
+    def is_time_dependent(self) -> bool:
+        """Whether time alone changes it."""
+        return self.window_days is not None or self.unit is Unit.DAYS
+
+
+A, B, C, D = Input  # purchases, sentiment, activity, campaigns
+FEATURES = (
+    Feature("monetary_total", A, Aggregate.SUM, Unit.MINOR, "spent, less refunds"),
+    Feature("monetary_30d", A, Aggregate.SUM, Unit.MINOR, "the same in 30 dates", 30),
+    Feature("monetary_90d", A, Aggregate.SUM, Unit.MINOR, "the same in 90 dates", 90),
+    Feature("monetary_365d", A, Aggregate.SUM, Unit.MINOR, "the same in 365 dates", 365),
+    Feature("frequency_purchases_30d", A, Aggregate.COUNT, Unit.COUNT, "orders in 30 dates", 30),
+    Feature("frequency_purchases_90d", A, Aggregate.COUNT, Unit.COUNT, "orders in 90 dates", 90),
+    Feature("frequency_purchases_365d", A, Aggregate.COUNT, Unit.COUNT, "orders in 365 dates", 365),
+    Feature("average_order_value", A, Aggregate.AVERAGE, Unit.MINOR, "spent, less refunds, by orders"),
+    Feature("days_since_last_purchase", A, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "since the last order"),
+    Feature("tenure_days", A, Aggregate.DAYS_SINCE_FIRST, Unit.DAYS, "since the first order"),
+    Feature("has_purchased", A, Aggregate.ANY, Unit.FLAG, "whether there is an order"),
+    Feature("recency_days", C, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "since the lead last did anything"),
+    Feature("sentiment_avg_30d", B, Aggregate.AVERAGE, Unit.MILLI, "-1 to 1, of messages in 30 dates", 30),
+    Feature(
+        *("campaign_ignored", D, Aggregate.IGNORED, Unit.COUNT),
+        "campaigns of 90 dates without any reaction, the last three dates' left out",
+        CAMPAIGN_DAYS_MAX,
+    ),
+)
+BY_NAME = {feature.name: feature for feature in FEATURES}
+Value = int | bool | None
+
+
+def affected_by(event_type: str) -> tuple[Feature, ...]:
+    """Return the features that an event of this type changes."""
+    return tuple(feature for feature in FEATURES if event_type in feature.triggers)
+
+
+def shown(feature: Feature, value: Value) -> Decimal | int | bool | None:
+    """Return a value as people read it: amounts and sentiment with their decimals."""
+    decimals = DECIMALS.get(feature.unit)
+    if decimals is None or value is None:
+        return value
+    return Decimal(int(value)).scaleb(-decimals)
+
+
+def rounded(total: int, count: int) -> int:
+    """Return total / count, rounded half up (towards plus infinity), in whole numbers."""
+    return (2 * total + count) // (2 * count)

@@ -1,0 +1,201 @@
+"""A lead's event as it is stored: the shape in which doors, processors and the lake meet.
+
+A *lead* is a person; a *lead organization* is that person as one organization knows them, and what
+events, memory and features are kept by. Events stay where they were first put. Two leads that turn out
+to be one keep their events apart: one becomes the *root* and both are its *leaves*, so that undoing the
+merge moves nothing (docs/decisions/0008-merged-leads-keep-their-events.md).
+"""
+
+import hashlib
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from rules.days import stamp, unstamp
+
+FUTURE_MAX = timedelta(minutes=5)
+NAMESPACE = uuid.UUID("0d5f3c1e-7b0e-5f0f-8a43-0b1f9a2f6c11")
+
+FORM_SUBMITTED = "form_submitted"
+MESSAGE_RECEIVED = "message_received"
+PAGE_VIEWED = "page_viewed"
+PREFERENCE_STATED = "preference_stated"
+OBJECTION_RAISED = "objection_raised"
+ORDER_PLACED = "order_placed"
+ORDER_REFUNDED = "order_refunded"
+CAMPAIGN_SENT = "campaign_sent"
+CAMPAIGN_OPENED = "campaign_opened"
+CAMPAIGN_CLICKED = "campaign_clicked"
+CAMPAIGN_REPLIED = "campaign_replied"
+CAMPAIGN_BOUNCED = "campaign_bounced"
+CAMPAIGN_UNSUBSCRIBED = "campaign_unsubscribed"
+# Written by the identity itself: which leads are one from now on, or no longer (`groups_of`).
+LEADS_MERGED = "leads_merged"
+LEADS_UNMERGED = "leads_unmerged"
+
+PURCHASE_TYPES = frozenset({ORDER_PLACED, ORDER_REFUNDED})
+CAMPAIGN_TYPES = frozenset(
+    {
+        *(CAMPAIGN_SENT, CAMPAIGN_OPENED, CAMPAIGN_CLICKED),
+        *(CAMPAIGN_REPLIED, CAMPAIGN_BOUNCED, CAMPAIGN_UNSUBSCRIBED),
+    }
+)
+SENTIMENT_TYPES = frozenset({FORM_SUBMITTED, MESSAGE_RECEIVED})
+IDENTITY_TYPES = frozenset({LEADS_MERGED, LEADS_UNMERGED})
+# What the lead did itself, and not what was done to it.
+ACTIVITY_TYPES = frozenset(
+    {
+        *(FORM_SUBMITTED, MESSAGE_RECEIVED, PAGE_VIEWED, PREFERENCE_STATED, OBJECTION_RAISED, ORDER_PLACED),
+        *(CAMPAIGN_OPENED, CAMPAIGN_CLICKED, CAMPAIGN_REPLIED, CAMPAIGN_UNSUBSCRIBED),
+    }
+)
+EVENT_TYPES = PURCHASE_TYPES | CAMPAIGN_TYPES | SENTIMENT_TYPES | IDENTITY_TYPES | ACTIVITY_TYPES
+
+
+class Malformed(ValueError):
+    """A stored or announced lead event that does not have the shape of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeadEvent:
+    """One stored event of a lead.
+
+    lead_organization_id: the leaf whose event it is. root_id: the root of that leaf when it was stored;
+    a reader follows `merged_into` where it has changed since. source: `{organization}/{integration}`, the
+    scope of external_event_id; source_type: the decoder. occurred_at, received_at: stamps (rules.days).
+    object_id: what it is about (an order, a message, a campaign); object_id_ref: what kind of thing that is.
+    payload: by event type, small:
+
+        order_placed, order_refunded  order_id, amount_minor (not below 0), currency, products?: [{product_id,
+                                      quantity}]
+        message_received, form_submitted  sentiment_milli? (-1000 to 1000), objections?: [topic],
+                                      preferences?: {name: value}
+        page_viewed                   category?, product_id?
+        preference_stated             preferences: {name: value}
+        objection_raised              objections: [topic]
+        campaign_*                    campaign_id
+        leads_merged, leads_unmerged  change: int, groups: [{root, leaves: [lead_organization_id]}]
+
+    raw_payload: the integration's own words, JSON text; raw_payload_ref: an s3:// URL where it is too large.
+    """
+
+    organization_id: str
+    lead_organization_id: str
+    root_id: str
+    source: str
+    source_type: str
+    external_event_id: str
+    event_type: str
+    occurred_at: str
+    received_at: str
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    object_id: str | None = None
+    object_id_ref: str | None = None
+    raw_payload: str | None = None
+    raw_payload_ref: str | None = None
+
+    @property
+    def id(self) -> str:
+        """The same for every attempt to send it."""
+        return str(uuid.uuid5(NAMESPACE, f"{self.source}\x00{self.external_event_id}"))
+
+    @property
+    def occurred(self) -> datetime:
+        """When it happened."""
+        return unstamp(self.occurred_at)
+
+
+# Named as in the table; `#` makes composed keys readable, and no Python name.
+SORT_KEY = "occurred_at#id"
+TYPE_KEY = "event_type#occurred_at"
+
+
+def to_item(event: LeadEvent) -> dict[str, Any]:
+    """Return the event as table attributes; those that are None are to be left out."""
+    return {
+        "lead_organization_id": event.lead_organization_id,
+        SORT_KEY: f"{event.occurred_at}#{event.id}",
+        TYPE_KEY: f"{event.event_type}#{event.occurred_at}",
+        "organization_id": event.organization_id,
+        "root_id": event.root_id,
+        "source": event.source,
+        "source_type": event.source_type,
+        "external_event_id": event.external_event_id,
+        "event_type": event.event_type,
+        "occurred_at": event.occurred_at,
+        "received_at": event.received_at,
+        "payload": json.dumps(event.payload, sort_keys=True, separators=(",", ":")),
+        "object_id": event.object_id,
+        "object_id_ref": event.object_id_ref,
+        "raw_payload": event.raw_payload,
+        "raw_payload_ref": event.raw_payload_ref,
+    }
+
+
+def from_item(item: Mapping[str, Any]) -> LeadEvent:
+    """Read a stored or announced event; raises Malformed, with the attribute and the reason."""
+    names = (
+        *("organization_id", "lead_organization_id", "root_id", "source", "source_type"),
+        *("external_event_id", "event_type", "occurred_at", "received_at"),
+    )
+    try:
+        texts = {name: _text(item, name) for name in names}
+        payload = json.loads(_text(item, "payload"))
+        for name in ("occurred_at", "received_at"):
+            if stamp(unstamp(texts[name])) != texts[name]:
+                raise Malformed(f"{name} is no stamp: {texts[name]}")
+    except Malformed:
+        raise
+    except ValueError as error:
+        raise Malformed(f"the stored event cannot be read: {error}") from None
+    if not isinstance(payload, dict):
+        raise Malformed("payload is no object")
+    optional: dict[str, Any] = {
+        name: item.get(name) for name in ("object_id", "object_id_ref", "raw_payload", "raw_payload_ref")
+    }
+    return LeadEvent(**texts, payload=payload, **optional)
+
+
+def _text(item: Mapping[str, Any], name: str) -> str:
+    value = item.get(name)
+    if not isinstance(value, str) or not value:
+        raise Malformed(f"{name} is no text")
+    return value
+
+
+def announcement(item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what subscribers are told of a stored event: all but the raw payload."""
+    return {name: value for name, value in item.items() if name != "raw_payload"}
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Leads that are one, in one organization: lead_organization_ids; the root is one of the leaves."""
+
+    root: str
+    leaves: tuple[str, ...]
+
+
+def groups_of(event: LeadEvent) -> tuple[int, tuple[Group, ...]]:
+    """Read a leads_merged or leads_unmerged event: the change's number, and how things are after it.
+
+    A change tells the whole state of all that it touched, so an older one that comes late is dropped.
+    Raises Malformed.
+    """
+    try:
+        change, listed = event.payload["change"], event.payload["groups"]
+        groups = tuple(Group(each["root"], tuple(each["leaves"])) for each in listed)
+    except (KeyError, TypeError) as error:
+        raise Malformed(f"groups cannot be read: {error!r}") from None
+    if type(change) is not int or not groups or any(group.root not in group.leaves for group in groups):
+        raise Malformed("groups have no number, are none, or lack their root")
+    return change, groups
+
+
+def body_hash(body: Mapping[str, Any]) -> str:
+    """Return a digest by which two payloads sent under one external id are the same or not."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
