@@ -8,6 +8,7 @@ from moto import mock_aws
 
 from local import processes
 from tests.engine import TABLES, Engine, running
+from tests.integration.identity_server import Registry, Server
 from tests.template import table_definition
 
 
@@ -43,3 +44,26 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
         for table in TABLES:
             client.create_table(**table_definition(table, table))
         yield client
+
+
+@pytest.fixture(scope="session")
+def identity_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A real PostgreSQL. Its tests belong to the xdist group "identity"."""
+    server = Server(tmp_path_factory.mktemp("identity") / "data")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def identity_database(identity_server: Server) -> str:
+    return identity_server.new_database()
+
+
+@pytest.fixture
+def registry(identity_server: Server, identity_database: str) -> Iterator[Registry]:
+    """Nobody is known."""
+    registry = Registry(identity_server, identity_database)
+    registry.clear()
+    yield registry
+    registry.close()

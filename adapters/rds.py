@@ -1,0 +1,48 @@
+"""How RDS and RDS Proxy know who connects, and how they are known."""
+
+import os
+import tempfile
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote
+
+import botocore
+import botocore.session
+from botocore.model import ServiceId
+from botocore.signers import RequestSigner
+
+TOKEN_SECONDS = 900
+# The runtime's own list knows the authority of RDS instances; that of RDS Proxy is in everybody's.
+AUTHORITIES = ("/var/runtime/ca-cert.pem", "/etc/pki/tls/certs/ca-bundle.crt")
+
+
+def token(host: str, port: int, user: str) -> str:
+    """Return what RDS takes for a password: a request to connect, signed by the process's AWS role.
+
+    It opens connections for 15 minutes. Signed here: a client of RDS would need its service model.
+    """
+    session = botocore.session.get_session()
+    region = session.get_config_variable("region") or os.environ["AWS_REGION"]
+    credentials = session.get_credentials()
+    if credentials is None:
+        raise RuntimeError("there are no AWS credentials to sign a database token with")
+    events = session.get_component("event_emitter")
+    signer = RequestSigner(ServiceId("rds-db"), region, "rds-db", "v4", credentials, events)
+    request = {
+        "method": "GET",
+        "url": f"https://{host}:{port}/?Action=connect&DBUser={quote(user)}",
+        "body": {},
+        "headers": {},
+        "context": {},
+    }
+    signed: str = signer.generate_presigned_url(request, "connect", TOKEN_SECONDS, region)
+    return signed.removeprefix("https://")
+
+
+@cache
+def authorities() -> str:
+    """Return a file of all certificate authorities that this process trusts."""
+    files = [Path(botocore.__file__).parent / "cacert.pem", *map(Path, AUTHORITIES)]
+    with tempfile.NamedTemporaryFile(suffix=".pem", delete=False) as out:
+        out.write(b"\n".join(each.read_bytes() for each in files if each.is_file()))
+    return out.name

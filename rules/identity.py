@@ -1,0 +1,125 @@
+"""By what a lead is recognised: the channels, each declared once, and identities in their one spelling.
+
+A strong identity names one person; a weak one names a thing, which people may share. WhatsApp is the
+phone channel: its ids are E.164 digits.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+RAW_CHARACTERS_MAX = 200
+PHONE_DIGITS_MIN, PHONE_DIGITS_MAX = 8, 15
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A kind of identity.
+
+    max_per_lead: how many of them one lead may have (None: any number), counted by scope where is_scoped:
+    the scope, `{organization}/{integration}`, is then part of the external id.
+    """
+
+    name: str
+    is_strong: bool
+    max_per_lead: int | None
+    is_scoped: bool
+
+
+# In order of precedence.
+CHANNELS = (
+    Channel("customer", is_strong=True, max_per_lead=1, is_scoped=True),
+    Channel("email", is_strong=True, max_per_lead=5, is_scoped=False),
+    Channel("phone", is_strong=True, max_per_lead=3, is_scoped=False),
+    Channel("device", is_strong=False, max_per_lead=None, is_scoped=True),
+    Channel("cookie", is_strong=False, max_per_lead=None, is_scoped=True),
+)
+RANKS = {channel.name: rank for rank, channel in enumerate(CHANNELS)}
+STRONG = tuple(channel.name for channel in CHANNELS if channel.is_strong)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """One identity, spelled as `identity` spells it: equal ones are the same."""
+
+    channel: str
+    external_id: str
+
+    @property
+    def kind(self) -> Channel:
+        """The channel's declaration."""
+        return CHANNELS[RANKS[self.channel]]
+
+    @property
+    def scope(self) -> str:
+        """Within what a channel's maximum counts; empty where it counts everywhere."""
+        return "/".join(self.external_id.split("/", 2)[:2]) if self.kind.is_scoped else ""
+
+
+def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
+    """Return identities by precedence, each once."""
+    return tuple(sorted(set(identities), key=lambda each: (RANKS[each.channel], each.external_id)))
+
+
+def identity(channel: str, raw: str, organization: str, integration: str) -> Identity:
+    """Return an identity in its one spelling.
+
+    organization, integration: whose it is; they scope customers, devices and cookies. Raises ValueError,
+    with channel and reason.
+    """
+    if channel not in RANKS:
+        raise ValueError(f"{channel} is no channel: there are {', '.join(RANKS)}")
+    try:
+        text = _printable(raw, "it")
+        if channel in _SPELLINGS:
+            return Identity(channel, _SPELLINGS[channel](text))
+        scope = [_part(organization, "the organization"), _part(integration, "the integration")]
+        return Identity(channel, "/".join([*scope, text]))
+    except ValueError as reason:
+        raise ValueError(f"{channel}: {reason}") from None
+
+
+def _printable(raw: object, name: str) -> str:
+    if not isinstance(raw, str):
+        raise ValueError(f"{name} is no text")  # noqa: TRY004 (a sender's fault, like all others here)
+    text = raw.strip()
+    if not text:
+        raise ValueError(f"{name} is empty")
+    if len(text) > RAW_CHARACTERS_MAX:
+        raise ValueError(f"{name} has more than {RAW_CHARACTERS_MAX} characters")
+    if not text.isprintable():
+        raise ValueError(f"{name} has characters that cannot be printed")
+    return text
+
+
+def _part(raw: str, name: str) -> str:
+    text = _printable(raw, name)
+    if "/" in text:
+        raise ValueError(f"{name} has a /, which parts scopes")
+    return text
+
+
+def _email(text: str) -> str:
+    # Folding may lengthen a text, and whitespace inside an address is always a slip.
+    folded = text.casefold()
+    local, at, domain = folded.partition("@")
+    if not (local and at and domain) or "@" in domain:
+        raise ValueError("it has no single @ between two parts")
+    if any(character.isspace() for character in folded):
+        raise ValueError("it has a space")
+    if len(folded) > RAW_CHARACTERS_MAX:
+        raise ValueError(f"it has more than {RAW_CHARACTERS_MAX} characters")
+    return folded
+
+
+def _phone(text: str) -> str:
+    bare = re.sub(r"[\s()\-]", "", text)
+    digits = bare.removeprefix("+").removeprefix("00")
+    if not digits.isascii() or not digits.isdigit():
+        raise ValueError("it has other characters than digits, +, spaces, dashes and parentheses")
+    if not PHONE_DIGITS_MIN <= len(digits) <= PHONE_DIGITS_MAX:
+        raise ValueError(f"it has {len(digits)} digits, not {PHONE_DIGITS_MIN} to {PHONE_DIGITS_MAX}")
+    return digits
+
+
+_SPELLINGS: dict[str, Callable[[str], str]] = {"email": _email, "phone": _phone}

@@ -1,0 +1,238 @@
+"""Merges are announced until somebody has heard of them, and undone exactly."""
+
+import itertools
+
+import psycopg
+import pytest
+
+from adapters.identity import CannotUnmerge
+from rules.identity import Identity
+from rules.leads import Group
+from tests.integration.identity_server import AUDIT, NOW, Registry
+
+pytestmark = pytest.mark.xdist_group("identity")
+
+A, B, C, D = (Identity("email", f"{name}@x") for name in "abcd")
+P, Q = Identity("phone", "4915100000001"), Identity("phone", "4915100000002")
+DEVICE = Identity("device", "acme/shop/1")
+
+
+def undo(registry: Registry, number: int) -> None:
+    registry.store.unmerge(number, "by mistake", "operator", NOW)
+
+
+def test_merging_and_unmerging_restores_everything_but_the_audit(registry: Registry) -> None:
+    for organization in ("acme", "other"):
+        registry.see(A, P, organization=organization)
+        registry.see(B, Q, organization=organization)
+    before = registry.dump(but=AUDIT)
+    merged = registry.see(A, B)
+    assert registry.dump(but=AUDIT) != before
+    assert len(registry.groups()) == 1
+    (change,) = registry.store.unmerge(merged.changes[-1].number, "two sisters", "ann", NOW)[1:]
+    assert registry.dump(but=AUDIT) == before
+    assert change.kind == "unmerged"
+    assert {len(groups) for groups in change.groups.values()} == {2}
+    assert set(change.groups) == {"acme", "other"}
+
+
+@pytest.mark.parametrize("both", [(A, P), (P, A), (A, DEVICE), (B, DEVICE)])
+def test_whatever_was_merged_is_restored(registry: Registry, both: tuple[Identity, ...]) -> None:
+    for each in (A, P, B, DEVICE):
+        registry.see(each)
+    before = registry.dump(but=AUDIT)
+    (change,) = registry.see(*both).changes
+    undo(registry, change.number)
+    assert registry.dump(but=AUDIT) == before
+
+
+def test_a_chain_is_undone_from_its_end(registry: Registry) -> None:
+    """C joins B, whose group joins A: what C's merge is part of is undone first."""
+    for each in (A, B, C):
+        registry.see(each)
+    alone = registry.dump(but=AUDIT)
+    first = registry.see(C, B).changes[-1].number
+    joined = registry.dump(but=AUDIT)
+    second = registry.see(B, A).changes[-1].number
+    with pytest.raises(CannotUnmerge, match=f"change {second} builds on change {first}: undo it first"):
+        undo(registry, first)
+    undo(registry, second)
+    assert registry.dump(but=AUDIT) == joined
+    undo(registry, first)
+    assert registry.dump(but=AUDIT) == alone
+
+
+def test_merges_that_do_not_build_on_each_other_are_undone_in_any_order(registry: Registry) -> None:
+    for each in (A, B, C):
+        registry.see(each)
+    alone = registry.dump(but=AUDIT)
+    first = registry.see(A, B).changes[-1].number
+    second = registry.see(A, C).changes[-1].number
+    undo(registry, first)
+    assert ("email", "c@x") in next(each for each in registry.groups() if ("email", "a@x") in each)
+    undo(registry, second)
+    assert registry.dump(but=AUDIT) == alone
+
+
+def test_a_merge_by_way_of_an_absorbed_lead_builds_on_its_merge(registry: Registry) -> None:
+    """C came to A's group because of B: without B, C would not be there."""
+    for each in (A, B, C):
+        registry.see(each)
+    first = registry.see(A, B).changes[-1].number
+    second = registry.see(B, C).changes[-1].number
+    with pytest.raises(CannotUnmerge, match=f"change {second} builds on"):
+        undo(registry, first)
+
+
+def test_undoing_twice_or_what_is_no_merge_is_refused(registry: Registry) -> None:
+    registry.see(A)
+    registry.see(B)
+    number = registry.see(A, B).changes[0].number
+    undo(registry, number)
+    with pytest.raises(CannotUnmerge, match=f"change {number} has been undone by change {number + 1}"):
+        undo(registry, number)
+    for wrong in (number + 1, 999):
+        with pytest.raises(CannotUnmerge, match=f"change {wrong} is no merge"):
+            undo(registry, wrong)
+
+
+def test_a_change_is_returned_until_it_is_announced_whoever_dies(registry: Registry) -> None:
+    registry.see(A)
+    registry.see(P)
+    (change,) = registry.see(A, P).changes  # and then the process dies
+    assert registry.see(A, P).changes == (change,)
+    assert registry.see(P).changes == (change,)
+    assert registry.store.pending() == (change,)
+    assert registry.see(B).changes == ()
+    registry.store.announced([change.number])
+    registry.store.announced([change.number])
+    assert registry.see(A, P).changes == registry.store.pending() == ()
+
+
+def test_what_a_change_tells_stays_as_it_was_told(registry: Registry) -> None:
+    """It may have been stored before the process died: the same number must tell the same again."""
+    for each in (A, B, C):
+        registry.see(each)
+    (change,) = registry.see(A, B).changes
+    again, later = registry.see(B, C).changes
+    assert again == change
+    assert len(change.groups["acme"][0].leaves) == 2
+    assert len(later.groups["acme"][0].leaves) == 3
+
+
+def test_an_organization_that_knows_one_of_the_leads_hears_nothing(registry: Registry) -> None:
+    a, b = registry.see(A), registry.see(B)
+    registry.see(A, organization="other")
+    (change,) = registry.see(A, B).changes
+    assert change.groups == {"acme": (Group(a.leaf, (a.leaf, b.leaf)),)}
+    assert change.at > NOW
+
+
+def test_a_merge_that_no_organization_sees_is_not_announced(registry: Registry) -> None:
+    registry.see(A)
+    registry.see(B, organization="other")
+    assert registry.see(A, B).changes == registry.store.pending() == ()
+    assert registry.rows("SELECT kind, announced_at = at FROM identity.identity_change") == [("merged", True)]
+
+
+def test_a_merged_lead_that_becomes_known_to_one_more_organization_is_announced_there(
+    registry: Registry,
+) -> None:
+    registry.see(A)
+    registry.see(B)
+    registry.store.announced([each.number for each in registry.see(A, B).changes])
+    first = registry.see(B, organization="other")
+    assert (first.changes, first.root_id) == ((), first.leaf)  # the only one there
+    second = registry.see(A, organization="other")
+    (change,) = second.changes
+    assert change.kind == "joined"
+    # The root there is the oldest leaf there, although the other lead is the older one.
+    assert change.groups == {"other": (Group(first.leaf, (first.leaf, second.leaf)),)}
+    assert second.root_id == first.leaf
+
+
+def test_history_tells_who_did_what_and_why(registry: Registry) -> None:
+    leaf = registry.see(A).leaf
+    registry.see(B)
+    number = registry.see(A, B, external_id="order-7").changes[0].number
+    undo(registry, number)
+    merged, unmerged = registry.store.history(leaf)
+    assert merged["evidence"] == {
+        "source": "acme/shop",
+        "external_event_id": "order-7",
+        "identities": [["email", "a@x"], ["email", "b@x"]],
+    }
+    assert unmerged["evidence"] == {"reason": "by mistake", "by": "operator"}
+    assert merged["reversed_by"] == unmerged["number"]
+    assert registry.store.history("nobody") == []
+
+
+def part(registry: Registry, *leads: tuple[Identity, ...]) -> None:
+    """Make two leads known, merge them, and let an operator undo it."""
+    for each in leads:
+        registry.see(*each)
+    undo(registry, registry.see(*(each[0] for each in leads)).changes[-1].number)
+
+
+@pytest.mark.parametrize("order", itertools.permutations([(A, P), (P, B), (B, A)]))
+def test_whom_an_operator_has_parted_no_order_of_events_brings_together(
+    registry: Registry, order: tuple[tuple[Identity, ...], ...]
+) -> None:
+    part(registry, (A,), (P,))
+    for each in order:
+        registry.see(*each)
+        assert registry.see(A).root_id != registry.see(P).root_id
+
+
+def test_an_event_of_both_is_the_highest_one_s_and_its_refusal_is_noted_once(registry: Registry) -> None:
+    part(registry, (A,), (P,))
+    leaf = registry.see(A).leaf
+    for both in [(A, P), (P, A), (A, P)]:
+        assert registry.see(*both, external_id="order-7").leaf == leaf
+    merged, unmerged, refused = registry.store.history(leaf)
+    assert (merged["kind"], unmerged["kind"], refused["kind"]) == ("merged", "unmerged", "refused")
+    assert refused["leads"] == [1, 2]
+    assert refused["evidence"] == {
+        "source": "acme/shop",
+        "external_event_id": "order-7",
+        "identities": [["email", "a@x"], ["phone", P.external_id]],
+        "reason": "kept apart",
+    }
+
+
+def test_groups_are_parted_as_they_stand_lead_by_lead(registry: Registry) -> None:
+    """C came to A after B did: whatever becomes of A and C later, B is neither of them."""
+    for each in (A, B, C):
+        registry.see(each)
+    first = registry.see(A, B).changes[-1].number
+    second = registry.see(A, C).changes[-1].number
+    undo(registry, first)
+    undo(registry, second)
+    for both in [(B, C), (A, B), (C, A)]:
+        registry.see(*both)
+    assert registry.groups() == {frozenset({("email", each.external_id)}) for each in (A, B, C)}
+
+
+def test_a_refusal_is_noted_once_for_each_reason(registry: Registry) -> None:
+    one, other = (Identity("customer", f"acme/shop/{number}") for number in "12")
+    part(registry, (A,), (B,))
+    registry.see(one, A)
+    registry.see(A, B)
+    registry.see(other, B)
+    registry.owner.execute("TRUNCATE identity.kept_apart")
+    registry.see(A, B)
+    reasons = "SELECT leads, evidence->>'reason' FROM identity.identity_change WHERE kind = 'refused'"
+    assert registry.rows(reasons + " ORDER BY number") == [([1, 2], "kept apart"), ([1, 2], "too many")]
+
+
+def test_the_schema_itself_keeps_apart(registry: Registry) -> None:
+    part(registry, (A,), (B,))
+    registry.see(C)
+    registry.see(B, C)
+    for statement in (
+        "UPDATE identity.lead SET root_id = 1",
+        "UPDATE identity.kept_apart SET number = 1",  # no undoing
+        "INSERT INTO identity.kept_apart SELECT number, lead_id, NOT is_moved FROM identity.kept_apart",
+    ):
+        with pytest.raises(psycopg.IntegrityError), registry.owner.transaction():
+            registry.owner.execute(statement)

@@ -1,0 +1,147 @@
+"""PostgreSQL goes away, is slow, or refuses: the caller learns whether trying again makes sense."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from adapters.identity import CannotUnmerge, IdentityStore, IdentityUnavailable
+from adapters.postgres import Postgres
+from local.processes import free_port
+from rules.identity import Identity
+from tests.integration.identity_server import NOW, TABLES, Registry, Server
+
+pytestmark = pytest.mark.xdist_group("identity")
+
+A, B = Identity("email", "a@x"), Identity("email", "b@x")
+
+
+def kill_sessions(registry: Registry) -> None:
+    """As RDS Proxy closes a connection that nobody used for a while."""
+    registry.rows(
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'streakline_leads'"
+    )
+
+
+def test_a_connection_is_kept_and_reopened_when_it_was_closed(registry: Registry) -> None:
+    first = registry.see(A)
+    assert registry.see(A) == first
+    assert registry.counting.postgres.connects == 1
+    kill_sessions(registry)
+    assert registry.see(A) == first
+    kill_sessions(registry)
+    registry.see(B)
+    kill_sessions(registry)
+    assert len(registry.see(A, B).changes) == 1
+    assert registry.counting.postgres.connects == 4
+
+
+def test_what_cannot_safely_be_repeated_is_left_to_the_caller(registry: Registry) -> None:
+    registry.see(A)
+    registry.see(B)
+    number = registry.see(A, B).changes[0].number
+    kill_sessions(registry)
+    with pytest.raises(IdentityUnavailable):
+        registry.store.unmerge(number, "why", "me", NOW)
+    registry.store.unmerge(number, "why", "me", NOW)
+    with pytest.raises(CannotUnmerge):
+        registry.store.unmerge(number, "why", "me", NOW)
+
+
+def test_a_server_that_restarts_between_calls_is_not_noticed(tmp_path: Path) -> None:
+    server = Server(tmp_path / "data")
+    server.start()
+    registry = Registry(server, server.new_database())
+    try:
+        first = registry.see(A)
+        registry.owner.close()
+        server.stop()
+        with pytest.raises(IdentityUnavailable):
+            registry.see(A)
+        server.start()  # with its data
+        assert registry.see(A) == first
+    finally:
+        registry.close()
+        server.stop()
+
+
+def test_nobody_there_is_unavailable() -> None:
+    store = IdentityStore(Postgres(f"postgresql://me:secret@127.0.0.1:{free_port()}/none"))
+    with pytest.raises(IdentityUnavailable, match="OperationalError"):
+        store.pending()
+
+
+def test_what_waits_too_long_for_a_lock_is_unavailable(registry: Registry, identity_database: str) -> None:
+    registry.owner.execute(
+        f"ALTER ROLE streakline_leads IN DATABASE {identity_database} SET lock_timeout = '50ms'"
+    )
+    try:
+        with registry.owner.transaction():
+            registry.owner.execute("LOCK TABLE identity.lead IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(IdentityUnavailable, match="LockNotAvailable"):
+                registry.see(A)
+        assert registry.see(A).changes == ()
+    finally:
+        registry.owner.execute(
+            f"ALTER ROLE streakline_leads IN DATABASE {identity_database} RESET lock_timeout"
+        )
+
+
+def test_statements_end_in_time(registry: Registry, identity_database: str) -> None:
+    registry.owner.execute(
+        f"ALTER ROLE streakline_leads IN DATABASE {identity_database} SET statement_timeout = '50ms'"
+    )
+    try:
+        with registry.owner.transaction():
+            registry.owner.execute("LOCK TABLE identity.lead IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(IdentityUnavailable, match="QueryCanceled"):
+                registry.see(A)
+    finally:
+        registry.owner.execute(
+            f"ALTER ROLE streakline_leads IN DATABASE {identity_database} RESET statement_timeout"
+        )
+
+
+def test_the_application_may_call_functions_and_nothing_else(registry: Registry) -> None:
+    registry.see(A)
+    connection = registry.counting.postgres.connection()
+    for name, limit in (("statement_timeout", "3s"), ("lock_timeout", "2s")):
+        assert connection.execute(f"SHOW {name}").fetchone() == (limit,)
+    for table in (*TABLES, "migration"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(f"SELECT FROM identity.{table}")
+    for statement in (
+        "SELECT identity.new_lead(now())",
+        "CREATE TABLE identity.t (x int)",
+        "CREATE TABLE public.t (x int)",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO identity.channel_identity SELECT channel, external_id, 2, false, now() FROM identity.channel_identity",
+        "INSERT INTO identity.lead_organization (lead_id, organization_id, created_at) VALUES (1, 'acme', now())",
+        "INSERT INTO identity.channel_identity VALUES ('email', 'c@x', 99, false, now())",
+        "UPDATE identity.lead SET root_id = 2 WHERE lead_id = 1",  # the root is the oldest
+        "INSERT INTO identity.lead VALUES (3, 2, now()); UPDATE identity.lead SET root_id = 1 WHERE lead_id = 2",
+        "DELETE FROM identity.lead WHERE lead_id = 1",
+    ],
+)
+def test_the_schema_itself_refuses_duplicates_and_chains(registry: Registry, statement: str) -> None:
+    registry.see(A)
+    registry.see(B)
+    with pytest.raises(psycopg.IntegrityError), registry.owner.transaction():
+        registry.owner.execute(statement)
+
+
+def test_psycopg_is_paid_for_by_those_who_connect() -> None:
+    code = (
+        "import sys, adapters.identity, adapters.identity_cache, adapters.migrations;"
+        "sys.exit('psycopg' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,51 @@
+"""The laptop's PostgreSQL: started, stopped and started again with its data."""
+
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from adapters.identity import Evidence, IdentityStore
+from adapters.postgres import Postgres
+from local import postgres, processes
+from rules.identity import Identity
+from tests.integration.identity_server import NOW
+
+pytestmark = pytest.mark.xdist_group("identity")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(processes, "LOCAL", tmp_path)
+    monkeypatch.setattr(processes, "LOGS", tmp_path / "logs")
+    monkeypatch.setattr(postgres, "FOLDER", tmp_path / "postgres")
+    return tmp_path
+
+
+def test_it_keeps_its_data_and_its_passwords(folder: Path) -> None:
+    port = processes.free_port()
+    try:
+        admin_url = postgres.start(port)
+        url = postgres.migrate(admin_url)
+        assert (postgres.start(port), postgres.migrate(admin_url)) == (admin_url, url)
+        held = IdentityStore(Postgres(url))  # a client that stays connected delays no stop
+        first = held.resolve("acme", [Identity("email", "a@x")], Evidence("acme/shop", "1"), NOW)
+        assert processes.stop("postgres")
+        assert "database system is shut down" in (folder / "logs" / "postgres.log").read_text()
+        assert postgres.start(port) == admin_url
+        assert postgres.migrate(admin_url) == url
+        assert held.resolve("acme", [Identity("email", "a@x")], Evidence("acme/shop", "2"), NOW) == first
+    finally:
+        processes.stop("postgres")
+    assert (folder / "postgres.json").stat().st_mode & 0o077 == 0
+
+
+def test_nobody_comes_in_without_a_password(folder: Path) -> None:
+    port = processes.free_port()
+    try:
+        postgres.start(port)
+        with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+            psycopg.connect(f"postgresql://postgres:wrong@127.0.0.1:{port}/postgres")
+        assert not list((folder / "postgres").glob(".s.PGSQL*"))
+    finally:
+        processes.stop("postgres")
