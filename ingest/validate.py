@@ -20,12 +20,20 @@ def parse_json(text: str | bytes) -> Any:
     """
     try:
         value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
-        json.dumps(value, ensure_ascii=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    strict(value)
+    return value
+
+
+def strict(value: Any) -> None:
+    """Raise ValueError, as parse_json does, for a value that somebody else has read less strictly."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     if _is_deeper(value, NESTING_MAX):
         raise ValueError(f"it is nested deeper than {NESTING_MAX} levels")
-    return value
 
 
 def _no_constant(name: str) -> float:

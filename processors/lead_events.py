@@ -1,0 +1,83 @@
+"""Event stream -> SNS lead-events: what is stored is announced, under its type, to whoever subscribes.
+
+An event may be announced twice or out of order; subscribers are idempotent.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.aws import client
+from adapters.failures import FailureQueue
+from adapters.items import plain
+from adapters.topics import Message, Topic
+from rules.leads import announcement, from_item
+
+logger = Logger(service="lead-events")
+CONSUMER = "lead-events"
+Record = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of records: each is announced, to come again (by sequence number), or poison."""
+
+    announced: int = 0
+    again: list[str] = field(default_factory=list)
+    poison: list[tuple[Any, str]] = field(default_factory=list)
+
+
+def announce(records: list[Record], topic: Topic) -> Outcome:
+    """Announce a batch of new events."""
+    outcome = Outcome()
+    pairs: list[tuple[Record, Message]] = []
+    for record in records:
+        try:
+            pairs.append((record, message_of(record)))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            outcome.poison.append((record, f"{type(error).__name__}: {error}"))
+    refused = topic.publish([message for _, message in pairs])
+    outcome.again += [pairs[place][0]["dynamodb"]["SequenceNumber"] for place in refused.again]
+    outcome.poison += [(pairs[place][0], reason) for place, reason in refused.faulty.items()]
+    outcome.announced += len(pairs) - len(refused.again) - len(refused.faulty)
+    return outcome
+
+
+def message_of(record: Record) -> Message:
+    """Return what subscribers get; raises rules.leads.Malformed for an item that is no event."""
+    stored = plain(record["dynamodb"]["NewImage"])
+    event = from_item(stored)
+    body = json.dumps(announcement(stored), separators=(",", ":"), ensure_ascii=False)
+    return Message(body, {"event_type": event.event_type, "organization_id": event.organization_id})
+
+
+@cache
+def _parts() -> tuple[Topic, FailureQueue]:
+    config = settings.read(settings.LeadEvents)
+    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    return Topic(client("sns"), config.lead_events_topic_arn), failures
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a batch of Event's stream. Records to come again are reported one by one."""
+    topic, failures = _parts()
+    outcome = announce([each for each in event["Records"] if each["eventName"] == "INSERT"], topic)
+    if event.get("streakline_redrive"):
+        outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in outcome.poison]
+    else:
+        failures.keep(CONSUMER, outcome.poison, clock.now())
+    logger.info(
+        "batch",
+        extra={
+            "announced": outcome.announced,
+            "again": len(outcome.again),
+            "poison": len(outcome.poison),
+        },
+    )
+    return {"batchItemFailures": [{"itemIdentifier": number} for number in outcome.again]}

@@ -1,0 +1,157 @@
+"""GET /v1/leads/...: what is known of a lead, on the engine, through the real handler."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from urllib.parse import parse_qsl
+from uuid import uuid4
+
+import pytest
+
+from adapters.aws import client
+from adapters.feature_store import Change, FeatureItem, FeatureStore
+from adapters.lead_events import LeadEventStore
+from adapters.memories import MemoryStore
+from ingest import leads_api
+from rules.evidence import Evidence, entry
+from rules.features import Input
+from rules.leads import Group
+from rules.memory import PREFERENCE, PURCHASE
+from tests.engine import Engine
+from tests.integration.test_lead_event_store import new_event
+from tests.unit.test_http import called
+from tests.unit.test_leads_api import context
+
+NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
+STAMP = "2026-03-10T05:00:00.000000Z"
+
+
+@pytest.fixture
+def served(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    for name, value in {**engine.environment(), "LEAD_QUEUE_URL": engine.queue_url}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("adapters.clock.now", lambda: NOW)
+    client.cache_clear()
+    leads_api._parts.cache_clear()
+    return engine
+
+
+def get(path: str, query: str = "") -> tuple[int, Any]:
+    full = f"/v1/leads/{path}"
+    more: dict[str, Any] = {
+        "requestContext": context("GET", full, "streakline/leads"),
+        "queryStringParameters": dict(parse_qsl(query)),
+    }
+    answer = called(leads_api.handler, "GET", full, **more)
+    return answer["statusCode"], json.loads(answer["body"], parse_float=Decimal)
+
+
+def put_event(engine: Engine, leaf: str, second: int = 0) -> str:
+    event = new_event(occurred_at=f"2026-03-10T05:00:{second:02}.000000Z")
+    store = LeadEventStore(engine.client("dynamodb"), "Event", "IdempotencyKeys")
+    store.put_new(replace(event, lead_organization_id=leaf, root_id=leaf), "a")
+    return event.id
+
+
+def features_of(engine: Engine, lead: str) -> FeatureStore:
+    store = FeatureStore(engine.client("dynamodb"), "Feature", 2)
+    values: dict[str, Any] = {"monetary_total": Decimal("11.77"), "has_purchased": True, "recency_days": 3}
+    change = Change(values, {}, {Input.PURCHASES: STAMP}, STAMP, None)
+    store.write(store.get(lead) or FeatureItem(lead), change)
+    return store
+
+
+def test_an_unknown_lead_is_not_found(served: Engine) -> None:
+    for path in ("events", "memory", "features"):
+        status, told = get(f"{uuid4()}/{path}")
+        assert (status, told["error"]["code"]) == (404, "not_found")
+
+
+def test_a_lead_of_whom_only_events_are_known(served: Engine) -> None:
+    lead = str(uuid4())
+    event_id = put_event(served, lead)
+    assert get(f"{lead}/features") == (200, {"lead_id": lead, "features": {}, "computed_at": None})
+    assert get(f"{lead}/memory") == (200, {"lead_id": lead, "memory": []})
+    status, told = get(f"{lead}/events")
+    assert status == 200
+    (event,) = told["events"]
+    assert (event["id"], event["payload"]["amount_minor"]) == (event_id, 1177)
+    assert "raw_payload" not in event
+    assert get(f"{lead}/events", "to=2026-03-09") == (200, {"lead_id": lead, "events": [], "cursor": None})
+
+
+def test_features_are_exact(served: Engine) -> None:
+    lead = str(uuid4())
+    features_of(served, lead)
+    status, told = get(f"{lead}/features")
+    assert status == 200
+    assert told["features"] == {"has_purchased": True, "monetary_total": Decimal("11.77"), "recency_days": 3}
+    assert (told["computed_at"], told["as_of"]) == (STAMP, {"purchases": STAMP})
+
+
+def test_an_absorbed_lead_answers_with_its_root(served: Engine) -> None:
+    root, leaf = str(uuid4()), str(uuid4())
+    ids = [put_event(served, (root, leaf)[second % 2], second) for second in range(6)]
+    store = FeatureStore(served.client("dynamodb"), "Feature", 2)
+    store.set_topology(1, [Group(root, (root, leaf))])
+    features_of(served, root)
+    for asked in (root, leaf):
+        seen: list[str] = []
+        cursor = ""
+        while cursor is not None:
+            status, told = get(f"{asked}/events", f"limit=4&cursor={cursor}" if cursor else "limit=4")
+            assert (status, told["lead_id"]) == (200, root)
+            seen += [each["id"] for each in told["events"]]
+            cursor = told["cursor"]
+        assert seen == ids[::-1]
+        assert get(f"{asked}/features")[1]["features"]["monetary_total"] == Decimal("11.77")
+
+
+@pytest.mark.parametrize("query", ["limit=0", "limit=501", "cursor=x", "from=yesterday", "to=2026-13-01"])
+def test_a_bad_parameter_is_named(query: str, served: Engine) -> None:
+    status, told = get(f"{uuid4()}/events", query)
+    assert (status, told["error"]["code"]) == (400, "invalid_parameter")
+    assert query.partition("=")[0] in told["error"]["message"]
+
+
+def remember(engine: Engine, lead: str, kind: Any, key: str, value: str, at: str) -> None:
+    piece = Evidence(at, f"event-{key}", value, 900, "acme/shop", lead)
+    MemoryStore(engine.client("dynamodb"), "Memory").join(lead, [entry(kind, key, [piece])])
+
+
+def test_memory_by_type_and_key_without_what_has_expired(served: Engine) -> None:
+    lead = str(uuid4())
+    put_event(served, lead)
+    remember(served, lead, PREFERENCE, "size", "42", STAMP)
+    remember(served, lead, PREFERENCE, "colour", "red", "2023-01-01T00:00:00.000000Z")
+    remember(served, lead, PURCHASE, "product:7", "1", "2025-03-10T05:00:00.000000Z")
+    assert {(each["type"], each["key"]) for each in get(f"{lead}/memory")[1]["memory"]} == {
+        ("preference", "size"),
+        ("purchase", "product:7"),
+    }
+    (only,) = get(f"{lead}/memory", "type=preference")[1]["memory"]
+    assert (only["value"], only["source"], only["source_event_ids"]) == ("42", "acme/shop", ["event-size"])
+    assert 0 < only["confidence"] <= Decimal("0.9")
+    status, told = get(f"{lead}/memory", "type=purchase&key=product:7")
+    assert status == 200
+    (single,) = told["memory"]
+    assert 0 < single["confidence"] < only["confidence"], "a year has passed"
+    assert get(f"{lead}/memory", "type=nosuch")[1]["memory"] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("key=size", 400),
+        (f"type=a&key={'x' * 1023}", 400),
+        ("type=preference&key=colour", 404),
+        ("type=a&key=b", 404),
+    ],
+)
+def test_a_single_memory_that_cannot_be_answered(query: str, status: int, served: Engine) -> None:
+    lead = str(uuid4())
+    put_event(served, lead)
+    remember(served, lead, PREFERENCE, "colour", "red", "2023-01-01T00:00:00.000000Z")
+    assert get(f"{lead}/memory", query)[0] == status
