@@ -1,10 +1,11 @@
 """DynamoDB's wire format to plain values and back.
 
 By hand: boto3's TypeSerializer takes eight times as long and turns every number into a Decimal;
-all our numbers are whole.
+almost all our numbers are whole.
 """
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Any
 
 Item = dict[str, dict[str, Any]]
@@ -18,6 +19,8 @@ def value(plain: Any) -> dict[str, Any]:
         return {"BOOL": plain}
     if isinstance(plain, int):
         return {"N": str(plain)}
+    if isinstance(plain, Decimal):
+        return {"N": format(plain, "f")}
     if isinstance(plain, Mapping):
         return {"M": item(plain)}
     if isinstance(plain, (list, tuple)):

@@ -5,10 +5,15 @@ date asked about. Amounts are whole minor units, sentiment is whole thousandths:
 order events came in.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # rules.series asks the table below what it has to keep
+    from rules.series import Series, State
 
 from rules.leads import ACTIVITY_TYPES, CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
 
@@ -105,6 +110,7 @@ FEATURES = (
 )
 BY_NAME = {feature.name: feature for feature in FEATURES}
 Value = int | bool | None
+Shown = Decimal | int | bool | None
 
 
 def affected_by(event_type: str) -> tuple[Feature, ...]:
@@ -112,7 +118,68 @@ def affected_by(event_type: str) -> tuple[Feature, ...]:
     return tuple(feature for feature in FEATURES if event_type in feature.triggers)
 
 
-def shown(feature: Feature, value: Value) -> Decimal | int | bool | None:
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """One campaign, as a lead met it. sent: the date of the newest sending, an ordinal; None: unknown."""
+
+    sent: int | None
+    reacted: bool
+
+
+def evaluate(feature: Feature, state: "State", campaigns: Iterable[Contact], as_of: datetime) -> Value:
+    """Return a feature's value at an instant (UTC) that no event of the state is later than."""
+    today = as_of.toordinal()
+    if feature.input is Input.CAMPAIGNS:
+        return _ignored(campaigns, today)
+    series = state[feature.input]
+    if feature.aggregate is Aggregate.DAYS_SINCE_FIRST:
+        return today - series.first if series.first else None
+    if feature.aggregate is Aggregate.DAYS_SINCE_LAST:
+        return today - series.last if series.last else None
+    return _of_window(feature.aggregate, *_window(series, feature.window_days, today))
+
+
+def _of_window(aggregate: Aggregate, count: int, amount: int) -> Value:
+    if aggregate is Aggregate.SUM:
+        return amount
+    if aggregate is Aggregate.COUNT:
+        return count
+    if aggregate is Aggregate.ANY:
+        return count > 0
+    return rounded(amount, count) if count else None
+
+
+def _window(series: "Series", window_days: int | None, today: int) -> tuple[int, int]:
+    if window_days is None:
+        return series.count, series.amount
+    floor, count, amount = today - window_days, 0, 0
+    for day, (counted, sum_) in reversed(series.days.items()):
+        if day <= floor:
+            break
+        count += counted
+        amount += sum_
+    return count, amount
+
+
+def _ignored(campaigns: Iterable[Contact], today: int) -> int:
+    oldest, newest = today - CAMPAIGN_DAYS_MAX, today - CAMPAIGN_GRACE_DAYS
+    return sum(
+        not each.reacted and each.sent is not None and oldest < each.sent <= newest for each in campaigns
+    )
+
+
+def listed_on(newest: str | None, as_of: datetime) -> str | None:
+    """Return the date by which a lead is found by the schedule; None: time no longer needs to touch it.
+
+    newest: the ISO date of the newest thing that features follow from. That is what the lead did, but a
+    refund or a campaign too: their windows outlast the lead's own activity.
+    """
+    if newest is None or as_of.toordinal() - date.fromisoformat(newest).toordinal() >= ACTIVE_DAYS_MAX:
+        return None
+    return newest
+
+
+def shown(feature: Feature, value: Value) -> Shown:
     """Return a value as people read it: amounts and sentiment with their decimals."""
     decimals = DECIMALS.get(feature.unit)
     if decimals is None or value is None:

@@ -1,0 +1,76 @@
+"""memory-processing queue -> Memory: what a stored event gives is joined with what is remembered.
+
+Joining is idempotent and needs no order (rules.evidence); how it stays right while leads merge and part
+is written down in adapters.group_memory. A change of leads sets the topology - whoever comes first,
+this processor or that of features - and then rebuilds the memory of the groups from their events.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.aws import client
+from adapters.failures import FailureQueue
+from adapters.feature_store import FeatureStore
+from adapters.group_memory import GroupMemory
+from adapters.lead_events import LeadEventStore
+from adapters.memories import MemoryStore
+from adapters.queues import Poison, serve
+from rules.leads import IDENTITY_TYPES, LeadEvent, Malformed, from_item, groups_of
+from rules.memory import derive
+
+logger = Logger(service="memory")
+CONSUMER = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryProcessor:
+    """Applies announced events to memory."""
+
+    features: FeatureStore
+    memory: GroupMemory
+
+    def handle(self, message: Any, now: datetime) -> None:
+        """Apply one announcement; raises Poison, or what a later attempt may get past."""
+        try:
+            event = from_item(message) if isinstance(message, Mapping) else None
+            if event is None:
+                raise Poison("the message is no object")
+            if event.event_type in IDENTITY_TYPES:
+                groups_of(event)
+            entries = derive(event)
+        except Malformed as error:
+            raise Poison(str(error)) from None
+        if event.event_type in IDENTITY_TYPES:
+            self._regroup(event, now)
+        elif entries:
+            self.memory.remember(event.lead_organization_id, event.root_id, entries, now)
+
+    def _regroup(self, event: LeadEvent, now: datetime) -> None:
+        number, groups = groups_of(event)
+        self.features.set_topology(number, groups)
+        for group in groups:
+            self.memory.rebuild(group.root, now)
+
+
+@cache
+def _parts() -> tuple[MemoryProcessor, FailureQueue]:
+    config, dynamodb = settings.read(settings.Memory), client("dynamodb")
+    features = FeatureStore(dynamodb, config.feature_table)
+    memory = GroupMemory(
+        MemoryStore(dynamodb, config.memory_table), features, LeadEventStore(dynamodb, config.event_table)
+    )
+    return MemoryProcessor(features, memory), FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a batch of the memory-processing queue, whose messages are announcements."""
+    processor, failures = _parts()
+    now = clock.now()
+    return serve(event, lambda message: processor.handle(message, now), failures, CONSUMER, now, logger)

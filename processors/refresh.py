@@ -1,0 +1,34 @@
+"""Every morning: the leads that time still changes -> feature-processing queue."""
+
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.active_leads import ActiveLeads
+from adapters.aws import client
+from adapters.feature_queue import FeatureQueue
+from rules.days import parse_moment, stamp
+
+logger = Logger(service="refresh")
+
+
+@cache
+def _parts() -> tuple[ActiveLeads, FeatureQueue]:
+    config = settings.read(settings.Refresh)
+    leads = ActiveLeads(client("dynamodb"), config.feature_table, config.feature_shards)
+    return leads, FeatureQueue(client("sqs"), config.feature_queue_url)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a schedule. as_of: an RFC 3339 instant; by default now.
+
+    Running it again for the same instant changes nothing: features as of then are not older.
+    """
+    leads, queue = _parts()
+    as_of = stamp(parse_moment(event["as_of"]).utc if event.get("as_of") else clock.now())
+    asked, messages = queue.ask(as_of, leads.ids())
+    logger.info("refresh", extra={"as_of": as_of, "leads": asked, "messages": messages})
+    return {"as_of": as_of, "leads": asked, "messages": messages}

@@ -1,0 +1,205 @@
+"""What is remembered and the evidence for it: joining is commutative, associative and idempotent.
+
+An entry *is* a bounded set of pieces of evidence; value, confidence, source and times all follow from it.
+So an older event never overwrites newer knowledge, a repeated one changes nothing, and any order gives
+one answer. Which pieces are kept (`kept`) is such that what was dropped would be dropped again: the
+newest few, and in each named slot the newest one.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+
+from rules.days import DAY, EPOCH, unstamp
+
+EVIDENCE_MAX = 8
+MILLI = 1000
+SECOND = timedelta(seconds=1)
+
+
+class Reading(StrEnum):
+    """How an entry's value follows from its evidence, and which evidence agrees with it."""
+
+    LATEST = "latest"  # the newest value; the same value agrees
+    FACT = "fact"  # the newest value; every piece agrees that there was something
+    MEAN = "mean"  # of thousandths; the same sign agrees
+    REACTIONS = "reactions"  # the newest date of each value; every piece agrees
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryType:
+    """What holds for all memories of a type. Evidence counts half after half_life_days.
+
+    An entry expires retention_days after its newest evidence.
+    """
+
+    name: str
+    reading: Reading
+    half_life_days: int
+    retention_days: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Evidence:
+    """One piece. at: a stamp; id: of the event, or of a statement by hand; value: short text.
+
+    weight: thousandths, how sure this piece alone makes. home: the leaf whose event it is.
+    """
+
+    at: str
+    id: str
+    value: str
+    weight: int
+    source: str
+    home: str
+    by_hand: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One memory. evidence: newest first, at least one; created_at: of the earliest ever seen, a stamp."""
+
+    kind: MemoryType
+    key: str
+    evidence: tuple[Evidence, ...]
+    created_at: str
+
+    @property
+    def memory_type(self) -> str:
+        """The type's name."""
+        return self.kind.name
+
+    @property
+    def name(self) -> str:
+        """The entry's key in the table."""
+        return f"{self.kind.name}#{self.key}"
+
+    @property
+    def value(self) -> str:
+        """What is remembered, as text."""
+        return _value(self.kind, self.evidence)
+
+    @property
+    def confidence(self) -> Decimal:
+        """0 to 1 in thousandths, as of the newest evidence."""
+        return _thousandths(_confidence(self.kind, self.evidence))
+
+    @property
+    def source(self) -> str:
+        """Where the newest evidence came from."""
+        return self.evidence[0].source
+
+    @property
+    def source_event_ids(self) -> tuple[str, ...]:
+        """What it follows from, newest first."""
+        return tuple(each.id for each in self.evidence)
+
+    @property
+    def updated_at(self) -> str:
+        """The newest evidence's time."""
+        return self.evidence[0].at
+
+    @property
+    def expires_at(self) -> int:
+        """When it is forgotten, in epoch seconds."""
+        return (unstamp(self.updated_at) - EPOCH) // SECOND + self.kind.retention_days * 86400
+
+
+def entry(kind: MemoryType, key: str, pieces: Iterable[Evidence], created_at: str = "~") -> Entry:
+    """Make an entry of at least one piece of evidence."""
+    listed = list(pieces)
+    earliest = min(created_at, *(each.at for each in listed))
+    return Entry(kind, key, kept(kind, listed), earliest)
+
+
+def join(one: Entry, other: Entry) -> Entry:
+    """Return what both together know: the least entry that has all the evidence of either."""
+    created_at = min(one.created_at, other.created_at)
+    return entry(one.kind, one.key, (*one.evidence, *other.evidence), created_at)
+
+
+def of_homes(found: Entry, homes: Iterable[str]) -> Entry | None:
+    """Return what of an entry some leaves support; None: nothing."""
+    leaves = frozenset(homes)
+    pieces = tuple(each for each in found.evidence if each.home in leaves)
+    return replace(found, evidence=pieces) if pieces else None
+
+
+def kept(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
+    """Return the evidence that is kept, newest first: one of an id, and no more than slots allow.
+
+    What is older than the newest by more than the retention is dropped, as if the entry had expired.
+    """
+    by_id: dict[str, Evidence] = {}
+    for each in pieces:
+        by_id[each.id] = max(each, by_id.get(each.id, each))
+    ordered = sorted(by_id.values(), reverse=True)
+    newest, taken = unstamp(ordered[0].at), Counter[tuple[str, ...]]()
+    result: list[Evidence] = []
+    for each in ordered:
+        slot = _slot(kind, each)
+        if slot == () and newest - unstamp(each.at) > kind.retention_days * DAY:
+            continue
+        if taken[slot] < (1 if slot else EVIDENCE_MAX):
+            taken[slot] += 1
+            result.append(each)
+    return tuple(result)
+
+
+def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
+    """Reactions and statements by hand are never evicted by anything but a newer one of that leaf."""
+    if piece.by_hand:
+        return ("hand", piece.home)
+    return (piece.value, piece.home) if kind.reading is Reading.REACTIONS else ()
+
+
+def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
+    if kind.reading is Reading.MEAN:
+        total, count = sum(int(each.value) for each in evidence), len(evidence)
+        return str(_thousandths((2 * total + count) // (2 * count)))
+    if kind.reading is Reading.REACTIONS:
+        newest = {each.value: each.at[:10] for each in reversed(evidence)}
+        return ", ".join(f"{name} {newest[name]}" for name in sorted(newest))
+    return evidence[0].value
+
+
+def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
+    """1 - product(1 - weight) of what agrees, times product(1 - weight) of what does not; thousandths."""
+    newest, value = unstamp(evidence[0].at), _value(kind, evidence)
+    doubt, held = 1.0, 1.0
+    for each in evidence:
+        weight = each.weight / MILLI * _decay(kind, newest - unstamp(each.at))
+        if _agrees(kind, each.value, value):
+            doubt *= 1 - weight
+        else:
+            held *= 1 - weight
+    return round((1 - doubt) * held * MILLI)
+
+
+def _agrees(kind: MemoryType, piece: str, value: str) -> bool:
+    if kind.reading is Reading.LATEST:
+        return piece == value
+    if kind.reading is Reading.MEAN:
+        return _sign(Decimal(piece)) == _sign(Decimal(value))
+    return True
+
+
+def _sign(number: Decimal) -> int:
+    return (number > 0) - (number < 0)
+
+
+def _decay(kind: MemoryType, age: timedelta) -> float:
+    return float(0.5 ** (max(age, timedelta()) / DAY / kind.half_life_days))
+
+
+def confidence_at(found: Entry, now: datetime) -> Decimal:
+    """Return how sure an entry is by now: half of what it was after each half-life without evidence."""
+    age = now - unstamp(found.updated_at)
+    return _thousandths(round(float(found.confidence) * _decay(found.kind, age) * MILLI))
+
+
+def _thousandths(number: int) -> Decimal:
+    return Decimal(number).scaleb(-3)
