@@ -22,14 +22,15 @@ def build(warehouse: Warehouse, only: Collection[str] | None = None, full: bool 
     full: incremental models are built anew too. Raises ModelError, StatementFailed.
     """
     known = models()
-    kinds = {row["name"]: row["kind"] for row in warehouse.rows(_RELATIONS)}
-    built = {row["model"]: row["fingerprint"] for row in warehouse.rows(_BUILDS)}
-    done = []
-    for model in known.values():
-        if only is None or model.name in only:
-            is_current = not full and built.get(model.name) == fingerprint(model, known)
-            warehouse.run(statements(model, known, kinds.get(model.name), is_current))
-            done.append(model.name)
+    with warehouse.held():
+        kinds = {row["name"]: row["kind"] for row in warehouse.rows(_RELATIONS)}
+        built = {row["model"]: row["fingerprint"] for row in warehouse.rows(_BUILDS)}
+        done = []
+        for model in known.values():
+            if only is None or model.name in only:
+                is_current = not full and built.get(model.name) == fingerprint(model, known)
+                warehouse.run(statements(model, known, kinds.get(model.name), is_current))
+                done.append(model.name)
     return done
 
 

@@ -26,7 +26,8 @@ class Failure:
 
 def check(warehouse: Warehouse) -> list[Failure]:
     """Run the tests of all models; returns those that fail. Raises ModelError, StatementFailed."""
-    return [failure for model in models().values() for failure in check_model(warehouse, model)]
+    with warehouse.held():
+        return [failure for model in models().values() for failure in check_model(warehouse, model)]
 
 
 def check_model(warehouse: Warehouse, model: Model) -> list[Failure]:

@@ -1,7 +1,8 @@
 """Reading curated files: some columns of an entity, file by file."""
 
+from collections import deque
 from collections.abc import Iterator, Sequence
-from io import BytesIO
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,28 +23,36 @@ def date_of(stored: Stored) -> str:
 
 def read(objects: Objects, entity: str, stored: Stored, names: Sequence[str]) -> pa.Table:
     """Return columns of one file; a column that was declared after it was written is null."""
-    file = pq.ParquetFile(BytesIO(objects.get(stored.key)))
+    file = pq.ParquetFile(pa.BufferReader(objects.get(stored.key)))
     known = set(file.schema_arrow.names)
     found = file.read([name for name in names if name in known], use_threads=False)
     schema = arrow_schema(ENTITIES[entity])
+    kinds = [schema.field(name).type for name in names]
+    if found.schema.names == list(names) and found.schema.types == kinds:
+        return found  # as almost all are
     columns = [
-        found[name].cast(schema.field(name).type)
-        if name in known
-        else pa.nulls(file.metadata.num_rows, schema.field(name).type)
-        for name in names
+        found[name].cast(kind) if name in known else pa.nulls(file.metadata.num_rows, kind)
+        for name, kind in zip(names, kinds, strict=True)
     ]
     return pa.table(dict(zip(names, columns, strict=True)))
 
 
-def tables(objects: Objects, entity: str, names: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield these columns of all of an entity's files, by day."""
-    for stored in curated(objects, entity):
-        yield read(objects, entity, stored, names)
+def tables(objects: Objects, entity: str, names: Sequence[str], threads: int = 1) -> Iterator[pa.Table]:
+    """Yield these columns of all of an entity's files, by day. threads: how many files are read at a time."""
+    waiting: deque[Future[pa.Table]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for stored in curated(objects, entity):
+            waiting.append(pool.submit(read, objects, entity, stored, names))
+            if len(waiting) >= threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
 
 
-def reader(objects: Objects, entity: str, names: Sequence[str]) -> pa.RecordBatchReader:
+def reader(objects: Objects, entity: str, names: Sequence[str], threads: int = 1) -> pa.RecordBatchReader:
     """Return the same as one stream, which is read once."""
     declared = arrow_schema(ENTITIES[entity])
     schema = pa.schema([declared.field(name) for name in names])
-    batches = (batch for table in tables(objects, entity, names) for batch in table.to_batches())
+    found = tables(objects, entity, names, threads)
+    batches = (batch for table in found for batch in table.to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)

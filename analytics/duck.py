@@ -43,6 +43,12 @@ class DuckWarehouse:
             names = [column[0] for column in found.description or ()]
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the file open: connections of this process share it, and opening takes longer than most queries."""
+        with self._open():
+            yield
+
     def _execute(self, connection: Any, statement: str) -> Any:
         copy = Copy.of(statement)
         if copy is not None:

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
@@ -52,6 +53,10 @@ class RedshiftWarehouse:
         self._wait(submitted, [sql])
         # The result belongs to the batch's only statement.
         return [row for page in self._pages(f"{submitted}:1") for row in page]
+
+    def held(self) -> AbstractContextManager[None]:
+        """There is no connection to hold."""
+        return nullcontext()
 
     def _submit(self, statements: Sequence[str]) -> str:
         who = {"SecretArn": self.secret_arn} if self.secret_arn else {}

@@ -1,6 +1,7 @@
 """The warehouse: Redshift Serverless, or a DuckDB file in its place; both take Redshift's SQL."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qs, urlsplit
@@ -21,6 +22,9 @@ class Warehouse(Protocol):
     def rows(self, sql: str) -> Rows:
         """Return a query's rows as dictionaries; numbers with decimals as Decimal. Raises StatementFailed."""
 
+    def held(self) -> AbstractContextManager[None]:
+        """Many statements follow: what a statement has to open stays open for the next one."""
+
 
 class NoWarehouse:
     """Stands where there is none: the lake is curated, recomputed and reconciled all the same."""
@@ -31,6 +35,10 @@ class NoWarehouse:
     def rows(self, sql: str) -> Rows:  # noqa: ARG002 (what a Warehouse takes)
         """Return no rows."""
         return []
+
+    def held(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
 
 
 def warehouse_at(url: str, lake: str = "") -> Warehouse:

@@ -17,7 +17,18 @@ from adapters.aws import Unavailable, client
 from adapters.failures import FailureQueue
 from adapters.firehose import RECORD_BYTES_MAX, DeliveryStream
 from adapters.items import plain
-from rules.lake import DAILY_ACTIVITY, EVENTS, LEDGER, STREAKS, Entity, Unplaceable, row_of
+from rules.lake import (
+    DAILY_ACTIVITY,
+    EVENTS,
+    LEAD_EVENTS,
+    LEAD_FEATURES,
+    LEAD_MEMORY,
+    LEDGER,
+    STREAKS,
+    Entity,
+    Unplaceable,
+    row_of,
+)
 
 logger = Logger(service="publisher")
 CONSUMER = "publisher"
@@ -92,6 +103,9 @@ def _parts() -> tuple[Publisher, FailureQueue]:
         config.daily_activity_table: (DAILY_ACTIVITY, config.daily_activity_delivery_stream),
         config.rewards_ledger_table: (LEDGER, config.ledger_delivery_stream),
         config.user_streaks_table: (STREAKS, config.streaks_delivery_stream),
+        config.event_table: (LEAD_EVENTS, config.lead_events_delivery_stream),
+        config.memory_table: (LEAD_MEMORY, config.lead_memory_delivery_stream),
+        config.feature_table: (LEAD_FEATURES, config.lead_features_delivery_stream),
     }
     streams = {
         table: (entity, DeliveryStream(firehose, name)) for table, (entity, name) in destinations.items()

@@ -20,6 +20,8 @@ from analytics.layout import Place, curated_key
 from analytics.schema import arrow_schema
 from rules.lake import ENTITIES
 from rules.points import RULES
+from tests.leads import History, features_of, is_readable
+from tests.leads import row as lead_event
 
 FIRST = date(2025, 12, 27)
 DAYS = 70  # over the ends of two years, of a short February and of months
@@ -113,6 +115,7 @@ class Story:
         self.seq: dict[str, int] = {}
         self.version: dict[str, int] = {}
         self.redeemed: list[Row] = []
+        self.leads = History(3, leads=8, events=60, times=2)  # so, few files
 
     def first_part(self) -> Sample:
         for user in USERS:
@@ -129,6 +132,7 @@ class Story:
             self.profile(user)
         self.open("idle")
         self.profile("idle", current_streak=None, longest_streak=None, active_days=None, ledger_head=None)
+        self.tell_leads(1)
         return self.sample
 
     def late_part(self) -> Sample:
@@ -143,6 +147,9 @@ class Story:
         self.entry(USERS[2], "ADJUST", 3)
         row = next(iter(self.sample.rows["events"].values()))
         self.sample.put("events", row | {"version": 1, "points_awarded": 0})
+        for _ in range(20):
+            self.leads._event(self.random.choice(self.leads.leads))
+        self.tell_leads(2)
         return self.sample
 
     def day(self, user: str, day: date, kinds: list[str]) -> None:
@@ -226,3 +233,57 @@ class Story:
                 **more,
             }
             self.sample.put("streaks", row)
+
+    def tell_leads(self, version: int) -> None:
+        """All events of leads so far, their features as of an instant after the last merge, and memories."""
+        history = self.leads
+        for each in history.events:
+            self.sample.put("lead_events", lead_event(each))
+        merged = max(each.occurred for each in history.events if "leads" in each.event_type)
+        for root, leaves in sorted(history.groups.items()):
+            as_of = merged + timedelta(days=self.random.choice([3, 45]), microseconds=1)
+            values = features_of(history.events, root, as_of)
+            known = [each for each in history.events if each.occurred <= as_of and is_readable(each)]
+            if not any(each.lead_organization_id in leaves for each in known):
+                continue
+            several: Row = {"leaves": ",".join(leaves)} if len(leaves) > 1 else {}
+            moments = dict.fromkeys(
+                ("purchases_as_of", "sentiment_as_of", "activity_as_of", "campaigns_as_of"), as_of
+            )
+            self._features(
+                root,
+                version,
+                as_of,
+                computed_at=as_of,
+                active_on=as_of.date(),
+                **several,
+                **moments,
+                **values,
+            )
+            for leaf in set(leaves) - {root}:
+                self._features(leaf, version, as_of, merged_into=root, topology=3)
+            for leaf in leaves:
+                self._memories(leaf, version, as_of)
+
+    def _features(self, lead: str, version: int, changed_at: datetime, **more: Any) -> None:
+        names = [each.name for each in ENTITIES["lead_features"].fields]
+        row = dict.fromkeys([*names, "extra"]) | {"lead_organization_id": lead, "version": version}
+        self.sample.put("lead_features", row | {"changed_at": changed_at} | more)
+
+    def _memories(self, lead: str, version: int, at: datetime) -> None:
+        for key, expires in (("color", None), ("size", at + timedelta(days=900)), ("mood", at)):
+            row = {
+                "lead_organization_id": lead,
+                "memory_type": "preference",
+                "memory_key": key,
+                "version": version,
+                "value": '"größe\'s"',
+                "confidence_milli": 750,
+                "source": "web",
+                "source_event_ids": "a,b",
+                "created_at": at,
+                "updated_at": at,
+                "expires_at": expires,
+                "extra": None,
+            }
+            self.sample.put("lead_memory", row)

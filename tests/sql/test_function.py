@@ -9,6 +9,7 @@ import pytest
 
 from adapters.objects import FolderObjects
 from analytics import warehouse_function
+from rules.lake import ENTITIES
 from tests.sql.sample import Story
 
 CONTEXT = SimpleNamespace(
@@ -42,7 +43,7 @@ def test_a_run(objects: FolderObjects, capsys: pytest.CaptureFixture[str]) -> No
         return answer
 
     for _ in range(2):
-        assert step("load")["files"].keys() == {"events", "daily_activity", "ledger", "streaks"}
+        assert step("load")["files"].keys() == ENTITIES.keys()
         assert step("models")["models"] > 20
         assert step("tests") == {"run_id": "r1", "failures": 0, "tests_key": "runs/r1/tests.json"}
     assert json.loads(objects.get("runs/r1/tests.json")) == []

@@ -13,7 +13,7 @@ from analytics.layout import Place, curated_key
 from analytics.load import Loader
 from analytics.schema import arrow_schema
 from analytics.statements import StatementFailed
-from rules.lake import EVENTS
+from rules.lake import ENTITIES, EVENTS
 from tests.sql.conftest import ROLE, Lake
 from tests.sql.sample import USERS, Story, event, write
 
@@ -35,11 +35,12 @@ def state(lake: Lake, sql: str) -> list[dict[str, Any]]:
 def test_loaded_twice_is_loaded_once(lake: Lake) -> None:
     places = Story(days=8).first_part().write(lake.objects)
     lake.load("one", places)
-    tables = ("events", "daily_activity", "ledger", "streaks", "curation")
-    before = [state(lake, f"SELECT * FROM lake.{table} ORDER BY 1, 2, 3") for table in tables]
+    tables = (*ENTITIES, "curation")
+    query = "SELECT * FROM lake.{} ORDER BY 1, 2, 3, 4"
+    before = [state(lake, query.format(table)) for table in tables]
     assert before[0]
     lake.load("two", places)
-    assert before == [state(lake, f"SELECT * FROM lake.{table} ORDER BY 1, 2, 3") for table in tables]
+    assert before == [state(lake, query.format(table)) for table in tables]
 
 
 def test_newer_versions_win_and_older_files_lose(lake: Lake) -> None:

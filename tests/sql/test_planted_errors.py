@@ -42,6 +42,14 @@ PLANTED = {
         "UPDATE lake.curation SET rows_in = rows_in + 1 WHERE entity = 'events' AND dt = DATE '2026-01-31'",
         ("marts.data_quality", "expression unexplained = 0"),
     ),
+    "a lost event of a lead": (
+        "DELETE FROM lake.lead_events WHERE event_type = 'order_placed' AND occurred_at < '2026-06-01'",
+        ("marts.lead_quality", "expression is_settled = FALSE OR different_features = 0"),
+    ),
+    "a feature that is off by one": (
+        "UPDATE lake.lead_features SET campaign_ignored = campaign_ignored + 1",
+        ("marts.lead_quality", "expression is_settled = FALSE OR different_features = 0"),
+    ),
     "a streak longer than the longest": (
         "UPDATE lake.streaks SET current_streak = 99 WHERE user_id = 'user-0'",
         ("staging.profiles", "expression current_streak <= longest_streak"),

@@ -2,6 +2,7 @@
 
 import json
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -10,13 +11,20 @@ from hypothesis import strategies as st
 
 from adapters.account_items import day_attributes, entry_item, profile_attributes
 from adapters.items import item, plain
+from analytics.layout import Place
+from analytics.strict import Refused, read_row
+from rules import leads
 from rules.accounts import Day, Profile
 from rules.days import parse_moment, stamp
 from rules.events import Event, event_id, to_item
+from rules.features import FEATURES, Input, shown
 from rules.lake import (
     DAILY_ACTIVITY,
     ENTITIES,
     EVENTS,
+    LEAD_EVENTS,
+    LEAD_FEATURES,
+    LEAD_MEMORY,
     LEDGER,
     LEFT_OUT,
     RENAMED,
@@ -26,6 +34,7 @@ from rules.lake import (
     Unplaceable,
     row_of,
 )
+from rules.lake_leads import as_of_column, column_of, scaled
 from rules.ledger import Draft, Entry, Head, Kind, append, opening
 from rules.streaks import fold
 from tests.unit.strategies import NOW, bases, covers, instants, near, zones
@@ -123,7 +132,97 @@ def test_a_profile(data: st.DataObject, base: Any, zone: str) -> None:
         assert row_of(STREAKS, lowered, NOW, corrected=True) == row
 
 
-@pytest.mark.parametrize("entity", ENTITIES.values())
+def lead_event(**changes: Any) -> leads.LeadEvent:
+    given: dict[str, Any] = {
+        "lead_organization_id": "leaf",
+        "root_id": "root",
+        "organization_id": "o",
+        "source": "o/shop",
+    }
+    given |= {"source_type": "order", "external_event_id": "1#2", "event_type": "order_placed"}
+    given |= {"occurred_at": stamp(NOW), "received_at": stamp(NOW), "payload": {"amount_minor": 1177}}
+    return leads.LeadEvent(**{**given, **changes})
+
+
+def test_a_lead_s_event_leaves_its_sender_s_own_words_behind() -> None:
+    event = lead_event(raw_payload='{"text": "call me"}', raw_payload_ref="s3://b/k", object_id="7")
+    row = row_of(LEAD_EVENTS, plain(item(leads.to_item(event))), NOW, corrected=False)
+    has_its_shape(LEAD_EVENTS, row)
+    assert "call me" not in json.dumps(row)
+    assert (row["event_id"], row["external_event_id"], row["object_id"]) == (event.id, "1#2", "7")
+    assert (row["payload"], row["raw_payload_ref"]) == ('{"amount_minor":1177}', "s3://b/k")
+    assert (row["dt"], row["hour"]) == (f"{NOW:%Y-%m-%d}", f"{NOW:%H}")
+
+
+VALUE = {"b": [Decimal("1.50"), True, {"x": "größe"}], "a": 3}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("x", '"x"'), (["a,b"], '["a,b"]'), (Decimal("-0.5"), "-0.5"), (VALUE, '{"a":3,"b":[1.50,true,{"x":"größe"}]}')],
+)  # fmt: skip
+def test_a_memory(value: Any, text: str) -> None:
+    attributes = {"lead_organization_id": "l", "memory_type#key": "purchase#product:9#a", "value": value}
+    attributes |= {"confidence": Decimal("0.850"), "source": "o/shop", "source_event_ids": ["a", "b"]}
+    attributes |= {"created_at": stamp(NOW), "updated_at": stamp(NOW), "version": 2, "evidence": [1]}
+    attributes |= {"expires_at": int(NOW.timestamp())}
+    row = row_of(LEAD_MEMORY, plain(item(attributes)), NOW + timedelta(3), corrected=True)
+    has_its_shape(LEAD_MEMORY, row)
+    assert (row["memory_type"], row["memory_key"]) == ("purchase", "product:9#a")
+    assert json.loads(row["value"]) == json.loads(text)
+    assert (row["confidence_milli"], row["source_event_ids"]) == (850, "a,b")
+    assert (row["expires_at"], row["dt"]) == (stamp(NOW), f"{NOW:%Y-%m-%d}")
+
+
+@given(st.data())
+def test_features(data: st.DataObject) -> None:
+    """Whatever is shown of a value, its column has it in whole units again."""
+    numbers = st.none() | st.integers(-(2**53), 2**53)
+    values = {each.name: data.draw(st.booleans() if each.unit == "flag" else numbers) for each in FEATURES}
+    attributes = {
+        "lead_organization_id": "l",
+        "version": 7,
+        "features": {each.name: shown(each, values[each.name]) for each in FEATURES},
+        "as_of": {each: stamp(NOW) for each in Input},
+        "computed_at": stamp(NOW),
+        "leaves": ["a", "b"],
+        "active_on": "2026-01-01",
+        "topology": 4,
+        "inputs": {"purchases": "0;;"},
+        "active_shard": "1",
+    }
+    row = row_of(LEAD_FEATURES, plain(item(attributes)), NOW + timedelta(days=1), corrected=True)
+    has_its_shape(LEAD_FEATURES, row)
+    assert {each.name: row.get(column_of(each)) for each in FEATURES} == values
+    assert {row[as_of_column(each)] for each in Input} == {stamp(NOW)}
+    assert (row["changed_at"], row["leaves"]) == (stamp(NOW + timedelta(days=1)), "a,b")
+
+
+def test_an_absorbed_leaf_has_no_features_and_is_placed_all_the_same() -> None:
+    found = {"lead_organization_id": "l", "version": 1, "topology": 4, "merged_into": "root"}
+    row = row_of(LEAD_FEATURES, found, NOW, corrected=False)
+    has_its_shape(LEAD_FEATURES, row)
+    assert (row["merged_into"], row["dt"]) == ("root", f"{NOW:%Y-%m-%d}")
+
+
+def test_what_is_no_whole_number_of_its_unit_is_refused_and_not_rounded() -> None:
+    assert scaled({"N": "11.77"}, 2) == 1177
+    assert scaled({"N": "12"}, 2) == scaled(12, 2) == 1200
+    for value in ({"N": "11.775"}, {"N": "1E-3"}):
+        attributes = {"lead_organization_id": "l", "version": 1, "features": {"monetary_total": value}}
+        row = row_of(LEAD_FEATURES, attributes, NOW, corrected=False)
+        place = Place("lead_features", row["dt"], row["hour"])
+        with pytest.raises(Refused, match="monetary_total_minor: not an integer"):
+            read_row(json.dumps(row).encode(), place)
+
+
+def test_a_feature_that_nobody_declared_travels_along() -> None:
+    attributes = {"lead_organization_id": "l", "version": 1, "features": {"mood": 3, "has_purchased": True}}
+    row = row_of(LEAD_FEATURES, attributes, NOW, corrected=False)
+    assert (row["has_purchased"], row["features"]) == (True, '{"mood":3}')
+
+
+@pytest.mark.parametrize("entity", [each for each in ENTITIES.values() if each is not LEAD_FEATURES])
 def test_a_time_that_is_none_is_told(entity: Entity) -> None:
     source = next(
         (old for old, new in RENAMED[entity.name].items() if new == entity.occurred), entity.occurred

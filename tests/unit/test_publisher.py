@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from itertools import pairwise
 from typing import Any
 
@@ -10,11 +11,12 @@ from botocore.exceptions import EndpointConnectionError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters import firehose
+from adapters import firehose, settings
 from adapters.firehose import DeliveryStream, batches
 from adapters.items import item
+from processors import publisher
 from processors.publisher import Outcome, Publisher, table_of
-from rules.lake import DAILY_ACTIVITY, EVENTS
+from rules.lake import DAILY_ACTIVITY, ENTITIES, EVENTS
 
 
 class Firehose:
@@ -169,3 +171,14 @@ def test_500_records_are_one_call() -> None:
 
 def test_a_table_s_name_is_in_its_stream_s() -> None:
     assert table_of(change(1, table="streakline-Days-1")) == "streakline-Days-1"
+
+
+def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in fields(settings.Publisher):
+        monkeypatch.setenv(settings.variable(field.name), field.name)
+    monkeypatch.setattr(publisher, "client", lambda _: None)
+    publisher._parts.cache_clear()
+    destinations = publisher._parts()[0].destinations
+    publisher._parts.cache_clear()
+    names = {entity.name: stream._name for entity, stream in destinations.values()}
+    assert names == {name: f"{name}_delivery_stream" for name in ENTITIES}

@@ -17,6 +17,7 @@ known AS (
     UNION ALL SELECT MIN(entry_date), MAX(entry_date) FROM facts.ledger
     UNION ALL SELECT MIN(activity_date), MAX(activity_date) FROM facts.events
     UNION ALL SELECT MIN(occurred_date), MAX(occurred_date) FROM facts.events
+    UNION ALL SELECT MIN(event_date), MAX(event_date) FROM facts.lead_events
     UNION ALL SELECT MIN(dt), MAX(dt) FROM staging.curation
 ),
 span AS (

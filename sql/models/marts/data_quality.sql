@@ -23,6 +23,18 @@ loaded AS (
     SELECT 'streaks' AS entity, CAST(updated_at AS DATE) AS dt, COUNT(*) AS loaded
     FROM lake.streaks
     GROUP BY CAST(updated_at AS DATE)
+    UNION ALL
+    SELECT 'lead_events' AS entity, CAST(occurred_at AS DATE) AS dt, COUNT(*) AS loaded
+    FROM lake.lead_events
+    GROUP BY CAST(occurred_at AS DATE)
+    UNION ALL
+    SELECT 'lead_memory' AS entity, CAST(updated_at AS DATE) AS dt, COUNT(*) AS loaded
+    FROM lake.lead_memory
+    GROUP BY CAST(updated_at AS DATE)
+    UNION ALL
+    SELECT 'lead_features' AS entity, CAST(changed_at AS DATE) AS dt, COUNT(*) AS loaded
+    FROM lake.lead_features
+    GROUP BY CAST(changed_at AS DATE)
 )
 SELECT
     files.entity,

@@ -1,0 +1,22 @@
+SELECT
+    lead_organization_id,
+    event_id,
+    organization_id,
+    root_id,
+    source,
+    source_type,
+    external_event_id,
+    event_type,
+    occurred_at,
+    CAST(occurred_at AS DATE) AS event_date,
+    received_at,
+    object_id,
+    object_id_ref,
+    unreadable,
+    amount_minor,
+    sentiment_milli,
+    order_id,
+    currency,
+    campaign_id,
+    load_number
+FROM staging.lead_events

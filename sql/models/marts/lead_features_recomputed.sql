@@ -1,0 +1,138 @@
+-- The features of each lead, computed from its events as of when the live table computed them.
+-- Generated from rules/features.py by `python -m analytics.feature_sql`, and held equal to it by tests.
+-- An input that the live table has not computed for a lead yet has no features here either.
+WITH leads AS (
+    SELECT
+        lead_organization_id AS lead_id,
+        version,
+        purchases_as_of,
+        sentiment_as_of,
+        activity_as_of,
+        campaigns_as_of
+    FROM staging.lead_features
+    WHERE merged_into IS NULL
+),
+purchases_rows AS (
+    SELECT
+        lead_organization_id,
+        occurred_at,
+        event_date,
+        CASE WHEN event_type = 'order_placed' THEN 1 ELSE 0 END AS counted,
+        CASE WHEN event_type = 'order_placed' THEN amount_minor ELSE -amount_minor END AS amount
+    FROM facts.lead_events
+    WHERE event_type IN ('order_placed', 'order_refunded') AND amount_minor IS NOT NULL
+),
+purchases AS (
+    SELECT
+        leads.lead_id,
+        MIN(CASE WHEN found.counted = 1 THEN found.event_date END) AS first_day,
+        MAX(CASE WHEN found.counted = 1 THEN found.event_date END) AS last_day,
+        CAST(SUM(found.counted) AS BIGINT) AS count_all,
+        CAST(SUM(found.amount) AS BIGINT) AS amount_all,
+        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 30 THEN found.counted ELSE 0 END) AS BIGINT) AS count_30,
+        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 30 THEN found.amount ELSE 0 END) AS BIGINT) AS amount_30,
+        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 90 THEN found.counted ELSE 0 END) AS BIGINT) AS count_90,
+        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 90 THEN found.amount ELSE 0 END) AS BIGINT) AS amount_90,
+        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 365 THEN found.counted ELSE 0 END) AS BIGINT) AS count_365,
+        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 365 THEN found.amount ELSE 0 END) AS BIGINT) AS amount_365
+    FROM leads
+    INNER JOIN dimensions.leads AS leaves ON leaves.root_id = leads.lead_id
+    INNER JOIN purchases_rows AS found ON found.lead_organization_id = leaves.lead_organization_id
+    WHERE found.occurred_at <= leads.purchases_as_of
+    GROUP BY leads.lead_id
+),
+sentiment_rows AS (
+    SELECT
+        lead_organization_id,
+        occurred_at,
+        event_date,
+        1 AS counted,
+        sentiment_milli AS amount
+    FROM facts.lead_events
+    WHERE event_type IN ('form_submitted', 'message_received') AND sentiment_milli IS NOT NULL
+),
+sentiment AS (
+    SELECT
+        leads.lead_id,
+        MIN(CASE WHEN found.counted = 1 THEN found.event_date END) AS first_day,
+        MAX(CASE WHEN found.counted = 1 THEN found.event_date END) AS last_day,
+        CAST(SUM(found.counted) AS BIGINT) AS count_all,
+        CAST(SUM(found.amount) AS BIGINT) AS amount_all,
+        CAST(SUM(CASE WHEN found.event_date > CAST(leads.sentiment_as_of AS DATE) - 30 THEN found.counted ELSE 0 END) AS BIGINT) AS count_30,
+        CAST(SUM(CASE WHEN found.event_date > CAST(leads.sentiment_as_of AS DATE) - 30 THEN found.amount ELSE 0 END) AS BIGINT) AS amount_30
+    FROM leads
+    INNER JOIN dimensions.leads AS leaves ON leaves.root_id = leads.lead_id
+    INNER JOIN sentiment_rows AS found ON found.lead_organization_id = leaves.lead_organization_id
+    WHERE found.occurred_at <= leads.sentiment_as_of
+    GROUP BY leads.lead_id
+),
+activity_rows AS (
+    SELECT
+        lead_organization_id,
+        occurred_at,
+        event_date,
+        1 AS counted,
+        0 AS amount
+    FROM facts.lead_events
+    WHERE event_type IN ('campaign_clicked', 'campaign_opened', 'campaign_replied', 'campaign_unsubscribed', 'form_submitted', 'message_received', 'objection_raised', 'order_placed', 'page_viewed', 'preference_stated') AND unreadable IS NULL
+),
+activity AS (
+    SELECT
+        leads.lead_id,
+        MIN(CASE WHEN found.counted = 1 THEN found.event_date END) AS first_day,
+        MAX(CASE WHEN found.counted = 1 THEN found.event_date END) AS last_day,
+        CAST(SUM(found.counted) AS BIGINT) AS count_all,
+        CAST(SUM(found.amount) AS BIGINT) AS amount_all
+    FROM leads
+    INNER JOIN dimensions.leads AS leaves ON leaves.root_id = leads.lead_id
+    INNER JOIN activity_rows AS found ON found.lead_organization_id = leaves.lead_organization_id
+    WHERE found.occurred_at <= leads.activity_as_of
+    GROUP BY leads.lead_id
+),
+contacts AS (
+    SELECT
+        leads.lead_id,
+        found.campaign_id,
+        CAST(leads.campaigns_as_of AS DATE) AS as_of_date,
+        MAX(CASE WHEN found.event_type = 'campaign_sent' THEN found.event_date END) AS sent_date,
+        SUM(CASE WHEN found.event_type = 'campaign_sent' THEN 0 ELSE 1 END) AS reactions
+    FROM leads
+    INNER JOIN dimensions.leads AS leaves ON leaves.root_id = leads.lead_id
+    INNER JOIN facts.lead_events AS found ON found.lead_organization_id = leaves.lead_organization_id
+    WHERE found.event_type IN ('campaign_bounced', 'campaign_clicked', 'campaign_opened', 'campaign_replied', 'campaign_sent', 'campaign_unsubscribed')
+        AND found.campaign_id IS NOT NULL
+        AND found.occurred_at <= leads.campaigns_as_of
+    GROUP BY leads.lead_id, found.campaign_id, CAST(leads.campaigns_as_of AS DATE)
+),
+campaigns AS (
+    SELECT
+        lead_id,
+        COUNT(*) AS campaign_ignored
+    FROM contacts
+    WHERE reactions = 0
+        AND sent_date > as_of_date - 90
+        AND sent_date <= as_of_date - 3
+    GROUP BY lead_id
+)
+SELECT
+    leads.lead_id AS lead_organization_id,
+    leads.version,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(COALESCE(purchases.amount_all, 0) AS BIGINT) END AS monetary_total_minor,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(COALESCE(purchases.amount_30, 0) AS BIGINT) END AS monetary_30d_minor,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(COALESCE(purchases.amount_90, 0) AS BIGINT) END AS monetary_90d_minor,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(COALESCE(purchases.amount_365, 0) AS BIGINT) END AS monetary_365d_minor,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(COALESCE(purchases.count_30, 0) AS BIGINT) END AS frequency_purchases_30d,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(COALESCE(purchases.count_90, 0) AS BIGINT) END AS frequency_purchases_90d,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(COALESCE(purchases.count_365, 0) AS BIGINT) END AS frequency_purchases_365d,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(CASE WHEN purchases.count_all > 0 THEN ((2 * purchases.amount_all + purchases.count_all) - MOD(MOD((2 * purchases.amount_all + purchases.count_all), (2 * purchases.count_all)) + (2 * purchases.count_all), (2 * purchases.count_all))) / (2 * purchases.count_all) END AS BIGINT) END AS average_order_value_minor,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(CAST(leads.purchases_as_of AS DATE) - purchases.last_day AS BIGINT) END AS days_since_last_purchase,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(CAST(leads.purchases_as_of AS DATE) - purchases.first_day AS BIGINT) END AS tenure_days,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN COALESCE(purchases.count_all, 0) > 0 END AS has_purchased,
+    CASE WHEN leads.activity_as_of IS NOT NULL THEN CAST(CAST(leads.activity_as_of AS DATE) - activity.last_day AS BIGINT) END AS recency_days,
+    CASE WHEN leads.sentiment_as_of IS NOT NULL THEN CAST(CASE WHEN sentiment.count_30 > 0 THEN ((2 * sentiment.amount_30 + sentiment.count_30) - MOD(MOD((2 * sentiment.amount_30 + sentiment.count_30), (2 * sentiment.count_30)) + (2 * sentiment.count_30), (2 * sentiment.count_30))) / (2 * sentiment.count_30) END AS BIGINT) END AS sentiment_avg_30d_milli,
+    CASE WHEN leads.campaigns_as_of IS NOT NULL THEN CAST(COALESCE(campaigns.campaign_ignored, 0) AS BIGINT) END AS campaign_ignored
+FROM leads
+LEFT JOIN purchases ON purchases.lead_id = leads.lead_id
+LEFT JOIN sentiment ON sentiment.lead_id = leads.lead_id
+LEFT JOIN activity ON activity.lead_id = leads.lead_id
+LEFT JOIN campaigns ON campaigns.lead_id = leads.lead_id

@@ -1,0 +1,36 @@
+-- The newest version of each lead's features; a leaf that was absorbed has none, but tells its root.
+SELECT
+    lead_organization_id,
+    version,
+    changed_at,
+    computed_at,
+    merged_into,
+    leaves,
+    active_on,
+    topology,
+    purchases_as_of,
+    sentiment_as_of,
+    activity_as_of,
+    campaigns_as_of,
+    monetary_total_minor,
+    monetary_30d_minor,
+    monetary_90d_minor,
+    monetary_365d_minor,
+    frequency_purchases_30d,
+    frequency_purchases_90d,
+    frequency_purchases_365d,
+    average_order_value_minor,
+    days_since_last_purchase,
+    tenure_days,
+    has_purchased,
+    recency_days,
+    sentiment_avg_30d_milli,
+    campaign_ignored,
+    load_number
+FROM (
+    SELECT
+        f.*,
+        ROW_NUMBER() OVER (PARTITION BY f.lead_organization_id ORDER BY f.version DESC) AS place
+    FROM lake.lead_features AS f
+) AS versions
+WHERE place = 1
