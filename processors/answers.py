@@ -1,0 +1,205 @@
+"""Responses stream -> UserStats and QUESTION_ANSWERED events, exactly once (rule 7).
+
+A response is in the stats if and only if it is marked: stats, mark, event and the event's claim are
+written in one transaction, which is refused as a whole where the mark is there or the stats have moved.
+So a crash leaves all or nothing, and whoever comes a second time writes nothing.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.accounts import AccountStore
+from adapters.answer_counts import RESPONSES_MAX, AnswerCounts
+from adapters.aws import Unavailable, client, pauses
+from adapters.batches import Unprocessed, chunks
+from adapters.failures import FailureQueue
+from adapters.items import plain
+from adapters.ledger import LedgerStore
+from adapters.responses import Key, ResponseStore
+from adapters.user_stats import Kept, UserStatsStore
+from rules.answer_events import answered
+from rules.answer_stats import Stats, fold
+from rules.days import stamp
+from rules.events import Event, Malformed
+from rules.points import Boost
+from rules.responses import Response, from_item
+
+logger = Logger(service="answers")
+CONSUMER = "answers"
+ATTEMPTS_MAX = 20
+# The index by person has all that was written that long ago.
+SETTLED = timedelta(seconds=10)
+Record = Mapping[str, Any]
+Pairs = Sequence[tuple[Record, Response]]
+
+
+class Busy(Exception):
+    """The person's stats change just now; it is safe to repeat, later."""
+
+
+TRANSIENT = (*Unavailable, Unprocessed, Busy)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of records: each is counted, a duplicate, to come again, or poison."""
+
+    counted: int = 0
+    duplicates: int = 0
+    again: list[str] = field(default_factory=list)
+    poison: list[tuple[Any, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Counts responses in. accounts: for the zones that users have set."""
+
+    counts: AnswerCounts
+    accounts: AccountStore
+    boosts: Sequence[Boost] = ()
+
+    def apply(self, records: Sequence[Record], now: datetime) -> Outcome:
+        """Count a batch of stream records, person by person; one person's trouble is not another's."""
+        outcome = Outcome()
+        by_person: dict[str, list[tuple[Record, Response]]] = {}
+        for record in records:
+            try:
+                response = from_item(plain(record["dynamodb"]["NewImage"]))
+            except (Malformed, KeyError, TypeError, ValueError) as error:
+                outcome.poison.append((record, _reason(error)))
+                continue
+            by_person.setdefault(response.fingerprint_hash, []).append((record, response))
+        for person, pairs in by_person.items():
+            self._apply(person, pairs, now, outcome)
+        return outcome
+
+    def _apply(self, person: str, pairs: Pairs, now: datetime, outcome: Outcome) -> None:
+        try:
+            counted = self.count(person, [response for _, response in pairs], now)
+            outcome.counted += counted
+            outcome.duplicates += len(pairs) - counted
+        except TRANSIENT:
+            logger.exception("to come again", extra={"person": person})
+            outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in pairs]
+        except Exception as error:  # whatever a record raises, its neighbours go on
+            logger.exception("poison", extra={"person": person})
+            if len(pairs) == 1:
+                outcome.poison.append((pairs[0][0], _reason(error)))
+                return
+            for pair in pairs:
+                self._apply(person, [pair], now, outcome)
+
+    def count(self, person: str, responses: Sequence[Response], now: datetime) -> int:
+        """Count a person's responses, each once whoever else counts it; returns how many were new."""
+        distinct = {each.key: each for each in responses}
+        return sum(self._chunk(person, chunk, now) for chunk in chunks(distinct.values(), RESPONSES_MAX))
+
+    def _chunk(self, person: str, fresh: list[Response], now: datetime) -> int:
+        kept, events = self._kept(person), self._events(fresh, now)
+        for _ in pauses(ATTEMPTS_MAX):
+            refusal = self.counts.count(person, kept, fresh, events, now)
+            if refusal is None:
+                return len(fresh)
+            if refusal.taken:
+                logger.warning(
+                    "the key of an answer's event is taken", extra={"answers": sorted(refusal.taken)}
+                )
+                events = {key: each for key, each in events.items() if key not in refusal.taken}
+            if refusal.marked:
+                done = self.counts.responses.counted(each.key for each in fresh)
+                fresh = [each for each in fresh if each.key not in done]
+            if not fresh:
+                return 0
+            if refusal.moved:
+                kept = self._kept(person)
+        raise Busy(person)
+
+    def _kept(self, person: str) -> Kept:
+        return self.counts.stats.get([person])[person]
+
+    def _events(self, responses: Iterable[Response], now: datetime) -> dict[Key, Event]:
+        """The events that answers of signed-in people are."""
+        signed = [each for each in responses if each.user_id]
+        asked = {str(each.user_id) for each in signed if each.timezone is None}
+        zones = {user: profile.timezone for user, profile in self.accounts.profiles(asked).items()}
+        events = (
+            (each.key, answered(each, zones.get(str(each.user_id)), now, self.boosts)) for each in signed
+        )
+        return {key: event for key, event in events if event}
+
+    def rebuild(self, person: str, now: datetime) -> Stats:
+        """Compute a person's stats from their responses, and put them; returns them.
+
+        Counted are those that are marked; what is not marked yet is then counted as the stream would.
+        Raises Busy if the stats have changed in the last seconds, or change meanwhile.
+        """
+        before = self._kept(person)
+        if before.updated_at > stamp(now - SETTLED):
+            raise Busy(person)
+        stored = [
+            (from_item(plain(each)), marked) for each, marked in self.counts.responses.of_person(person)
+        ]
+        stats = fold(response for response, marked in stored if marked)
+        is_known = bool(before.version or stats.answers)
+        if is_known and not self.counts.replace(person, before, stats, now):
+            raise Busy(person)
+        self.count(person, [response for response, marked in stored if not marked], now)
+        return self._kept(person).stats
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+@cache
+def _parts() -> tuple[Answers, FailureQueue]:
+    config, dynamodb = settings.read(settings.Answers), client("dynamodb")
+    counts = AnswerCounts(
+        dynamodb,
+        UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
+        ResponseStore(dynamodb, config.responses_table),
+        config.idempotency_keys_table,
+        config.bp_events_table,
+        config.index_idempotency_keys,
+    )
+    accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
+    answers = Answers(counts, accounts, settings.boosts(config.point_boosts))
+    return answers, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+
+
+def rebuild(fingerprint_hash: str) -> Stats:
+    """Rebuild one person's stats: for an operator. Raises Busy."""
+    return _parts()[0].rebuild(fingerprint_hash, clock.now())
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a DynamoDB stream batch. Records to come again are reported one by one.
+
+    {"streakline_rebuild": [fingerprint_hash, ...]} rebuilds these people's stats instead.
+    """
+    if "streakline_rebuild" in event:
+        return {"rebuilt": {each: rebuild(each).total_points for each in event["streakline_rebuild"]}}
+    answers, failures = _parts()
+    now = clock.now()
+    outcome = answers.apply([each for each in event["Records"] if each["eventName"] == "INSERT"], now)
+    if event.get("streakline_redrive"):
+        outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in outcome.poison]
+    else:
+        failures.keep(CONSUMER, outcome.poison, now)
+    logger.info(
+        "batch",
+        extra={
+            "counted": outcome.counted,
+            "duplicates": outcome.duplicates,
+            "again": len(outcome.again),
+            "poison": len(outcome.poison),
+        },
+    )
+    return {"batchItemFailures": [{"itemIdentifier": number} for number in outcome.again]}
