@@ -31,8 +31,10 @@ def _session() -> botocore.session.Session:
 
 
 @cache
-def client(service: str) -> Any:
+def client(service: str, attempts: int = 6) -> Any:
     """Return the process's client of a service; endpoint and credentials from the environment.
+
+    attempts: 1 for calls that must not be made twice.
 
     Requests are not checked against the service model: ours are made by code, not by users, and
     the check costs a third of a call's CPU.
@@ -40,7 +42,7 @@ def client(service: str) -> Any:
     config = Config(
         connect_timeout=2,
         read_timeout=5,
-        retries={"mode": "standard", "total_max_attempts": 6},
+        retries={"mode": "standard", "total_max_attempts": attempts},
         parameter_validation=False,
         inject_host_prefix=False,
         disable_request_compression=True,

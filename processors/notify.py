@@ -1,0 +1,174 @@
+"""Questions stream -> phones: each eligible subscriber is told of a question at most once.
+
+A run may die anywhere and be run again, or twice at the same time: a message belongs to whoever claims it
+(adapters/message_claims.py). Who is eligible is judged at the moment of sending. A person in quiet hours is
+not told later: the list of open questions has it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cache, partial
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.announcements import Announcements
+from adapters.aws import Unavailable, client, pauses
+from adapters.batches import Unprocessed, chunks
+from adapters.failures import FailureQueue
+from adapters.items import item, plain
+from adapters.message_claims import KEPT
+from adapters.push import Message, SnsPush
+from adapters.subscriptions import SubscriptionStore
+from processors.messages import Sender, Told
+from rules.days import unstamp
+from rules.notifications import Subscription, eligible
+from rules.questions import ANSWERABLE, Question, from_item, shown
+
+logger = Logger(service="notify")
+CONSUMER = "notify"
+TRANSIENT = (*Unavailable, Unprocessed)
+# Between two looks at whether the question still is open.
+CHUNK = 100
+ATTEMPTS_MAX = 8
+TITLE = "A new question"
+Record = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of records, and of people."""
+
+    told: Counter[Told] = field(default_factory=Counter)
+    again: list[str] = field(default_factory=list)
+    poison: list[tuple[Any, str]] = field(default_factory=list)
+
+
+def _now() -> datetime:
+    return clock.now()
+
+
+@dataclass(frozen=True, slots=True)
+class Notifier:
+    """Announces questions. writers: messages on their way at the same time. now: the clock."""
+
+    dynamodb: Any
+    questions_table: str
+    announcements: Announcements
+    sender: Sender
+    writers: int = 1
+    now: Callable[[], datetime] = _now
+
+    def notify(self, records: Sequence[Record]) -> Outcome:
+        """Announce each record's question; one question's trouble is not another's."""
+        outcome = Outcome()
+        for record in records:
+            try:
+                told = self.announce(from_item(plain(record["dynamodb"]["NewImage"])))
+            except TRANSIENT:
+                logger.exception("to come again")
+                told = Counter([Told.AGAIN])
+            except Exception as error:  # whatever a record raises, its neighbours go on
+                logger.exception("poison")
+                outcome.poison.append((record, f"{type(error).__name__}: {error}"))
+                continue
+            outcome.told += told
+            if told[Told.AGAIN]:
+                outcome.again.append(record["dynamodb"]["SequenceNumber"])
+            elif told[Told.FAILED]:
+                outcome.poison.append((record, f"subscriptions that could not be told: {told[Told.FAILED]}"))
+        return outcome
+
+    def announce(self, question: Question) -> Counter[Told]:
+        """Tell everybody who is eligible; stops when the question closes, or a service is away."""
+        told: Counter[Told] = Counter()
+        if not self._is_open(question.question_id):
+            return told
+        tell = partial(self._tell, question, message_of(question, self.now()))
+        with ThreadPoolExecutor(self.writers) as pool:
+            for chunk in chunks(self.announcements.listeners(question.audience, self.now()), CHUNK):
+                told += Counter(pool.map(tell, chunk))
+                if told[Told.AGAIN] or not self._is_open(question.question_id):
+                    break
+        return told
+
+    def _is_open(self, question_id: str) -> bool:
+        """Whether the question, as it is stored now, still takes answers."""
+        answer = self.dynamodb.get_item(
+            TableName=self.questions_table, Key=item({"question_id": question_id}), ConsistentRead=True
+        )
+        return "Item" in answer and shown(from_item(plain(answer["Item"])), self.now()) in ANSWERABLE
+
+    def _tell(self, question: Question, message: Message, read: Subscription) -> Told:
+        """Tell one person; whatever that raises, the others are told."""
+        try:
+            return self._try(question, message, read)
+        except TRANSIENT:
+            logger.exception("to come again", extra={"subscription_id": read.subscription_id})
+            return Told.AGAIN
+        except Exception:
+            logger.exception("failed", extra={"subscription_id": read.subscription_id})
+            return Told.FAILED
+
+    def _try(self, question: Question, message: Message, read: Subscription) -> Told:
+        """Tell one person, judging again where they changed in between."""
+        subscription: Subscription | None = read
+        expires_at = int((unstamp(question.closes_at) + KEPT).timestamp())
+        for _ in pauses(ATTEMPTS_MAX):
+            now = self.now()
+            if subscription is None or not eligible(subscription, question.audience, now):
+                return Told.SKIPPED
+            claim = partial(
+                self.announcements.claim, subscription, f"question={question.question_id}", expires_at, now
+            )
+            told = self.sender.tell(subscription, message, claim, self.announcements.release, now)
+            if told is not Told.MOVED:
+                return told
+            subscription = self.announcements.store.get(subscription.subscription_id)
+        return Told.AGAIN
+
+
+def message_of(question: Question, now: datetime) -> Message:
+    """Return what a phone shows of a question, for as long as it takes answers."""
+    seconds = int((unstamp(question.closes_at) - now).total_seconds())
+    data = {"type": "question", "question_id": question.question_id, "kind": question.kind.value}
+    return Message(TITLE, question.prompt, data, seconds)
+
+
+def _named(told: Counter[Told]) -> dict[str, int]:
+    return {each.value: count for each, count in told.items()}
+
+
+@cache
+def _parts() -> tuple[Notifier | None, FailureQueue]:
+    config, dynamodb = settings.read(settings.Notify), client("dynamodb")
+    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    if not config.platform_application_arn:
+        return None, failures
+    announcements = Announcements(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
+    push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
+    sender = Sender(announcements.claims, push, logger)
+    return Notifier(dynamodb, config.questions_table, announcements, sender, config.writers), failures
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a batch of the Questions stream. Without a platform application nobody is told."""
+    notifier, failures = _parts()
+    if notifier is None:
+        logger.info("no platform application")
+        return {"batchItemFailures": []}
+    outcome = notifier.notify([each for each in event["Records"] if each["eventName"] == "INSERT"])
+    if event.get("streakline_redrive"):
+        outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in outcome.poison]
+    else:
+        failures.keep(CONSUMER, outcome.poison, clock.now())
+    logger.info(
+        "batch",
+        extra={**_named(outcome.told), "to_come_again": len(outcome.again), "poison": len(outcome.poison)},
+    )
+    return {"batchItemFailures": [{"itemIdentifier": number} for number in outcome.again]}

@@ -1,0 +1,138 @@
+"""Every 15 minutes: people whose streak ends tonight are reminded, once a local date (rules/reminders.py).
+
+Also looks after claims whose sender has died: nobody can tell whether their message went out, so they are
+marked and told to an operator, not sent again.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, partial
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.accounts import AccountStore
+from adapters.aws import client
+from adapters.batches import READ_MAX, chunks
+from adapters.ledger import LedgerStore
+from adapters.message_claims import KEPT
+from adapters.push import Message, SnsPush
+from adapters.reminders import Due, Reminders
+from adapters.subscriptions import SubscriptionStore
+from processors.messages import Sender, Told
+from rules.accounts import Profile
+from rules.days import UnknownZone, today
+from rules.reminders import at_risk, is_timely, next_reminder
+
+logger = Logger(service="reminders")
+# A phone that is off gets it late in the evening, not the next day.
+TTL_SECONDS = 3 * 3600
+TITLE = "Your streak ends tonight"
+
+
+@dataclass(frozen=True, slots=True)
+class Reminder:
+    """Reminds people. writers: messages on their way at the same time."""
+
+    accounts: AccountStore
+    reminders: Reminders
+    sender: Sender
+    writers: int = 1
+
+    def remind(self, now: datetime) -> Counter[Told]:
+        """Handle every reminder that is due; each is sent, or skipped for today, and waits for the next."""
+        told: Counter[Told] = Counter()
+        with ThreadPoolExecutor(self.writers) as pool:
+            for chunk in chunks(self.reminders.due(now), READ_MAX):
+                told += Counter(pool.map(partial(self._handle, now), *self._read(chunk, now)))
+        return told
+
+    def _read(self, chunk: Sequence[tuple[str, datetime]], now: datetime) -> tuple[list[Due], list[Profile]]:
+        """Subscriptions and profiles in bulk; markers of those that are gone are dropped."""
+        found = {
+            each.subscription_id: each for each in self.reminders.store.get_many(own for own, _ in chunk)
+        }
+        waiting: list[Due] = []
+        for own, due in chunk:
+            subscription = found.get(own)
+            if subscription is None or not subscription.is_active:
+                self.reminders.drop(own, due)
+                continue
+            try:
+                then = next_reminder(max(now, due), subscription.timezone, subscription.quiet_hours)
+            except UnknownZone:  # it was known when they registered: the next run sees it again
+                logger.exception("failed", extra={"subscription_id": own})
+                continue
+            waiting.append(Due(subscription, due, then))
+        profiles = self.accounts.profiles(each.subscription.owner for each in waiting)
+        return waiting, [profiles[each.subscription.owner] for each in waiting]
+
+    def _handle(self, now: datetime, each: Due, profile: Profile) -> Told:
+        """Remind one person; whatever that raises, the others are reminded, and the next run tries again."""
+        try:
+            return self._try(now, each, profile)
+        except Exception:
+            logger.exception("failed", extra={"subscription_id": each.subscription.subscription_id})
+            return Told.FAILED
+
+    def _try(self, now: datetime, each: Due, profile: Profile) -> Told:
+        subscription = each.subscription
+        length = at_risk(profile.streak, profile.cover, profile.zone, now)
+        timely = is_timely(each.due, now, subscription.timezone, subscription.quiet_hours)
+        if not length or not timely:
+            self.reminders.skip(each)
+            return Told.SKIPPED
+        key = f"reminder={today(each.due, subscription.timezone)}"
+        expires_at = int((now + KEPT).timestamp())
+        claim = partial(self.reminders.claim, each, key, expires_at, now)
+        release = partial(self.reminders.release, each)
+        told = self.sender.tell(subscription, message_of(length), claim, release, now)
+        if told is Told.DUPLICATE:
+            # The same date, in another zone or after another registration.
+            self.reminders.skip(each)
+        return told
+
+    def look_after(self, now: datetime) -> int:
+        """Mark claims that nobody will confirm; returns how many."""
+        lost = [place for place in self.sender.claims.sending(now) if self.sender.claims.give_up(place)]
+        for place in lost:
+            logger.error("nobody can tell whether it went out", extra={"claim": place})
+        return len(lost)
+
+
+def message_of(length: int) -> Message:
+    """Return what a phone shows of a streak of so many days."""
+    days = "1 day" if length == 1 else f"{length} days"
+    return Message(
+        TITLE, f"Keep your {days} going today.", {"type": "streak", "length": str(length)}, TTL_SECONDS
+    )
+
+
+@cache
+def _parts() -> Reminder | None:
+    config, dynamodb = settings.read(settings.Reminders), client("dynamodb")
+    if not config.platform_application_arn:
+        return None
+    ledger = LedgerStore(dynamodb, "")  # profiles alone are read
+    accounts = AccountStore(dynamodb, config.user_streaks_table, "", ledger, 1)
+    reminders = Reminders(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
+    push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
+    return Reminder(accounts, reminders, Sender(reminders.claims, push, logger), config.writers)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a schedule. Without a platform application nobody is reminded."""
+    reminder = _parts()
+    if reminder is None:
+        logger.info("no platform application")
+        return {"unconfirmed": 0}
+    now = clock.now()
+    told = {each.value: count for each, count in reminder.remind(now).items()}
+    counts = {**told, "unconfirmed": reminder.look_after(now)}
+    logger.info("reminders", extra=counts)
+    return counts

@@ -1,0 +1,189 @@
+"""People whose streak ends tonight are reminded once a date, and nobody else is read."""
+
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.account_items import profile_attributes
+from adapters.accounts import AccountStore
+from adapters.aws import client
+from adapters.items import item, plain
+from adapters.ledger import LedgerStore
+from adapters.message_claims import Won
+from adapters.push import Receipt, Status
+from adapters.reminders import Due, Reminders
+from processors import reminders
+from processors.messages import Sender, Told
+from processors.reminders import Reminder
+from rules.accounts import Profile
+from rules.days import stamp, unstamp
+from rules.notifications import Subscription, quiet_hours
+from rules.streaks import Streak
+from tests.engine import Engine
+from tests.integration.subscribers import NOW, Counting, World, subscriber, world
+from tests.integration.test_sample_events import CONTEXT
+
+EVENING = unstamp("2026-03-10T20:00:00.000000Z")
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def town(engine: Engine) -> Iterator[World]:
+    with world(engine) as made:
+        yield made
+
+
+def reminder(town: World, dynamodb: Any = None, writers: int = 1) -> Reminder:
+    client = dynamodb or town.dynamodb
+    waiting = Reminders(client, town.store(client))
+    accounts = AccountStore(client, "UserStreaks", "", LedgerStore(client, ""), 1)
+    return Reminder(accounts, waiting, Sender(waiting.claims, town.phones, reminders.logger), writers)
+
+
+def person(town: World, name: str, last: date | None, zone: str = "UTC", **more: Any) -> Subscription:
+    """Register a phone; last: the newest active date."""
+    owner = f"{name}-{uuid.uuid4().hex[:6]}"
+    streak = Streak(last, 3, 3, 3) if last else None
+    profile = Profile(owner, version=1, streak=streak, timezone=zone, updated_at=stamp(NOW))
+    town.dynamodb.put_item(TableName="UserStreaks", Item=item(profile_attributes(profile, 1)))
+    wanted: dict[str, Any] = {
+        "subscription_id": str(uuid.uuid4()),
+        "owner": owner,
+        "fcm_token": name,
+        "timezone": zone,
+        "streak_reminders": True,
+    }
+    return town.store().register(subscriber(0, **(wanted | more)), NOW)[0]
+
+
+def waits_until(town: World, each: Subscription) -> str | None:
+    marker = town.scan().get(f"{each.subscription_id}#reminder")
+    return plain(marker)["last_notified_at"] if marker else None
+
+
+def test_who_is_reminded_when(town: World) -> None:
+    today = EVENING.date()
+    people = {
+        "due": person(town, "due", today - DAY),
+        "done": person(town, "done", today),
+        "lapsed": person(town, "lapsed", today - 2 * DAY),
+        "new": person(town, "new", None),
+        "quiet": person(town, "quiet", today - DAY, quiet_hours=quiet_hours("19:00", "07:00")),
+        "later": person(town, "later", today - DAY, quiet_hours=quiet_hours("18:00", "21:00")),
+        "west": person(town, "west", today - DAY, "America/New_York"),
+        "never": person(town, "never", today - DAY, streak_reminders=False),
+    }
+    assert reminder(town).remind(EVENING - timedelta(microseconds=1)) == {}
+    assert reminder(town).remind(EVENING) == {Told.SENT: 1, Told.SKIPPED: 3}
+    assert reminder(town).remind(EVENING + timedelta(hours=1)) == {Told.SENT: 1}
+    assert reminder(town).remind(EVENING + timedelta(hours=4)) == {Told.SENT: 1}
+    assert town.phones.got == {"due": 1, "later": 1, "west": 1}
+    assert town.phones.messages[0][1].body == "Keep your 3 days going today."
+    assert waits_until(town, people["due"]) == waits_until(town, people["done"]) == stamp(EVENING + DAY)
+    assert waits_until(town, people["later"]) == stamp(EVENING + DAY + timedelta(hours=1))
+    assert waits_until(town, people["quiet"]) is waits_until(town, people["never"]) is None
+
+
+def test_once_a_date_even_by_two_at_once_or_in_another_zone(town: World) -> None:
+    each = person(town, "a", EVENING.date() - DAY)
+    with ThreadPoolExecutor(2) as both:
+        told = list(both.map(lambda _: reminder(town).remind(EVENING), range(2)))
+    assert town.phones.got == {"a": 1}
+    assert sum(some[Told.SENT] for some in told) == 1
+    moved, _ = town.store().register(
+        subscriber(0, **{**_kept(each), "timezone": "America/New_York"}), EVENING + timedelta(hours=1)
+    )
+    assert waits_until(town, moved) == "2026-03-11T00:00:00.000000Z", "the same date's evening, further west"
+    assert reminder(town).remind(unstamp("2026-03-11T00:05:00.000000Z"))[Told.SENT] == 0
+    assert town.phones.got == {"a": 1}
+    assert waits_until(town, moved) == "2026-03-12T00:00:00.000000Z"
+
+
+def _kept(each: Subscription) -> dict[str, Any]:
+    names = ("subscription_id", "owner", "fcm_token", "streak_reminders")
+    return {name: getattr(each, name) for name in names}
+
+
+def test_a_job_that_ran_too_late_reminds_nobody_of_yesterday(town: World) -> None:
+    each = person(town, "a", EVENING.date() - DAY)
+    assert reminder(town).remind(EVENING + timedelta(hours=5)) == {Told.SKIPPED: 1}
+    assert waits_until(town, each) == stamp(EVENING + DAY)
+
+
+def test_a_push_service_that_is_away_is_tried_again_and_a_dead_token_is_not(town: World) -> None:
+    today = EVENING.date()
+    each = person(town, "a", today - DAY)
+    phones = town.phones
+    arn = phones.prepare("a").endpoint
+    phones.prepare = lambda token: Receipt(Status.SENT, arn)  # type: ignore[method-assign]
+    phones.away = True
+    before = town.scan()
+    assert reminder(town).remind(EVENING) == {Told.AGAIN: 1}
+    assert town.scan() == before
+    phones.away, phones.dead = False, frozenset("a")
+    assert reminder(town).remind(EVENING) == {Told.DEAD: 1}
+    found = town.store().get(each.subscription_id)
+    assert found and not found.is_active and not phones.endpoints
+    assert reminder(town).remind(EVENING + DAY) == {}
+    assert phones.tried == {"a": 1}
+
+
+def test_only_what_is_due_is_read(town: World) -> None:
+    for number in range(3):
+        person(town, f"due{number}", EVENING.date() - DAY)
+    town.fill(subscriber(n, streak_reminders=True, timezone="Asia/Tokyo") for n in range(200))
+    town.fill(subscriber(n) for n in range(200, 400))
+    counting = Counting(town.dynamodb)
+    assert reminder(town, counting).remind(EVENING)[Told.SENT] == 3
+    assert counting.calls["query"] == 4
+    assert counting.read == 3 * 3, "marker, subscription and profile of each"
+
+
+def test_who_leaves_while_the_job_runs_is_not_reminded_and_leaves_nothing(town: World) -> None:
+    each = person(town, "a", EVENING.date() - DAY)
+    waiting = reminder(town).reminders
+    read = Due(each, EVENING, EVENING + DAY)
+    assert town.store().remove(each)
+    assert waiting.claim(read, "reminder=2026-03-10", 1, EVENING)[0] is Won.MOVED
+    assert not waiting.skip(read)
+    assert town.scan() == {}
+
+
+def test_a_marker_without_its_subscription_is_dropped(town: World) -> None:
+    each = person(town, "a", EVENING.date() - DAY)
+    town.dynamodb.delete_item(
+        TableName=town.subscriptions, Key={"subscription_id": {"S": each.subscription_id}}
+    )
+    assert reminder(town).remind(EVENING) == {}
+    assert waits_until(town, each) is None
+
+
+def test_the_handler_reminds_and_reports_what_nobody_can_tell(
+    town: World, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = engine.client("sns").create_platform_application(Name="reminders", Platform="GCM", Attributes={})
+    wanted = {
+        **engine.environment(),
+        "SUBSCRIPTIONS_TABLE": town.subscriptions,
+        "PLATFORM_APPLICATION_ARN": app["PlatformApplicationArn"],
+    }
+    for name, value in wanted.items():
+        monkeypatch.setenv(name, value)
+    clock: list[datetime] = [EVENING]
+    monkeypatch.setattr("adapters.clock.now", lambda: clock[0])
+    client.cache_clear()
+    reminders._parts.cache_clear()
+    each = person(town, "a", EVENING.date() - DAY)
+    town.notifier().announcements.claim(each, "question=1", int(EVENING.timestamp()) + 10**6, EVENING)
+    assert reminders.handler({}, CONTEXT) == {"sent": 1, "unconfirmed": 0}
+    clock[0] = EVENING + timedelta(minutes=30)
+    assert reminders.handler({}, CONTEXT) == {"unconfirmed": 1}
+    assert reminders.handler({}, CONTEXT) == {"unconfirmed": 0}
+    monkeypatch.setenv("PLATFORM_APPLICATION_ARN", "")
+    reminders._parts.cache_clear()
+    assert reminders.handler({}, CONTEXT) == {"unconfirmed": 0}
+    reminders._parts.cache_clear()

@@ -1,0 +1,241 @@
+"""Registering, changing, moving and removing subscriptions, through the routes and on a real table."""
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aws_lambda_powertools import Logger
+
+from adapters.aws import client
+from adapters.items import plain
+from ingest import subscriptions
+from ingest.http import resolver
+from rules.days import stamp
+from rules.notifications import quiet_hours
+from tests.engine import Engine
+from tests.integration.subscribers import NOW, World, subscriber, world
+from tests.integration.test_sample_events import CONTEXT
+
+BODY: dict[str, Any] = {
+    "fcm_token": "phone",
+    "audience": ["b", "a"],
+    "min_interval_minutes": 240,
+    "timezone": "Europe/Berlin",
+    "quiet_hours": {"from": "22:00", "to": "07:00"},
+    "streak_reminders": True,
+}
+
+
+class Api:
+    """The routes, as the API's function has them."""
+
+    def __init__(self, town: World) -> None:
+        self.town, self.app = town, resolver(Logger(service="test", level="CRITICAL"))
+        self.app.include_router(subscriptions.router)
+
+    def call(self, method: str, path: str, user: str, body: Any = None, scope: str = "") -> tuple[int, Any]:
+        event = {
+            "version": "2.0",
+            "rawPath": path,
+            "headers": {},
+            "body": None if body is None else json.dumps(body),
+            "requestContext": {
+                "http": {"method": method, "path": path},
+                "stage": "$default",
+                "authorizer": {"jwt": {"claims": {"sub": user, "scope": scope}}},
+            },
+        }
+        answered = self.app.resolve(event, CONTEXT)  # type: ignore[arg-type]
+        return answered["statusCode"], json.loads(answered["body"]) if answered.get("body") else None
+
+    def post(self, user: str = "ada", **more: Any) -> tuple[int, Any]:
+        return self.call("POST", "/v1/subscriptions", user, BODY | more)
+
+    def delete(self, own: str, user: str = "ada", scope: str = "") -> int:
+        return self.call("DELETE", f"/v1/subscriptions/{own}", user, scope=scope)[0]
+
+
+@pytest.fixture
+def api(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
+    with world(engine) as town:
+        for name, value in (engine.environment() | {"SUBSCRIPTIONS_TABLE": town.subscriptions}).items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.setattr("adapters.clock.now", lambda: NOW)
+        client.cache_clear()
+        subscriptions._parts.cache_clear()
+        yield Api(town)
+        subscriptions._parts.cache_clear()
+
+
+def places(town: World) -> dict[str, str | None]:
+    """What the table holds: the part of the key after the subscription, and the index partition."""
+    return {
+        key.partition("#")[2] if not key.startswith("token#") else "token": each.get("active", {}).get("S")
+        for key, each in town.scan().items()
+    }
+
+
+def test_a_phone_is_registered_changed_and_removed(api: Api) -> None:
+    status, made = api.post()
+    assert status == 201
+    assert made == {
+        "subscription_id": subscriptions.subscription_id("ada", "phone"),
+        "audience": ["a", "b"],
+        **{name: BODY[name] for name in ("min_interval_minutes", "timezone", "quiet_hours")},
+        "streak_reminders": True,
+        "created_at": stamp(NOW),
+        "updated_at": stamp(NOW),
+    }
+    assert places(api.town) == {
+        "": "00240#+",
+        "tag=a": "00240#=a",
+        "tag=b": "00240#=b",
+        "reminder": places(api.town)["reminder"],
+        "token": None,
+    }
+    status, changed = api.post(
+        audience=["c"], min_interval_minutes=0, streak_reminders=False, quiet_hours=None
+    )
+    assert (status, changed["subscription_id"]) == (200, made["subscription_id"])
+    assert changed["created_at"] < changed["updated_at"]
+    assert places(api.town) == {"": "00000#+", "tag=c": "00000#=c", "token": None}
+    assert api.delete(made["subscription_id"]) == 204
+    assert api.town.scan() == {}
+    assert api.delete(made["subscription_id"]) == 404
+
+
+def test_what_a_body_leaves_out_has_its_default(api: Api) -> None:
+    status, made = api.call("POST", "/v1/subscriptions", "ada", {"fcm_token": "phone"})
+    assert (status, made["audience"], made["min_interval_minutes"]) == (201, [], 60)
+    assert (made["timezone"], made["quiet_hours"], made["streak_reminders"]) == ("UTC", None, False)
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [
+        ({"fcm_token": ""}, "fcm_token"),
+        ({"fcm_token": "a b"}, "fcm_token"),
+        ({"fcm_token": "x" * 513}, "fcm_token"),
+        ({"audience": ["a", "a"]}, "audience"),
+        ({"audience": ["a#b"]}, "audience.0"),
+        ({"audience": [f"t{n}" for n in range(11)]}, "audience"),
+        ({"min_interval_minutes": 59}, "min_interval_minutes"),
+        ({"min_interval_minutes": True}, "min_interval_minutes"),
+        ({"timezone": "Europe/Atlantis"}, "timezone"),
+        ({"timezone": "+19:00"}, "timezone"),
+        ({"quiet_hours": {"from": "22:00"}}, "quiet_hours"),
+        ({"quiet_hours": {"from": "22:00", "to": "24:00"}}, "quiet_hours.to"),
+        ({"quiet_hours": {"from": "22:00", "to": "22:00"}}, "quiet_hours"),
+        ({"streak_reminders": "yes"}, "streak_reminders"),
+        ({"owner": "eve"}, "owner"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(api: Api, more: dict[str, Any], field: str) -> None:
+    status, told = api.post(**more)
+    assert (status, told["error"]["code"]) == (422, "invalid_field")
+    assert field in told["error"]["message"]
+    assert api.town.scan() == {}
+
+
+def test_somebody_elses_subscription_is_not_there(api: Api) -> None:
+    own = api.post()[1]["subscription_id"]
+    assert api.delete(own, "eve") == 404
+    for bad in (f"{own}%23tag=a", "token", own.upper(), own[:-1]):
+        assert api.delete(bad, "eve", "streakline/admin") == 404
+    assert len(api.town.scan()) == 5
+    assert api.delete(own, "root", "streakline/admin") == 204
+
+
+def test_a_phone_has_one_user_at_a_time(api: Api) -> None:
+    own = api.post("ada")[1]["subscription_id"]
+    api.town.dynamodb.update_item(
+        TableName=api.town.subscriptions,
+        Key={"subscription_id": {"S": own}},
+        UpdateExpression="SET endpoint_arn = :arn, last_notified_at = :last",
+        ExpressionAttributeValues={":arn": {"S": "arn"}, ":last": {"S": stamp(NOW)}},
+    )
+    status, made = api.post("bob", audience=[], streak_reminders=False)
+    assert status == 201
+    assert places(api.town) == {"": "00240#*", "token": None}
+    stored = plain(api.town.scan()[made["subscription_id"]])
+    assert (stored["owner"], stored["endpoint_arn"]) == ("bob", "arn"), "the endpoint is the phone's"
+    assert stored["last_notified_at"] < stamp(NOW), "the history is not"
+    assert api.delete(own, "ada") == 404, "a late sign-out does not silence the new one"
+
+
+def test_a_change_keeps_the_history_and_the_endpoint(api: Api) -> None:
+    own = api.post(audience=[], min_interval_minutes=0)[1]["subscription_id"]
+    assert api.town.notifier().notify([api.town.ask()])
+    before = api.town.store().get(own)
+    api.post(audience=["a"])
+    after = api.town.store().get(own)
+    assert before and after and before.last_notified_at == after.last_notified_at == stamp(NOW)
+    assert before.endpoint_arn == after.endpoint_arn != ""
+
+
+def test_the_endpoint_goes_with_the_subscription(api: Api, engine: Engine) -> None:
+    sns = engine.client("sns")
+    app = sns.create_platform_application(Name="subs", Platform="GCM", Attributes={})[
+        "PlatformApplicationArn"
+    ]
+    arn = sns.create_platform_endpoint(PlatformApplicationArn=app, Token="phone")["EndpointArn"]
+    own = api.post()[1]["subscription_id"]
+    api.town.dynamodb.update_item(
+        TableName=api.town.subscriptions,
+        Key={"subscription_id": {"S": own}},
+        UpdateExpression="SET endpoint_arn = :arn",
+        ExpressionAttributeValues={":arn": {"S": arn}},
+    )
+    assert api.delete(own) == 204
+    with pytest.raises(sns.exceptions.NotFoundException):
+        sns.get_endpoint_attributes(EndpointArn=arn)
+
+
+def test_a_dead_phone_that_registers_again_is_new(api: Api) -> None:
+    own = api.post()[1]["subscription_id"]
+    found = api.town.store().get(own)
+    assert found and api.town.store().deactivate(found, NOW)
+    assert not api.town.store().deactivate(found, NOW)
+    assert places(api.town) == {"": None}
+    assert api.post()[0] == 201
+    again = api.town.store().get(own)
+    assert again and again.is_active and again.fcm_token == "phone" and not again.endpoint_arn
+    assert not api.town.store().deactivate(found, NOW), "news of its death are old"
+
+
+def test_many_at_once_leave_one_owner_and_nothing_behind(api: Api) -> None:
+    store = api.town.store()
+    wanted = [
+        subscriber(n % 3, fcm_token="phone", audience=tuple("abc"[: n % 4]), streak_reminders=n % 2 == 0)
+        for n in range(12)
+    ]
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda each: store.register(each, NOW), wanted))
+    items = {key: plain(each) for key, each in api.town.scan().items()}
+    (own,) = [key for key in items if "#" not in key]
+    (holder,) = [each["of"] for key, each in items.items() if key.startswith("token#")]
+    assert holder == own
+    expected = {own, *(f"{own}#tag={tag}" for tag in items[own]["audience"])}
+    expected |= {f"{own}#reminder"} if items[own]["streak_reminders"] else set()
+    assert {key for key in items if not key.startswith("token#")} == expected
+
+
+def test_a_change_during_an_announcement_does_not_forget_it(api: Api) -> None:
+    own = api.post(audience=[], min_interval_minutes=60, quiet_hours=None)[1]["subscription_id"]
+    store, notifier = api.town.store(), api.town.notifier()
+    read = store.get(own)
+    assert read
+
+    def change(each: Any) -> None:
+        store.register(subscriber(0, subscription_id=own, owner="ada", fcm_token="phone", audience=each), NOW)
+
+    with ThreadPoolExecutor(2) as both:
+        both.submit(notifier.notify, [api.town.ask()])
+        list(both.map(change, [("a",), ("b",), ()]))
+    found = store.get(own)
+    assert found and (found.last_notified_at == stamp(NOW)) == (api.town.phones.got["phone"] == 1)
+    assert quiet_hours("22:00", "07:00") != found.quiet_hours
+    assert found.updated_at > stamp(NOW - timedelta(seconds=1))
