@@ -21,6 +21,7 @@ from adapters.batches import Unprocessed
 from adapters.cache import Cache
 from adapters.event_store import EventStore
 from adapters.failures import FailureQueue
+from adapters.gauges import Gauges
 from adapters.items import plain
 from adapters.ledger import HeadMoved, LedgerStore
 from rules.accounts import Account, Day, Decision, Profile, decide
@@ -67,6 +68,7 @@ class Engagement:
     events: EventStore
     cache: Cache
     writers: int = 1
+    gauges: Gauges = field(default_factory=lambda: Gauges(""))
 
     def apply(self, records: Sequence[Record], now: datetime) -> Outcome:
         """Apply a batch of stream records, user by user; one user's trouble is not another's."""
@@ -199,9 +201,8 @@ def _parts() -> tuple[Engagement, FailureQueue]:
     )
     redis = Cache(config.redis_url, config.leaderboard_shards)
     events = EventStore(dynamodb, config.bp_events_table)
-    return Engagement(accounts, events, redis, config.writers), FailureQueue(
-        lambda: client("sqs"), config.failure_queue_url
-    )
+    engagement = Engagement(accounts, events, redis, config.writers, Gauges(config.redis_url))
+    return engagement, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 
 
 @logger.inject_lambda_context
@@ -216,6 +217,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     else:
         failures.keep(CONSUMER, outcome.poison, now)
     engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.done)
+    engagement.gauges.count(CONSUMER, outcome.applied, records, clock.now())
     logger.info(
         "batch",
         extra={

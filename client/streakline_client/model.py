@@ -1,0 +1,84 @@
+"""Questions, answers and stats as the service shows them; what it adds later is left aside."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import Any, Self
+
+DONE = frozenset({"CLOSED", "EXPIRED"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    @classmethod
+    def read(cls, shown: Mapping[str, Any]) -> Self:
+        """Take this class's fields from a JSON object; lists become tuples, *_at becomes an instant."""
+        return cls(
+            **{each.name: _value(each.name, shown[each.name]) for each in fields(cls) if each.name in shown}
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question(_Shown):
+    """A question. kind: "choice" (options) or "text"; status: OPEN, PARTIAL, CLOSED or EXPIRED.
+
+    duplicate: the same question, with the same idempotency key, had been asked before.
+    """
+
+    question_id: str
+    agent_id: str
+    kind: str
+    prompt: str
+    required_responses: int
+    answers_count: int
+    status: str
+    created_at: datetime
+    closes_at: datetime
+    options: tuple[str, ...] = ()
+    audience: tuple[str, ...] = ()
+    category: str | None = None
+    closed_at: datetime | None = None
+    duplicate: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no more answers come."""
+        return self.status in DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(_Shown):
+    """An answer: option_index (from 0) of a choice, text otherwise; confidence from 1 to 5.
+
+    number: its place among the question's answers, from 1.
+    """
+
+    question_id: str
+    response_id: str
+    number: int
+    created_at: datetime
+    confidence: int | None = None
+    option_index: int | None = None
+    text: str | None = None
+    response_time_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats(_Shown):
+    """One answerer's figures, by the hash that stands for them."""
+
+    fingerprint: str
+    alias: str
+    total_points: int
+    answers: int
+    streak_days: int
+    longest_streak_days: int
+    streak_status: str
+    badges: tuple[Mapping[str, str], ...] = ()
+    answers_by_category: Mapping[str, int] = field(default_factory=dict)
+
+
+def _value(name: str, value: Any) -> Any:
+    if name.endswith("_at") and isinstance(value, str):
+        return datetime.fromisoformat(value)
+    return tuple(value) if isinstance(value, list) else value

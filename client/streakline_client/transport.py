@@ -1,0 +1,68 @@
+"""One request and its reply. A transport is any function of that shape; over_http is the usual one."""
+
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from streakline_client.errors import Unreachable
+
+ANSWER_BYTES_MAX = 16_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request. path: below the service's address, with its query; timeout in seconds."""
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes | None = None
+    timeout: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply, of whatever status; headers by lower-case name."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+Transport = Callable[[Request], Reply]
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the token to wherever it leads: it is an error instead."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+def over_http(url: str) -> Transport:
+    """Return a transport to the service at a URL (https://host, or one with a base path)."""
+    if not url.startswith(("https://", "http://")):
+        raise ValueError("url must begin with https:// or http://")
+    base, opener = url.rstrip("/"), urllib.request.build_opener(_NoRedirect)
+
+    def send(request: Request) -> Reply:
+        asked = urllib.request.Request(  # noqa: S310 (the scheme was checked above)
+            f"{base}{request.path}", request.body, dict(request.headers), method=request.method
+        )
+        try:
+            with opener.open(asked, timeout=request.timeout) as answer:
+                return _reply(answer.status, answer)
+        except urllib.error.HTTPError as error:
+            with error:
+                return _reply(error.code, error)
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"{request.method} {request.path.partition('?')[0]}: {error}") from error
+
+    return send
+
+
+def _reply(status: int, answer: "http.client.HTTPResponse | urllib.error.HTTPError") -> Reply:
+    headers = {name.lower(): value for name, value in answer.headers.items()}
+    return Reply(status, answer.read(ANSWER_BYTES_MAX), headers)

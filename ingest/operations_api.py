@@ -1,0 +1,103 @@
+"""GET /v1/operations: the pipeline, live. A part that cannot be told is null, with its reason."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from adapters import clock, settings
+from adapters.aws import client
+from adapters.freshness import Freshness, Unknown
+from adapters.gauges import Gauges, Silent
+from adapters.objects import S3Objects
+from adapters.queue_depths import QueueDepths
+from ingest.caller import caller_of
+from ingest.http import answer, resolver
+
+EVENTS = "engagement"  # the consumer whose events are the pipeline's pace
+PACE_SECONDS = 10
+
+logger = Logger(service="operations-api")
+app: APIGatewayHttpResolver = resolver(logger)
+Part = dict[str, Any] | list[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """Reads the parts of the live view, each from its own store."""
+
+    gauges: Gauges
+    queues: QueueDepths
+    freshness: Freshness
+
+    def view(self, now: datetime) -> dict[str, Any]:
+        """Return all parts; `unknown` tells of each null why."""
+        reasons: dict[str, str] = {}
+        return {
+            "at": now.isoformat(),
+            "throughput": _part(reasons, "throughput", lambda: self.throughput(now)),
+            "consumers": _part(reasons, "consumers", self.consumers),
+            "queues": _part(reasons, "queues", self.queues.read),
+            "lake": _part(reasons, "lake", lambda: self.freshness.lake(now)),
+            "nightly": _part(reasons, "nightly", lambda: self.freshness.nightly(now)),
+            "unknown": reasons,
+        }
+
+    def throughput(self, now: datetime) -> dict[str, Any]:
+        """Return the pace of the last minute, second by second."""
+        seconds = self.gauges.per_second(EVENTS, now)
+        pace = sum(seconds[-PACE_SECONDS:]) / PACE_SECONDS
+        return {"events_per_second": pace, "window_seconds": PACE_SECONDS, "per_second": seconds}
+
+    def consumers(self) -> list[dict[str, Any]]:
+        """Return how far behind each consumer was at its last batch."""
+        return [
+            {
+                "name": each.consumer,
+                "behind_seconds": each.behind_seconds,
+                "last_batch_at": each.last_batch_at.isoformat(),
+            }
+            for each in self.gauges.behind()
+        ]
+
+
+def _part(reasons: dict[str, str], name: str, read: Callable[[], Part]) -> Part | None:
+    try:
+        return read()
+    except (Silent, Unknown) as error:
+        reasons[name] = str(error)
+    except Exception as error:  # one store's trouble hides nothing of the others
+        logger.exception("unknown", extra={"part": name})
+        reasons[name] = str(error)[:200]
+    return None
+
+
+@cache
+def _parts() -> Operations:
+    config = settings.read(settings.Operations)
+    urls = json.loads(config.queue_urls)
+    return Operations(
+        Gauges(config.redis_url),
+        QueueDepths(lambda: client("sqs"), urls),
+        Freshness(S3Objects(client("s3"), config.lake_bucket)),
+    )
+
+
+@app.get("/v1/operations")
+def get_operations() -> Response[str]:
+    """The live view, for admins."""
+    caller_of(app.current_event.raw_event).check_admin()
+    return answer(200, _parts().view(clock.now()), {"Cache-Control": "no-store"})
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: an HTTP API request, payload format 2.0."""
+    answered = app.resolve(event, context)
+    logger.info("answered", extra={"route": event.get("routeKey"), "status": answered["statusCode"]})
+    return answered

@@ -1,0 +1,161 @@
+"""The web page: GET / and GET /app/{file}, from the folder page/, and config.json from the settings.
+
+Everything is compressed once, at cold start. Links between the files get the version of the whole
+folder, so that a browser may keep them for a year and never mixes files of two deployments.
+"""
+
+import base64
+import gzip
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from aws_lambda_powertools import Logger
+
+from adapters import settings
+
+FOLDER = Path(__file__).resolve().parent.parent / "page"
+INDEX, CONFIG = "index.html", "config.json"
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".json": "application/json",
+}
+FRESH, FOR_GOOD = "no-cache", "public, max-age=31536000, immutable"
+COMPRESSED_BYTES_MIN = 256  # below it gzip's own bytes eat what is saved
+HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+    "Strict-Transport-Security": "max-age=31536000",
+}
+logger = Logger(service="page")
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file as it is served; packed: gzip, None where that would not be smaller."""
+
+    kind: str
+    plain: bytes
+    packed: bytes | None
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """All that is served, by name; version changes whenever any of it does."""
+
+    files: Mapping[str, File]
+    version: str
+    policy: str
+
+
+def content_policy(config: settings.Page) -> str:
+    """Return the Content-Security-Policy: our own files alone, and the sign-in service if there is one."""
+    origins = [origin_of(config.oidc_authority)] if config.oidc_authority else []
+    origins += [origin_of(each) for each in config.oidc_origins.split()]
+    return "; ".join(
+        (
+            *("default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'"),
+            " ".join(("connect-src 'self'", *dict.fromkeys(origins))),
+            *("base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'"),
+            *("require-trusted-types-for 'script'", "trusted-types 'none'"),
+        )
+    )
+
+
+def origin_of(url: str) -> str:
+    """Return scheme and host of a URL; raises ValueError for what has none."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("https", "http") or not parts.hostname or set(" ;,'\"") & set(parts.netloc):
+        raise ValueError(f"{url!r} is no URL of a sign-in service")
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def build(folder: Path, config: settings.Page) -> Site:
+    """Read, link and compress a folder's files; of a kind that is not served there must be none."""
+    told = {"oidc_authority": config.oidc_authority, "oidc_client_id": config.oidc_client_id}
+    texts = {path.name: path.read_text() for path in sorted(folder.iterdir())}
+    texts[CONFIG] = json.dumps(told)
+    version = _digest(json.dumps(texts).encode())
+    for name, text in texts.items():
+        for other in texts:
+            for before in ("./", "app/"):
+                text = text.replace(f'"{before}{other}"', f'"{before}{other}?v={version}"')  # noqa: PLW2901 (built up)
+        texts[name] = text
+    files = {name: _file(name, text.encode()) for name, text in texts.items()}
+    return Site(files, version, content_policy(config))
+
+
+def _file(name: str, plain: bytes) -> File:
+    packed = gzip.compress(plain, 9, mtime=0)
+    smaller = len(plain) >= COMPRESSED_BYTES_MIN and len(packed) < len(plain)
+    return File(KINDS[Path(name).suffix], plain, packed if smaller else None, _digest(plain))
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def serve(site: Site, event: Mapping[str, Any]) -> Answer:
+    """Answer a request (payload format 2.0): 200, 304 for what the browser has, 404 for anything else."""
+    asked = (event.get("pathParameters") or {}).get("file")
+    file = site.files.get(INDEX if asked is None else asked)
+    if file is None or asked == INDEX:  # below another path its links would lead nowhere
+        error = {"error": {"code": "not_found", "message": "there is no such file"}}
+        return _answer(404, {"Content-Type": KINDS[".json"], "Cache-Control": FRESH}, json.dumps(error))
+    given = {key.lower(): value for key, value in (event.get("headers") or {}).items()}
+    packed = file.packed if _takes_gzip(given.get("accept-encoding", "")) else None
+    tag = f'"{file.digest}{"-gz" if packed else ""}"'
+    version = (event.get("queryStringParameters") or {}).get("v")
+    headers = {
+        "Content-Type": file.kind,
+        "Cache-Control": FOR_GOOD if version == site.version else FRESH,
+        "ETag": tag,
+        "Vary": "Accept-Encoding",
+        "Content-Security-Policy": site.policy,
+    }
+    if tag in [each.strip().removeprefix("W/") for each in given.get("if-none-match", "").split(",")]:
+        return _answer(304, headers, "")
+    if packed is None:
+        return _answer(200, headers, file.plain.decode())
+    body = base64.b64encode(packed).decode()
+    return _answer(200, headers | {"Content-Encoding": "gzip"}, body, is_base64=True)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    wanted = {each.partition(";")[0].strip(): each.partition("q=")[2] for each in accepted.split(",")}
+    return "gzip" in wanted and wanted["gzip"].strip() not in ("0", "0.0", "0.00", "0.000")
+
+
+def _answer(status: int, headers: Mapping[str, str], body: str, is_base64: bool = False) -> Answer:
+    return {
+        "statusCode": status,
+        "headers": {**HEADERS, **headers},
+        "body": body,
+        "isBase64Encoded": is_base64,
+    }
+
+
+@cache
+def _parts() -> Site:
+    return build(FOLDER, settings.read(settings.Page))
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> Answer:
+    """Lambda entry: an HTTP API request, payload format 2.0; public, as the page knows nothing."""
+    answered = serve(_parts(), event)
+    logger.info("answered", extra={"path": event["rawPath"], "status": answered["statusCode"]})
+    return answered

@@ -1,0 +1,62 @@
+// The API, relative to this page: it works below any base path.
+
+import { current } from "./session.js";
+
+const SENTENCES = {
+  already_answered: "You have answered this question already.",
+  question_closed: "This question has all the answers it asked for.",
+  question_expired: "This question is no longer open.",
+  forbidden: "Your sign-in does not reach this.",
+  unavailable: "The service is busy. Try again in a moment.",
+  rate_limited: "That was a lot at once. Try again in a minute.",
+};
+const AGAIN_MILLISECONDS = [300, 900, 2000];
+
+// An answer other than success, in words for people; status and code for the program.
+export class Refusal extends Error {
+  constructor(status, error) {
+    const detail = error.details?.[0];
+    super(SENTENCES[error.code] ?? (detail?.field ? `${detail.field} ${detail.reason}` : error.message));
+    Object.assign(this, { status, code: error.code });
+  }
+}
+
+export const pause = (milliseconds, signal) => new Promise((resolve, reject) => {
+  const timer = setTimeout(resolve, milliseconds);
+  signal?.addEventListener("abort", () => { clearTimeout(timer); reject(signal.reason); }, { once: true });
+});
+
+const once = async (method, path, { body, signal } = {}) => {
+  const headers = { authorization: `Bearer ${current()?.token ?? ""}` };
+  if (body) headers["content-type"] = "application/json";
+  let answer;
+  try {
+    answer = await fetch(new URL(path, document.baseURI), {
+      method, headers, signal, body: body && JSON.stringify(body), cache: "no-store",
+    });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Refusal(0, { code: "offline", message: "The service cannot be reached. Check your connection." });
+  }
+  if (answer.status === 204) return null;
+  const content = await answer.json().catch(() => ({}));
+  if (answer.ok) return content;
+  if (answer.status === 401) dispatchEvent(new Event("streakline:signed-out"));
+  throw new Refusal(answer.status, content.error ?? { message: `The service answered ${answer.status}.` });
+};
+
+// Asks; what only reads, or carries an idempotency key, is asked again when the service is busy.
+export const ask = async (method, path, options = {}) => {
+  const repeatable = method === "GET" || options.body?.idempotency_key;
+  for (const wait of repeatable ? AGAIN_MILLISECONDS : []) {
+    try {
+      return await once(method, path, options);
+    } catch (error) {
+      if (![0, 503].includes(error.status) || options.signal?.aborted) throw error;
+      await pause(wait * (0.5 + Math.random()), options.signal);
+    }
+  }
+  return once(method, path, options);
+};
+export const get = (path, signal) => ask("GET", path, { signal });
+export const part = encodeURIComponent;

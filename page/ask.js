@@ -1,0 +1,150 @@
+// For agents: ask a question, and watch its answers come in.
+
+import { ask, get, part, pause } from "./api.js";
+import { count, h, number, relative, say, trouble } from "./dom.js";
+
+const WAIT_SECONDS = 20;
+const BUSY_MILLISECONDS = 3000;
+const HOUR_MILLISECONDS = 3_600_000;
+const tag = (text) => text.toLowerCase().replace(/\s+/g, "-");
+const lines = (text, separator) => String(text ?? "").split(separator).map((line) => line.trim()).filter(Boolean);
+
+const bodyOf = (form, key) => {
+  const given = new FormData(form);
+  const body = {
+    idempotency_key: key,
+    kind: given.get("kind"),
+    prompt: String(given.get("prompt")).trim(),
+    required_responses: Number(given.get("required")),
+    closes_at: new Date(Date.now() + Number(given.get("hours")) * HOUR_MILLISECONDS).toISOString(),
+  };
+  if (body.kind === "choice") body.options = lines(given.get("options"), "\n");
+  const audience = lines(given.get("audience"), ",").map(tag);
+  if (audience.length) body.audience = audience;
+  const category = tag(String(given.get("category")).trim());
+  if (category) body.category = category;
+  return body;
+};
+
+const bar = (label, votes, total) => {
+  const fill = h("span", { class: "fill" });
+  fill.style.inlineSize = `${total ? Math.round((100 * votes) / total) : 0}%`;
+  return h("li", {}, h("span", { class: "label" }, label), h("span", { class: "votes" }, number(votes)),
+    h("span", { class: "track", "aria-hidden": "true" }, fill));
+};
+
+const results = (question, answers) => question.kind === "choice"
+  ? h("ul", { class: "bars" }, question.options.map((option, index) =>
+    bar(option, answers.filter((answer) => answer.option_index === index).length, answers.length)))
+  : h("ul", { class: "texts" }, [...answers].reverse().map((answer) =>
+    h("li", {}, h("p", {}, answer.text), h("p", { class: "note" }, `sure: ${answer.confidence} of 5 · ${relative(answer.created_at)}`))));
+
+// One poll; a service that is busy or out of reach is asked again until it is not.
+const newer = async (path, signal) => {
+  for (;;) {
+    try {
+      return await get(path, signal);
+    } catch (error) {
+      if (signal.aborted || ![0, 429, 503].includes(error.status)) throw error;
+      await pause(BUSY_MILLISECONDS, signal);
+    }
+  }
+};
+
+// Long polls until the question is done or the view is left; the page only draws what has arrived.
+const watch = async (panel, id, signal, changed) => {
+  const answers = [];
+  const question = await get(`v1/questions/${part(id)}`, signal);
+  const title = h("h2", { tabindex: "-1" }, question.prompt);
+  const state = h("p", { class: "about" });
+  const shown = h("div", {});
+  panel.replaceChildren(h("article", { class: "card watched" }, title, state, shown));
+  panel.hidden = false;
+  title.focus();
+  for (let after = "", wait = 0; ; wait = WAIT_SECONDS) {
+    const page = await newer(`v1/questions/${part(id)}/responses?wait=${wait}${after && `&after=${part(after)}`}`, signal);
+    if (signal.aborted) return;
+    answers.push(...page.responses);
+    after = page.cursor;
+    const until = page.done ? page.status.toLowerCase() : `waiting, closes ${relative(question.closes_at)}`;
+    state.textContent = `${number(answers.length)} of ${count(question.required_responses, "answer")} · ${until}`;
+    shown.replaceChildren(answers.length ? results(question, answers)
+      : h("p", { class: "note" }, page.done ? "No answers came." : "The first answer appears here."));
+    if (page.responses.length && wait) {
+      say(`${count(answers.length, "answer")}.`);
+      changed().catch(() => {});
+    }
+    if (page.done) return;
+  }
+};
+
+const field = (label, control, hint) => h("label", { class: "text" }, h("span", {}, label, hint && h("small", {}, ` ${hint}`)), control);
+const kind = (value, label, checked) => h("label", { class: "choice" },
+  h("input", { type: "radio", name: "kind", value, checked }), h("span", {}, label));
+
+const composer = (submit) => {
+  const options = field("Options", h("textarea", { name: "options", rows: 4, placeholder: "One a line" }), "2 to 10, one a line");
+  const form = h("form", { class: "card composer", onsubmit: (event) => { event.preventDefault(); submit(form); } },
+    field("Question", h("textarea", { name: "prompt", rows: 2, maxlength: 1000, required: true })),
+    h("fieldset", { class: "side" }, h("legend", {}, "Answered by"), kind("choice", "a choice", true), kind("text", "a text")),
+    options,
+    h("div", { class: "pair" },
+      field("Answers wanted", h("input", { type: "number", name: "required", min: 1, max: 1000, value: 5, required: true })),
+      field("Open for", h("input", { type: "number", name: "hours", min: 1, max: 720, value: 24, required: true }), "hours")),
+    h("div", { class: "pair" },
+      field("Category", h("input", { name: "category", maxlength: 32 }), "optional"),
+      field("Audience", h("input", { name: "audience", maxlength: 200 }), "tags, optional")),
+    h("button", { class: "main" }, "Ask"));
+  form.addEventListener("change", () => {
+    options.hidden = new FormData(form).get("kind") !== "choice";
+  });
+  return form;
+};
+
+const own = (questions, open) => h("section", { class: "card", "aria-labelledby": "own-title" },
+  h("h2", { id: "own-title" }, "Asked before"),
+  questions.length
+    ? h("ul", { class: "asked" }, questions.map((question) => h("li", {},
+      h("button", { type: "button", class: "link", onclick: () => open(question.question_id) }, question.prompt),
+      h("span", { class: "note" }, `${question.status.toLowerCase()} · ${question.answers_count} of ${question.required_responses}`))))
+    : h("p", { class: "note" }, "Nothing yet."));
+
+export const show = async (root, view) => {
+  const panel = h("div", { hidden: true });
+  const before = h("div", {});
+  let stop = new AbortController();
+  let key = crypto.randomUUID();
+  const open = (id) => {
+    stop.abort();
+    stop = new AbortController();
+    const signal = AbortSignal.any([stop.signal, view.signal]);
+    watch(panel, id, signal, list).catch((error) => {
+      if (!signal.aborted) panel.replaceChildren(trouble(error));
+    });
+  };
+  const list = async () => {
+    const page = await get(`v1/agents/${part(view.person.user)}/questions?limit=10`, view.signal);
+    before.replaceChildren(own(page.questions, open));
+  };
+  // The key stays until the question is stored: asking again after a fault asks it once.
+  const submit = async (form) => {
+    const button = form.querySelector("button.main");
+    form.querySelector(".trouble")?.remove();
+    button.disabled = true;
+    try {
+      const made = await ask("POST", "v1/questions", { body: bodyOf(form, key), signal: view.signal });
+      key = crypto.randomUUID();
+      form.querySelector("[name=prompt]").value = "";
+      open(made.question_id);
+      await list();
+    } catch (error) {
+      if (view.signal.aborted) return;
+      if (error.status === 409) key = crypto.randomUUID();
+      form.append(trouble(error));
+    } finally {
+      button.disabled = false;
+    }
+  };
+  await list().catch((error) => { if (view.signal.aborted) throw error; before.replaceChildren(trouble(error)); });
+  root.replaceChildren(h("h1", { tabindex: "-1" }, "Ask a question"), h("div", { class: "two" }, composer(submit), h("div", { class: "stack" }, panel, before)));
+};

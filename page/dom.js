@@ -1,0 +1,76 @@
+// Elements from data. Text is only ever set as text: nothing here, or anywhere, parses HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+const fill = (node, props, children) => {
+  for (const [name, value] of Object.entries(props)) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+};
+
+// h("p", {class: "note"}, "text", node, [nodes]): an element; props that start with "on" are listeners.
+export const h = (tag, props = {}, ...children) => fill(document.createElement(tag), props, children);
+export const svg = (tag, props = {}, ...children) => fill(document.createElementNS(SVG, tag), props, children);
+export const byId = (id) => document.getElementById(id);
+
+// Says something to those who do not see the screen; the same words twice are said twice.
+export const say = (text) => {
+  const status = byId("status");
+  status.textContent = "";
+  setTimeout(() => { status.textContent = text; }, 50);
+};
+
+export const trouble = (error) => h("p", { class: "trouble", role: "alert" }, error.message || String(error));
+
+// A table with a caption; rows are arrays of texts or nodes, the first of which heads its row.
+export const table = (caption, heads, rows, empty) => {
+  if (!rows.length) return h("p", { class: "note" }, empty);
+  const box = h("div", { class: "scroll", role: "region", "aria-label": caption },
+    h("table", {},
+      h("caption", { class: "unseen" }, caption),
+      h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
+      h("tbody", {}, rows.map(([first, ...rest]) =>
+        h("tr", {}, h("th", { scope: "row" }, first), rest.map((cell) => h("td", {}, cell)))))));
+  // The keyboard stops at a table only where there is something to scroll to.
+  new ResizeObserver(() => {
+    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }).observe(box);
+  return box;
+};
+
+const locale = navigator.language.startsWith("en") ? navigator.language : "en";
+const plural = new Intl.PluralRules("en");
+export const number = (value) => new Intl.NumberFormat(locale).format(value);
+export const count = (value, one, many = `${one}s`) =>
+  `${number(value)} ${plural.select(value) === "one" ? one : many}`;
+
+// "in 3 hours", "5 minutes ago", from an instant.
+export const relative = (instant, now = Date.now()) => {
+  const seconds = (Date.parse(instant) - now) / 1000;
+  const format = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+  for (const [unit, size] of [["day", 86400], ["hour", 3600], ["minute", 60]]) {
+    if (Math.abs(seconds) >= size) return format.format(Math.round(seconds / size), unit);
+  }
+  return format.format(Math.round(seconds), "second");
+};
+
+// A calendar date is no instant: it is read and shown without any zone.
+export const dayName = (date, style = { weekday: "long", day: "numeric", month: "long" }) =>
+  new Intl.DateTimeFormat(locale, { ...style, timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
+export const moment = (instant) =>
+  new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" }).format(new Date(instant));
+export const clock = (instant) => new Intl.DateTimeFormat(locale, { timeStyle: "medium" }).format(new Date(instant));
+
+export const STATUS = {
+  active: "Today counts already.",
+  at_risk: "Answer something today to keep it.",
+  broken: "It ended. Today can begin a new one.",
+  none: "Your first answer begins it.",
+};
+export const streak = ({ current_streak: days }) =>
+  h("p", { class: "streak" }, h("b", {}, number(days)), h("span", {}, days === 1 ? "day" : "days in a row"));

@@ -1,0 +1,119 @@
+// Boot, routes between views, and the two figures that are always in sight.
+
+import { get, part } from "./api.js";
+import { byId, count, h, number, say, trouble } from "./dom.js";
+import { adopt, comeBack, current, signIn, signOut } from "./session.js";
+
+const VIEWS = {
+  answer: ["Answer", () => import("./answer.js")],
+  you: ["You", () => import("./you.js")],
+  boards: ["Boards", () => import("./boards.js")],
+  ask: ["Ask", () => import("./ask.js")],
+  operations: ["Operations", () => import("./operations.js")],
+};
+const main = byId("main");
+let leaving = new AbortController();
+let config = {};
+let known = null; // the profile as it was last read
+
+// Shows streak and points in the header; returns the profile.
+export const refreshFigures = async (signal) => {
+  const profile = known = await get(`v1/users/${part(current().user)}`, signal);
+  byId("figure-streak").textContent = count(profile.current_streak, "day");
+  byId("figure-points").textContent = number(profile.total_bestie_points);
+  byId("figures").hidden = false;
+  dispatchEvent(new CustomEvent("streakline:profile", { detail: profile }));
+  return profile;
+};
+
+const allowed = (person, name) => ({ ask: person.agent, operations: person.admin })[name] ?? true;
+
+const welcome = (problem) => {
+  document.title = "Sign in - Streakline";
+  for (const id of ["nav", "figures", "sign-out"]) byId(id).hidden = true;
+  const button = config.oidc_authority && h("button", {
+    type: "button", class: "main",
+    onclick: () => signIn(config).catch((error) => welcome(error)),
+  }, "Sign in");
+  main.replaceChildren(h("section", { class: "welcome" },
+    h("div", { class: "motif", "aria-hidden": "true" }, [..."1110111101111"].map((day) => h("span", { class: day === "1" && "on" })), h("span", { class: "next" })),
+    h("h1", { tabindex: "-1" }, "A question a day keeps the streak alive"),
+    h("p", { class: "lead" }, "Answer what is asked, collect points, and see where you stand."),
+    problem && trouble(problem),
+    button || h("p", { class: "note" }, "Open this page by the sign-in link that you were given.")));
+};
+
+const show = async () => {
+  leaving.abort();
+  leaving = new AbortController();
+  const { signal } = leaving;
+  const person = current();
+  if (!person) return welcome();
+  const asked = location.hash.slice(2).split("/")[0];
+  const name = asked in VIEWS && allowed(person, asked) ? asked : "answer";
+  const [title, load] = VIEWS[name];
+  document.title = `${title} - Streakline`;
+  for (const id of ["nav", "sign-out"]) byId(id).hidden = false;
+  byId("nav-ask").hidden = !person.agent;
+  byId("nav-operations").hidden = !person.admin;
+  for (const link of document.querySelectorAll("#nav a")) {
+    if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  const root = h("section", { class: `view ${name}`, "aria-busy": "true" });
+  try {
+    const view = await load();
+    if (signal.aborted) return;
+    main.replaceChildren(root);
+    if (byId("figures").hidden && !["answer", "you"].includes(name)) refreshFigures(signal).catch(() => {});
+    await view.show(root, { person, signal, refreshFigures, profile: () => known });
+  } catch (error) {
+    if (signal.aborted) return;
+    main.replaceChildren(root);
+    root.replaceChildren(h("h1", { tabindex: "-1" }, title), trouble(error));
+  }
+  root.removeAttribute("aria-busy");
+};
+
+// After a change of view the keyboard is at its heading; on the first one it stays at the page's top.
+const follow = async () => {
+  await show();
+  main.querySelector("h1")?.focus({ preventScroll: true });
+  scrollTo(0, 0);
+};
+
+const leave = (problem) => {
+  known = null;
+  signOut();
+  leaving.abort();
+  history.replaceState(null, "", location.pathname);
+  welcome(problem);
+  main.querySelector("h1").focus();
+};
+
+const start = async () => {
+  let problem = null;
+  try {
+    config = await fetch(new URL("app/config.json", document.baseURI)).then((answer) => answer.json());
+    await comeBack(config);
+  } catch (error) {
+    problem = error;
+  }
+  if (!current()) return welcome(problem);
+  await show();
+};
+
+adopt();
+byId("skip").addEventListener("click", (event) => { // its fragment is no route
+  event.preventDefault();
+  main.querySelector("h1")?.focus();
+});
+byId("sign-out").addEventListener("click", () => { leave(); say("Signed out"); });
+addEventListener("streakline:signed-out", () => leave(new Error("Your sign-in has ended. Sign in again.")));
+addEventListener("hashchange", () => {
+  if (!location.hash.startsWith("#token=")) return follow();
+  known = null;
+  adopt();
+  return start();
+});
+start();

@@ -1,0 +1,84 @@
+// Who is signed in: a token from the address bar's fragment, or by OpenID Connect (code with PKCE).
+// What the token says is read for display alone; the API verifies it at each request.
+
+const TOKEN = "streakline.token";
+const PENDING = "streakline.sign-in";
+const here = () => new URL("./", document.baseURI).href;
+
+const base64url = (bytes) =>
+  btoa(String.fromCharCode(...new Uint8Array(bytes))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=+$/, "");
+const random = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
+
+const claimsOf = (token) => {
+  try {
+    const bytes = atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"));
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes, (each) => each.charCodeAt(0))));
+  } catch {
+    return null;
+  }
+};
+
+const names = (value) => Array.isArray(value) ? value : String(value ?? "").split(/[\s,]+/);
+
+// The signed-in person: {token, user, admin, agent}; null for nobody, or a token past its time.
+export const current = () => {
+  const token = sessionStorage.getItem(TOKEN);
+  const claims = token && claimsOf(token);
+  if (!claims?.sub || (claims.exp && claims.exp * 1000 <= Date.now())) return null;
+  const granted = [...names(claims["cognito:groups"]), ...names(claims.scope)];
+  const admin = granted.includes("streakline/admin");
+  return { token, user: claims.sub, admin, agent: admin || granted.includes("streakline/agents") };
+};
+
+export const signOut = () => sessionStorage.clear();
+
+// Takes a token out of the fragment, so that it stays in no history and no copied address.
+export const adopt = () => {
+  const given = new URLSearchParams(location.hash.slice(1)).get("token");
+  if (given === null) return;
+  sessionStorage.clear();
+  if (given) sessionStorage.setItem(TOKEN, given);
+  history.replaceState(null, "", `${location.pathname}${location.search}`);
+};
+
+const discover = async (authority) => {
+  const answer = await fetch(`${authority.replace(/\/$/, "")}/.well-known/openid-configuration`);
+  if (!answer.ok) throw new Error("The sign-in service does not answer. Try again in a moment.");
+  return answer.json();
+};
+
+// Leaves for the authority's sign-in page.
+export const signIn = async (config) => {
+  const { authorization_endpoint: endpoint } = await discover(config.oidc_authority);
+  const pending = { state: random(), verifier: random() };
+  sessionStorage.setItem(PENDING, JSON.stringify(pending));
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(pending.verifier));
+  const target = new URL(endpoint);
+  const asked = {
+    response_type: "code", client_id: config.oidc_client_id, redirect_uri: here(), scope: "openid",
+    state: pending.state, code_challenge: base64url(digest), code_challenge_method: "S256",
+  };
+  for (const [name, value] of Object.entries(asked)) target.searchParams.set(name, value);
+  location.assign(target);
+};
+
+// Comes back from it: exchanges the code, once, if the state is the one that this tab sent.
+export const comeBack = async (config) => {
+  const query = new URLSearchParams(location.search);
+  if (!query.has("state") || !(query.has("code") || query.has("error"))) return;
+  history.replaceState(null, "", location.pathname);
+  const pending = JSON.parse(sessionStorage.getItem(PENDING) ?? "null");
+  sessionStorage.removeItem(PENDING);
+  if (!config.oidc_authority || pending?.state !== query.get("state")) return;
+  if (query.has("error")) throw new Error("The sign-in was not completed.");
+  const { token_endpoint: endpoint } = await discover(config.oidc_authority);
+  const answer = await fetch(endpoint, {
+    method: "POST",
+    body: new URLSearchParams({
+      grant_type: "authorization_code", client_id: config.oidc_client_id, redirect_uri: here(),
+      code: query.get("code"), code_verifier: pending.verifier,
+    }),
+  });
+  if (!answer.ok) throw new Error("The sign-in was not accepted. Try again.");
+  sessionStorage.setItem(TOKEN, (await answer.json()).access_token);
+};

@@ -1,0 +1,111 @@
+"""A browser on the real page and API; skipped, with the reason, where there is none."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.server import serving
+from tests.engine import Engine
+from tests.gateway import token
+from tests.integration.conftest import engine, redis_url
+from tests.pipeline import Pipeline
+from tests.stack import stack
+from tests.template import ROOT
+
+__all__ = ["engine", "redis_url"]
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+SHOTS = ROOT / ".local" / "screenshots"
+WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 812}
+GROUPS = {"admin": "streakline/admin", "agent": "streakline/agents"}
+TIMEOUT_MILLISECONDS = 8000
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    if not CHROMIUM:
+        pytest.skip(
+            "Chromium is not installed (Debian: apt-get install chromium; or set CHROMIUM to its path)"
+        )
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def site(browser: Any, engine: Engine, redis_url: str) -> Iterator[str]:
+    """The page's address, with the API and the pipeline behind it. Without a browser nothing is started."""
+    with stack(engine, redis_url), Pipeline(engine).running(), serving() as url:
+        yield url
+
+
+class Visit:
+    """A person's browser. `problems`: what its console said, and requests that went elsewhere."""
+
+    def __init__(self, browser: Any, url: str, **options: Any) -> None:
+        self.url, self.problems, self.sizes = url, list[str](), dict[str, int]()
+        options = {"viewport": WIDE, "locale": "en-GB", "timezone_id": "Europe/Berlin", **options}
+        self.context = browser.new_context(**options)
+        self.context.set_default_timeout(TIMEOUT_MILLISECONDS)
+        self.page = self.context.new_page()
+        self.page.on("console", self._said)
+        self.page.on("pageerror", lambda error: self.problems.append(f"raised: {error}"))
+        self.page.on("request", self._asked)
+        self.page.on("dialog", self._interrupted)
+
+    def _said(self, message: Any) -> None:
+        if message.type in ("error", "warning"):
+            self.problems.append(f"{message.type}: {message.text}")
+
+    def _interrupted(self, dialog: Any) -> None:
+        self.problems.append("a dialog")
+        dialog.dismiss()
+
+    def _asked(self, request: Any) -> None:
+        if not request.url.startswith(self.url):
+            self.problems.append(f"asked {request.url}")
+
+    def sign_in(self, user: str, *roles: str) -> Any:
+        """Open the page by a link with a token; returns the page, at its first view."""
+        self.page.goto(f"{self.url}#token={token(user, *(GROUPS[role] for role in roles))}")
+        self.view("answer")
+        return self.page
+
+    def view(self, name: str) -> Any:
+        """Wait until a view is complete."""
+        self.page.wait_for_selector(f"section.view.{name}:not([aria-busy]) h1")
+        return self.page
+
+    def go(self, name: str) -> Any:
+        self.page.click(f'#nav a[href="#/{name}"]')
+        return self.view(name)
+
+    def shoot(self, name: str) -> Path:
+        SHOTS.mkdir(parents=True, exist_ok=True)
+        path = SHOTS / f"{name}.png"
+        self.page.screenshot(path=path, full_page=True, animations="disabled")
+        return path
+
+
+@pytest.fixture
+def visit(browser: Any, site: str) -> Iterator[Any]:
+    """Opens browsers; at the end none of them may have complained."""
+    opened: list[Visit] = []
+
+    def make(url: str = site, **options: Any) -> Visit:
+        opened.append(Visit(browser, url, **options))
+        return opened[-1]
+
+    yield make
+    for each in opened:
+        each.context.close()
+    assert [problem for each in opened for problem in each.problems] == []

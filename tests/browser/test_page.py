@@ -1,0 +1,155 @@
+"""The page itself: small, accessible, fitting any width, private; signing in and out."""
+
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import pytest
+
+from adapters.settings import Page
+from ingest import page as page_function
+from tests.browser.authority import authority
+from tests.browser.conftest import PHONE, WIDE
+from tests.browser.test_rounds import post_question
+from tests.gateway import token
+
+pytestmark = pytest.mark.xdist_group("browser")
+FIRST_VIEW_BYTES_MAX = 100_000
+VIEWS = ("answer", "you", "boards", "ask", "operations")
+SERIOUS = ("serious", "critical")
+
+
+@cache
+def axe() -> str:
+    """The accessibility engine's script; it comes with a package of the lock file."""
+    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    return (resources.files("axe_playwright_python") / "axe.min.js").read_text()
+
+
+def violations(page: Any) -> list[str]:
+    page.evaluate(axe())
+    found = page.evaluate("async () => (await axe.run({ resultTypes: ['violations'] })).violations")
+    return [
+        f"{each['id']}: {node['target']} {node['failureSummary']}"
+        for each in found
+        if each["impact"] in SERIOUS
+        for node in each["nodes"]
+    ]
+
+
+@pytest.mark.parametrize(("viewport", "scheme"), [(WIDE, "light"), (PHONE, "dark")])
+def test_no_serious_violation_of_accessibility(visit: Any, viewport: Any, scheme: str) -> None:
+    post_question("What did you notice first on this page?", category="research")
+    post_question("Which would you rather have?", kind="choice", options=["More time", "More room"])
+    guest = visit(viewport=viewport, color_scheme=scheme, bypass_csp=True)
+    guest.page.goto(guest.url)
+    guest.page.wait_for_selector("h1")
+    name = f"{viewport['width']}-{scheme}"
+    guest.shoot(f"welcome-{name}")
+    assert violations(guest.page) == []
+    person = visit(viewport=viewport, color_scheme=scheme, bypass_csp=True)
+    page = person.sign_in("root", "admin")
+    for view in VIEWS:
+        person.go(view)
+        if view == "you":
+            page.locator(".days button").last.click()
+            page.locator(".told p").first.wait_for()
+        person.shoot(f"{view}-{name}")
+        assert violations(page) == [], view
+    page.evaluate("document.querySelector('h1').after(document.createElement('img'))")
+    assert any(each.startswith("image-alt") for each in violations(page)), "a planted one is found"
+
+
+def test_every_view_fits_320_pixels(visit: Any) -> None:
+    post_question("A word that does not break: " + "x" * 200)
+    person = visit(viewport={"width": 320, "height": 700})
+    page = person.sign_in("root", "admin")
+    for view in VIEWS:
+        person.go(view)
+        wide = page.evaluate(
+            """() => [...document.querySelectorAll('body *')].filter((e) => !e.closest('.scroll, nav, .unseen')
+            && e.getBoundingClientRect().right > document.documentElement.clientWidth + 1).map((e) => e.outerHTML.slice(0, 90))"""
+        )
+        assert wide == [], view
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), view
+
+
+def test_the_first_view_is_small_and_the_second_asks_for_next_to_nothing(visit: Any) -> None:
+    person = visit()
+    sizes: dict[str, float] = {}
+    urls: dict[str, str] = {}
+    session = person.context.new_cdp_session(person.page)
+    session.send("Network.enable")
+    session.on("Network.requestWillBeSent", lambda e: urls.__setitem__(e["requestId"], e["request"]["url"]))
+    session.on("Network.loadingFinished", lambda e: sizes.__setitem__(e["requestId"], e["encodedDataLength"]))
+    person.sign_in("reader")
+    person.page.wait_for_load_state("networkidle")
+    first = sum(sizes.values())
+    print(f"first view: {first:.0f} bytes in {len(sizes)} requests")
+    assert 0 < first < FIRST_VIEW_BYTES_MAX
+    sizes.clear()
+    urls.clear()
+    person.page.reload()
+    person.view("answer")
+    person.page.wait_for_load_state("networkidle")
+    scripts = [sizes[key] for key, url in urls.items() if "?v=" in url and key in sizes]
+    assert sum(scripts) == 0, "what carries a version is kept"
+
+
+def test_the_token_leaves_the_address_and_goes_when_signed_out(visit: Any) -> None:
+    person = visit()
+    page = person.sign_in("ada")
+    assert page.url == person.url
+    assert "token" not in page.evaluate("history.state + location.href")
+    page.reload()
+    person.view("answer")
+    page.get_by_role("button", name="Sign out").press("Enter")
+    page.wait_for_selector(".welcome")
+    assert page.evaluate("sessionStorage.length") == 0
+    page.goto(f"{person.url}#/you")
+    page.reload()
+    page.wait_for_selector(".welcome")
+
+
+def test_a_token_past_its_time_or_refused_leads_to_the_sign_in(visit: Any) -> None:
+    person = visit()
+    page = person.page
+    for bad in (token("ada", lifetime_seconds=-1), "no.token", "<script>"):
+        page.goto("about:blank")
+        page.goto(f"{person.url}#token={bad}")
+        page.wait_for_selector(".welcome")
+    person.sign_in("ada")
+    page.evaluate("sessionStorage.setItem('streakline.token', 'e30.' + btoa('{\"sub\":\"ada\"}') + '.')")
+    page.click('#nav a[href="#/you"]')
+    page.wait_for_selector(".welcome .trouble")
+    assert "sign-in has ended" in page.locator(".welcome").text_content()
+    assert {each.partition(": ")[0] for each in person.problems} <= {"error", "asked about"}
+    person.problems.clear()
+
+
+def test_people_sign_in_by_code_with_pkce(visit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    with authority() as issuer:
+        config = Page(issuer, "app1", "")
+        site = page_function.build(page_function.FOLDER, config)
+        monkeypatch.setattr(page_function, "_parts", lambda: site)
+        person = visit()
+        page = person.page
+        page.goto(person.url)
+        page.get_by_role("button", name="Sign in").press("Enter")
+        person.view("answer")
+        assert page.url == person.url, "neither code nor state stays in the address"
+        assert all(each.startswith(f"asked {issuer}") for each in person.problems)
+        person.problems.clear()
+        page.evaluate("sessionStorage.clear()")
+        page.goto(f"{person.url}?code=code9&state=forged")
+        page.wait_for_selector(".welcome")
+        assert person.problems == [], "a state that this tab did not send is not even exchanged"
+
+
+def test_motion_is_reduced_and_focus_is_seen(visit: Any) -> None:
+    person = visit(reduced_motion="reduce")
+    page = person.sign_in("ada")
+    assert page.evaluate("getComputedStyle(document.querySelector('.view')).animationName") == "none"
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"

@@ -1,0 +1,190 @@
+"""The whole round in a real browser: ask, answer by keyboard alone, see points, streak, boards, the pipeline."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from adapters.redis import Redis
+from tests.browser.conftest import PHONE
+from tests.gateway import GROUP_AGENTS, ask, token
+
+pytestmark = pytest.mark.xdist_group("browser")
+SCRIPT = '<img src=x onerror="alert(1)"><script>alert(2)</script>'
+
+
+def post_question(prompt: str, **more: Any) -> str:
+    """An agent's question, by the API."""
+    body = {
+        "idempotency_key": str(uuid4()),
+        "kind": "text",
+        "prompt": prompt,
+        "required_responses": 3,
+        **more,
+    }
+    headers = {"authorization": f"Bearer {token('agent-api', GROUP_AGENTS)}"}
+    answered = ask("POST", "/v1/questions", headers, json.dumps(body).encode())
+    assert answered.status == 201, answered.body
+    return str(json.loads(answered.body)["question_id"])
+
+
+def focus(page: Any) -> str:
+    """What has the keyboard, in words."""
+    return str(
+        page.evaluate(
+            """() => { const e = document.activeElement;
+            return [e.tagName, e.id || e.name || '', e.value || e.textContent].join('|').trim(); }"""
+        )
+    )
+
+
+def back_to(page: Any, wanted: str) -> None:
+    for _ in range(40):
+        page.keyboard.press("Shift+Tab")
+        if focus(page) == wanted:
+            return
+    raise AssertionError(f"the keyboard never came to {wanted!r}; it is at {focus(page)!r}")
+
+
+def test_the_whole_round(visit: Any, redis_url: str) -> None:
+    prompt = f"Which name is clearer? {uuid4().hex[:6]}"
+    agent = visit()
+    asking = agent.sign_in("agent-ui", "agent")
+    agent.go("ask")
+    asking.get_by_label("Question", exact=True).fill(prompt)
+    asking.get_by_label("Options").fill("retry_after\nwait_seconds")
+    asking.get_by_label("Answers wanted").fill("2")
+    asking.get_by_role("button", name="Ask", exact=True).click()
+    asking.wait_for_selector(".watched .about:has-text('0 of 2 answers')")
+
+    person = visit()
+    page = person.sign_in("ada")
+    assert page.locator("#figure-streak").text_content() == "0 days"
+    card = page.locator("article.question", has_text=prompt)
+    # From here on nothing but the keyboard.
+    page.keyboard.press("Tab")
+    assert "Skip to the content" in focus(page)
+    page.keyboard.press("Enter")
+    assert focus(page).startswith("H1")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        if card.evaluate("(card) => card.contains(document.activeElement)"):
+            break
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Space")
+    assert card.get_by_label("wait_seconds").is_checked()
+    page.keyboard.press("Tab")
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    assert card.get_by_label("4 of 5").is_checked()
+    page.keyboard.press("Tab")
+    assert "Send answer" in focus(page)
+    page.keyboard.press("Enter")
+    card.locator(".gained").wait_for()
+    assert "+10 points. Your streak is 1 day." in card.text_content()
+    assert focus(page).startswith("H2"), "the keyboard stays at the question"
+    assert page.locator("#figure-streak").text_content() == "1 day"
+    assert page.locator("#figure-points").text_content() == "10"
+    page.wait_for_function("document.querySelector('#status').textContent.includes('+10 points')")
+    person.shoot("answered-1280")
+
+    back_to(page, "A||You")
+    page.keyboard.press("Enter")
+    person.view("you")
+    assert focus(page) == "H1||You"
+    text = page.locator("section.view").text_content()
+    for shown in ("1day", "Today counts already.", "First answer", "Question answered", "+10"):
+        assert shown in text, shown
+    page.locator(".days button").last.press("Enter")
+    page.locator(".told p").first.wait_for()
+    assert "counts: a date with at least one event counts, once" in page.locator(".told").text_content()
+    person.shoot("you-answered-1280")
+
+    asking.wait_for_selector(".watched .about:has-text('1 of 2 answers')")
+    assert "wait_seconds1" in asking.locator(".bars").text_content()
+
+    redis = Redis(redis_url)
+    for key in redis.call("KEYS", "leaderboard:*"):  # as a minute does
+        redis.call("DEL", key)
+    person.go("boards")
+    for board in ("Streaks", "Points", "Answers"):
+        assert "(you)" in page.locator(".card", has_text=board).first.text_content(), board
+    assert "You are number 1." in page.locator(".boards-grid").text_content()
+    person.shoot("boards-answered-1280")
+
+    watching = visit(viewport=PHONE)
+    operator = watching.sign_in("root", "admin")
+    operator.click('#nav a[href="#/operations"]')
+    operator.wait_for_selector(".operations table")
+    shown = operator.locator(".operations").text_content()
+    assert "engagement" in shown
+    assert "keeping up" in shown
+    assert "nothing waits" in shown
+    watching.shoot("operations-live-375")
+    agent.shoot("ask-answered-1280")
+    assert float(operator.locator(".operations .tile dd").first.text_content()) > 0
+
+
+def test_a_stored_script_is_only_text(visit: Any) -> None:
+    post_question(f"{SCRIPT} Why?", category="scripts")
+    post_question(f"Which? {SCRIPT}", kind="choice", options=[SCRIPT, "</label><script>alert(3)</script>"])
+    person = visit()
+    page = person.sign_in("eve")
+    card = page.locator("article.question", has_text="Why?").first
+    assert card.locator("h2").text_content().startswith(SCRIPT)
+    card.get_by_label("Your answer").fill(SCRIPT)
+    card.get_by_label("5 of 5").check(force=True)
+    card.get_by_role("button", name="Send answer").click()
+    page.locator(".given", has_text="alert(2)").wait_for()
+    assert page.locator("main img, main script").count() == 0
+    agent = visit()
+    asking = agent.sign_in("agent-api", "agent")
+    agent.go("ask")
+    asking.get_by_role("button", name="Why?").first.click()
+    asking.locator(".texts li", has_text="alert(2)").wait_for()
+    assert asking.locator("main img, main script").count() == 0
+
+
+def test_a_question_that_closed_meanwhile_says_so(visit: Any) -> None:
+    prompt = f"Gone soon {uuid4().hex[:6]}"
+    question = post_question(prompt, required_responses=1)
+    person = visit()
+    page = person.sign_in("late")
+    body = json.dumps({"text": "first", "confidence": 1}).encode()
+    path = f"/v1/questions/{question}/responses"
+    assert ask("POST", path, {"authorization": f"Bearer {token('early')}"}, body).status == 201
+    card = page.locator("article.question", has_text=prompt)
+    card.get_by_label("Your answer").fill("second")
+    card.get_by_label("1 of 5").check(force=True)
+    card.get_by_role("button", name="Send answer").click()
+    assert "has all the answers" in card.get_by_role("alert").text_content()
+    assert len(person.problems) == 1, "the browser itself notes the 409"
+    person.problems.clear()
+
+
+def test_operators_can_pause_and_others_cannot_look(visit: Any) -> None:
+    operator = visit()
+    operator.page.clock.install()
+    page = operator.sign_in("root", "admin")
+    operator.go("operations")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    with page.expect_response("**/v1/operations"):
+        page.clock.fast_forward(3100)
+    page.get_by_role("button", name="Pause").press("Enter")
+    asked.clear()
+    page.clock.fast_forward(3100)
+    page.clock.fast_forward(3100)
+    page.wait_for_timeout(100)
+    assert asked == []
+    assert "paused" in page.locator("#as-of").text_content()
+    page.get_by_role("button", name="Go on").press("Enter")
+    with page.expect_response("**/v1/operations"):
+        page.clock.fast_forward(3100)
+    person = visit()
+    plain = person.sign_in("nobody")
+    assert not plain.locator("#nav-operations").is_visible()
+    plain.goto(f"{person.url}#/operations")
+    person.view("answer")

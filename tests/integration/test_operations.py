@@ -1,0 +1,220 @@
+"""The operators' view: gauges in Redis, depths of queues, freshness of the lake; a null for what cannot be told."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.aws import client
+from adapters.freshness import KEPT, Freshness, Unknown
+from adapters.gauges import Gauges, Silent
+from adapters.objects import FolderObjects, Stored
+from adapters.queue_depths import QueueDepths
+from adapters.redis import Redis
+from analytics import layout
+from analytics.nightly import RESULT
+from analytics.plan import move_watermark
+from analytics.run_report import gather, publish
+from ingest import operations_api
+from rules.days import stamp
+from tests.engine import Engine
+from tests.gateway import ask, token
+
+NOW = datetime(2026, 3, 10, 6, 0, 59, 400_000, tzinfo=UTC)
+NOWHERE = "redis://127.0.0.1:9/0"
+
+
+def record(arrived: datetime) -> dict[str, Any]:
+    return {"dynamodb": {"NewImage": {"created_at": {"S": stamp(arrived)}}}}
+
+
+@pytest.fixture
+def gauges(redis_url: str) -> Gauges:
+    Redis(redis_url).call("FLUSHALL")
+    return Gauges(redis_url)
+
+
+def test_the_newest_event_of_a_batch_tells_how_far_behind_a_consumer_is(gauges: Gauges) -> None:
+    old, new = record(NOW - timedelta(seconds=90)), record(NOW - timedelta(seconds=2.5))
+    gauges.count("engagement", 2, [new, old], NOW)
+    gauges.count("answers", 1, [record(NOW + timedelta(seconds=1))], NOW)
+    answers, engagement = gauges.behind()
+    assert (engagement.consumer, engagement.behind_seconds, engagement.last_batch_at) == (
+        "engagement",
+        2.5,
+        NOW,
+    )
+    assert (answers.consumer, answers.behind_seconds) == ("answers", 0.0), "a clock that is ahead"
+
+
+def test_events_are_counted_by_the_second_over_the_turn_of_a_minute(gauges: Gauges) -> None:
+    for second, applied in ((0, 5), (1, 3), (1, 4), (58, 1), (59, 100)):
+        at = NOW + timedelta(seconds=second)
+        gauges.count("engagement", applied, [record(at)], at)
+    series = gauges.per_second("engagement", NOW + timedelta(seconds=59))
+    assert len(series) == 60
+    assert [(place, applied) for place, applied in enumerate(series) if applied] == [(1, 5), (2, 7), (59, 1)]
+    assert gauges.per_second("engagement", NOW + timedelta(seconds=62))[-4:] == [1, 100, 0, 0]
+    assert not any(gauges.per_second("other", NOW))
+
+
+def test_gauges_end_by_themselves(gauges: Gauges, redis_url: str) -> None:
+    gauges.count("engagement", 1, [record(NOW)], NOW)
+    redis = Redis(redis_url)
+    lives = {key: redis.call("TTL", key) for key in redis.call("KEYS", "*")}
+    assert len(lives) == 2
+    assert all(0 < seconds <= 24 * 3600 for seconds in lives.values())
+
+
+@pytest.mark.parametrize(
+    "records",
+    [[], [{}], [{"dynamodb": {"NewImage": {}}}], [{"dynamodb": {"NewImage": {"created_at": {"S": "soon"}}}}]],
+)
+def test_a_batch_that_does_not_say_when_it_came_moves_no_gauge(gauges: Gauges, records: Any) -> None:
+    gauges.count("engagement", 1, records, NOW)
+    assert gauges.behind() == []
+
+
+def test_without_redis_gauges_are_dropped_and_reading_them_says_why(redis_url: str) -> None:
+    for url, why in (("", "no Redis"), (NOWHERE, "does not answer")):
+        away = Gauges(url)
+        away.count("engagement", 1, [record(NOW)], NOW)
+        away.count("engagement", 1, [record(NOW)], NOW)
+        with pytest.raises(Silent, match=why):
+            away.behind()
+
+
+@pytest.fixture
+def queues(engine: Engine) -> Iterator[dict[str, str]]:
+    sqs = engine.client("sqs")
+    urls = {
+        name: sqs.create_queue(QueueName=f"ops-{name}")["QueueUrl"] for name in ("WorkQueue", "WorkFailures")
+    }
+    yield urls
+    for url in urls.values():
+        sqs.delete_queue(QueueUrl=url)
+
+
+def test_queues_tell_what_waits_and_what_is_in_hand(engine: Engine, queues: dict[str, str]) -> None:
+    sqs = engine.client("sqs")
+    for _ in range(3):
+        sqs.send_message(QueueUrl=queues["WorkFailures"], MessageBody="{}")
+    sqs.receive_message(QueueUrl=queues["WorkFailures"], VisibilityTimeout=30)
+    gone = {"Gone": queues["WorkQueue"] + "-gone"}
+    told = QueueDepths(lambda: sqs, {**queues, **gone}).read()
+    assert [(each["name"], each["kind"], each["waiting"], each["in_flight"]) for each in told] == [
+        ("Gone", "work", None, None),
+        ("WorkFailures", "failure", 2, 1),
+        ("WorkQueue", "work", 0, 0),
+    ]
+    assert "NonExistent" in told[0]["reason"]
+
+
+class Counting(FolderObjects):
+    """A folder that counts how often it is listed."""
+
+    listed: list[str] = []  # noqa: RUF012 (one test's)
+
+    def list(self, prefix: str) -> Iterator[Stored]:
+        self.listed.append(prefix)
+        return super().list(prefix)
+
+
+def test_freshness_follows_the_lake_as_the_nightly_run_leaves_it(tmp_path: Path) -> None:
+    lake = FolderObjects(tmp_path)
+    with pytest.raises(Unknown, match="last 14 days"):
+        Freshness(lake).lake(NOW)
+    with pytest.raises(Unknown, match="no report"):
+        Freshness(lake).nightly(NOW)
+    lake.put(layout.curated_key(layout.Place("events", "2026-03-07", None)), b"x")
+    lake.put(layout.curated_key(layout.Place("events", "2026-03-08", "23")), b"x")
+    lake.put(layout.curated_key(layout.Place("ledger", "2026-03-09", "01")), b"x")
+    assert Freshness(lake).lake(NOW) == {"newest_partition": "2026-03-08", "watermark": None}
+    move_watermark(lake, NOW)
+    assert Freshness(lake).lake(NOW)["watermark"] == NOW.isoformat()
+    publish(lake, gather(lake, "nightly-1", NOW, {"Error": "States.Timeout"}))
+    failed = Freshness(lake).nightly(NOW)
+    assert (failed["run_id"], failed["made_at"], failed["failed"]) == ("nightly-1", NOW.isoformat(), True)
+    assert "States.Timeout" in failed["error"]
+    found = {"counts": {"users": 3}, "different": ["u"], "unrepaired": [], "contended": []}
+    lake.put(
+        layout.run_key("nightly-2", RESULT),
+        json.dumps({**found, "differences": [], "disagreements": []}).encode(),
+    )
+    publish(lake, gather(lake, "nightly-2", NOW + timedelta(days=1)))
+    newest = Freshness(lake).nightly(NOW)
+    assert newest == {
+        "run_id": "nightly-2",
+        "made_at": (NOW + timedelta(days=1)).isoformat(),
+        "failed": False,
+        "error": None,
+        "different": 1,
+        "unrepaired": 0,
+        "counts": {"users": 3},
+    }
+
+
+def test_a_view_that_refreshes_itself_lists_the_lake_now_and_then(tmp_path: Path) -> None:
+    lake = Counting(tmp_path)
+    lake.put(layout.curated_key(layout.Place("events", "2026-03-10", "05")), b"x")
+    freshness = Freshness(lake)
+    Counting.listed.clear()
+    for second in range(3):
+        freshness.lake(NOW + timedelta(seconds=second))
+    assert Counting.listed == ["curated/events/dt=2026-03-11/", "curated/events/dt=2026-03-10/"]
+    freshness.lake(NOW + KEPT)
+    assert len(Counting.listed) == 4
+
+
+@pytest.fixture
+def door(engine: Engine, redis_url: str, queues: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Any:
+    for name, value in {**engine.environment(redis_url), "QUEUE_URLS": json.dumps(queues)}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("adapters.clock.now", lambda: NOW)
+
+    def get(bearer: str, **environment: str) -> Any:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        client.cache_clear()
+        operations_api._parts.cache_clear()
+        answered = ask("GET", "/v1/operations", {"Authorization": f"Bearer {bearer}"} if bearer else {})
+        return answered.status, json.loads(answered.body)
+
+    yield get
+    client.cache_clear()
+    operations_api._parts.cache_clear()
+
+
+def test_only_admins_look(door: Any) -> None:
+    assert door("")[0] == 401
+    assert door(token("u"))[0] == 403
+    assert door(token("u", "streakline/agents", "streakline/leads"))[0] == 403
+    assert door(token("u", "streakline/admin"))[0] == 200
+
+
+def test_the_view_has_every_part(door: Any, gauges: Gauges) -> None:
+    before = NOW - timedelta(seconds=3)
+    gauges.count("engagement", 20, [record(before - timedelta(seconds=1))], before)
+    status, told = door(token("u", "streakline/admin"))
+    assert status == 200
+    assert told["throughput"]["events_per_second"] == 2.0
+    assert told["throughput"]["per_second"][-3:] == [20, 0, 0]
+    assert told["consumers"] == [
+        {"name": "engagement", "behind_seconds": 1.0, "last_batch_at": before.isoformat()}
+    ]
+    assert [each["name"] for each in told["queues"]] == ["WorkFailures", "WorkQueue"]
+    assert told["lake"] is None
+    assert "nothing is curated" in told["unknown"]["lake"]
+    assert set(told["unknown"]) == {"lake", "nightly"}
+
+
+def test_what_cannot_be_told_is_null_with_a_reason_and_hides_nothing(door: Any) -> None:
+    status, told = door(token("u", "streakline/admin"), REDIS_URL=NOWHERE, LAKE_BUCKET="no-such-bucket")
+    assert status == 200
+    assert [told[part] for part in ("throughput", "consumers", "lake", "nightly")] == [None] * 4
+    assert len(told["queues"]) == 2
+    assert "Redis does not answer" in told["unknown"]["throughput"]
+    assert "bucket" in told["unknown"]["lake"].lower()
