@@ -3,7 +3,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv 2>/dev/null || echo .local/bin/uv)
 RUN := $(UV) run --frozen --quiet
 
-.PHONY: help setup demo test unit check bench soak up down deploy clean
+.PHONY: help setup browser demo test unit check bench soak up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -11,13 +11,18 @@ help: ## these targets
 	@command -v uv >/dev/null || (python3 -m venv .local/uv && .local/uv/bin/pip install --quiet uv==0.13.8 \
 	  && mkdir -p .local/bin && ln -sf ../uv/bin/uv .local/bin/uv)
 
+# The browser that the page is tested in: the system's; without it those tests are skipped, and say so.
+browser:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1 || true
+
 setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Python environment
 	@$(UV) sync --frozen --quiet
 
 demo: setup ## laptop cloud, deploy, replay real input, show what came of it
 	@$(RUN) streakline demo
 
-test: setup ## all tests: unit, integration, end to end, 200 fault schedules
+test: setup browser ## all tests: unit, integration, end to end, 200 fault schedules
 	@$(RUN) pytest -n 2 --dist loadgroup
 
 unit: setup
@@ -58,6 +63,19 @@ PACKAGES_EventsStreamFunction := ingest
 PACKAGES_EngagementFunction := processors
 PACKAGES_RanksFunction := processors
 PACKAGES_PublisherFunction := processors
+PACKAGES_LeadsApiFunction := ingest
+PACKAGES_LeadsFunction := ingest
+PACKAGES_MigrateFunction := ingest sql
+PACKAGES_LeadEventsFunction := processors
+PACKAGES_MemoryFunction := processors
+PACKAGES_FeaturesFunction := processors
+PACKAGES_RefreshFunction := processors
+PACKAGES_QuestionsApiFunction := ingest
+PACKAGES_AnswersFunction := processors
+PACKAGES_NotifyFunction := processors
+PACKAGES_RemindersFunction := processors
+PACKAGES_PageFunction := ingest page
+PACKAGES_OperationsApiFunction := ingest
 PACKAGES_CurateFunction := analytics
 PACKAGES_WarehouseFunction := analytics sql
 PACKAGES_ReconcileFunction := analytics sql
@@ -67,6 +85,9 @@ build-DependenciesLayer:
 
 build-AnalyticsLayer:
 	infra/layer/build "$(ARTIFACTS_DIR)" analytics
+
+build-IdentityLayer:
+	infra/layer/build "$(ARTIFACTS_DIR)" identity
 
 build-%:
 	cp -r --parents rules adapters $(PACKAGES_$*) "$(ARTIFACTS_DIR)"

@@ -86,10 +86,16 @@ class Publisher:
     daily_activity_table: str
     rewards_ledger_table: str
     user_streaks_table: str
+    event_table: str
+    memory_table: str
+    feature_table: str
     events_delivery_stream: str
     daily_activity_delivery_stream: str
     ledger_delivery_stream: str
     streaks_delivery_stream: str
+    lead_events_delivery_stream: str
+    lead_memory_delivery_stream: str
+    lead_features_delivery_stream: str
     failure_queue_url: str
 
 
@@ -187,6 +193,98 @@ class Refresh:
     feature_table: str
     feature_queue_url: str
     feature_shards: int
+
+
+@dataclass(frozen=True, slots=True)
+class Migrate:
+    """ingest.migrate: identity_url is the owner's, without a password, which the secret holds."""
+
+    identity_url: str
+    admin_secret_arn: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """ingest.page. oidc_authority: the issuer's URL; empty: people come with a token in the address.
+
+    oidc_origins: further origins that the sign-in speaks to (a Cognito domain), divided by spaces.
+    """
+
+    oidc_authority: str
+    oidc_client_id: str
+    oidc_origins: str
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """ingest.operations_api. queue_urls: JSON, name -> URL; one named ...Failures waits for an operator."""
+
+    redis_url: str
+    lake_bucket: str
+    queue_urls: str
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsApi:
+    """ingest.questions_api: rate_limit_per_minute counts a fingerprint's answers.
+
+    fingerprint_secret_arn: the secret whose string is the key of the fingerprints' hash.
+    """
+
+    questions_table: str
+    responses_table: str
+    subscriptions_table: str
+    user_stats_table: str
+    stats_shards: int
+    fingerprint_secret_arn: str
+    redis_url: str
+    rate_limit_per_minute: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """processors.answers: what it cannot count goes to failure_queue_url."""
+
+    responses_table: str
+    user_stats_table: str
+    stats_shards: int
+    bp_events_table: str
+    idempotency_keys_table: str
+    user_streaks_table: str
+    index_idempotency_keys: bool
+    point_boosts: str
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subscriptions:
+    """ingest.subscriptions: what its routes need of ingest.questions_api's settings."""
+
+    subscriptions_table: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notify:
+    """processors.notify. platform_application_arn: SNS's, for FCM; "" tells nobody.
+
+    writers: messages on their way at the same time. What cannot be announced goes to failure_queue_url.
+    """
+
+    questions_table: str
+    subscriptions_table: str
+    platform_application_arn: str
+    failure_queue_url: str
+    writers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reminders:
+    """processors.reminders: see Notify."""
+
+    user_streaks_table: str
+    subscriptions_table: str
+    platform_application_arn: str
+    writers: int
 
 
 def variable(field_name: str) -> str:

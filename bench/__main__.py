@@ -11,7 +11,7 @@ from bench.figure import HEADER, Figure
 
 NAMES = (
     *("write_units", "processor_cpu", "cold_start", "profile_reads", "http_batches", "publisher"),
-    *("curation", "recompute"),
+    *("curation", "recompute", "point_in_time", "features", "identity"),
 )
 
 

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 ADMIN = "streakline/admin"
+# Integrations that send leads' events and read what is known of leads; it opens nothing else.
+LEADS = "streakline/leads"
+# Agents ask questions, read their answers, and relay the answers of people without an account.
+AGENTS = "streakline/agents"
 
 
 class ApiError(Exception):
@@ -29,11 +33,28 @@ class Caller:
 
     user_id: str
     is_admin: bool
+    is_integration: bool = False
+    is_agent: bool = False
 
     def check(self, user_id: str) -> None:
         """Raise 403 unless the caller may reach this user's data."""
         if not self.is_admin and user_id != self.user_id:
             raise ApiError(403, "forbidden", "this token reaches only its own user's data")
+
+    def check_leads(self) -> None:
+        """Raise 403 unless the caller may send and read leads' events."""
+        if not self.is_admin and not self.is_integration:
+            raise ApiError(403, "forbidden", f"needs {LEADS} or {ADMIN}")
+
+    def check_agent(self) -> None:
+        """Raise 403 unless the caller may ask questions."""
+        if not self.is_admin and not self.is_agent:
+            raise ApiError(403, "forbidden", f"needs {AGENTS} or {ADMIN}")
+
+    def check_admin(self) -> None:
+        """Raise 403 unless the caller is an admin."""
+        if not self.is_admin:
+            raise ApiError(403, "forbidden", f"needs {ADMIN}")
 
 
 def caller_of(event: Mapping[str, Any]) -> Caller:
@@ -41,7 +62,8 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
     claims = event.get("requestContext", {}).get("authorizer", {}).get("jwt", {}).get("claims", {})
     if not claims.get("sub"):
         raise ApiError(401, "unauthorized", "a bearer token with a sub is needed")
-    return Caller(str(claims["sub"]), ADMIN in _names(claims, "cognito:groups") | _names(claims, "scope"))
+    granted = _names(claims, "cognito:groups") | _names(claims, "scope")
+    return Caller(str(claims["sub"]), ADMIN in granted, LEADS in granted, AGENTS in granted)
 
 
 def _names(claims: Mapping[str, Any], claim: str) -> set[str]:

@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from ingest import schemas
+from ingest import lead_schemas, schemas
+from ingest.question_routes import QUESTION_ROUTES
+from ingest.subscription_routes import SUBSCRIPTION_ROUTES
 from rules.days import OTHER_REGION, REGIONS
 
 USER = {
@@ -23,7 +25,22 @@ ENTRY_ID = {
     "required": True,
     "schema": {"type": "string", "pattern": "^[0-9]{8}T[0-9]{12}Z$"},
 }
+FINDING = ("organization_id", "integration", "external_event_id")
+LEAD = {
+    "name": "lead_id",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": lead_schemas.LEAD_ID},
+}
+CHANGE = {"name": "change", "in": "path", "required": True, "schema": {"type": "integer", "minimum": 1}}
 DATE = {"type": "string", "format": "date"}
+FILE = {
+    "name": "file",
+    "in": "path",
+    "required": True,
+    "schema": {"type": "string", "pattern": r"^[a-z]+\.[a-z]+$"},
+}
+MEDIA = {"type": "string"}
 
 
 def _query(name: str, schema: dict[str, Any], required: bool = False) -> dict[str, Any]:
@@ -37,6 +54,7 @@ PAGE = [
     _query("limit", {"type": "integer", "minimum": 1, "maximum": 500}),
     _query("cursor", {"type": "string"}),
 ]
+MEMORY = [_query("type", {"type": "string"}), _query("key", {"type": "string"})]
 TOP = _query("limit", {"type": "integer", "minimum": 1, "maximum": 100})
 
 # (method, path, what it does, parameters, body, success status, answer)
@@ -88,10 +106,38 @@ ROUTES: list[Route] = [
         *("get", "/v1/leaderboards/{board}/users/{user_id}", "A user's exact rank"),
         *([BOARD, USER, REGION], None, 200, schemas.ANY),
     ),
+    (
+        *("post", "/v1/leads/events", "Send an integration's webhook", []),
+        *(lead_schemas.LEAD_EVENTS, 202, lead_schemas.RECEIPT),
+    ),
+    (
+        *("get", "/v1/leads", "The lead that an integration's event was stored for"),
+        *([_query(name, {"type": "string"}, required=True) for name in FINDING], None, 200, schemas.ANY),
+    ),
+    (
+        *("get", "/v1/leads/{lead_id}/events", "A lead's events, newest first"),
+        *([LEAD, *PAGE], None, 200, schemas.ANY),
+    ),
+    (
+        *("get", "/v1/leads/{lead_id}/memory", "What is remembered of a lead"),
+        *([LEAD, *MEMORY], None, 200, schemas.ANY),
+    ),
+    ("get", "/v1/leads/{lead_id}/features", "A lead's features", [LEAD], None, 200, schemas.ANY),
+    (
+        *("post", "/v1/leads/changes/{change}/reversal", "Undo a merge of leads", [CHANGE]),
+        *(lead_schemas.REVERSAL, 202, schemas.ANY),
+    ),
+    *QUESTION_ROUTES,
+    *SUBSCRIPTION_ROUTES,
+    ("get", "/v1/operations", "The pipeline, live (admins)", [], None, 200, schemas.ANY),
+    ("get", "/", "The web page", [], None, 200, MEDIA | {"contentMediaType": "text/html"}),
+    ("get", "/app/{file}", "A file of the web page", [FILE], None, 200, MEDIA | {"contentMediaType": "*/*"}),
     ("get", "/v1/health", "Health", [], None, 200, schemas.ANY),
     ("get", "/v1/openapi.json", "This document", [], None, 200, schemas.ANY),
 ]
-OPEN = frozenset({"/v1/health", "/v1/openapi.json"})
+OPEN = frozenset({"/", "/app/{file}", "/v1/health", "/v1/openapi.json"})
+# Sent again with the same body, these answer 200 with what there is.
+REPEATED = frozenset({"/v1/questions", "/v1/subscriptions"})
 REFUSALS = {
     "400": "a malformed request",
     "401": "no valid token",
@@ -115,12 +161,14 @@ def _operation(route: Route) -> dict[str, Any]:
         }
         for code, reason in REFUSALS.items()
     }
-    success = {"description": summary, "content": {"application/json": {"schema": shape}}}
+    media = shape.get("contentMediaType", "application/json")
+    success = {"description": summary, "content": {media: {"schema": shape}}}
+    again = {"200": success} if method == "post" and path in REPEATED else {}
     operation: dict[str, Any] = {
         "operationId": f"{method}{name.replace('.', '')}",
         "summary": summary,
         "parameters": parameters,
-        "responses": {str(status): success, **refusals},
+        "responses": {**again, str(status): success, **refusals},
         "security": [] if path in OPEN else [{"bearer": []}],
     }
     if body is not None:

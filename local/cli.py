@@ -3,13 +3,14 @@
 import argparse
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
 
 from local import cloud
 from local.paths import REPORT
-from local.sources import BadRow, Body, from_csv, from_git, from_purchases
+from local.sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
 from local.stack import load
 
 
@@ -20,12 +21,22 @@ def _print(answer: object) -> None:
 def _token(arguments: argparse.Namespace) -> None:
     from local.tokens import token
 
-    print(token(load(), arguments.user, admin=arguments.admin))
+    print(token(load(), arguments.user, arguments.group))
+
+
+def _page(arguments: argparse.Namespace) -> None:
+    from local import page
+    from local.tokens import token
+
+    print(page.link(load(), token(load(), arguments.user, arguments.group)))
 
 
 def _replay(arguments: argparse.Namespace) -> None:
     from local import replay
 
+    if arguments.orders:
+        _replay_orders(arguments)
+        return
     source, path = _source(arguments)
     events = list(source(path))
     if arguments.twice:
@@ -36,6 +47,18 @@ def _replay(arguments: argparse.Namespace) -> None:
     _print({**outcome.counts, "seconds": round(outcome.seconds, 1)})
     if outcome.refused:
         raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {replay.REFUSED_FILE}")
+
+
+def _replay_orders(arguments: argparse.Namespace) -> None:
+    from local import orders, replay
+
+    webhooks = [orders.webhook(each) for each in purchases(arguments.orders)] * (2 if arguments.twice else 1)
+    if arguments.shuffle is not None:
+        webhooks = replay.shuffled(webhooks, arguments.shuffle)
+    started = time.monotonic()
+    outcome = (orders.post if arguments.via == "http" else orders.send)(load(), webhooks)
+    replay.drain_leads(load(), seconds_max=60 + len(webhooks))
+    _print({**outcome.counts, "seconds": round(time.monotonic() - started, 1)})
 
 
 def _source(arguments: argparse.Namespace) -> tuple[Callable[[Path], Iterable[Body]], Path]:
@@ -84,6 +107,13 @@ def _demo(_: argparse.Namespace) -> None:
     demo()
 
 
+GROUPS = {
+    "streakline/admin": "reaches all users and may backfill",
+    "streakline/agents": "asks questions and reads the answers",
+    "streakline/leads": "sends leads' events and reads what is known of leads",
+}
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -97,15 +127,25 @@ def _parser() -> argparse.ArgumentParser:
     command("down", lambda _: cloud.down(), "stop it")
     command("status", lambda _: _print(cloud.status()), "what runs, what waits, how far behind")
     command("demo", _demo, "up, replay, check, show")
-    token = command("token", _token, "print a JWT of a user")
-    token.add_argument("--user", required=True)
-    token.add_argument("--admin", action="store_true", help="reaches all users and may backfill")
+    for name, run, text in (
+        ("token", _token, "print a JWT of a user"),
+        ("page", _page, "print the web page's address, with a user signed in"),
+    ):
+        signed = command(name, run, text)
+        signed.add_argument("--user", required=True)
+        may = signed.add_mutually_exclusive_group()
+        for group, does in GROUPS.items():
+            flag = f"--{group.rpartition('/')[2].removesuffix('s')}"
+            may.add_argument(flag, dest="group", action="store_const", const=group, help=does)
     replay = command("replay", _replay, "post events of a CSV file or of a git history, as an admin")
     source = replay.add_mutually_exclusive_group(required=True)
     source.add_argument("file", nargs="?", type=Path, help="user_id, occurred_at, idempotency_key[, ...]")
     source.add_argument("--git", type=Path, metavar="PATH", help="a repository: each commit a contribution")
     source.add_argument("--purchases", type=Path, metavar="FILE", help="customer_id, date, quantity, amount")
-    replay.add_argument("--via", choices=("http", "kinesis", "both"), default="http")
+    source.add_argument(
+        "--orders", type=Path, metavar="FILE", help="the same file as order webhooks of leads"
+    )
+    replay.add_argument("--via", choices=("http", "kinesis", "queue", "both"), default="http")
     replay.add_argument("--shuffle", type=int, metavar="SEED", help="in another order")
     replay.add_argument("--twice", action="store_true", help="every event two times")
     verify = command("verify", _verify, "hold every user's profile against an independent calculation")

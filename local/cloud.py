@@ -1,4 +1,4 @@
-"""The laptop cloud: MiniStack, Redis and the poller up, template.yaml deployed, and all of it down again.
+"""The laptop cloud: MiniStack, Redis, PostgreSQL, the poller; template.yaml deployed; all of it down again.
 
 Nothing binds beyond loopback. State lives as long as the emulator does.
 """
@@ -14,23 +14,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from local import processes, tokens
+from local import postgres, processes, queues, tokens
 from local.paths import LOCAL, LOGS, ROOT, STACK, WAREHOUSE
 from local.stack import KEY, REGION, SECRET, Stack, load
 from local.tools import tool
 
 STACK_NAME = "streakline"
 ARTIFACTS = "streakline-artifacts"
-PROCESSES = ("poller", "redis", "ministack")
+PROCESSES = ("poller", "redis", "postgres", "ministack")
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 MACHINE = os.uname().machine
 ARCHITECTURE = "arm64" if MACHINE in ("arm64", "aarch64") else "x86_64"
 DEPLOYED = LOCAL / "deployed.txt"  # the digest of what the emulator runs
 DEPLOYED_PARTS = (
     *("template.yaml", "samconfig.toml", "Makefile", "uv.lock", "infra"),
-    *("rules", "adapters", "ingest", "processors", "analytics", "sql"),
+    *("rules", "adapters", "ingest", "processors", "analytics", "sql", "page"),
 )
-TTL = {"BPEvents": "ttl", "IdempotencyKeys": "ttl"}
+TTL = {
+    "BPEvents": "ttl",
+    "IdempotencyKeys": "ttl",
+    "Memory": "expires_at",
+    "Questions": "expires_at",
+    "Subscriptions": "expires_at",
+}
 
 
 def up() -> Stack:
@@ -47,7 +53,8 @@ def _up() -> Stack:
     redis_url = f"redis://127.0.0.1:{ports['redis']}/0"
     _start_ministack(ports["ministack"])
     _start_redis(ports["redis"])
-    _deploy(endpoint, redis_url)
+    identity_url = postgres.migrate(postgres.start(ports["postgres"]))
+    _deploy(endpoint, redis_url, identity_url)
     stack = _describe(endpoint, redis_url)
     stack.save()
     _enable_ttl(stack)
@@ -73,7 +80,7 @@ def _ports() -> dict[str, int]:
     known: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
     ports = {
         name: known[name] if _is_ours(name, known) else processes.free_port()
-        for name in ("ministack", "redis")
+        for name in ("ministack", "redis", "postgres")
     }
     path.write_text(json.dumps(ports))
     return ports
@@ -159,7 +166,7 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         raise RuntimeError(f"sam {arguments[0]} failed; the end of {log}:\n{tail}")
 
 
-def _deploy(endpoint: str, redis_url: str) -> None:
+def _deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
     runtime = [f"Runtime=python{PYTHON}", f"Architecture={ARCHITECTURE}"]
     local = [
         "OnAws=false",
@@ -169,7 +176,9 @@ def _deploy(endpoint: str, redis_url: str) -> None:
         "PublishWindowSeconds=1",
         "CurateConcurrency=2",
         f"WarehouseUrl=duckdb:{WAREHOUSE}",
+        "QueueVisibilitySeconds=10",
         f"RedisUrl={redis_url}",
+        f"IdentityUrl={identity_url}",
         f"JwtIssuer={tokens.issuer(endpoint)}",
         f"JwtAudience={tokens.AUDIENCE}",
     ]
@@ -224,10 +233,13 @@ def _enable_ttl(stack: Stack) -> None:
 
 
 def _disable_mappings(stack: Stack) -> None:
-    """Say again what the template said: the emulator goes on calling a disabled mapping enabled."""
+    """Say again what the template said: the emulator goes on calling a disabled mapping enabled.
+
+    Queues are delivered by the emulator itself: of these it knows partial failures and redrives.
+    """
     client = stack.client("lambda")
     for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
-        if mapping["State"] != "Disabled":
+        if mapping["State"] != "Disabled" and ":sqs:" not in mapping["EventSourceArn"]:
             client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
 
 
@@ -237,16 +249,12 @@ def status() -> dict[str, Any]:
     if not STACK.exists():
         return {"processes": running}
     stack = load()
-    sqs = stack.client("sqs")
-    failures = {
-        name.removesuffix("Url"): int(
-            sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])[
-                "Attributes"
-            ]["ApproximateNumberOfMessages"]
-        )
-        for name, url in stack.outputs.items()
-        if name.endswith("FailuresUrl")
-    }
     poller = LOCAL / "poller.json"
     consumers = json.loads(poller.read_text()) if poller.exists() else {}
-    return {"api_url": stack.api_url, "processes": running, "failures": failures, "consumers": consumers}
+    return {
+        "api_url": stack.api_url,
+        "processes": running,
+        "failures": queues.failures(stack),
+        "queues": queues.work(stack),
+        "consumers": consumers,
+    }

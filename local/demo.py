@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local import cloud, nightly, replay, report, verify
+from local import cloud, nightly, orders, replay, report, shop, verify
 from local.paths import LOCAL, REPORT, ROOT
 from local.sources import Body, crowd, from_git
 from local.stack import Stack
@@ -13,6 +13,7 @@ from local.stack import Stack
 CROWD_USERS = 250
 CROWD_EVENTS = 3000
 CROWD_SEED = 20
+SHOP_CUSTOMERS = 40
 STARTED = LOCAL / "demo-started"
 
 
@@ -29,6 +30,7 @@ def demo() -> None:
     _say(replay.replay(stack, people, via="both"))
     _check(stack, [*history, *people], now)
     _show(stack)
+    _shop(stack, now)
     _nightly(stack)
     report.write(stack, REPORT)
     print(f"\nreport: {REPORT.relative_to(ROOT)}")
@@ -59,6 +61,26 @@ def _check(stack: Stack, events: Sequence[Body], now: datetime) -> None:
     if differences:
         raise RuntimeError(f"{len(differences)} answers are wrong, the first: {differences[0]}")
     print(f"\nchecked: {len(expected)} of {len(expected)} users equal an independent calculation")
+
+
+def _shop(stack: Stack, now: datetime) -> None:
+    """Send a shop's webhooks, and hold what is known of its customers against an independent count."""
+    sent = shop.webhooks(SHOP_CUSTOMERS, CROWD_SEED, now)
+    print(f"\na shop's webhooks, unordered, some twice: {shop.count(sent)}", flush=True)
+    began = time.monotonic()
+    half = len(sent) // 2
+    posted = orders.post(stack, sent[:half])
+    if set(posted.counts) != {"accepted"}:
+        raise RuntimeError(f"webhooks were refused, the first: {posted.refused[0]}")
+    orders.send(stack, sent[half:])
+    replay.drain_leads(stack)
+    customers, wrong = shop.differences(stack, sent, datetime.now(UTC).date())
+    if wrong:
+        raise RuntimeError(f"{len(wrong)} customers' features are wrong, the first: {wrong[0]}")
+    seconds = time.monotonic() - began
+    print(f"  {customers} customers' features equal an independent count, after {seconds:.1f} s")
+    told = shop.features(replay.Api(stack), "000-0")["features"]
+    print("  the first: " + ", ".join(f"{name} {value}" for name, value in told.items()))
 
 
 def _nightly(stack: Stack) -> None:

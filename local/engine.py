@@ -1,6 +1,7 @@
 """A DynamoDB engine of its own for one process: the emulator, without functions, on a free port."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -24,9 +25,12 @@ from rules.lake import ENTITIES
 TABLES = (
     *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys"),
     *("Event", "Memory", "Feature"),
+    *("Questions", "Responses", "Subscriptions", "UserStats"),
 )
 WANTED = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
 START_SECONDS_MAX = 60
+SECRET = "fingerprints"
+TOPIC = "arn:aws:sns:us-east-1:000000000000:lead-events"
 Definition = dict[str, Any]
 
 
@@ -83,6 +87,20 @@ class Engine:
             "FEATURE_TABLE": "Feature",
             "FEATURE_SHARDS": "2",
             "CURRENCY": "USD",
+            "QUESTIONS_TABLE": "Questions",
+            "RESPONSES_TABLE": "Responses",
+            "SUBSCRIPTIONS_TABLE": "Subscriptions",
+            "USER_STATS_TABLE": "UserStats",
+            "STATS_SHARDS": "2",
+            "FINGERPRINT_SECRET_ARN": SECRET,
+            "PLATFORM_APPLICATION_ARN": "",
+            "OIDC_AUTHORITY": "",
+            "OIDC_CLIENT_ID": "",
+            "OIDC_ORIGINS": "",
+            "QUEUE_URLS": json.dumps({"Failures": self.queue_url}),
+            "LEAD_QUEUE_URL": self.queue_url,
+            "LEAD_EVENTS_TOPIC_ARN": TOPIC,
+            "FEATURE_QUEUE_URL": self.queue_url,
             "PAYLOAD_BUCKET": "payloads",
             "REDIS_URL": redis_url,
             "POINT_BOOSTS": "[]",
@@ -155,6 +173,8 @@ def _prepared(endpoint: str) -> Engine:
         bare.client("s3").create_bucket(Bucket=bucket)
     for name in ENTITIES:
         _deliver(bare.client("firehose"), name)
+    bare.client("sns").create_topic(Name=TOPIC.rpartition(":")[2])
+    bare.client("secretsmanager").create_secret(Name=SECRET, SecretString="a key for tests")
     return Engine(endpoint, bare.client("sqs").create_queue(QueueName="failures")["QueueUrl"])
 
 

@@ -4,6 +4,7 @@ Repair the cause first: the code, or the item in its table (its present state is
 """
 
 import base64
+import contextlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,20 @@ from local.stack import Stack
 
 RECEIVE_MAX = 10
 HIDDEN_SECONDS = 120
-CONSUMERS = {"engagement": "Engagement", "events-stream": "EventsStream", "publisher": "Publisher"}
+# consumer: its function, and its failure queue.
+CONSUMERS = {
+    "engagement": ("Engagement", "Engagement"),
+    "events-stream": ("EventsStream", "EventsStream"),
+    "publisher": ("Publisher", "Publisher"),
+    "lead-events": ("LeadEvents", "LeadEvents"),
+    "leads": ("Leads", "LeadIngestion"),
+    "memory": ("Memory", "Memory"),
+    "features": ("Features", "Feature"),
+    "answers": ("Answers", "Answers"),
+    "notify": ("Notify", "Notify"),
+}
+GIVEN_UP = "given up after all attempts: the function's log says why"
+OF_QUEUES = frozenset({"leads", "memory", "features"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +51,22 @@ def waiting(stack: Stack, consumer: str) -> Iterator[Waiting]:
         if not answer.get("Messages"):
             return
         for message in answer["Messages"]:
-            body = json.loads(message["Body"])
-            reason = body.get("reason") or body.get("requestContext", {}).get("condition", "unknown")
-            yield Waiting(consumer, message["ReceiptHandle"], reason, body)
+            yield _waiting(consumer, message["ReceiptHandle"], message["Body"])
+
+
+def _waiting(consumer: str, handle: str, text: str) -> Waiting:
+    """What a queue itself has given up is there as it was sent, without a reason."""
+    with contextlib.suppress(ValueError):
+        body = json.loads(text)
+        if isinstance(body, dict) and {"reason", "record"} <= body.keys():
+            return Waiting(consumer, handle, body["reason"], body)
+        if isinstance(body, dict) and "requestContext" in body:
+            return Waiting(consumer, handle, body["requestContext"].get("condition", "unknown"), body)
+    return Waiting(consumer, handle, GIVEN_UP, {"record": text})
 
 
 def _queue(stack: Stack, consumer: str) -> str:
-    return stack.outputs[f"{CONSUMERS[consumer]}FailuresUrl"]
+    return stack.outputs[f"{CONSUMERS[consumer][1]}FailuresUrl"]
 
 
 def redrive(stack: Stack, *, only_list: bool = False) -> dict[str, Any]:
@@ -71,7 +94,7 @@ def _send(stack: Stack, message: Waiting) -> str | None:
         return "the records are no longer in the stream"
     payload = {"Records": records, "streakline_redrive": True}
     answer = stack.client("lambda").invoke(
-        FunctionName=stack.outputs[f"{CONSUMERS[message.consumer]}FunctionName"],
+        FunctionName=stack.outputs[f"{CONSUMERS[message.consumer][0]}FunctionName"],
         Payload=json.dumps(payload).encode(),
     )
     text: str = answer["Payload"].read().decode()
@@ -85,6 +108,8 @@ def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
         if kind in message.body:
             return _from_stream(stack, message.body[kind])
     record = message.body["record"]
+    if message.consumer in OF_QUEUES:
+        return [{"messageId": "redrive", "body": record}]
     if message.consumer != "events-stream":
         keys, table = record["dynamodb"]["Keys"], record["eventSourceARN"].split("/")[1]
         now = stack.client("dynamodb").get_item(TableName=table, Key=keys, ConsistentRead=True)

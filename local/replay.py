@@ -14,10 +14,11 @@ import urllib3
 from aws_kinesis_agg.aggregator import RecordAggregator
 
 from adapters.batches import chunks
+from local import queues
 from local.paths import LOCAL
 from local.sources import Body
 from local.stack import Stack
-from local.tokens import token
+from local.tokens import ADMIN, token
 
 BATCH = 100
 POSTERS = 4
@@ -37,13 +38,15 @@ class Outcome:
 
 
 class Api:
-    """The deployed API, as an admin or as one user."""
+    """The deployed API, as an admin, as a member of another group, or as one user."""
 
-    def __init__(self, stack: Stack, user_id: str = "operator", *, admin: bool = True) -> None:
+    def __init__(
+        self, stack: Stack, user_id: str = "operator", *, admin: bool = True, group: str | None = None
+    ) -> None:
         self._url = stack.api_url
         self._pool = urllib3.PoolManager(maxsize=64, retries=False)
         self._headers = {
-            "authorization": f"Bearer {token(stack, user_id, admin=admin)}",
+            "authorization": f"Bearer {token(stack, user_id, group or (ADMIN if admin else None))}",
             "content-type": "application/json",
         }
 
@@ -175,13 +178,34 @@ def drain(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX, *, lake: bool = 
     lake: also until all of it is in the lake.
     """
     deadline = time.monotonic() + seconds_max
-    consumers = ["EventsStreamFunctionName", "EngagementFunctionName"]
-    for function in [*consumers, "PublisherFunctionName"] if lake else consumers:
-        sent_at = time.time()
-        while _caught_up_at(stack.outputs[function]) <= sent_at:
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{stack.outputs[function]} has not caught up in {seconds_max:.0f} s")
-            time.sleep(0.1)
+    for consumer in ("EventsStream", "Engagement", *(("Publisher",) if lake else ())):
+        _await_stream(stack, consumer, deadline)
+
+
+def drain_leads(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX) -> None:
+    """Wait until all that was sent to the leads' doors has had its effects; raises RuntimeError."""
+    deadline = time.monotonic() + seconds_max
+    _await_queues(stack, ("LeadIngestion",), deadline)
+    _await_stream(stack, "LeadEvents", deadline)
+    _await_queues(stack, ("MemoryProcessing", "FeatureProcessing"), deadline)
+
+
+def _await_stream(stack: Stack, consumer: str, deadline: float) -> None:
+    function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
+    while _caught_up_at(function) <= sent_at:
+        _pause(f"{function} has not caught up", deadline)
+
+
+def _await_queues(stack: Stack, names: Iterable[str], deadline: float) -> None:
+    for name in names:
+        while waiting := queues.depth(stack, stack.outputs[f"{name}Url"]):
+            _pause(f"{waiting} messages still wait in {name}", deadline)
+
+
+def _pause(what: str, deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise RuntimeError(f"{what}, and the time is up")
+    time.sleep(0.1)
 
 
 def _caught_up_at(function: str) -> float:

@@ -9,6 +9,7 @@ import secrets
 import subprocess
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -62,11 +63,22 @@ def _body(row: dict[str, str | None], place: str) -> Body:
     return body
 
 
-def from_purchases(path: Path) -> Iterator[Body]:
-    """Yield a purchase for each row of a CSV file: customer_id, date (YYYYMMDD), quantity, amount.
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """A row of a file of purchases. number: its place among the customer's, from 1."""
+
+    customer: str
+    number: int
+    placed: datetime
+    quantity: int
+    amount: Decimal
+
+
+def purchases(path: Path) -> Iterator[Purchase]:
+    """Yield the rows of a CSV file: customer_id, date (YYYYMMDD), quantity, amount; raises BadRow.
 
     The file knows dates alone: a purchase happens at the beginning of its date, UTC. Equal rows are
-    several purchases, told apart by their place among the customer's. Raises BadRow.
+    several purchases, told apart by their number.
     """
     places: Counter[str] = Counter()
     with path.open(newline="", encoding="utf-8") as lines:
@@ -78,14 +90,20 @@ def from_purchases(path: Path) -> Iterator[Body]:
             except (ArithmeticError, KeyError, TypeError, ValueError) as error:
                 raise BadRow(f"{path}:{rows.line_num}: {error!r}") from None
             places[customer] += 1
-            yield {
-                "user_id": f"customer-{customer}",
-                "occurred_at": day.strftime("%Y-%m-%dT%H:%M:%SZ"),
-                "idempotency_key": f"purchase-{customer}-{places[customer]}",
-                "event_type": "PURCHASE_COMPLETED",
-                "source": "shop",
-                "properties": {"amount": str(amount), "quantity": quantity},
-            }
+            yield Purchase(customer, places[customer], day, quantity, amount)
+
+
+def from_purchases(path: Path) -> Iterator[Body]:
+    """Yield an engagement event for each purchase of a CSV file; raises BadRow."""
+    for each in purchases(path):
+        yield {
+            "user_id": f"customer-{each.customer}",
+            "occurred_at": each.placed.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "idempotency_key": f"purchase-{each.customer}-{each.number}",
+            "event_type": "PURCHASE_COMPLETED",
+            "source": "shop",
+            "properties": {"amount": str(each.amount), "quantity": each.quantity},
+        }
 
 
 def from_git(repository: Path) -> Iterator[Body]:

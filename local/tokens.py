@@ -16,7 +16,7 @@ from jwt.algorithms import RSAAlgorithm
 from local.paths import LOCAL
 from local.stack import Stack
 
-ADMIN_GROUP = "streakline/admin"
+ADMIN = "streakline/admin"
 AUDIENCE = "streakline-laptop"
 BUCKET = "streakline-issuer"
 KEY_ID = "laptop"
@@ -51,8 +51,8 @@ def publish(stack: Stack) -> None:
         s3.put_object(Bucket=BUCKET, Key=f".well-known/{path}", Body=json.dumps(document).encode())
 
 
-def token(stack: Stack, user_id: str, *, admin: bool = False) -> str:
-    """Return an access token (JWT) whose sub is the user, valid for 12 hours."""
+def token(stack: Stack, user_id: str, group: str | None = None) -> str:
+    """Return an access token (JWT) whose sub is the user, a member of the group, valid for 12 hours."""
     now = int(time.time())
     claims = {
         "iss": issuer(stack.endpoint_url),
@@ -62,8 +62,8 @@ def token(stack: Stack, user_id: str, *, admin: bool = False) -> str:
         "exp": now + LIFETIME_SECONDS,
         "token_use": "access",
     }
-    if admin:
-        claims["cognito:groups"] = [ADMIN_GROUP]
+    if group:
+        claims["cognito:groups"] = [group]
     return jwt.encode(claims, _key(), algorithm="RS256", headers={"kid": KEY_ID})
 
 

@@ -1,5 +1,6 @@
 """What the design demands of template.yaml and of the templates that it nests."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -8,20 +9,32 @@ from typing import Any
 import pytest
 
 import ingest.events_api
+import ingest.leads_api
+import ingest.operations_api
+import ingest.questions_api
 import ingest.users_api
 from ingest import openapi
+from rules.features import FEATURES
 from rules.lake import ENTITIES
+from rules.leads import EVENT_TYPES, IDENTITY_TYPES, ORDER_REFUNDED
 from tests.template import ROOT, resources, template
 
-TEMPLATES = ("template.yaml", "infra/cache.yaml", "infra/observability.yaml", "infra/warehouse.yaml")
+TEMPLATES = (
+    "template.yaml",
+    *(f"infra/{name}.yaml" for name in ("cache", "identity", "network", "observability", "warehouse")),
+)
 FUNCTIONS = resources("AWS::Serverless::Function")
 TABLES = resources("AWS::DynamoDB::Table")
-MAPPINGS = resources("AWS::Lambda::EventSourceMapping")
+ALL_MAPPINGS = resources("AWS::Lambda::EventSourceMapping")
+MAPPINGS = {name: each for name, each in ALL_MAPPINGS.items() if "StartingPosition" in each["Properties"]}
+QUEUE_MAPPINGS = {name: each for name, each in ALL_MAPPINGS.items() if name not in MAPPINGS}
 QUEUES = resources("AWS::SQS::Queue")
+FAILURES = {name for name in QUEUES if name.endswith("Failures")}
+WORK = set(QUEUES) - FAILURES
 ROUTES = resources("AWS::ApiGatewayV2::Route")
 ON_AWS = {"Condition": "OnAws"}
 NO_VALUE = {"Ref": "AWS::NoValue"}
-OPEN_ROUTES = {"GET /v1/health", "GET /v1/openapi.json"}
+OPEN_ROUTES = {"GET /", "GET /app/{file}", "GET /v1/health", "GET /v1/openapi.json"}
 
 Key = tuple[str, str]
 # table: (partition key, sort key), its indexes in the same way, the attribute that expires items, the stream
@@ -52,8 +65,27 @@ DESIGN: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     ),
     "Memory": (("lead_organization_id", "memory_type#key"), {}, "expires_at", "NEW_IMAGE"),
     "Feature": (("lead_organization_id", ""), {"ByActivity": ("active_shard", "active_on")}, "", "NEW_IMAGE"),
+    "Questions": (
+        ("question_id", ""),
+        {"ByStatus": ("status", "created_at"), "ByAgentId": ("agent_id", "created_at")},
+        "expires_at",
+        "NEW_IMAGE",
+    ),
+    "Responses": (
+        ("question_id", "response_id"),
+        {"ByFingerprint": ("fingerprint_hash", "created_at")},
+        "",
+        "NEW_IMAGE",
+    ),
+    "Subscriptions": (
+        ("subscription_id", ""),
+        {"ByLastNotified": ("active", "last_notified_at")},
+        "expires_at",
+        "",
+    ),
+    "UserStats": (("fingerprint_hash", ""), {"ByTotalPoints": ("leaderboard", "total_points")}, "", ""),
 }
-NUMBERS = {"current_streak"}
+NUMBERS = {"current_streak", "total_points"}
 
 # Statements that may say "*", by function and action, and why.
 STARS = {
@@ -64,6 +96,9 @@ STARS = {
         "only off AWS: the emulator authorizes the call, AWS what its statements do"
     ),
     ("EngagementFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    ("LeadEventsFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    ("AnswersFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    ("NotifyFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
     ("PublisherFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
     **{
         (f"{name}Function", f"redshift-data:{action}"): "AWS knows no narrower one; a condition narrows it"
@@ -74,6 +109,9 @@ STARS = {
 # What other services' roles may do, and on what.
 ROLES = {
     "RanksScheduleRole": {"lambda:InvokeFunction"},
+    "RefreshScheduleRole": {"lambda:InvokeFunction"},
+    "AnnounceScheduleRole": {"sqs:SendMessage"},
+    "RemindersScheduleRole": {"lambda:InvokeFunction"},
     "NightlyScheduleRole": {"states:StartExecution"},
     "NightlyRole": {
         "lambda:InvokeFunction",
@@ -97,6 +135,15 @@ ROLES = {
 }
 # Functions of the nightly run: they work on a lake, not for somebody who waits.
 NIGHTLY = {"CurateFunction", "WarehouseFunction", "ReconcileFunction"}
+# Where items may be deleted: a day that no ledger entry knows; subscriptions, with what marks them.
+DELETED = {
+    "ReconcileFunction": {"DailyActivity"},
+    **{f"{name}Function": {"Subscriptions"} for name in ("QuestionsApi", "Notify", "Reminders")},
+}
+# Functions that go through many leads or subscribers at a time.
+MASSES = {"RefreshFunction", "NotifyFunction", "RemindersFunction"}
+# Functions that speak to the identity database.
+POSTGRES = {"LeadsFunction", "MigrateFunction"}
 
 
 def properties(logical_id: str) -> dict[str, Any]:
@@ -138,7 +185,7 @@ def statements(name: str) -> Iterator[tuple[dict[str, Any], str]]:
         for statement in policy.get("Statement", []) if isinstance(policy, dict) else []:
             if "Fn::If" in statement:
                 condition, then, otherwise = statement["Fn::If"]
-                assert condition in ("OnAws", "HasWarehouse")
+                assert condition in ("OnAws", "HasIdentity", "HasPush", "HasWarehouse")
                 yield then, "on"
                 if otherwise != NO_VALUE:
                     yield otherwise, "off"
@@ -216,7 +263,8 @@ def test_a_stream_is_encrypted_and_on_demand(name: str) -> None:
 
 
 def test_there_are_stream_consumers() -> None:
-    assert len(MAPPINGS) == 6
+    assert len(MAPPINGS) == 12
+    assert len(QUEUE_MAPPINGS) == 3
     assert not any("Events" in each["Properties"] for each in FUNCTIONS.values()), (
         "mappings are resources of their own, so that every one of them is seen here"
     )
@@ -235,6 +283,46 @@ def test_a_consumer_reports_partial_failures_bisects_gives_up_and_keeps_what_fai
     sends = [each for each, _ in statements(function) if queue in logical_ids(each["Resource"])]
     assert [each["Action"] for each in sends] == [["sqs:SendMessage"]]
     assert properties(function)["Environment"]["Variables"]["FAILURE_QUEUE_URL"] == {"Ref": queue}
+
+
+@pytest.mark.parametrize("name", QUEUE_MAPPINGS)
+def test_a_queue_s_consumer_reports_partial_failures_and_what_fails_for_good_is_kept(name: str) -> None:
+    mapping = properties(name)
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    (function,), (queue,) = logical_ids(mapping["FunctionName"]), logical_ids(mapping["EventSourceArn"])
+    dead = properties(queue)["RedrivePolicy"]
+    assert logical_ids(dead["deadLetterTargetArn"]) <= FAILURES
+    assert dead["maxReceiveCount"] >= 5
+    (failures,) = logical_ids(dead["deadLetterTargetArn"])
+    assert properties(function)["Environment"]["Variables"]["FAILURE_QUEUE_URL"] == {"Ref": failures}
+    assert properties(queue)["VisibilityTimeout"] == {"Ref": "QueueVisibilitySeconds"}
+    visibility = template()["Parameters"]["QueueVisibilitySeconds"]["Default"]
+    assert visibility >= 6 * properties(function)["Timeout"]  # AWS's advice
+    reads = [each for each, _ in statements(function) if queue in logical_ids(each["Resource"])]
+    assert [each["Action"] for each in reads] == [
+        ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+    ]
+
+
+def test_every_queue_of_work_has_a_consumer() -> None:
+    assert {
+        name for each in QUEUE_MAPPINGS for name in logical_ids(properties(each)["EventSourceArn"])
+    } == WORK
+
+
+def subscribed(name: str) -> set[str]:
+    subscription = properties(name)
+    assert subscription["RawMessageDelivery"] is True
+    assert subscription["FilterPolicyScope"] == "MessageAttributes"
+    return set(subscription["FilterPolicy"]["event_type"])
+
+
+def test_features_are_told_of_the_events_that_trigger_them_and_memory_of_those_that_it_derives_from() -> None:
+    assert subscribed("FeaturesSubscription") == {
+        *(trigger for feature in FEATURES for trigger in feature.triggers),
+        *IDENTITY_TYPES,
+    }
+    assert subscribed("MemorySubscription") == EVENT_TYPES - {ORDER_REFUNDED}
 
 
 @pytest.mark.parametrize("name", MAPPINGS)
@@ -307,7 +395,7 @@ def test_a_function_has_no_managed_policy_but_the_one_for_its_network(name: str)
     for policy in properties(name)["Policies"]:
         if "Statement" not in policy:
             condition, arn, otherwise = policy["Fn::If"]
-            assert condition == "HasCache"
+            assert condition == properties(name)["VpcConfig"]["Fn::If"][0]
             assert arn.endswith("AWSLambdaVPCAccessExecutionRole")
             assert otherwise == NO_VALUE
 
@@ -316,8 +404,20 @@ def test_a_function_has_no_managed_policy_but_the_one_for_its_network(name: str)
 def test_a_function_may_touch_the_tables_of_its_own_environment_and_no_others(name: str) -> None:
     environment = logical_ids(properties(name)["Environment"]["Variables"])
     allowed = set().union(*(logical_ids(each["Resource"]) for each, _ in statements(name)))
-    assert allowed & set(TABLES) == environment & set(TABLES)
-    assert allowed & set(QUEUES) == environment & set(QUEUES)
+    streams = {
+        table
+        for each in MAPPINGS
+        if name in logical_ids(properties(each)["FunctionName"])
+        for table in logical_ids(properties(each)["EventSourceArn"])
+    }
+    assert allowed & set(TABLES) - streams == environment & set(TABLES) - streams
+    sources = {
+        queue
+        for each in QUEUE_MAPPINGS
+        if name in logical_ids(properties(each)["FunctionName"])
+        for queue in logical_ids(properties(each)["EventSourceArn"])
+    }
+    assert allowed & set(QUEUES) == environment & set(QUEUES) | sources
     assert allowed & set(resources("AWS::S3::Bucket")) == environment & set(resources("AWS::S3::Bucket"))
 
 
@@ -325,11 +425,16 @@ def test_nothing_that_is_stored_may_be_deleted_and_the_ledger_is_never_scanned()
     for name in FUNCTIONS:
         for statement, _ in statements(name):
             for action in listed(statement["Action"]):
-                if action == "dynamodb:DeleteItem":  # a day that no ledger entry knows
-                    assert (name, logical_ids(statement["Resource"])) == (
-                        "ReconcileFunction",
-                        {"DailyActivity"},
-                    )
+                if action == "dynamodb:DeleteItem":
+                    assert logical_ids(statement["Resource"]) == DELETED[name]
+                elif action == "sns:DeleteEndpoint":  # a phone that nobody owns, or that is gone
+                    assert logical_ids(statement["Resource"]) <= {
+                        "AWS::Partition",
+                        "AWS::Region",
+                        "AWS::AccountId",
+                    }
+                elif action == "sqs:DeleteMessage":  # what has been processed
+                    assert logical_ids(statement["Resource"]) <= WORK
                 elif "Delete" in action:  # what is made of raw objects can be made again
                     assert (name, action) == ("CurateFunction", "s3:DeleteObject")
                     assert "raw" not in json.dumps(statement["Resource"])
@@ -427,7 +532,7 @@ def test_a_function_has_reserved_concurrency_on_aws_and_a_timeout(name: str) -> 
     assert (condition, otherwise) == ("OnAws", NO_VALUE)
     assert isinstance(reserved, int)
     assert reserved >= 1
-    assert 0 < properties(name)["Timeout"] <= (900 if name in NIGHTLY else 120)
+    assert 0 < properties(name)["Timeout"] <= (900 if name in {*NIGHTLY, *MASSES} else 120)
 
 
 def test_functions_share_runtime_architecture_tracing_and_layer() -> None:
@@ -439,6 +544,7 @@ def test_functions_share_runtime_architecture_tracing_and_layer() -> None:
     for name, each in FUNCTIONS.items():
         assert not set(each["Properties"]) & {"Tracing", "Runtime", "Architectures"}
         more = [{"Ref": "AnalyticsLayer"}] if name in NIGHTLY else []  # SAM adds them to the shared one
+        more = [{"Ref": "IdentityLayer"}] if name in POSTGRES else more
         assert each["Properties"].get("Layers", []) == more
 
 
@@ -467,13 +573,18 @@ def test_a_function_s_handler_exists(name: str) -> None:
     assert callable(getattr(importlib.import_module(module), attribute))
 
 
-def test_functions_that_speak_to_redis_are_in_its_network() -> None:
-    for name, each in FUNCTIONS.items():
-        speaks = "REDIS_URL" in each["Properties"]["Environment"]["Variables"]
-        assert ("VpcConfig" in each["Properties"]) is speaks, name
-        if speaks:
-            assert each["Properties"]["VpcConfig"]["Fn::If"][0] == "HasCache"
-            assert "VPCAccess" in json.dumps(each["Properties"]["Policies"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_that_speak_to_redis_or_postgresql_are_in_their_network(name: str) -> None:
+    variables = set(properties(name)["Environment"]["Variables"])
+    networks = {
+        frozenset(): None,
+        frozenset({"REDIS_URL"}): "HasCache",
+        frozenset({"IDENTITY_URL"}): "HasIdentity",
+        frozenset({"REDIS_URL", "IDENTITY_URL"}): "HasNetwork",
+    }
+    expected = networks[frozenset(variables & {"REDIS_URL", "IDENTITY_URL"})]
+    assert properties(name).get("VpcConfig", {}).get("Fn::If", [None])[0] == expected
+    assert ("VPCAccess" in json.dumps(properties(name)["Policies"])) is (expected is not None)
 
 
 def test_every_route_has_the_authorizer_but_health_and_the_description() -> None:
@@ -510,6 +621,10 @@ def test_each_route_leads_to_the_function_that_has_it() -> None:
     assert keys_by_function() == {
         "EventsApiFunction": registered(ingest.events_api.app),
         "UsersApiFunction": registered(ingest.users_api.app),
+        "LeadsApiFunction": registered(ingest.leads_api.app),
+        "QuestionsApiFunction": registered(ingest.questions_api.app),
+        "OperationsApiFunction": registered(ingest.operations_api.app),
+        "PageFunction": {"GET /", "GET /app/{file}"},
     }
 
 
@@ -568,8 +683,9 @@ def test_a_stream_function_that_falls_behind_raises_an_alarm() -> None:
 
 
 def test_whatever_waits_in_a_failure_queue_raises_an_alarm() -> None:
-    assert watched("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName") == set(QUEUES)
-    depths = [each for each in alarms().values() if each["Namespace"] == "AWS/SQS"]
+    assert watched("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName") == FAILURES
+    assert watched("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName") == WORK
+    depths = [each for each in alarms().values() if each["MetricName"].endswith("MessagesVisible")]
     assert all((each["Threshold"], each["EvaluationPeriods"]) == (1, 1) for each in depths)
 
 
@@ -635,6 +751,13 @@ def test_everything_that_is_named_is_there(name: str) -> None:
 
 def test_secrets_are_not_echoed() -> None:
     assert template()["Parameters"]["RedisUrl"]["NoEcho"] is True
+    assert template()["Parameters"]["IdentityUrl"]["NoEcho"] is True
+
+
+def test_the_schema_is_brought_up_to_date_whenever_its_sql_changes() -> None:
+    files = sorted((ROOT / "sql" / "identity").glob("*.sql"))
+    digest = hashlib.sha256(b"".join(each.read_bytes() for each in files)).hexdigest()[:16]
+    assert properties("Schema")["Digest"] == digest
 
 
 def test_the_outputs_name_every_table_and_function() -> None:
@@ -643,7 +766,10 @@ def test_the_outputs_name_every_table_and_function() -> None:
 
 
 def test_what_only_aws_has_is_switched_by_conditions() -> None:
-    for name in ("Observability", "Cache", "Warehouse"):
-        assert template()["Resources"][name]["Condition"] in ("OnAws", "HasCache", "HasWarehouse")
-    for condition in ("HasCache", "HasWarehouse"):
+    conditions = ("HasCache", "HasIdentity", "HasWarehouse")
+    for name in resources("AWS::CloudFormation::Stack"):
+        assert template()["Resources"][name]["Condition"] in ("OnAws", "HasNetwork", *conditions)
+    for condition in conditions:
         assert template()["Conditions"][condition]["Fn::And"][0] == ON_AWS
+    network = template()["Conditions"]["HasNetwork"]["Fn::Or"]
+    assert network == [{"Condition": "HasCache"}, {"Condition": "HasIdentity"}]

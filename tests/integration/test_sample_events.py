@@ -2,6 +2,7 @@
 
 import importlib
 import json
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -11,11 +12,15 @@ import pytest
 from adapters.aws import client
 from adapters.redis import Redis
 from tests.engine import Engine
+from tests.integration.identity_server import Registry
 from tests.template import ROOT, resources
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
 )
+# What a function keeps from one invocation to the next.
+KEPT = ("_parts", "_steps")
+# MigrateFunction's is run where a database is made: test_identity_migrations.py.
 SAMPLES = {
     "EventsApiFunction": "events_api",
     "EventsStreamFunction": "events_stream",
@@ -26,25 +31,53 @@ SAMPLES = {
     "CurateFunction": "curate",
     "WarehouseFunction": "warehouse",
     "ReconcileFunction": "reconcile",
+    "LeadsApiFunction": "leads_api",
+    "LeadsFunction": "leads",
+    "MigrateFunction": "migrate",
+    "LeadEventsFunction": "lead_events",
+    "MemoryFunction": "memory",
+    "FeaturesFunction": "features",
+    "RefreshFunction": "refresh",
+    "QuestionsApiFunction": "questions_api",
+    "AnswersFunction": "answers",
+    "NotifyFunction": "notify",
+    "RemindersFunction": "reminders",
+    "PageFunction": "page",
+    "OperationsApiFunction": "operations_api",
 }
 
 
+# Where PostgreSQL is (tests/integration/conftest.py).
+pytestmark = pytest.mark.xdist_group("identity")
+
+
 @pytest.fixture
-def handle(engine: Engine, redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Any:
-    for name, value in engine.environment(redis_url).items():
+def handle(
+    engine: Engine, redis_url: str, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Any]:
+    more = {"IDENTITY_URL": registry.server.app(registry.database)}
+    for name, value in {**engine.environment(redis_url), **more}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("adapters.clock.now", lambda: datetime(2026, 3, 10, 6, tzinfo=UTC))
     client.cache_clear()
     Redis(redis_url).call("FLUSHALL")
 
+    made: list[Callable[[], None]] = []
+
     def run(function: str) -> Any:
         path = resources("AWS::Serverless::Function")[function]["Properties"]["Handler"]
         module = importlib.import_module(path.rpartition(".")[0])
-        getattr(module, "_parts" if hasattr(module, "_parts") else "_steps").cache_clear()
+        for name in KEPT:
+            if hasattr(module, name):
+                made.append(getattr(module, name).cache_clear)
+                made[-1]()
         event = json.loads((ROOT / "tests" / "events" / f"{SAMPLES[function]}.json").read_text())
         return module.handler(event, CONTEXT)
 
-    return run
+    yield run
+    for clear in made:
+        clear()
+    client.cache_clear()
 
 
 def test_there_is_one_for_every_function() -> None:
@@ -66,3 +99,23 @@ def test_each_is_handled(handle: Any) -> None:
     assert (planned["tasks"], planned["tasks_key"]) == (1, "runs/nightly-2026-03-10/tasks.json")
     assert handle("WarehouseFunction")["failures"] == 0
     assert handle("ReconcileFunction")["users"] == 0
+
+
+def test_each_of_the_leads_is_handled(handle: Any) -> None:
+    receipt = handle("LeadsApiFunction")
+    assert (receipt["statusCode"], json.loads(receipt["body"])["accepted"]) == (202, 1)
+    assert handle("LeadsFunction") == {"batchItemFailures": []}
+    assert handle("LeadEventsFunction") == {"batchItemFailures": []}
+    assert handle("MemoryFunction") == {"batchItemFailures": []}
+    assert handle("FeaturesFunction") == {"batchItemFailures": []}
+    assert handle("RefreshFunction")["as_of"] == "2026-03-10T06:00:00.000000Z"
+
+
+def test_each_of_the_questions_is_handled(handle: Any) -> None:
+    assert handle("QuestionsApiFunction")["statusCode"] == 201
+    assert handle("AnswersFunction") == {"batchItemFailures": []}
+    assert handle("NotifyFunction") == {"batchItemFailures": []}
+    assert handle("RemindersFunction") == {"unconfirmed": 0}
+    assert handle("PageFunction")["statusCode"] == 200
+    view = json.loads(handle("OperationsApiFunction")["body"])
+    assert [each["name"] for each in view["queues"]] == ["Failures"]

@@ -1,0 +1,23 @@
+"""How much waits in the stack's queues."""
+
+from local.stack import Stack
+
+WORK = ("LeadIngestion", "MemoryProcessing", "FeatureProcessing")
+COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+
+
+def depth(stack: Stack, url: str) -> int:
+    """Return how many messages a queue holds, those included that a consumer has in hand."""
+    answer = stack.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=list(COUNTS))
+    return sum(int(answer["Attributes"][name]) for name in COUNTS)
+
+
+def failures(stack: Stack) -> dict[str, int]:
+    """Return how many messages wait for an operator, by queue."""
+    urls = {name: url for name, url in stack.outputs.items() if name.endswith("FailuresUrl")}
+    return {name.removesuffix("Url"): depth(stack, url) for name, url in urls.items()}
+
+
+def work(stack: Stack) -> dict[str, int]:
+    """Return how many messages wait for their consumer, by queue."""
+    return {name: depth(stack, stack.outputs[f"{name}Url"]) for name in WORK}
