@@ -45,7 +45,7 @@ class DuckWarehouse:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep the file open: connections of this process share it, and opening takes longer than most queries."""
+        """Keep the file open, for all threads: opening it takes longer than most queries."""
         with self._open():
             yield
 

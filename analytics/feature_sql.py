@@ -220,7 +220,8 @@ _CAMPAIGNS = _campaigns()
 
 def quality_model() -> str:
     """Return sql/models/marts/lead_quality.sql: live features against the recomputed ones."""
-    differ = "\n        + ".join(_differs(column_of(each)) for each in FEATURES)
+    differ = "\n        + ".join(_differs(column_of(each), "1", "0") for each in FEATURES)
+    named = "\n        || ".join(_differs(column_of(each), f"'{each.name} '", "''") for each in FEATURES)
     return f"""-- Live features against those recomputed from the lake's events for the same instants.
 -- Generated from rules/features.py by `python -m analytics.feature_sql`. Events and features reach the lake
 -- by streams of their own: a lead of whom something came in the last two hours that the lake knows of may be
@@ -243,7 +244,10 @@ SELECT
     CAST(
         {differ}
         AS BIGINT
-    ) AS different_features
+    ) AS different_features,
+    TRIM(
+        {named}
+    ) AS different
 FROM staging.lead_features AS live
 INNER JOIN marts.lead_features_recomputed AS recomputed
     ON recomputed.lead_organization_id = live.lead_organization_id
@@ -252,10 +256,10 @@ LEFT JOIN arrivals ON arrivals.root_id = live.lead_organization_id
 """  # noqa: S608
 
 
-def _differs(column: str) -> str:
+def _differs(column: str, then: str, otherwise: str) -> str:
     both = f"live.{column} = recomputed.{column}"
     none = f"(live.{column} IS NULL AND recomputed.{column} IS NULL)"
-    return f"CASE WHEN {both} OR {none} THEN 0 ELSE 1 END"
+    return f"CASE WHEN {both} OR {none} THEN {otherwise} ELSE {then} END"
 
 
 GENERATED = {"lead_features_recomputed": recomputed_model, "lead_quality": quality_model}

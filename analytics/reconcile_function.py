@@ -20,7 +20,7 @@ from analytics.nightly import Scope, reconcile
 from analytics.past import Pasts
 from analytics.recompute import Recomputed, recompute
 from analytics.reconcile import Reconciler
-from analytics.run_report import CURATION, gather, publish, with_warehouse
+from analytics.run_report import CURATION, LEADS, gather, publish, with_warehouse
 from analytics.twin import disagreements
 from analytics.warehouse import NoWarehouse, Warehouse, warehouse_at
 
@@ -74,7 +74,7 @@ class Steps:
         twin = []
         if not isinstance(self.warehouse, NoWarehouse):
             twin = disagreements(self.warehouse, Recomputed.load(self.objects, run_id).table)
-        made = with_warehouse(made, twin, self.warehouse.rows(CURATION))
+        made = with_warehouse(made, twin, self.warehouse.rows(CURATION), self.warehouse.rows(LEADS))
         _measure("TestFailures", len(made["failed_tests"]))
         _measure("TwinDisagreements", len(twin))
         return {"counts": made["counts"], "reports": publish(self.objects, made)}

@@ -11,8 +11,11 @@ from analytics.nightly import RESULT
 
 LISTED_MAX = 1000
 SHOWN_MAX = 50
+LEADS_MAX = 100
 CURATION = """SELECT entity, SUM(rows_in) AS rows_in, SUM(curated) AS curated, SUM(duplicates) AS duplicates,
 SUM(quarantined) AS quarantined FROM lake.curation GROUP BY entity ORDER BY entity"""
+LEADS = f"""SELECT lead_organization_id, different FROM marts.lead_quality
+WHERE is_settled AND different_features > 0 ORDER BY lead_organization_id LIMIT {LEADS_MAX}"""  # noqa: S608 (our own)
 Report = dict[str, Any]
 
 
@@ -42,15 +45,24 @@ def gather(objects: Objects, run_id: str, now: datetime, error: Any = None) -> R
         "differences": found["differences"][:LISTED_MAX],
         "ledger_and_lake": found["disagreements"][:LISTED_MAX],
         "sql_and_numpy": [],
+        "leads": [],
         "failed_tests": _tests(objects, run_id),
         "curation": [],
     }
 
 
-def with_warehouse(report: Report, twin: Sequence[Any], curation: Sequence[Mapping[str, Any]]) -> Report:
-    """Add where the two recomputes disagree, and the counts of curation by entity."""
+def with_warehouse(
+    report: Report,
+    twin: Sequence[Any],
+    curation: Sequence[Mapping[str, Any]],
+    leads: Sequence[Mapping[str, Any]],
+) -> Report:
+    """Add where the two recomputes disagree, the counts of curation by entity, and leads (rows of LEADS)."""
     return {
         **report,
+        "leads": [
+            {"lead": row["lead_organization_id"], "features": row["different"].split()} for row in leads
+        ],
         "sql_and_numpy": list(twin)[:LISTED_MAX],
         "curation": [{name: _count(value) for name, value in row.items()} for row in curation],
     }
@@ -93,6 +105,7 @@ def markdown(report: Report) -> str:
     curation = [tuple(row.values()) for row in report["curation"]]
     tests = [(each["model"], each["test"], each["rows"]) for each in report["failed_tests"]]
     twin = [(each["user_id"], each["numpy"], each["sql"]) for each in report["sql_and_numpy"]]
+    leads = [(each["lead"], ", ".join(each["features"])) for each in report["leads"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *([f"**It failed:** {json.dumps(report['error'])}"] if report["error"] else []),
@@ -100,6 +113,7 @@ def markdown(report: Report) -> str:
         _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
         _table("Recompute in SQL and by numpy disagree", ("user", "numpy", "sql"), twin),
+        _table("Leads whose features are not what their events say", ("lead", "features"), leads),
         _table("Failed tests", ("model", "test", "rows"), tests),
         _table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
     ]

@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -98,6 +99,7 @@ def _start_ministack(port: int) -> None:
     processes.stop("poller")
     for stale in (STACK, WAREHOUSE, DEPLOYED, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
         stale.unlink(missing_ok=True)
+    shutil.rmtree(LOCAL / "tmp", ignore_errors=True)  # functions unpacked by an emulator that was killed
     env = {
         "GATEWAY_PORT": str(port),
         "BIND_HOST": "127.0.0.1",

@@ -31,12 +31,14 @@ from rules.series import contributions
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 MEMORY_KEY = "memory_type#key"
 CONFIDENCE_DECIMALS = 3
-# What of a payload has a column, by event type.
-READ_OF: Mapping[str, Mapping[str, type]] = {
-    **dict.fromkeys(PURCHASE_TYPES, {"amount_minor": int, "order_id": str, "currency": str}),
-    **dict.fromkeys(SENTIMENT_TYPES, {"sentiment_milli": int}),
-    **dict.fromkeys(CAMPAIGN_TYPES, {"campaign_id": str}),
-}
+# What of a payload has a column: its type here, and of which events.
+READ_OF = (
+    ("amount_minor", int, PURCHASE_TYPES),
+    ("order_id", str, PURCHASE_TYPES),
+    ("currency", str, PURCHASE_TYPES),
+    ("sentiment_milli", int, SENTIMENT_TYPES),
+    ("campaign_id", str, CAMPAIGN_TYPES),
+)
 
 LEAD_EVENTS = Entity(
     "lead_events",
@@ -151,9 +153,12 @@ def _read(event: LeadEvent) -> dict[str, Any]:
     if event.event_type in IDENTITY_TYPES:
         number, groups = groups_of(event)
         return {"change_number": number, "change_groups": json.dumps([each.leaves for each in groups])}
-    wanted = READ_OF.get(event.event_type, {})
-    found = {name: event.payload.get(name) for name in wanted}
-    return {name: value for name, value in found.items() if type(value) is wanted[name] and value != ""}
+    given = event.payload
+    return {
+        name: given[name]
+        for name, kind, types in READ_OF
+        if event.event_type in types and type(given.get(name)) is kind and given[name] != ""
+    }
 
 
 def lead_memory_row(row: Mapping[str, Any], arrived: datetime) -> dict[str, Any]:

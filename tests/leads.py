@@ -3,7 +3,6 @@
 `features_of` is written without rules.features: loops over all events, one feature at a time.
 """
 
-import json
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -229,7 +228,3 @@ def write(objects: Objects, rows: Sequence[Mapping[str, Any]], folder: Path) -> 
         book = Bookkeeping(len(LEAD_EVENTS.fields), Counts(len(found), len(found), 0, 0))
         staging.write(path, book)
         objects.put(curated_key(Place("lead_events", dt, None)), path.read_bytes())
-
-
-def payload_text(payload: Values) -> str:
-    return json.dumps(payload, sort_keys=True, separators=(",", ":"))

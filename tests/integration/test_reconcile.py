@@ -339,7 +339,16 @@ def test_the_report_tells_all_of_it(town: Town) -> None:
         assert row["rows_in"] == row["curated"] + row["duplicates"] + row["quarantined"]
     text = town.objects.get("reports/told.md").decode()
     assert f"| {town.users[0]} | UserStreaks |  | total_bestie_points |" in text
-    town.warehouse.run([f"DELETE FROM marts.streaks_recomputed WHERE user_id = '{town.users[3]}'"])
+    assert report["leads"] == []
+    found = "SELECT '{}', 1, {}, 2, 'tenure_days recency_days'"
+    town.warehouse.run(
+        [
+            f"DELETE FROM marts.streaks_recomputed WHERE user_id = '{town.users[3]}'",
+            f"INSERT INTO marts.lead_quality {found.format('a', True)} UNION ALL {found.format('b', False)}",
+        ]
+    )
     assert town.steps.report({"run_id": "told"}, town.now)
     report = json.loads(town.objects.get("reports/told.json"))
     assert [each["user_id"] for each in report["sql_and_numpy"]] == [town.users[3]]
+    assert report["leads"] == [{"lead": "a", "features": ["tenure_days", "recency_days"]}]
+    assert "| a | tenure_days, recency_days |" in town.objects.get("reports/told.md").decode()

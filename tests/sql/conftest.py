@@ -75,8 +75,9 @@ class Lake:
 
     def load(self, run_id: str, places: list[Any]) -> None:
         for warehouse in self.warehouses:
-            prepare(warehouse)
-            Loader(warehouse, self.objects, str(self.root), ROLE).load(run_id, places)
+            with warehouse.held():
+                prepare(warehouse)
+                Loader(warehouse, self.objects, str(self.root), ROLE).load(run_id, places)
 
 
 def lake_at(folder: Path, databases: Databases) -> Iterator[Lake]:
@@ -110,4 +111,5 @@ def told(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iter
             lake.load(run_id, part().write(lake.objects))
             for warehouse in lake.warehouses:
                 build(warehouse)
-        yield lake
+        with lake.duck.held():
+            yield lake

@@ -10,6 +10,7 @@ from analytics.build import build
 from analytics.checks import _tests, check, check_model
 from analytics.duck import DuckWarehouse
 from analytics.models import ModelError, ancestors, models
+from analytics.run_report import LEADS
 from tests.sql.conftest import Lake
 
 FIRST = "(SELECT MIN(event_id) FROM lake.events)"
@@ -66,12 +67,17 @@ def test_found(told: Lake, tmp_path: Path, name: str) -> None:
     statement, (model, test) = PLANTED[name]
     shutil.copy(told.duck.path, tmp_path / "copy.duckdb")
     copy = DuckWarehouse(tmp_path / "copy.duckdb")
-    copy.run([statement])
     known = models()
-    build(copy, only={model, *(each.name for each in ancestors(known[model], known))}, full=True)
-    found = check_model(copy, known[model])
+    with copy.held():
+        copy.run([statement])
+        build(copy, only={model, *(each.name for each in ancestors(known[model], known))}, full=True)
+        found = check_model(copy, known[model])
     assert test in {each.test for each in found}
     assert all(each.model == model and each.rows > 0 for each in found)
+    if name == "a feature that is off by one":
+        named = copy.rows(LEADS)
+        assert named
+        assert {row["different"] for row in named} == {"campaign_ignored"}
 
 
 def test_and_nothing_else(told: Lake) -> None:

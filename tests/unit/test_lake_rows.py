@@ -36,6 +36,7 @@ from rules.lake import (
 )
 from rules.lake_leads import as_of_column, column_of, scaled
 from rules.ledger import Draft, Entry, Head, Kind, append, opening
+from rules.series import contributions
 from rules.streaks import fold
 from tests.unit.strategies import NOW, bases, covers, instants, near, zones
 
@@ -152,6 +153,31 @@ def test_a_lead_s_event_leaves_its_sender_s_own_words_behind() -> None:
     assert (row["event_id"], row["external_event_id"], row["object_id"]) == (event.id, "1#2", "7")
     assert (row["payload"], row["raw_payload_ref"]) == ('{"amount_minor":1177}', "s3://b/k")
     assert (row["dt"], row["hour"]) == (f"{NOW:%Y-%m-%d}", f"{NOW:%H}")
+
+
+@given(st.sampled_from(sorted(leads.EVENT_TYPES)), st.dictionaries(
+    st.sampled_from(["amount_minor", "sentiment_milli", "campaign_id", "order_id", "currency"]),
+    st.sampled_from([0, 5, -5, 10**15 + 1, 1.5, "5", "", None, True, [], "c"]),
+))  # fmt: skip
+def test_a_lead_s_event_is_readable_exactly_where_the_live_path_reads_it(
+    kind: str, payload: dict[str, Any]
+) -> None:
+    event = lead_event(event_type=kind, payload=payload)
+    row = row_of(LEAD_EVENTS, plain(item(leads.to_item(event))), NOW, corrected=False)
+    has_its_shape(LEAD_EVENTS, row)
+    try:
+        given_ = contributions(event)
+        if kind in leads.IDENTITY_TYPES:
+            leads.groups_of(event)
+    except leads.Malformed as error:
+        assert row["unreadable"] == str(error)
+        assert "amount_minor" not in row
+    else:
+        assert "unreadable" not in row
+        bought, mood = given_.get(Input.PURCHASES), given_.get(Input.SENTIMENT)
+        assert row.get("amount_minor") == (abs(bought.amount) if bought else None)
+        assert row.get("sentiment_milli") == (mood.amount if mood else None)
+        assert row.get("campaign_id") == (payload["campaign_id"] if "campaign" in kind else None)
 
 
 VALUE = {"b": [Decimal("1.50"), True, {"x": "größe"}], "a": 3}
