@@ -143,6 +143,8 @@ class Acceptor:
             raise Refused("invalid_field", "user_id", "is missing")
         if user != door.caller.user_id and not door.caller.is_admin:
             raise Refused("forbidden", "user_id", "is not the caller's own: needs streakline/admin")
+        if body["event_type"] in points.SERVER_WRITTEN and not door.caller.is_admin:
+            raise Refused("forbidden", "event_type", "is the service's own to write: needs streakline/admin")
         try:
             moment = parse_moment(body["occurred_at"])
         except ValueError as error:

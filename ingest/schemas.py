@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rules.points import RULES
+from rules.points import RULES, SERVER_WRITTEN
 
 EVENTS_MAX = 100
 USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"
@@ -29,7 +29,11 @@ EVENT = _object(
     ["idempotency_key", "event_type", "occurred_at"],
     {
         "idempotency_key": KEY,
-        "event_type": {"type": "string", "enum": sorted(RULES)},
+        "event_type": {
+            "type": "string",
+            "enum": sorted(RULES),
+            "description": f"admins alone, as the service writes them itself: {', '.join(sorted(SERVER_WRITTEN))}",
+        },
         "occurred_at": {
             "type": "string",
             "maxLength": 40,

@@ -51,10 +51,10 @@ def waiting(stack: Stack, consumer: str) -> Iterator[Waiting]:
         if not answer.get("Messages"):
             return
         for message in answer["Messages"]:
-            yield _waiting(consumer, message["ReceiptHandle"], message["Body"])
+            yield waiting_of(consumer, message["ReceiptHandle"], message["Body"])
 
 
-def _waiting(consumer: str, handle: str, text: str) -> Waiting:
+def waiting_of(consumer: str, handle: str, text: str) -> Waiting:
     """What a queue itself has given up is there as it was sent, without a reason."""
     with contextlib.suppress(ValueError):
         body = json.loads(text)

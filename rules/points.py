@@ -41,6 +41,8 @@ RULES = MappingProxyType(
         "WORKOUT_COMPLETED": Rule(points=15, daily_cap=60),
     }
 )
+# The service writes these itself, of what it has seen happen: from anybody else they prove nothing.
+SERVER_WRITTEN = frozenset({"QUESTION_ANSWERED"})
 FREEZE_PRICE_POINTS = 0
 FREEZES_HELD_MAX = 5
 

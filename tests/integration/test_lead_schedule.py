@@ -22,10 +22,10 @@ from rules.days import DAY, stamp
 from rules.leads import LeadEvent, from_item, to_item
 from tests.engine import Engine
 from tests.integration.leads import Leads, Requests, message
+from tests.integration.test_feature_purchases import DATES, direct
 from tests.purchases import PURCHASES, Purchase, purchases
 from tests.template import ROOT
 from tests.unit.leads import START
-from tests.unit.test_feature_purchases import DATES, direct
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"

@@ -292,6 +292,7 @@ def test_the_handler_keeps_poison_and_goes_on(
     town.fill(subscriber(n) for n in range(3))
     asked, bad = town.ask(), town.ask()
     del bad["dynamodb"]["NewImage"]["prompt"]
+    engine.client("sqs").purge_queue(QueueUrl=engine.queue_url)
     assert notify.handler({"Records": [bad, asked]}, CONTEXT) == {"batchItemFailures": []}
     stored = town.store().get_many(subscriber(n).subscription_id for n in range(3))
     assert all(each.endpoint_arn and each.last_notified_at == stamp(NOW) for each in stored)

@@ -22,6 +22,7 @@ from tests.engine import Engine
 from tests.template import ROOT
 
 HOUR = timedelta(hours=1)
+NOBODY = "6f0b1c9e-0000-4000-8000-000000000000"  # the same in every process that collects the tests
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -294,12 +295,12 @@ def test_a_script_is_kept_as_text_and_served_as_json() -> None:
         ("GET", "/v1/questions", {"audience": "A"}, 400),
         ("GET", "/v1/questions", {"audience": ",".join("abcdefghijk")}, 400),
         ("GET", "/v1/questions/nothing", {}, 404),
-        ("GET", f"/v1/questions/{uuid.uuid4()}", {}, 404),
-        ("GET", f"/v1/questions/{uuid.uuid4()}/responses", {}, 404),
-        ("GET", f"/v1/questions/{uuid.uuid4()}/responses", {"wait": 21}, 400),
-        ("GET", f"/v1/questions/{uuid.uuid4()}/responses", {"wait": "-1"}, 400),
-        ("GET", f"/v1/questions/{uuid.uuid4()}/responses", {"after": "x"}, 400),
-        ("POST", f"/v1/questions/{uuid.uuid4()}/responses", {}, 404),
+        ("GET", f"/v1/questions/{NOBODY}", {}, 404),
+        ("GET", f"/v1/questions/{NOBODY}/responses", {}, 404),
+        ("GET", f"/v1/questions/{NOBODY}/responses", {"wait": 21}, 400),
+        ("GET", f"/v1/questions/{NOBODY}/responses", {"wait": "-1"}, 400),
+        ("GET", f"/v1/questions/{NOBODY}/responses", {"after": "x"}, 400),
+        ("POST", f"/v1/questions/{NOBODY}/responses", {}, 404),
         ("GET", "/v1/stats/somebody", {}, 404),
         ("GET", "/v1/stats", {"limit": 0}, 400),
         ("GET", "/v1/agents/a%2Fb/questions", {}, 400),

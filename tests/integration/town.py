@@ -23,6 +23,7 @@ from analytics.curate import Task, curate
 from analytics.ddl import prepare
 from analytics.duck import DuckWarehouse
 from analytics.load import Loader
+from analytics.models import ancestors, models
 from analytics.reconcile_function import Steps
 from ingest.caller import ApiError
 from ingest.rewards import Rewards
@@ -210,7 +211,10 @@ class Town:
 
     def models(self) -> None:
         self.load()
-        build(self.warehouse, {"staging.skipped_dates", "marts.streaks_recomputed"})
+        asked, known = ("marts.streaks_recomputed", "marts.lead_quality"), models()
+        build(
+            self.warehouse, {*asked, *(made.name for each in asked for made in ancestors(known[each], known))}
+        )
 
     # ---- the tables
 

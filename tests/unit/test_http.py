@@ -39,7 +39,9 @@ from ingest.rate_limit import RateLimit
 from ingest.rewards import Rewards
 from ingest.validate import NESTING_MAX, check
 from rules.accounts import Account, Profile
+from rules.answer_events import EVENT_TYPE
 from rules.days import stamp, unstamp
+from rules.points import SERVER_WRITTEN
 from rules.streaks import fold
 from tests.template import resources
 
@@ -374,6 +376,7 @@ def test_an_empty_timezone_is_refused_or_like_none() -> None:
     ("change", "code", "field"),
     [
         ({"user_id": "v"}, "forbidden", "user_id"),
+        ({"event_type": "QUESTION_ANSWERED"}, "forbidden", "event_type"),
         ({"occurred_at": "2026-05-01T12:00:00Z"}, "backfill_forbidden", "occurred_at"),
         ({"occurred_at": "2026-06-02T12:00:00Z"}, "in_the_future", "occurred_at"),
         ({"occurred_at": "2026-06-01"}, "invalid_field", "occurred_at"),
@@ -397,6 +400,12 @@ def test_an_admin_may_send_another_user_s_event_and_backfill() -> None:
     (result,) = accepted([body], stores := Stores(), Caller("admin", True))
     assert result.status is Status.ACCEPTED
     assert stores.stored[0].user_id == "v"
+
+
+def test_only_an_admin_sends_what_the_service_writes_itself() -> None:
+    assert EVENT_TYPE in SERVER_WRITTEN
+    (result,) = accepted([{**VALID, "event_type": EVENT_TYPE}], Stores(), Caller("admin", True))
+    assert result.status is Status.ACCEPTED
 
 
 def test_a_key_that_another_request_has_claimed_in_the_same_instant_is_not_accepted_twice() -> None:
