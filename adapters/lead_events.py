@@ -10,7 +10,7 @@ from typing import Any
 from adapters.aws import THROTTLES, pauses
 from adapters.batches import Unprocessed, query_all
 from adapters.items import Item, item, plain
-from rules.leads import SORT_KEY, LeadEvent, from_item, to_item
+from rules.leads import SORT_KEY, LeadEvent, Malformed, from_item, to_item
 
 ATTEMPTS_MAX = 8
 # The claims' key in IdempotencyKeys, under `{source}#{external_event_id}`; a source has a `/` and no
@@ -73,7 +73,10 @@ class LeadEventStore:
         return Outcome.CONFLICT if told is None else told
 
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
-        """Yield all events of some lead organizations, strongly consistent, each leaf by time."""
+        """Yield all events of some lead organizations, strongly consistent, each leaf by time.
+
+        An item that is no event is left out: it was kept with its reason when it was to be announced.
+        """
         for leaf in leaves:
             stored = query_all(
                 self._dynamodb,
@@ -82,7 +85,7 @@ class LeadEventStore:
                 ExpressionAttributeValues={":leaf": {"S": leaf}},
                 ConsistentRead=True,
             )
-            yield from (from_item(plain(each)) for each in stored)
+            yield from (event for event in map(_read, stored) if event is not None)
 
     def leaf_of(self, source: str, external_event_id: str) -> str | None:
         """Return whose an event is, by its external id; unknown for a moment after it was stored."""
@@ -116,6 +119,13 @@ class LeadEventStore:
             Limit=limit + 1,
         )
         return (each for each in map(plain, found) if each[SORT_KEY] != until)
+
+
+def _read(stored: Item) -> LeadEvent | None:
+    try:
+        return from_item(plain(stored))
+    except Malformed:
+        return None
 
 
 def _outcome(claim: Item, body_hash: str) -> Outcome:

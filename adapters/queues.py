@@ -25,17 +25,17 @@ def serve(  # noqa: PLR0913, PLR0917 (what comes, and what it is served with)
     """Hand each message's JSON body to `handle`; returns the batch's partial failures.
 
     Poison is kept with its reason and is done; any other exception makes the message come again, until
-    the queue itself moves it to its dead-letter queue. On a redrive poison comes back as a failure.
+    the queue itself moves it to its dead-letter queue: that one too which says that poison could not be
+    kept. On a redrive poison comes back as a failure.
     """
     again: list[str] = []
     for record in event["Records"]:
         try:
-            _handle(record["body"], handle)
-        except Poison as reason:
-            if event.get("streakline_redrive"):
+            reason = _handle(record["body"], handle)
+            if reason is not None and event.get("streakline_redrive"):
                 again.append(record["messageId"])
-            else:
-                failures.keep(consumer, [(record["body"], str(reason))], now)
+            elif reason is not None:
+                failures.keep(consumer, [(record["body"], reason)], now)
         except Exception:
             logger.exception("to come again", extra={"message_id": record["messageId"]})
             again.append(record["messageId"])
@@ -43,9 +43,16 @@ def serve(  # noqa: PLR0913, PLR0917 (what comes, and what it is served with)
     return {"batchItemFailures": [{"itemIdentifier": each} for each in again]}
 
 
-def _handle(body: str, handle: Callable[[Any], object]) -> None:
+def _handle(body: str, handle: Callable[[Any], object]) -> str | None:
+    """Handle a message; returns why it is poison, if it is."""
     try:
         message = json.loads(body)
+    except RecursionError:
+        return "the message is nested too deeply"
     except ValueError as error:
-        raise Poison(f"the message is not JSON: {error}") from None
-    handle(message)
+        return f"the message is not JSON: {error}"
+    try:
+        handle(message)
+    except Poison as reason:
+        return str(reason)
+    return None

@@ -49,8 +49,8 @@ def _detail(field: str, reason: str) -> dict[str, str]:
 
 def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response[str]:
     """Return a JSON response."""
-    text = json.dumps(body, separators=(",", ":"))
-    return Response(status, content_type="application/json", body=text, headers=dict(headers or {}))
+    text, guard = json.dumps(body, separators=(",", ":")), {"X-Content-Type-Options": "nosniff"}
+    return Response(status, content_type="application/json", body=text, headers={**guard, **(headers or {})})
 
 
 def failure(error: ApiError) -> Response[str]:

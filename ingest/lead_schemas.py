@@ -41,7 +41,11 @@ LEAD_EVENTS = _object(
         },
     },
 )
-REVERSAL = _object(["reason"], {"reason": {"type": "string", "minLength": 1, "maxLength": 500}})
+# All that PostgreSQL takes for text.
+NO_NUL = r"^[^\u0000]+$"
+REVERSAL = _object(
+    ["reason"], {"reason": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": NO_NUL}}
+)
 STAMP: Schema = {"type": "string", "maxLength": 40}
 # What waits on the lead-ingestion queue, whether a door put it there or somebody else.
 MESSAGE = _object(
@@ -60,7 +64,7 @@ UNMERGE = _object(
         "command": {"const": UNMERGE_COMMAND},
         "change": {"type": "integer", "minimum": 1, "maximum": 2**63 - 1},
         "reason": REVERSAL["properties"]["reason"],
-        "by": {"type": "string", "minLength": 1, "maxLength": 128},
+        "by": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": NO_NUL},
     },
 )
 

@@ -34,7 +34,7 @@ from ingest.lead_accept import (
     stored_event,
 )
 from ingest.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
-from ingest.validate import check, parse_json
+from ingest.validate import check, parse_json, strict
 from rules.days import stamp
 from rules.leads import LEADS_MERGED, LEADS_UNMERGED, Group, LeadEvent, body_hash
 
@@ -131,6 +131,10 @@ class Consumer:
             raise Poison(f"command must be {UNMERGE_COMMAND} or {ANNOUNCE_COMMAND}")
 
     def _unmerge(self, message: dict[str, Any], now: datetime) -> None:
+        try:
+            strict(message)
+        except ValueError as reason:
+            raise Poison(f"message {reason}") from None
         if problem := check(UNMERGE, message):
             raise Poison(" ".join(problem))
         try:

@@ -32,7 +32,7 @@ EVENT = _object(
         "event_type": {
             "type": "string",
             "enum": sorted(RULES),
-            "description": f"admins alone, as the service writes them itself: {', '.join(sorted(SERVER_WRITTEN))}",
+            "description": f"written by the service; sent by admins: {', '.join(sorted(SERVER_WRITTEN))}",
         },
         "occurred_at": {
             "type": "string",

@@ -9,14 +9,14 @@ const HOUR_MILLISECONDS = 3_600_000;
 const tag = (text) => text.toLowerCase().replace(/\s+/g, "-");
 const lines = (text, separator) => String(text ?? "").split(separator).map((line) => line.trim()).filter(Boolean);
 
-const bodyOf = (form, key) => {
+const bodyOf = (form, key, at) => {
   const given = new FormData(form);
   const body = {
     idempotency_key: key,
     kind: given.get("kind"),
     prompt: String(given.get("prompt")).trim(),
     required_responses: Number(given.get("required")),
-    closes_at: new Date(Date.now() + Number(given.get("hours")) * HOUR_MILLISECONDS).toISOString(),
+    closes_at: new Date(at + Number(given.get("hours")) * HOUR_MILLISECONDS).toISOString(),
   };
   if (body.kind === "choice") body.options = lines(given.get("options"), "\n");
   const audience = lines(given.get("audience"), ",").map(tag);
@@ -114,6 +114,7 @@ export const show = async (root, view) => {
   const before = h("div", {});
   let stop = new AbortController();
   let key = crypto.randomUUID();
+  let at = null;
   const open = (id) => {
     stop.abort();
     stop = new AbortController();
@@ -126,20 +127,22 @@ export const show = async (root, view) => {
     const page = await get(`v1/agents/${part(view.person.user)}/questions?limit=10`, view.signal);
     before.replaceChildren(own(page.questions, open));
   };
-  // The key stays until the question is stored: asking again after a fault asks it once.
+  // Key and time stay until the service has answered: asking again after a fault sends the same body, and asks once.
   const submit = async (form) => {
     const button = form.querySelector("button.main");
     form.querySelector(".trouble")?.remove();
     button.disabled = true;
+    at ??= Date.now();
     try {
-      const made = await ask("POST", "v1/questions", { body: bodyOf(form, key), signal: view.signal });
-      key = crypto.randomUUID();
+      const made = await ask("POST", "v1/questions", { body: bodyOf(form, key, at), signal: view.signal });
+      [key, at] = [crypto.randomUUID(), null];
       form.querySelector("[name=prompt]").value = "";
       open(made.question_id);
       await list();
     } catch (error) {
       if (view.signal.aborted) return;
       if (error.status === 409) key = crypto.randomUUID();
+      if (![0, 503].includes(error.status)) at = null;
       form.append(trouble(error));
     } finally {
       button.disabled = false;

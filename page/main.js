@@ -50,7 +50,7 @@ const show = async () => {
   const person = current();
   if (!person) return welcome();
   const asked = location.hash.slice(2).split("/")[0];
-  const name = asked in VIEWS && allowed(person, asked) ? asked : "answer";
+  const name = Object.hasOwn(VIEWS, asked) && allowed(person, asked) ? asked : "answer";
   const [title, load] = VIEWS[name];
   document.title = `${title} - Streakline`;
   for (const id of ["nav", "sign-out"]) byId(id).hidden = false;

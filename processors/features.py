@@ -115,9 +115,9 @@ class FeatureProcessor:
         change = Change(
             values, inputs, dict.fromkeys(affected, stamp(as_of)), stamp(as_of), listed_on(newest, as_of)
         )
-        same = before == after and change.active_on == item.active_on
-        if same and Input.CAMPAIGNS in affected:
-            same = Input.CAMPAIGNS in item.inputs and values.items() <= item.features.items()
+        # Contacts are no part of the item: its version must move even if its values do not, or a computation
+        # that read them before this event was joined would be written over this one.
+        same = before == after and change.active_on == item.active_on and Input.CAMPAIGNS not in affected
         return None if same else change
 
     def _built(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
@@ -166,11 +166,13 @@ class FeatureProcessor:
                 raise Contended(f"features of {item.lead_organization_id}")
 
     def _refreshed(self, item: FeatureItem, as_of: datetime) -> Change | None:
-        """Return what time has changed of the features that are older than as_of; None: nothing."""
+        """Return what time has changed of the features older than as_of, or than the item; None: nothing."""
         if item.merged_into:
             return None
+        # What a later refresh found unchanged bears an older stamp, and is of its instant all the same.
+        as_of = max(as_of, _moment(item.computed_at))
         if item.inputs is None:
-            return self._built(item, ALL, max(as_of, _moment(item.computed_at)))
+            return self._built(item, ALL, as_of)
         due = {each for each in Input if item.as_of.get(each, "") < stamp(as_of)}
         state = {
             each: roll(series, each, as_of) for each, series in _decoded(item.inputs, due & {*SERIES}).items()
@@ -187,8 +189,7 @@ class FeatureProcessor:
         active_on = listed_on(item.active_on, as_of)
         if not values and active_on == item.active_on:
             return None
-        computed_at = max(stamp(as_of), item.computed_at or "")
-        return Change(values, inputs, dict.fromkeys(moved, stamp(as_of)), computed_at, active_on)
+        return Change(values, inputs, dict.fromkeys(moved, stamp(as_of)), stamp(as_of), active_on)
 
 
 def computed(

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Any
 
 from aws_lambda_powertools import Logger
 
@@ -11,6 +12,17 @@ from adapters.aws import Unavailable
 from adapters.message_claims import Claim, MessageClaims, Won
 from adapters.push import Message, Push, Receipt, Status
 from rules.notifications import Subscription
+
+# What is on its way by then has an end before the function is cut off.
+STOP_BEFORE = timedelta(minutes=2)
+
+
+def stop_at(now: datetime, context: Any) -> datetime:
+    """Return when a run is to begin no more messages: cut off, it would leave claims that nobody confirms.
+
+    context: Lambda's, which knows the time left.
+    """
+    return now + timedelta(milliseconds=context.get_remaining_time_in_millis()) - STOP_BEFORE
 
 
 class Told(StrEnum):

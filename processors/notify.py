@@ -24,7 +24,7 @@ from adapters.items import item, plain
 from adapters.message_claims import KEPT
 from adapters.push import Message, SnsPush
 from adapters.subscriptions import SubscriptionStore
-from processors.messages import Sender, Told
+from processors.messages import Sender, Told, stop_at
 from rules.days import unstamp
 from rules.notifications import Subscription, eligible
 from rules.questions import ANSWERABLE, Question, from_item, shown
@@ -63,12 +63,15 @@ class Notifier:
     writers: int = 1
     now: Callable[[], datetime] = _now
 
-    def notify(self, records: Sequence[Record]) -> Outcome:
-        """Announce each record's question; one question's trouble is not another's."""
+    def notify(self, records: Sequence[Record], until: datetime | None = None) -> Outcome:
+        """Announce each record's question; one question's trouble is not another's.
+
+        until: when to stop, for what is left to come again.
+        """
         outcome = Outcome()
         for record in records:
             try:
-                told = self.announce(from_item(plain(record["dynamodb"]["NewImage"])))
+                told = self.announce(from_item(plain(record["dynamodb"]["NewImage"])), until)
             except TRANSIENT:
                 logger.exception("to come again")
                 told = Counter([Told.AGAIN])
@@ -83,14 +86,17 @@ class Notifier:
                 outcome.poison.append((record, f"subscriptions that could not be told: {told[Told.FAILED]}"))
         return outcome
 
-    def announce(self, question: Question) -> Counter[Told]:
-        """Tell everybody who is eligible; stops when the question closes, or a service is away."""
+    def announce(self, question: Question, until: datetime | None = None) -> Counter[Told]:
+        """Tell everybody who is eligible; stops when the question closes, a service is away or time is up."""
         told: Counter[Told] = Counter()
         if not self._is_open(question.question_id):
             return told
         tell = partial(self._tell, question, message_of(question, self.now()))
         with ThreadPoolExecutor(self.writers) as pool:
             for chunk in chunks(self.announcements.listeners(question.audience, self.now()), CHUNK):
+                if until and self.now() >= until:
+                    told[Told.AGAIN] += 1
+                    break
                 told += Counter(pool.map(tell, chunk))
                 if told[Told.AGAIN] or not self._is_open(question.question_id):
                     break
@@ -162,7 +168,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     if notifier is None:
         logger.info("no platform application")
         return {"batchItemFailures": []}
-    outcome = notifier.notify([each for each in event["Records"] if each["eventName"] == "INSERT"])
+    asked = [each for each in event["Records"] if each["eventName"] == "INSERT"]
+    outcome = notifier.notify(asked, stop_at(clock.now(), context))
     if event.get("streakline_redrive"):
         outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in outcome.poison]
     else:

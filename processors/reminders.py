@@ -23,13 +23,13 @@ from adapters.message_claims import KEPT
 from adapters.push import Message, SnsPush
 from adapters.reminders import Due, Reminders
 from adapters.subscriptions import SubscriptionStore
-from processors.messages import Sender, Told
+from processors.messages import Sender, Told, stop_at
 from rules.accounts import Profile
-from rules.days import UnknownZone, today
+from rules.days import DAY, UnknownZone, start_of, today
 from rules.reminders import at_risk, is_timely, next_reminder
 
 logger = Logger(service="reminders")
-# A phone that is off gets it late in the evening, not the next day.
+# A phone that is off gets it late in the evening, not the next day: its date's end comes first.
 TTL_SECONDS = 3 * 3600
 TITLE = "Your streak ends tonight"
 
@@ -43,11 +43,16 @@ class Reminder:
     sender: Sender
     writers: int = 1
 
-    def remind(self, now: datetime) -> Counter[Told]:
-        """Handle every reminder that is due; each is sent, or skipped for today, and waits for the next."""
+    def remind(self, now: datetime, until: datetime | None = None) -> Counter[Told]:
+        """Handle every reminder that is due; each is sent, or skipped for today, and waits for the next.
+
+        until: when to stop; what is left is the next run's.
+        """
         told: Counter[Told] = Counter()
         with ThreadPoolExecutor(self.writers) as pool:
             for chunk in chunks(self.reminders.due(now), READ_MAX):
+                if until and clock.now() >= until:
+                    break
                 told += Counter(pool.map(partial(self._handle, now), *self._read(chunk, now)))
         return told
 
@@ -90,7 +95,8 @@ class Reminder:
         expires_at = int((now + KEPT).timestamp())
         claim = partial(self.reminders.claim, each, key, expires_at, now)
         release = partial(self.reminders.release, each)
-        told = self.sender.tell(subscription, message_of(length), claim, release, now)
+        message = message_of(length, min(TTL_SECONDS, _seconds_left(now, subscription.timezone)))
+        told = self.sender.tell(subscription, message, claim, release, now)
         if told is Told.DUPLICATE:
             # The same date, in another zone or after another registration.
             self.reminders.skip(each)
@@ -104,11 +110,16 @@ class Reminder:
         return len(lost)
 
 
-def message_of(length: int) -> Message:
-    """Return what a phone shows of a streak of so many days."""
+def _seconds_left(now: datetime, zone_name: str) -> int:
+    """Seconds to the end of the local date."""
+    return int((start_of(today(now, zone_name) + DAY, zone_name) - now).total_seconds())
+
+
+def message_of(length: int, ttl_seconds: int) -> Message:
+    """Return what a phone shows of a streak of so many days, if it is on within that time."""
     days = "1 day" if length == 1 else f"{length} days"
     return Message(
-        TITLE, f"Keep your {days} going today.", {"type": "streak", "length": str(length)}, TTL_SECONDS
+        TITLE, f"Keep your {days} going today.", {"type": "streak", "length": str(length)}, ttl_seconds
     )
 
 
@@ -132,7 +143,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         logger.info("no platform application")
         return {"unconfirmed": 0}
     now = clock.now()
-    told = {each.value: count for each, count in reminder.remind(now).items()}
+    told = {each.value: count for each, count in reminder.remind(now, stop_at(now, context)).items()}
     counts = {**told, "unconfirmed": reminder.look_after(now)}
     logger.info("reminders", extra=counts)
     return counts

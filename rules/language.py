@@ -123,12 +123,8 @@ def _clauses(text: str) -> Iterator[list[str]]:
 
 def _negated(clause: list[str], negations: frozenset[str]) -> list[bool]:
     """For each word, whether an odd number of negations reaches it."""
-    places = [
-        place
-        for place, word in enumerate(clause)
-        if word in negations or word.endswith("n't") or word == "cannot"
-    ]
-    return [sum(0 < at - place <= NEGATION_REACH for place in places) % 2 == 1 for at in range(len(clause))]
+    turns = [word in negations or word.endswith("n't") or word == "cannot" for word in clause]
+    return [sum(turns[max(0, at - NEGATION_REACH) : at]) % 2 == 1 for at in range(len(clause))]
 
 
 def _topics(clause: list[str], negated: list[bool]) -> set[str]:

@@ -149,7 +149,7 @@ def from_item(item: Mapping[str, Any]) -> LeadEvent:
                 raise Malformed(f"{name} is no stamp: {texts[name]}")
     except Malformed:
         raise
-    except ValueError as error:
+    except (ValueError, OverflowError, RecursionError) as error:
         raise Malformed(f"the stored event cannot be read: {error}") from None
     if not isinstance(payload, dict):
         raise Malformed("payload is no object")

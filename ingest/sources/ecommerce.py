@@ -11,6 +11,7 @@ without one, what has an order_id is a refund.
 from typing import Any
 
 from ingest.decoding import (
+    AMOUNT_MINOR_MAX,
     Context,
     Decoded,
     DecodeError,
@@ -88,7 +89,10 @@ def _amount(body: Body, context: Context, *, is_refund: bool) -> int:
         return minor_units(body.get("total_price"), currency, "total_price")
     if not isinstance(transactions, list):
         raise DecodeError("transactions", "must be a list")
-    return sum(_refunded(each, f"transactions.{place}", context) for place, each in enumerate(transactions))
+    total = sum(_refunded(each, f"transactions.{place}", context) for place, each in enumerate(transactions))
+    if total > AMOUNT_MINOR_MAX:
+        raise DecodeError("transactions", f"must come to at most {AMOUNT_MINOR_MAX} minor units")
+    return total
 
 
 def _refunded(transaction: Any, path: str, context: Context) -> int:

@@ -147,6 +147,42 @@ def test_a_stored_script_is_only_text(visit: Any) -> None:
     assert asking.locator("main img, main script").count() == 0
 
 
+def test_a_question_sent_again_after_its_answer_was_lost_is_asked_once(visit: Any) -> None:
+    prompt = f"Asked once? {uuid4().hex[:6]}"
+    agent = visit()
+    page = agent.sign_in("agent-lost", "agent")
+    agent.go("ask")
+    page.get_by_label("Question", exact=True).fill(prompt)
+    page.get_by_label("a text").check(force=True)
+    lost: list[int] = []
+
+    def lose(route: Any) -> None:
+        if route.request.method == "POST" and len(lost) < 4:  # as often as the page asks by itself
+            lost.append(route.fetch().status)
+            route.abort()
+        else:
+            route.continue_()
+
+    page.route("**/v1/questions", lose)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator("form .trouble").wait_for(timeout=15_000)
+    assert lost == [201, 200, 200, 200]
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.wait_for_selector(".watched .about")
+    assert page.locator(".asked li", has_text=prompt).count() == 1
+    agent.problems.clear()  # the browser itself notes what was lost
+
+
+def test_an_address_that_names_no_view_shows_the_first(visit: Any) -> None:
+    person = visit()
+    page = person.sign_in("lost")
+    for name in ("constructor", "toString", "__proto__", "nowhere"):
+        page.goto(f"{person.url}#/{name}")
+        page.reload()
+        person.view("answer")
+        assert page.title() == "Answer - Streakline"
+
+
 def test_a_question_that_closed_meanwhile_says_so(visit: Any) -> None:
     prompt = f"Gone soon {uuid4().hex[:6]}"
     question = post_question(prompt, required_responses=1)

@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
-from adapters.feature_store import Unsettled
+from adapters.batches import put_all
+from adapters.feature_store import FeatureItem, Unsettled
+from adapters.items import item
 from adapters.queues import Poison
 from rules.days import DAY, stamp
+from rules.features import Contact
+from rules.leads import to_item
 from rules.memory import confidence_at, derive, state
 from tests.engine import Engine
 from tests.integration.leads import Crash, Leads, Requests, message
@@ -317,6 +321,55 @@ def test_time_passes(leads: Leads) -> None:
     leads.now = START + 121 * DAY
     leads.both(back)
     assert leads.root().active_on == "2026-05-11"
+
+
+def test_a_reaction_that_changes_no_value_still_stops_a_computation_without_it(
+    leads: Leads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = leads.event(1, "campaign_sent", START, campaign_id="known")
+    sent = leads.event(2, "campaign_sent", START - 10 * DAY, campaign_id="spring")
+    bounced = leads.event(3, "campaign_bounced", START - 9 * DAY, campaign_id="spring")
+    leads.store([known, sent, bounced])
+    leads.both(known)
+    read = leads.group.contacts
+
+    def overtaken(item: FeatureItem) -> list[Contact]:
+        found = read(item)
+        monkeypatch.setattr(leads.group, "contacts", read)
+        leads.both(bounced)
+        return found
+
+    monkeypatch.setattr(leads.group, "contacts", overtaken)
+    leads.both(sent)
+    assert leads.root().features["campaign_ignored"] == 0
+    leads.check("a")
+
+
+def test_an_older_refresh_that_comes_late_brings_no_older_value(leads: Leads) -> None:
+    events = [
+        leads.event(1, "message_received", START - 29 * DAY, sentiment_milli=500),
+        leads.event(2, "message_received", START - 28 * DAY, sentiment_milli=-500),
+        leads.event(3, "message_received", START - 20 * DAY, sentiment_milli=0),
+    ]
+    leads.store(events)
+    for event in events:
+        leads.both(event)
+    refresh(leads, START + 2 * DAY, "a")
+    after = leads.root()
+    assert after.features["sentiment_avg_30d"] == 0, "as before: so it is not written"
+    refresh(leads, START + DAY, "a")
+    assert leads.root() == after
+    leads.check("a")
+
+
+def test_a_stored_item_that_is_no_event_spoils_no_lead(leads: Leads) -> None:
+    order = leads.event(1, "order_placed", START)
+    leads.store([order])
+    broken = {**to_item(leads.event(2, "order_placed", START)), "payload": "no json"}
+    put_all(leads.client, "Event", [item(broken)])
+    leads.both(order)
+    assert leads.root().features["frequency_purchases_30d"] == 1
+    leads.check("a")
 
 
 def test_a_refresh_that_meets_an_event_keeps_both(leads: Leads) -> None:

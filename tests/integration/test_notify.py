@@ -4,7 +4,9 @@ import json
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -191,6 +193,20 @@ def test_a_push_service_that_is_away_loses_nothing(town: World) -> None:
     assert town.notifier().notify([asked]).told == {}
 
 
+def test_a_run_short_of_time_stops_between_messages_and_comes_again(
+    town: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notify, "CHUNK", 2)
+    town.fill(subscriber(n) for n in range(6))
+    asked = town.ask()
+    slow = replace(town.notifier(), now=lambda: NOW + timedelta(minutes=town.phones.got.total()))
+    stopped = slow.notify([asked], NOW + timedelta(minutes=3))
+    assert (stopped.told, stopped.again) == ({Told.SENT: 4, Told.AGAIN: 1}, ["1"])
+    assert slow.announcements.claims.sending(NOW + timedelta(hours=1)) == []
+    assert town.notifier().notify([asked]).told == {Told.SENT: 2, Told.DUPLICATE: 4}
+    assert town.phones.got == {f"t{n}": 1 for n in range(6)}
+
+
 def test_what_may_have_been_sent_is_not_sent_again(town: World, monkeypatch: pytest.MonkeyPatch) -> None:
     town.fill([subscriber(1)])
     asked = town.ask()
@@ -302,6 +318,8 @@ def test_the_handler_keeps_poison_and_goes_on(
     assert (body["consumer"], body["reason"]) == ("notify", "KeyError: 'prompt'")
     again = {"Records": [bad], "streakline_redrive": True}
     assert notify.handler(again, CONTEXT) == {"batchItemFailures": [{"itemIdentifier": "1"}]}
+    hurried = SimpleNamespace(**{**vars(CONTEXT), "get_remaining_time_in_millis": lambda: 1_000})
+    assert notify.handler({"Records": [asked]}, hurried) == {"batchItemFailures": [{"itemIdentifier": "1"}]}
     monkeypatch.setenv("PLATFORM_APPLICATION_ARN", "")
     notify._parts.cache_clear()
     assert notify.handler({"Records": [asked]}, CONTEXT) == {"batchItemFailures": []}

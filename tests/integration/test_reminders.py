@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -108,6 +109,14 @@ def _kept(each: Subscription) -> dict[str, Any]:
     return {name: getattr(each, name) for name in names}
 
 
+def test_a_phone_that_is_off_is_not_told_after_midnight_that_a_streak_ends_tonight(town: World) -> None:
+    person(town, "early", EVENING.date() - DAY)
+    person(town, "late", EVENING.date() - DAY, quiet_hours=quiet_hours("18:00", "23:30"))
+    reminder(town).remind(EVENING)
+    reminder(town).remind(EVENING + timedelta(minutes=210))
+    assert {name: told.ttl_seconds for name, told in town.phones.messages} == {"early": 10_800, "late": 1_800}
+
+
 def test_a_job_that_ran_too_late_reminds_nobody_of_yesterday(town: World) -> None:
     each = person(town, "a", EVENING.date() - DAY)
     assert reminder(town).remind(EVENING + timedelta(hours=5)) == {Told.SKIPPED: 1}
@@ -179,6 +188,10 @@ def test_the_handler_reminds_and_reports_what_nobody_can_tell(
     reminders._parts.cache_clear()
     each = person(town, "a", EVENING.date() - DAY)
     town.notifier().announcements.claim(each, "question=1", int(EVENING.timestamp()) + 10**6, EVENING)
+    assert reminders.handler({}, CONTEXT) == {"sent": 1, "unconfirmed": 0}
+    person(town, "b", EVENING.date() - DAY)
+    hurried = SimpleNamespace(**{**vars(CONTEXT), "get_remaining_time_in_millis": lambda: 1_000})
+    assert reminders.handler({}, hurried) == {"unconfirmed": 0}, "the next run reminds them"
     assert reminders.handler({}, CONTEXT) == {"sent": 1, "unconfirmed": 0}
     clock[0] = EVENING + timedelta(minutes=30)
     assert reminders.handler({}, CONTEXT) == {"unconfirmed": 1}

@@ -16,7 +16,11 @@ from tests.integration.identity_server import Registry
 from tests.template import ROOT, resources
 
 CONTEXT = SimpleNamespace(
-    function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
+    function_name="f",
+    memory_limit_in_mb=128,
+    invoked_function_arn="arn",
+    aws_request_id="1",
+    get_remaining_time_in_millis=lambda: 900_000,
 )
 # What a function keeps from one invocation to the next.
 KEPT = ("_parts", "_steps")

@@ -1,5 +1,6 @@
 """The fallback reading: what it sees, what it must not see, and that nothing upsets it."""
 
+import timeit
 import unicodedata
 
 import pytest
@@ -102,6 +103,13 @@ def test_a_huge_text_is_read_up_to_a_point(filler: str) -> None:
     text = filler * (CHARACTERS_MAX // len(filler))
     assert read(f"{text} . love " * 20) == Reading()
     assert read(f"love . {text}").sentiment_milli == 1000
+
+
+def test_negations_cost_no_more_than_other_words() -> None:
+    def seconds(text: str) -> float:
+        return min(timeit.repeat(lambda: read(text), number=1, repeat=3))
+
+    assert seconds("no " * (CHARACTERS_MAX // 3)) < 10 * seconds("on " * (CHARACTERS_MAX // 3))
 
 
 def test_nothing_is_said_by_default() -> None:

@@ -366,6 +366,12 @@ BAD: list[tuple[str, Any, str, str]] = [
         "must be USD",
     ),
     ("ecommerce", changed(REFUND, "transactions.0.amount", "-1"), "payload.transactions.0.amount", "from 0"),
+    (
+        "ecommerce",
+        changed(REFUND, "transactions", [{"amount": "9000000000000", "currency": "USD"}] * 2),
+        "payload.transactions",
+        "at most",
+    ),
     ("ecommerce", {**ORDER, "created_at": "2026-03-10T06:05:01Z"}, "payload.occurred_at", "in the future"),
     ("ecommerce", {**ORDER, "created_at": "1969-12-31T23:59:59Z"}, "payload.occurred_at", "before 1970"),
     ("web_form", changed(FORM, "fields", ...), "payload.fields", "is missing"),

@@ -116,6 +116,7 @@ def test_integrations_may_not_undo_merges_and_admins_may(aws: Aws) -> None:
         ("/v1/leads/changes/x/reversal", {"reason": "r"}, 400),
         ("/v1/leads/changes/9999999999999999999/reversal", {"reason": "r"}, 400),
         ("/v1/leads/changes/1/reversal", {"reason": ""}, 422),
+        ("/v1/leads/changes/1/reversal", {"reason": "a\x00b"}, 422),
         ("/v1/leads/changes/1/reversal", {}, 422),
     ],
 )

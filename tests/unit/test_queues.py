@@ -19,8 +19,11 @@ class Sqs:
 
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
+        self.bytes_max = 1_000_000
 
     def send_message(self, **message: Any) -> None:
+        if len(message["MessageBody"]) > self.bytes_max:
+            raise RuntimeError("too long")
         self.sent.append(message)
 
 
@@ -53,6 +56,17 @@ def test_neighbours_go_on_whatever_becomes_of_a_message(sqs: Sqs) -> None:
         ("{", "the message is not"),
     ]
     assert {each["consumer"] for each in kept} == {"leads"}
+
+
+def test_poison_that_cannot_be_kept_comes_again_and_its_neighbours_go_on(sqs: Sqs) -> None:
+    sqs.bytes_max = 500
+    assert served(sqs, batch('"good"', "{" * 500, '"bad"', '"later"')) == ["1", "3"]
+    assert [json.loads(each["MessageBody"])["record"] for each in sqs.sent] == ['"bad"']
+
+
+def test_what_is_nested_too_deeply_is_poison(sqs: Sqs) -> None:
+    assert served(sqs, batch("[" * 100_000)) == []
+    assert "nested too deeply" in json.loads(sqs.sent[0]["MessageBody"])["reason"]
 
 
 def test_poison_of_a_redrive_stays_where_it_is(sqs: Sqs) -> None:
