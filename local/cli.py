@@ -101,6 +101,16 @@ def _report(arguments: argparse.Namespace) -> None:
     print(arguments.out)
 
 
+def _training_set(arguments: argparse.Namespace) -> None:
+    from adapters.objects import S3Objects
+    from analytics.point_in_time import training_set
+
+    stack = load()
+    lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
+    rows = training_set(lake, arguments.labels, arguments.out, known_by=arguments.known_by)
+    _print({"rows": rows, "file": str(arguments.out)})
+
+
 def _demo(_: argparse.Namespace) -> None:
     from local.demo import demo
 
@@ -157,6 +167,10 @@ def _parser() -> argparse.ArgumentParser:
     recompute.add_argument("--from", dest="since", type=date.fromisoformat, help="first day; all that is new")
     recompute.add_argument("--to", dest="until", type=date.fromisoformat, help="last day, included")
     recompute.add_argument("--dry-run", action="store_true", help="report differences, repair nothing")
+    training = command("training-set", _training_set, "features of leads as of the instants of labels")
+    training.add_argument("labels", type=Path, help="Parquet: lead_organization_id, as_of, anything else")
+    training.add_argument("out", type=Path, help="Parquet: the labels with the features")
+    training.add_argument("--known-by", action="store_true", help="leave out what arrived after the instant")
     report = command("report", _report, "write the report as one HTML file")
     report.add_argument("--out", type=Path, default=REPORT)
     return parser
@@ -167,7 +181,7 @@ def main() -> None:
     arguments = _parser().parse_args()
     try:
         arguments.run(arguments)
-    except (RuntimeError, BadRow, OSError) as error:
+    except (RuntimeError, BadRow, OSError, ValueError) as error:
         sys.exit(f"streakline: {error}")
     except KeyboardInterrupt:
         sys.exit(130)

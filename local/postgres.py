@@ -49,8 +49,20 @@ def start(port: int) -> str:
     """Start the server unless it runs; returns the owner's URL. Its data stay from start to start."""
     passwords = initialise(FOLDER)
     if processes.pid_of(NAME) is None:
-        processes.start(NAME, command(FOLDER, port), {}, lambda: processes.is_open(port))
+        admin_url = url(OWNER, passwords["owner"], port, "postgres")
+        processes.start(NAME, command(FOLDER, port), {}, lambda: accepts(admin_url))
     return url(OWNER, passwords["owner"], port, "postgres")
+
+
+def accepts(admin_url: str) -> bool:
+    """Whether the server lets somebody in: for a while after its port is open it says that it is starting."""
+    import psycopg
+
+    try:
+        psycopg.connect(admin_url, connect_timeout=2).close()
+    except psycopg.OperationalError:
+        return False
+    return True
 
 
 def migrate(admin_url: str) -> str:

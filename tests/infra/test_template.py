@@ -476,7 +476,7 @@ def test_every_entity_is_delivered_to_its_place_by_its_own_time() -> None:
 def test_the_nightly_run_s_failures_and_differences_raise_an_alarm() -> None:
     assert watched("AWS/States", "ExecutionsFailed", "StateMachineArn") == {"Nightly"}
     found = {each["MetricName"] for each in alarms().values() if each["Namespace"] == "Streakline"}
-    assert found == {"Differences", "Unrepaired", "LakeDisagreements", "TestFailures"}
+    assert found == {"Differences", "Unrepaired", "LakeDisagreements", "TestFailures", "Unconfirmed"}
 
 
 def test_every_step_of_the_nightly_run_is_retried_and_then_surfaces() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.aws import client
 from adapters.redis import Redis
-from tests.engine import Engine
+from tests.engine import Engine, running
 from tests.integration.identity_server import Registry
 from tests.template import ROOT, resources
 
@@ -53,6 +53,13 @@ SAMPLES = {
 
 # Where PostgreSQL is (tests/integration/conftest.py).
 pytestmark = pytest.mark.xdist_group("identity")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    """An engine of its own: the samples would be strangers in the others' tables."""
+    with running() as started:
+        yield started
 
 
 @pytest.fixture

@@ -1,11 +1,6 @@
 """Features as of any instant equal a plain reading of all events, for whatever history and labels."""
 
-import csv
-import random
-from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
@@ -21,17 +16,13 @@ from analytics import point_in_time as module
 from analytics.ddl import SQL
 from analytics.feature_sql import GENERATED
 from analytics.point_in_time import COLUMNS, point_in_time, training_set
-from analytics.schema import arrow_schema
 from rules.features import FEATURES, evaluate
-from rules.lake import LEAD_EVENTS
 from rules.lake_leads import column_of
 from rules.leads import IDENTITY_TYPES, groups_of
 from rules.memory import contact, remembered
 from rules.series import build
 from tests.leads import BASE, UNREADABLE, History, features_of, is_readable, row, write
-from tests.template import ROOT
 
-PURCHASES = ROOT.parent / "shared" / "data" / "cdnow_purchases.csv"
 QUIET = settings(
     deadline=None,
     database=None,
@@ -167,85 +158,3 @@ def test_the_generated_models_are_the_stored_ones() -> None:
         assert (SQL / "models" / "marts" / f"{name}.sql").read_text() == made(), (
             "python -m analytics.feature_sql"
         )
-
-
-# A shop's real purchases ----------------------------------------------------------------------------
-
-AS_OF = [
-    datetime(1997, 3, 31, 12, tzinfo=UTC),
-    datetime(1997, 12, 1, 18, tzinfo=UTC),
-    datetime(1998, 6, 30, 23, 59, tzinfo=UTC),
-]
-
-
-def bought_lines() -> Iterator[dict[str, str]]:
-    """The purchases of every sixteenth of the file's customers: all would take seconds to write."""
-    with PURCHASES.open(newline="") as lines:
-        yield from (each for each in csv.DictReader(lines) if int(each["customer_id"]) % 16 == 0)
-
-
-def real_rows() -> list[dict[str, Any]]:
-    """Purchases as rows of lead_events at noon of their date, shuffled."""
-    rows = []
-    for number, each in enumerate(bought_lines()):
-        at = datetime.strptime(each["date"], "%Y%m%d").replace(hour=12, tzinfo=UTC)
-        rows.append(
-            dict.fromkeys(arrow_schema(LEAD_EVENTS).names)
-            | {
-                "lead_organization_id": each["customer_id"],
-                "event_id": f"id-{number}",
-                "organization_id": "cdnow",
-                "root_id": each["customer_id"],
-                "source": "cdnow/shop",
-                "source_type": "order",
-                "external_event_id": str(number),
-                "event_type": "order_placed",
-                "occurred_at": at,
-                "received_at": at,
-                "payload": "{}",
-                "amount_minor": round(float(each["amount"]) * 100),
-            }
-        )
-    random.Random(5).shuffle(rows)
-    return rows
-
-
-def direct() -> dict[str, list[tuple[date, int]]]:
-    """Dates and cents by customer, from the file's own text."""
-    found: dict[str, list[tuple[date, int]]] = defaultdict(list)
-    for each in bought_lines():
-        cents = int(each["amount"].replace(".", ""))
-        found[each["customer_id"]].append((date.fromisoformat(each["date"]), cents))
-    return {customer: sorted(each) for customer, each in found.items()}
-
-
-@pytest.mark.skipif(not PURCHASES.exists(), reason=f"{PURCHASES.name} is not beside the checkout")
-def test_real_purchases(tmp_path: Path) -> None:
-    objects = FolderObjects(tmp_path / "lake")
-    write(objects, real_rows(), tmp_path)
-    bought = direct()
-    assert len(bought) == 1473
-    labels = [(customer, moment) for customer in bought for moment in AS_OF]
-    random.Random(6).shuffle(labels)
-    found = point_in_time(objects, table(labels)).to_pydict()
-    for place, (customer, moment) in enumerate(labels):
-        known = bought[customer][: bisect_right(bought[customer], (moment.date(), 10**9))]
-        recent = [cents for day, cents in known if (moment.date() - day).days < 90]
-        expected = (
-            (
-                sum(cents for _, cents in known),
-                sum(recent),
-                len(recent),
-                (moment.date() - known[-1][0]).days,
-                (moment.date() - known[0][0]).days,
-                True,
-                (moment.date() - known[-1][0]).days,
-            )
-            if known
-            else (None,) * 7
-        )
-        names = (
-            *("monetary_total_minor", "monetary_90d_minor", "frequency_purchases_90d"),
-            *("days_since_last_purchase", "tenure_days", "has_purchased", "recency_days"),
-        )
-        assert tuple(found[name][place] for name in names) == expected, (customer, moment)
