@@ -35,5 +35,5 @@ def test_a_person_answers_by_keyboard_and_sees_points_streak_and_rank(
     assert shown.locator("#figure-points").text_content() == "10"
     assert agent.get(f"/v1/questions/{question['question_id']}")["status"] == "CLOSED"
     shown.get_by_role("link", name="Boards").press("Enter")
-    shown.get_by_text(user).first.wait_for(timeout=MILLISECONDS)
+    shown.get_by_text("You are number").first.wait_for(timeout=MILLISECONDS)
     assert person.problems == []
