@@ -97,6 +97,8 @@ def _start_ministack(port: int) -> None:
     executable = tool("ministack")
     print("starting MiniStack (IAM enforced) ...", flush=True)
     processes.stop("poller")
+    processes.stop("postgres")
+    shutil.rmtree(postgres.FOLDER, ignore_errors=True)  # who leads are is nothing without their events
     for stale in (STACK, WAREHOUSE, DEPLOYED, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
         stale.unlink(missing_ok=True)
     shutil.rmtree(LOCAL / "tmp", ignore_errors=True)  # functions unpacked by an emulator that was killed
