@@ -6,15 +6,18 @@ It is not safe against a crash of the machine (no fsync): whatever it holds can 
 would wait for its clients to leave, into a fast and clean stop.
 """
 
+import contextlib
 import importlib.util
 import json
 import os
 import pwd
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -31,6 +34,7 @@ OWNER = "postgres"
 APP_ROLE = "streakline_leads"
 # PostgreSQL refuses to run as root; it then runs as this user.
 UNPRIVILEGED = "pgserver"
+USER_ATTEMPTS = 50
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -155,11 +159,15 @@ def _user() -> dict[str, Any]:
 
 
 def _unprivileged() -> pwd.struct_passwd:
-    try:
-        return pwd.getpwnam(UNPRIVILEGED)
-    except KeyError:
-        subprocess.run(["useradd", "--system", "--no-create-home", UNPRIVILEGED], check=True)
-        return pwd.getpwnam(UNPRIVILEGED)
+    """The user, made if there is none: perhaps by several processes at once, of which one succeeds."""
+    useradd = shutil.which("useradd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or "useradd"
+    for _ in range(USER_ATTEMPTS):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(UNPRIVILEGED)
+        command = [useradd, "--system", "--no-create-home", UNPRIVILEGED]
+        subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
+        time.sleep(0.1)
+    raise RuntimeError(f"PostgreSQL does not run as root, and a user {UNPRIVILEGED} could not be made")
 
 
 def _let_through(path: Path) -> None:
