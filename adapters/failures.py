@@ -1,7 +1,7 @@
 """Where what cannot be processed waits, with its reason, until an operator looks (`streakline redrive`)."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,18 @@ class FailureQueue:
     def __init__(self, sqs: Callable[[], Any], url: str) -> None:
         """sqs: makes the client, which a batch without poison never needs."""
         self._sqs, self._url = sqs, url
+
+    def settle(
+        self, event: Mapping[str, Any], consumer: str, poison: Sequence[tuple[Any, str]], now: datetime
+    ) -> list[str]:
+        """Keep the poison of a stream's batch; returns sequence numbers of what is to come again.
+
+        That is none; on a redrive all of it, which stays in the queue that it came from.
+        """
+        if event.get("streakline_redrive"):
+            return [record["dynamodb"]["SequenceNumber"] for record, _ in poison]
+        self.keep(consumer, poison, now)
+        return []
 
     def keep(self, consumer: str, failures: Sequence[tuple[Any, str]], now: datetime) -> None:
         """Keep (record, reason) pairs. Raises what SQS raises: then the batch must come again.

@@ -166,9 +166,3 @@ def stored_form(event: LeadEvent) -> Item:
 def item_bytes(event: LeadEvent) -> int:
     """Return the size of the stored item as DynamoDB counts it: names and values."""
     return sum(len(name.encode()) + len(each["S"].encode()) for name, each in stored_form(event).items())
-
-
-def key_of(event: LeadEvent) -> Item:
-    """Return the event's key in the table."""
-    whole = to_item(event)
-    return item({name: whole[name] for name in ("lead_organization_id", SORT_KEY)})

@@ -189,10 +189,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     answers, failures = _parts()
     now = clock.now()
     outcome = answers.apply([each for each in event["Records"] if each["eventName"] == "INSERT"], now)
-    if event.get("streakline_redrive"):
-        outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in outcome.poison]
-    else:
-        failures.keep(CONSUMER, outcome.poison, now)
+    outcome.again += failures.settle(event, CONSUMER, outcome.poison, now)
     logger.info(
         "batch",
         extra={

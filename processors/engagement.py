@@ -212,10 +212,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     now = clock.now()
     records = [record for record in event["Records"] if record["eventName"] == "INSERT"]
     outcome = engagement.apply(records, now)
-    if event.get("streakline_redrive"):
-        outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in outcome.poison]
-    else:
-        failures.keep(CONSUMER, outcome.poison, now)
+    outcome.again += failures.settle(event, CONSUMER, outcome.poison, now)
     engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.done)
     engagement.gauges.count(CONSUMER, outcome.applied, records, clock.now())
     logger.info(

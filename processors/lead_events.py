@@ -68,10 +68,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: a batch of Event's stream. Records to come again are reported one by one."""
     topic, failures = _parts()
     outcome = announce([each for each in event["Records"] if each["eventName"] == "INSERT"], topic)
-    if event.get("streakline_redrive"):
-        outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in outcome.poison]
-    else:
-        failures.keep(CONSUMER, outcome.poison, clock.now())
+    outcome.again += failures.settle(event, CONSUMER, outcome.poison, clock.now())
     logger.info(
         "batch",
         extra={

@@ -170,10 +170,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return {"batchItemFailures": []}
     asked = [each for each in event["Records"] if each["eventName"] == "INSERT"]
     outcome = notifier.notify(asked, stop_at(clock.now(), context))
-    if event.get("streakline_redrive"):
-        outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in outcome.poison]
-    else:
-        failures.keep(CONSUMER, outcome.poison, clock.now())
+    outcome.again += failures.settle(event, CONSUMER, outcome.poison, clock.now())
     logger.info(
         "batch",
         extra={**_named(outcome.told), "to_come_again": len(outcome.again), "poison": len(outcome.poison)},

@@ -118,10 +118,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: a batch of one table's stream. Records to come again are reported one by one."""
     publisher, failures = _parts()
     outcome = publisher.publish([each for each in event["Records"] if "NewImage" in each["dynamodb"]])
-    if event.get("streakline_redrive"):
-        outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in outcome.poison]
-    else:
-        failures.keep(CONSUMER, outcome.poison, clock.now())
+    outcome.again += failures.settle(event, CONSUMER, outcome.poison, clock.now())
     logger.info(
         "batch",
         extra={

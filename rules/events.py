@@ -107,16 +107,16 @@ def from_item(item: Mapping[str, Any]) -> Event:
     """Read a stored event; raises Malformed, with the attribute and the reason."""
     try:
         event = Event(
-            user_id=_text(item, "user_id"),
-            event_id=_text(item, "event_id"),
-            idempotency_key=_text(item, "client_key"),
-            event_type=_text(item, "event_type"),
-            occurred_at=_text(item, "occurred_at"),
-            activity_date=date.fromisoformat(_text(item, "activity_date")),
-            zone=_text(item, "zone"),
-            points_awarded=_count(item, "points_awarded"),
-            source=_text(item, "source"),
-            created_at=_text(item, "created_at"),
+            user_id=text_of(item, "user_id"),
+            event_id=text_of(item, "event_id"),
+            idempotency_key=text_of(item, "client_key"),
+            event_type=text_of(item, "event_type"),
+            occurred_at=text_of(item, "occurred_at"),
+            activity_date=date.fromisoformat(text_of(item, "activity_date")),
+            zone=text_of(item, "zone"),
+            points_awarded=count_of(item, "points_awarded"),
+            source=text_of(item, "source"),
+            created_at=text_of(item, "created_at"),
             timezone=item.get("timezone"),
             properties=item.get("properties"),
             properties_ref=item.get("properties_ref"),
@@ -129,14 +129,16 @@ def from_item(item: Mapping[str, Any]) -> Event:
     return event
 
 
-def _text(item: Mapping[str, Any], name: str) -> str:
+def text_of(item: Mapping[str, Any], name: str) -> str:
+    """Return a stored attribute that must be a text; raises Malformed, with name and reason."""
     value = item.get(name)
     if not isinstance(value, str) or not value:
         raise Malformed(f"{name} is {'missing' if value is None else 'no text'}")
     return value
 
 
-def _count(item: Mapping[str, Any], name: str) -> int:
+def count_of(item: Mapping[str, Any], name: str) -> int:
+    """Return a stored attribute that must be a whole number from 0; raises Malformed."""
     value = item.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise Malformed(f"{name} is {'missing' if value is None else 'no whole number from 0'}")

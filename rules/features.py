@@ -113,11 +113,6 @@ Value = int | bool | None
 Shown = Decimal | int | bool | None
 
 
-def affected_by(event_type: str) -> tuple[Feature, ...]:
-    """Return the features that an event of this type changes."""
-    return tuple(feature for feature in FEATURES if event_type in feature.triggers)
-
-
 @dataclass(frozen=True, slots=True)
 class Contact:
     """One campaign, as a lead met it. sent: the date of the newest sending, an ordinal; None: unknown."""

@@ -88,11 +88,6 @@ class Plan:
     refused: tuple[Refusal, ...] = ()
     shares: tuple[Identity, ...] = ()
 
-    @property
-    def changes_nothing(self) -> bool:
-        """Whether all is as the plan wants it (a refusal may still have to be noted)."""
-        return self.lead != NEW and not (self.attach or self.merges or self.shares)
-
 
 def decide(identities: Iterable[Identity], facts: Facts) -> Plan:
     """Return what an event's identities come to; their order does not matter. Raises ValueError for none."""

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from rules.days import unstamp, zone
-from rules.events import Malformed, Refused
+from rules.events import Malformed, Refused, count_of, text_of
 from rules.questions import Kind
 
 
@@ -75,16 +75,16 @@ def from_item(item: Mapping[str, Any]) -> Response:
     """Read a stored response; raises Malformed, with the attribute and the reason."""
     try:
         response = Response(
-            question_id=_text(item, "question_id"),
-            fingerprint_hash=_text(item, "fingerprint_hash"),
-            agent_id=_text(item, "agent_id"),
-            kind=Kind(_text(item, "kind")),
-            category=_text(item, "category"),
-            number=_count(item, "number"),
-            points=_count(item, "points"),
-            created_at=_text(item, "created_at"),
-            activity_date=date.fromisoformat(_text(item, "activity_date")),
-            zone=_text(item, "zone"),
+            question_id=text_of(item, "question_id"),
+            fingerprint_hash=text_of(item, "fingerprint_hash"),
+            agent_id=text_of(item, "agent_id"),
+            kind=Kind(text_of(item, "kind")),
+            category=text_of(item, "category"),
+            number=count_of(item, "number"),
+            points=count_of(item, "points"),
+            created_at=text_of(item, "created_at"),
+            activity_date=date.fromisoformat(text_of(item, "activity_date")),
+            zone=text_of(item, "zone"),
             **{name: item.get(name) for name in _OPTIONAL},
         )
         unstamp(response.created_at)
@@ -99,17 +99,3 @@ def from_item(item: Mapping[str, Any]) -> Response:
 
 
 _OPTIONAL = ("user_id", "option_index", "text", "confidence", "response_time_ms", "timezone")
-
-
-def _text(item: Mapping[str, Any], name: str) -> str:
-    value = item.get(name)
-    if not isinstance(value, str) or not value:
-        raise Malformed(f"{name} is {'missing' if value is None else 'no text'}")
-    return value
-
-
-def _count(item: Mapping[str, Any], name: str) -> int:
-    value = item.get(name)
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise Malformed(f"{name} is {'missing' if value is None else 'no whole number from 0'}")
-    return value

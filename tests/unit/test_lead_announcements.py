@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters import topics
+from adapters.failures import FailureQueue
 from adapters.lead_events import stored_form
 from adapters.topics import Message, Refused, Topic, batches
 from processors import lead_events
@@ -136,8 +137,11 @@ def test_an_announcement_is_the_event_without_anybody_s_words() -> None:
     assert (read.id, read.payload) == (EVENT.id, EVENT.payload)
 
 
-class Failures:
+class Failures(FailureQueue):
+    """The real one, but for the queue."""
+
     def __init__(self) -> None:
+        super().__init__(lambda: None, "")
         self.kept: list[tuple[Any, str]] = []
 
     def keep(self, consumer: str, failures: Sequence[tuple[Any, str]], now: Any) -> None:
