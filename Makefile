@@ -48,8 +48,8 @@ down: ## stop it
 	@$(RUN) streakline down
 
 deploy: setup ## to AWS, with the credentials of the environment
-	@$(RUN) python -m local.tools sam build
-	@$(RUN) python -m local.tools sam deploy --guided --capabilities CAPABILITY_IAM
+	@$(RUN) python -m local.cloud.tools sam build
+	@$(RUN) python -m local.cloud.tools sam deploy --guided --capabilities CAPABILITY_IAM
 
 clean:
 	rm -rf .aws-sam .local .venv

@@ -7,14 +7,14 @@ from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
 from rules.days import parse_moment
-from rules.points import RULES, Boost
+from rules.engagement.points import RULES, Boost
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class EventsApi:
-    """ingest.events_api: rate_limit_per_minute counts a user's events; admins are not limited."""
+    """ingest.engagement.events_api: rate_limit_per_minute counts a user's events; admins are not limited."""
 
     user_streaks_table: str
     bp_events_table: str
@@ -28,7 +28,7 @@ class EventsApi:
 
 @dataclass(frozen=True, slots=True)
 class EventsStream:
-    """ingest.stream: what it cannot accept goes to failure_queue_url."""
+    """ingest.engagement.events_stream: what it cannot accept goes to failure_queue_url."""
 
     user_streaks_table: str
     bp_events_table: str
@@ -41,7 +41,7 @@ class EventsStream:
 
 @dataclass(frozen=True, slots=True)
 class UsersApi:
-    """ingest.users_api."""
+    """ingest.engagement.users_api."""
 
     user_streaks_table: str
     daily_activity_table: str
@@ -101,7 +101,7 @@ class Publisher:
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """analytics.warehouse_function. warehouse_url: see analytics.warehouse.warehouse_at.
+    """analytics.steps.warehouse_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
 
     copy_role_arn: the role that Redshift reads the lake with; a DuckDB file needs none.
     """
@@ -113,7 +113,7 @@ class Warehouse:
 
 @dataclass(frozen=True, slots=True)
 class Curate:
-    """analytics.curate_function."""
+    """analytics.steps.curate_function."""
 
     lake_bucket: str
     glue_database: str
@@ -121,7 +121,7 @@ class Curate:
 
 @dataclass(frozen=True, slots=True)
 class Reconcile:
-    """analytics.reconcile_function. warehouse_url: see analytics.warehouse.warehouse_at."""
+    """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at."""
 
     lake_bucket: str
     warehouse_url: str
@@ -134,7 +134,7 @@ class Reconcile:
 
 @dataclass(frozen=True, slots=True)
 class LeadsApi:
-    """ingest.leads_api: currency is the one that amounts are in."""
+    """ingest.leads.leads_api: currency is the one that amounts are in."""
 
     lead_queue_url: str
     payload_bucket: str
@@ -146,7 +146,10 @@ class LeadsApi:
 
 @dataclass(frozen=True, slots=True)
 class Leads:
-    """ingest.leads: identity_url is postgresql://user[:password]@host:port/database; no password: IAM."""
+    """ingest.leads.lead_consumer.
+
+    identity_url: postgresql://user[:password]@host:port/database; without a password, IAM signs in.
+    """
 
     identity_url: str
     event_table: str
@@ -197,7 +200,7 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True)
 class Migrate:
-    """ingest.migrate: identity_url is the owner's, without a password, which the secret holds."""
+    """ingest.leads.identity_migration: identity_url is the owner's; the secret holds the password."""
 
     identity_url: str
     admin_secret_arn: str
@@ -226,7 +229,7 @@ class Operations:
 
 @dataclass(frozen=True, slots=True)
 class QuestionsApi:
-    """ingest.questions_api: rate_limit_per_minute counts a fingerprint's answers.
+    """ingest.questions.questions_api: rate_limit_per_minute counts a fingerprint's answers.
 
     fingerprint_secret_arn: the secret whose string is the key of the fingerprints' hash.
     """
@@ -258,7 +261,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Subscriptions:
-    """ingest.subscriptions: what its routes need of ingest.questions_api's settings."""
+    """ingest.questions.subscriptions: what its routes need of ingest.questions.questions_api's settings."""
 
     subscriptions_table: str
 

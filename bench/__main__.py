@@ -10,8 +10,10 @@ import sys
 from bench.figure import HEADER, Figure
 
 NAMES = (
-    *("write_units", "processor_cpu", "cold_start", "profile_reads", "http_batches", "publisher"),
-    *("curation", "recompute", "point_in_time", "features", "identity"),
+    *("engagement.write_units", "engagement.processor_cpu", "engagement.cold_start"),
+    *("engagement.profile_reads", "engagement.http_batches"),
+    *("lake.publisher", "lake.curation", "lake.recompute"),
+    *("leads.point_in_time", "leads.features", "leads.identity"),
 )
 
 

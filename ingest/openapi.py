@@ -2,16 +2,17 @@
 
 from typing import Any
 
-from ingest import lead_schemas, schemas
-from ingest.question_routes import QUESTION_ROUTES
-from ingest.subscription_routes import SUBSCRIPTION_ROUTES
+from ingest.engagement import engagement_schemas
+from ingest.leads import lead_schemas
+from ingest.questions.question_routes import QUESTION_ROUTES
+from ingest.questions.subscription_routes import SUBSCRIPTION_ROUTES
 from rules.days import OTHER_REGION, REGIONS
 
 USER = {
     "name": "user_id",
     "in": "path",
     "required": True,
-    "schema": {"type": "string", "pattern": schemas.USER_ID},
+    "schema": {"type": "string", "pattern": engagement_schemas.USER_ID},
 }
 BOARD = {
     "name": "board",
@@ -58,11 +59,37 @@ MEMORY = [_query("type", {"type": "string"}), _query("key", {"type": "string"})]
 TOP = _query("limit", {"type": "integer", "minimum": 1, "maximum": 100})
 
 # (method, path, what it does, parameters, body, success status, answer)
-Route = tuple[str, str, str, list[dict[str, Any]], schemas.Schema | None, int, schemas.Schema]
+Route = tuple[
+    str, str, str, list[dict[str, Any]], engagement_schemas.Schema | None, int, engagement_schemas.Schema
+]
 ROUTES: list[Route] = [
-    ("post", "/v1/events", "Send 1 to 100 events", [], schemas.EVENTS, 202, schemas.RESULTS),
-    ("get", "/v1/users/{user_id}", "Profile", [USER, _query("as_of", DATE)], None, 200, schemas.PROFILE),
-    ("get", "/v1/users/{user_id}/events", "Events, newest first", [USER, *PAGE], None, 200, schemas.ANY),
+    (
+        "post",
+        "/v1/events",
+        "Send 1 to 100 events",
+        [],
+        engagement_schemas.EVENTS,
+        202,
+        engagement_schemas.RESULTS,
+    ),
+    (
+        "get",
+        "/v1/users/{user_id}",
+        "Profile",
+        [USER, _query("as_of", DATE)],
+        None,
+        200,
+        engagement_schemas.PROFILE,
+    ),
+    (
+        "get",
+        "/v1/users/{user_id}/events",
+        "Events, newest first",
+        [USER, *PAGE],
+        None,
+        200,
+        engagement_schemas.ANY,
+    ),
     (
         "get",
         "/v1/users/{user_id}/activity",
@@ -70,7 +97,7 @@ ROUTES: list[Route] = [
         [USER, *PAGE],
         None,
         200,
-        schemas.ANY,
+        engagement_schemas.ANY,
     ),
     (
         "get",
@@ -79,32 +106,56 @@ ROUTES: list[Route] = [
         [USER, *PAGE],
         None,
         200,
-        schemas.ANY,
+        engagement_schemas.ANY,
     ),
     (
         *("get", "/v1/users/{user_id}/streak/explain", "Why a day counts or not"),
-        *([USER, _query("date", DATE, required=True)], None, 200, schemas.ANY),
+        *([USER, _query("date", DATE, required=True)], None, 200, engagement_schemas.ANY),
     ),
     (
         "post",
         "/v1/users/{user_id}/redemptions",
         "Spend points",
         [USER],
-        schemas.REDEMPTION,
+        engagement_schemas.REDEMPTION,
         201,
-        schemas.ENTRY,
+        engagement_schemas.ENTRY,
     ),
     (
         *("post", "/v1/users/{user_id}/redemptions/{entry_id}/reversal", "Undo a redemption"),
-        *([USER, ENTRY_ID], None, 201, schemas.ENTRY),
+        *([USER, ENTRY_ID], None, 201, engagement_schemas.ENTRY),
     ),
-    ("post", "/v1/users/{user_id}/freezes", "Get a freeze", [USER], schemas.FREEZE, 201, schemas.ENTRY),
-    ("post", "/v1/users/{user_id}/pauses", "Pause the streak", [USER], schemas.PAUSE, 201, schemas.ANY),
-    ("put", "/v1/users/{user_id}/timezone", "Set the zone", [USER], schemas.TIMEZONE, 200, schemas.ANY),
-    ("get", "/v1/leaderboards/{board}", "The best", [BOARD, REGION, TOP], None, 200, schemas.ANY),
+    (
+        "post",
+        "/v1/users/{user_id}/freezes",
+        "Get a freeze",
+        [USER],
+        engagement_schemas.FREEZE,
+        201,
+        engagement_schemas.ENTRY,
+    ),
+    (
+        "post",
+        "/v1/users/{user_id}/pauses",
+        "Pause the streak",
+        [USER],
+        engagement_schemas.PAUSE,
+        201,
+        engagement_schemas.ANY,
+    ),
+    (
+        "put",
+        "/v1/users/{user_id}/timezone",
+        "Set the zone",
+        [USER],
+        engagement_schemas.TIMEZONE,
+        200,
+        engagement_schemas.ANY,
+    ),
+    ("get", "/v1/leaderboards/{board}", "The best", [BOARD, REGION, TOP], None, 200, engagement_schemas.ANY),
     (
         *("get", "/v1/leaderboards/{board}/users/{user_id}", "A user's exact rank"),
-        *([BOARD, USER, REGION], None, 200, schemas.ANY),
+        *([BOARD, USER, REGION], None, 200, engagement_schemas.ANY),
     ),
     (
         *("post", "/v1/leads/events", "Send an integration's webhook", []),
@@ -112,28 +163,33 @@ ROUTES: list[Route] = [
     ),
     (
         *("get", "/v1/leads", "The lead that an integration's event was stored for"),
-        *([_query(name, {"type": "string"}, required=True) for name in FINDING], None, 200, schemas.ANY),
+        *(
+            [_query(name, {"type": "string"}, required=True) for name in FINDING],
+            None,
+            200,
+            engagement_schemas.ANY,
+        ),
     ),
     (
         *("get", "/v1/leads/{lead_id}/events", "A lead's events, newest first"),
-        *([LEAD, *PAGE], None, 200, schemas.ANY),
+        *([LEAD, *PAGE], None, 200, engagement_schemas.ANY),
     ),
     (
         *("get", "/v1/leads/{lead_id}/memory", "What is remembered of a lead"),
-        *([LEAD, *MEMORY], None, 200, schemas.ANY),
+        *([LEAD, *MEMORY], None, 200, engagement_schemas.ANY),
     ),
-    ("get", "/v1/leads/{lead_id}/features", "A lead's features", [LEAD], None, 200, schemas.ANY),
+    ("get", "/v1/leads/{lead_id}/features", "A lead's features", [LEAD], None, 200, engagement_schemas.ANY),
     (
         *("post", "/v1/leads/changes/{change}/reversal", "Undo a merge of leads", [CHANGE]),
-        *(lead_schemas.REVERSAL, 202, schemas.ANY),
+        *(lead_schemas.REVERSAL, 202, engagement_schemas.ANY),
     ),
     *QUESTION_ROUTES,
     *SUBSCRIPTION_ROUTES,
-    ("get", "/v1/operations", "The pipeline, live (admins)", [], None, 200, schemas.ANY),
+    ("get", "/v1/operations", "The pipeline, live (admins)", [], None, 200, engagement_schemas.ANY),
     ("get", "/", "The web page", [], None, 200, MEDIA | {"contentMediaType": "text/html"}),
     ("get", "/app/{file}", "A file of the web page", [FILE], None, 200, MEDIA | {"contentMediaType": "*/*"}),
-    ("get", "/v1/health", "Health", [], None, 200, schemas.ANY),
-    ("get", "/v1/openapi.json", "This document", [], None, 200, schemas.ANY),
+    ("get", "/v1/health", "Health", [], None, 200, engagement_schemas.ANY),
+    ("get", "/v1/openapi.json", "This document", [], None, 200, engagement_schemas.ANY),
 ]
 OPEN = frozenset({"/", "/app/{file}", "/v1/health", "/v1/openapi.json"})
 # Sent again with the same body, these answer 200 with what there is.
@@ -179,18 +235,20 @@ def _operation(route: Route) -> dict[str, Any]:
 
 def document() -> dict[str, Any]:
     """Return the OpenAPI 3.1 document."""
-    events = schemas.EVENTS["properties"]["events"] | {"items": {"$ref": "#/components/schemas/Event"}}
-    described = schemas.EVENTS | {"properties": {"events": events}}
+    events = engagement_schemas.EVENTS["properties"]["events"] | {
+        "items": {"$ref": "#/components/schemas/Event"}
+    }
+    described = engagement_schemas.EVENTS | {"properties": {"events": events}}
     paths: dict[str, Any] = {}
     for route in ROUTES:
-        shown = (*route[:4], described, *route[5:]) if route[4] is schemas.EVENTS else route
+        shown = (*route[:4], described, *route[5:]) if route[4] is engagement_schemas.EVENTS else route
         paths.setdefault(route[1], {})[route[0]] = _operation(shown)
     return {
         "openapi": "3.1.0",
         "info": {"title": "Streakline", "version": "1", "description": "Streaks, points and an exact ledger"},
         "paths": paths,
         "components": {
-            "schemas": {"Error": schemas.ERROR, "Event": schemas.EVENT},
+            "schemas": {"Error": engagement_schemas.ERROR, "Event": engagement_schemas.EVENT},
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }

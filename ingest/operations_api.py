@@ -11,13 +11,13 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
-from adapters.aws import client
-from adapters.freshness import Freshness, Unknown
-from adapters.gauges import Gauges, Silent
-from adapters.objects import S3Objects
-from adapters.queue_depths import QueueDepths
-from ingest.caller import caller_of
-from ingest.http import answer, resolver
+from adapters.operations.freshness import Freshness, Unknown
+from adapters.operations.gauges import Gauges, Silent
+from adapters.operations.queue_depths import QueueDepths
+from adapters.platform.aws import client
+from adapters.platform.objects import S3Objects
+from ingest.web.caller import caller_of
+from ingest.web.http import answer, resolver
 
 EVENTS = "engagement"  # the consumer whose events are the pipeline's pace
 PACE_SECONDS = 10

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from local import cloud
+from local.cloud import cloud
 from local.paths import REPORT
-from local.sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
+from local.replay.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
 from local.stack import load
 
 
@@ -19,20 +19,20 @@ def _print(answer: object) -> None:
 
 
 def _token(arguments: argparse.Namespace) -> None:
-    from local.tokens import token
+    from local.cloud.tokens import token
 
     print(token(load(), arguments.user, arguments.group))
 
 
 def _page(arguments: argparse.Namespace) -> None:
-    from local import page
-    from local.tokens import token
+    from local.cloud.tokens import token
+    from local.operate import page_link
 
-    print(page.link(load(), token(load(), arguments.user, arguments.group)))
+    print(page_link.link(load(), token(load(), arguments.user, arguments.group)))
 
 
 def _replay(arguments: argparse.Namespace) -> None:
-    from local import replay
+    from local.replay import replay
 
     if arguments.orders:
         _replay_orders(arguments)
@@ -50,13 +50,15 @@ def _replay(arguments: argparse.Namespace) -> None:
 
 
 def _replay_orders(arguments: argparse.Namespace) -> None:
-    from local import orders, replay
+    from local.replay import order_webhooks, replay
 
-    webhooks = [orders.webhook(each) for each in purchases(arguments.orders)] * (2 if arguments.twice else 1)
+    webhooks = [order_webhooks.webhook(each) for each in purchases(arguments.orders)] * (
+        2 if arguments.twice else 1
+    )
     if arguments.shuffle is not None:
         webhooks = replay.shuffled(webhooks, arguments.shuffle)
     started = time.monotonic()
-    outcome = (orders.post if arguments.via == "http" else orders.send)(load(), webhooks)
+    outcome = (order_webhooks.post if arguments.via == "http" else order_webhooks.send)(load(), webhooks)
     replay.drain_leads(load(), seconds_max=60 + len(webhooks))
     _print({**outcome.counts, "seconds": round(time.monotonic() - started, 1)})
 
@@ -68,7 +70,7 @@ def _source(arguments: argparse.Namespace) -> tuple[Callable[[Path], Iterable[Bo
 
 
 def _verify(arguments: argparse.Namespace) -> None:
-    from local import replay, verify
+    from local.replay import replay, verify
 
     expected = verify.expect(from_csv(arguments.file), arguments.as_of)
     differences = verify.compare(replay.Api(load()), expected, arguments.as_of)
@@ -78,32 +80,32 @@ def _verify(arguments: argparse.Namespace) -> None:
 
 
 def _redrive(arguments: argparse.Namespace) -> None:
-    from local.redrive import redrive
+    from local.operate.redrive import redrive
 
     _print(redrive(load(), only_list=arguments.list))
 
 
 def _recompute(arguments: argparse.Namespace) -> None:
-    from local import nightly
+    from local.operate import nightly_run
 
     if (arguments.since is None) != (arguments.until is None):
         raise RuntimeError("--from and --to go together")
-    found = nightly.run(load(), arguments.since, arguments.until, repair=not arguments.dry_run)
+    found = nightly_run.run(load(), arguments.since, arguments.until, repair=not arguments.dry_run)
     _print(found)
     if found["unrepaired"] and not arguments.dry_run:
         raise RuntimeError(f"{len(found['unrepaired'])} users could not be repaired")
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    from local import report
+    from local.operate import html_report
 
-    report.write(load(), arguments.out)
+    html_report.write(load(), arguments.out)
     print(arguments.out)
 
 
 def _training_set(arguments: argparse.Namespace) -> None:
-    from adapters.objects import S3Objects
-    from analytics.point_in_time import training_set
+    from adapters.platform.objects import S3Objects
+    from analytics.features.point_in_time import training_set
 
     stack = load()
     lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
@@ -171,8 +173,8 @@ def _parser() -> argparse.ArgumentParser:
     training.add_argument("labels", type=Path, help="Parquet: lead_organization_id, as_of, anything else")
     training.add_argument("out", type=Path, help="Parquet: the labels with the features")
     training.add_argument("--known-by", action="store_true", help="leave out what arrived after the instant")
-    report = command("report", _report, "write the report as one HTML file")
-    report.add_argument("--out", type=Path, default=REPORT)
+    html_report = command("report", _report, "write the report as one HTML file")
+    html_report.add_argument("--out", type=Path, default=REPORT)
     return parser
 
 

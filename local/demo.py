@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from local import cloud, nightly, orders, replay, report, shop, verify
+from local.cloud import cloud
+from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
-from local.sources import Body, crowd, from_git
+from local.replay import order_webhooks, replay, synthetic_shop, verify
+from local.replay.event_sources import Body, crowd, from_git
 from local.stack import Stack
 
 CROWD_USERS = 250
@@ -32,7 +34,7 @@ def demo() -> None:
     _show(stack)
     _shop(stack, now)
     _nightly(stack)
-    report.write(stack, REPORT)
+    html_report.write(stack, REPORT)
     print(f"\nreport: {REPORT.relative_to(ROOT)}")
     print(f"The cloud stays up ({time.monotonic() - began:.0f} s so far): `make down` stops it.")
     print('Ask it: curl -H "Authorization: Bearer $(.venv/bin/streakline token --user crowd-0000)" \\')
@@ -66,21 +68,21 @@ def _check(stack: Stack, events: Sequence[Body], now: datetime) -> None:
 
 def _shop(stack: Stack, now: datetime) -> None:
     """Send a shop's webhooks, and hold what is known of its customers against an independent count."""
-    sent = shop.webhooks(SHOP_CUSTOMERS, CROWD_SEED, now)
-    print(f"\na shop's webhooks, unordered, some twice: {shop.count(sent)}", flush=True)
+    sent = synthetic_shop.webhooks(SHOP_CUSTOMERS, CROWD_SEED, now)
+    print(f"\na shop's webhooks, unordered, some twice: {synthetic_shop.count(sent)}", flush=True)
     began = time.monotonic()
     half = len(sent) // 2
-    posted = orders.post(stack, sent[:half])
+    posted = order_webhooks.post(stack, sent[:half])
     if set(posted.counts) != {"accepted"}:
         raise RuntimeError(f"webhooks were refused, the first: {posted.refused[0]}")
-    orders.send(stack, sent[half:])
+    order_webhooks.send(stack, sent[half:])
     replay.drain_leads(stack)
-    customers, wrong = shop.differences(stack, sent, datetime.now(UTC).date())
+    customers, wrong = synthetic_shop.differences(stack, sent, datetime.now(UTC).date())
     if wrong:
         raise RuntimeError(f"{len(wrong)} customers' features are wrong, the first: {wrong[0]}")
     seconds = time.monotonic() - began
     print(f"  {customers} customers' features equal an independent count, after {seconds:.1f} s")
-    told = shop.features(replay.Api(stack), "000-0")["features"]
+    told = synthetic_shop.features(replay.Api(stack), "000-0")["features"]
     print("  the first: " + ", ".join(f"{name} {value}" for name, value in told.items()))
 
 
@@ -88,7 +90,7 @@ def _nightly(stack: Stack) -> None:
     """Run the night's work now: every event into the warehouse, and all tables against the lake."""
     print("\nthe nightly run: curate, load, models, tests, recompute, reconcile, repair, report", flush=True)
     replay.drain(stack, lake=True)
-    found = nightly.run(stack)
+    found = nightly_run.run(stack)
     counts = found["counts"]
     print(f"{'entity':<16}{'rows in':>9}{'curated':>9}{'doubles':>9}{'refused':>9}")
     for row in found["curation"]:

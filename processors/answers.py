@@ -14,21 +14,21 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.accounts import AccountStore
-from adapters.answer_counts import RESPONSES_MAX, AnswerCounts
-from adapters.aws import Unavailable, client, pauses
-from adapters.batches import Unprocessed, chunks
-from adapters.failures import FailureQueue
-from adapters.items import plain
-from adapters.ledger import LedgerStore
-from adapters.responses import Key, ResponseStore
-from adapters.user_stats import Kept, UserStatsStore
-from rules.answer_events import answered
-from rules.answer_stats import Stats, fold
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.aws import Unavailable, client, pauses
+from adapters.platform.batches import Unprocessed, chunks
+from adapters.platform.failures import FailureQueue
+from adapters.platform.items import plain
+from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
+from adapters.questions.response_store import Key, ResponseStore
+from adapters.questions.user_stats_store import Kept, UserStatsStore
 from rules.days import stamp
-from rules.events import Event, Malformed
-from rules.points import Boost
-from rules.responses import Response, from_item
+from rules.engagement.events import Event, Malformed
+from rules.engagement.points import Boost
+from rules.questions.answer_events import answered
+from rules.questions.answer_stats import Stats, fold
+from rules.questions.responses import Response, from_item
 
 logger = Logger(service="answers")
 CONSUMER = "answers"

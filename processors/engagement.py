@@ -15,17 +15,17 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.accounts import ATTEMPTS_MAX, AccountStore, Contended, Moved
-from adapters.aws import Unavailable, client, pauses
-from adapters.batches import Unprocessed
-from adapters.cache import Cache
-from adapters.event_store import EventStore
-from adapters.failures import FailureQueue
-from adapters.gauges import Gauges
-from adapters.items import plain
-from adapters.ledger import HeadMoved, LedgerStore
-from rules.accounts import Account, Day, Decision, Profile, decide
-from rules.events import Event, Malformed, from_item
+from adapters.engagement.account_store import ATTEMPTS_MAX, AccountStore, Contended, Moved
+from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.event_store import EventStore
+from adapters.engagement.ledger_store import HeadMoved, LedgerStore
+from adapters.operations.gauges import Gauges
+from adapters.platform.aws import Unavailable, client, pauses
+from adapters.platform.batches import Unprocessed
+from adapters.platform.failures import FailureQueue
+from adapters.platform.items import plain
+from rules.engagement.accounts import Account, Day, Decision, Profile, decide
+from rules.engagement.events import Event, Malformed, from_item
 
 logger = Logger(service="engagement")
 CONSUMER = "engagement"

@@ -14,18 +14,27 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.aws import client, pauses
-from adapters.failures import FailureQueue
-from adapters.feature_store import Change, Changed, FeatureItem, FeatureStore
-from adapters.group_memory import GroupMemory
-from adapters.lead_events import LeadEventStore
-from adapters.memories import Contended, MemoryStore
-from adapters.queues import Poison, serve
+from adapters.leads.feature_store import Change, Changed, FeatureItem, FeatureStore
+from adapters.leads.group_memory import GroupMemory
+from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.memory_store import Contended, MemoryStore
+from adapters.platform.aws import client, pauses
+from adapters.platform.failures import FailureQueue
+from adapters.platform.queues import Poison, serve
 from rules.days import stamp, unstamp
-from rules.features import FEATURES, TRIGGERS, Contact, Input, Shown, evaluate, listed_on, shown
-from rules.leads import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent, Malformed, from_item, groups_of
-from rules.memory import contact, derive, remembered
-from rules.series import (
+from rules.leads.features import (
+    FEATURES,
+    TRIGGERS,
+    Contact,
+    Input,
+    Shown,
+    evaluate,
+    listed_on,
+    shown,
+)
+from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent, Malformed, from_item, groups_of
+from rules.leads.memory import contact, derive, remembered
+from rules.leads.series import (
     NOTHING,
     SERIES,
     Contribution,

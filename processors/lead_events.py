@@ -12,11 +12,11 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.aws import client
-from adapters.failures import FailureQueue
-from adapters.items import plain
-from adapters.topics import Message, Topic
-from rules.leads import announcement, from_item
+from adapters.platform.aws import client
+from adapters.platform.failures import FailureQueue
+from adapters.platform.items import plain
+from adapters.platform.topics import Message, Topic
+from rules.leads.lead_events import announcement, from_item
 
 logger = Logger(service="lead-events")
 CONSUMER = "lead-events"
@@ -49,7 +49,7 @@ def announce(records: list[Record], topic: Topic) -> Outcome:
 
 
 def message_of(record: Record) -> Message:
-    """Return what subscribers get; raises rules.leads.Malformed for an item that is no event."""
+    """Return what subscribers get; raises rules.leads.lead_events.Malformed for an item that is no event."""
     stored = plain(record["dynamodb"]["NewImage"])
     event = from_item(stored)
     body = json.dumps(announcement(stored), separators=(",", ":"), ensure_ascii=False)

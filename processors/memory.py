@@ -1,7 +1,7 @@
 """memory-processing queue -> Memory: what a stored event gives is joined with what is remembered.
 
-Joining is idempotent and needs no order (rules.evidence); how it stays right while leads merge and part
-is written down in adapters.group_memory. A change of leads sets the topology - whoever comes first,
+Joining is idempotent and needs no order (rules.leads.evidence); how it stays right while leads merge and part
+is written down in adapters.leads.group_memory. A change of leads sets the topology - whoever comes first,
 this processor or that of features - and then rebuilds the memory of the groups from their events.
 """
 
@@ -14,15 +14,15 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.aws import client
-from adapters.failures import FailureQueue
-from adapters.feature_store import FeatureStore
-from adapters.group_memory import GroupMemory
-from adapters.lead_events import LeadEventStore
-from adapters.memories import MemoryStore
-from adapters.queues import Poison, serve
-from rules.leads import IDENTITY_TYPES, LeadEvent, Malformed, from_item, groups_of
-from rules.memory import derive
+from adapters.leads.feature_store import FeatureStore
+from adapters.leads.group_memory import GroupMemory
+from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.memory_store import MemoryStore
+from adapters.platform.aws import client
+from adapters.platform.failures import FailureQueue
+from adapters.platform.queues import Poison, serve
+from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, Malformed, from_item, groups_of
+from rules.leads.memory import derive
 
 logger = Logger(service="memory")
 CONSUMER = "memory"

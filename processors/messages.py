@@ -8,10 +8,10 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from adapters.aws import Unavailable
-from adapters.message_claims import Claim, MessageClaims, Won
-from adapters.push import Message, Push, Receipt, Status
-from rules.notifications import Subscription
+from adapters.platform.aws import Unavailable
+from adapters.questions.message_claims import Claim, MessageClaims, Won
+from adapters.questions.push import Message, Push, Receipt, Status
+from rules.questions.notifications import Subscription
 
 # What is on its way by then has an end before the function is cut off.
 STOP_BEFORE = timedelta(minutes=2)

@@ -1,8 +1,8 @@
 """Questions stream -> phones: each eligible subscriber is told of a question at most once.
 
 A run may die anywhere and be run again, or twice at the same time: a message belongs to whoever claims it
-(adapters/message_claims.py). Who is eligible is judged at the moment of sending. A person in quiet hours is
-not told later: the list of open questions has it.
+(adapters/questions/message_claims.py). Who is eligible is judged at the moment of sending. A person in
+quiet hours is not told later: the list of open questions has it.
 """
 
 from collections import Counter
@@ -16,18 +16,18 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.announcements import Announcements
-from adapters.aws import Unavailable, client, pauses
-from adapters.batches import Unprocessed, chunks
-from adapters.failures import FailureQueue
-from adapters.items import item, plain
-from adapters.message_claims import KEPT
-from adapters.push import Message, SnsPush
-from adapters.subscriptions import SubscriptionStore
+from adapters.platform.aws import Unavailable, client, pauses
+from adapters.platform.batches import Unprocessed, chunks
+from adapters.platform.failures import FailureQueue
+from adapters.platform.items import item, plain
+from adapters.questions.announcements import Announcements
+from adapters.questions.message_claims import KEPT
+from adapters.questions.push import Message, SnsPush
+from adapters.questions.subscription_store import SubscriptionStore
 from processors.messages import Sender, Told, stop_at
 from rules.days import unstamp
-from rules.notifications import Subscription, eligible
-from rules.questions import ANSWERABLE, Question, from_item, shown
+from rules.questions.notifications import Subscription, eligible
+from rules.questions.questions import ANSWERABLE, Question, from_item, shown
 
 logger = Logger(service="notify")
 CONSUMER = "notify"

@@ -13,11 +13,11 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.aws import Unavailable, client
-from adapters.failures import FailureQueue
-from adapters.firehose import RECORD_BYTES_MAX, DeliveryStream
-from adapters.items import plain
-from rules.lake import (
+from adapters.platform.aws import Unavailable, client
+from adapters.platform.failures import FailureQueue
+from adapters.platform.firehose import RECORD_BYTES_MAX, DeliveryStream
+from adapters.platform.items import plain
+from rules.lake.entities import (
     DAILY_ACTIVITY,
     EVENTS,
     LEAD_EVENTS,

@@ -6,9 +6,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import settings
-from adapters.aws import client
-from adapters.boards import Boards
-from adapters.cache import Cache
+from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.leaderboard_index import Boards
+from adapters.platform.aws import client
 
 logger = Logger(service="ranks")
 

@@ -6,9 +6,9 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.active_leads import ActiveLeads
-from adapters.aws import client
-from adapters.feature_queue import FeatureQueue
+from adapters.leads.active_leads import ActiveLeads
+from adapters.leads.feature_queue import FeatureQueue
+from adapters.platform.aws import client
 from rules.days import parse_moment, stamp
 
 logger = Logger(service="refresh")

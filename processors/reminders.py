@@ -1,4 +1,4 @@
-"""Every 15 minutes: people whose streak ends tonight are reminded, once a local date (rules/reminders.py).
+"""Every 15 minutes: people whose streak ends tonight are reminded, once a local date.
 
 Also looks after claims whose sender has died: nobody can tell whether their message went out, so they are
 marked and told to an operator, not sent again.
@@ -15,18 +15,18 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.accounts import AccountStore
-from adapters.aws import client
-from adapters.batches import READ_MAX, chunks
-from adapters.ledger import LedgerStore
-from adapters.message_claims import KEPT
-from adapters.push import Message, SnsPush
-from adapters.reminders import Due, Reminders
-from adapters.subscriptions import SubscriptionStore
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.aws import client
+from adapters.platform.batches import READ_MAX, chunks
+from adapters.questions.message_claims import KEPT
+from adapters.questions.push import Message, SnsPush
+from adapters.questions.reminder_store import Due, Reminders
+from adapters.questions.subscription_store import SubscriptionStore
 from processors.messages import Sender, Told, stop_at
-from rules.accounts import Profile
 from rules.days import DAY, UnknownZone, start_of, today
-from rules.reminders import at_risk, is_timely, next_reminder
+from rules.engagement.accounts import Profile
+from rules.questions.reminders import at_risk, is_timely, next_reminder
 
 logger = Logger(service="reminders")
 # A phone that is off gets it late in the evening, not the next day: its date's end comes first.

@@ -1,4 +1,4 @@
-"""Glue 5 job for backfills: the curation of analytics.curate, mapped over the tasks of a range of dates.
+"""Glue 5 job for backfills: the curation of analytics.curation.curate, over the tasks of a range of dates.
 
 Arguments: --lake (s3://bucket, or a folder), --from, --to (YYYY-MM-DD), --rebuild (true or false). The
 packages rules, adapters and analytics come with --extra-py-files, duckdb and isal with
@@ -25,15 +25,15 @@ def arguments(words: list[str]) -> dict[str, str]:
 
 def run(context: Any, lake: str, since: str, until: str, rebuild: bool) -> dict[str, int]:
     """Curate every hour of these dates on the workers of a Spark context; returns the counts of all."""
-    from adapters.objects import objects_at
-    from analytics.bookkeeping import Counts
-    from analytics.plan import plan
+    from adapters.platform.objects import objects_at
+    from analytics.curation.plan import plan
+    from analytics.lake.bookkeeping import Counts
 
     today = datetime.now(UTC).date()
     tasks = plan(objects_at(lake), today, since_dt=since or None, until_dt=until or None).tasks
 
     def curate(task: Any) -> Any:
-        from analytics.curate_all import curate_one
+        from analytics.curation.curate_all import curate_one
 
         return curate_one(lake, task, rebuild)
 

@@ -1,6 +1,6 @@
 """Slims an installed layer: only the AWS services in use, their models uncompressed, no documentation.
 
-What a cold start reads and unpacks is what it costs (bench/cold_start.py), and a function with its
+What a cold start reads and unpacks is what it costs (bench/engagement/cold_start.py), and a function with its
 layers may hold 250 MiB. Code that stays is not touched.
 """
 

@@ -1,5 +1,5 @@
 -- One row per user and date with activity, in its newest version.
--- Columns as in rules/lake.py; load_number tells in which load a row came or last changed.
+-- Columns as in rules/lake/entities.py; load_number tells in which load a row came or last changed.
 CREATE TABLE IF NOT EXISTS lake.daily_activity (
     user_id VARCHAR(256) NOT NULL ENCODE ZSTD,
     activity_date DATE NOT NULL ENCODE RAW,

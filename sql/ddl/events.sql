@@ -1,5 +1,5 @@
 -- One row per event of a user, in its newest version.
--- Columns as in rules/lake.py; load_number tells in which load a row came or last changed.
+-- Columns as in rules/lake/entities.py; load_number tells in which load a row came or last changed.
 CREATE TABLE IF NOT EXISTS lake.events (
     event_id VARCHAR(128) NOT NULL ENCODE ZSTD,
     user_id VARCHAR(256) NOT NULL ENCODE ZSTD,

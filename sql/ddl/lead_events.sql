@@ -1,5 +1,5 @@
 -- One row per event of a lead; events never change.
--- Columns as in rules/lake.py; load_number tells in which load a row came or last changed.
+-- Columns as in rules/lake/entities.py; load_number tells in which load a row came or last changed.
 CREATE TABLE IF NOT EXISTS lake.lead_events (
     lead_organization_id VARCHAR(128) NOT NULL ENCODE ZSTD,
     event_id VARCHAR(64) NOT NULL ENCODE ZSTD,

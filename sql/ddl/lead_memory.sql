@@ -1,5 +1,5 @@
 -- One row per version of something remembered about a lead.
--- Columns as in rules/lake.py; load_number tells in which load a row came or last changed.
+-- Columns as in rules/lake/entities.py; load_number tells in which load a row came or last changed.
 CREATE TABLE IF NOT EXISTS lake.lead_memory (
     lead_organization_id VARCHAR(128) NOT NULL ENCODE ZSTD,
     memory_type VARCHAR(128) NOT NULL ENCODE ZSTD,

@@ -1,5 +1,5 @@
 -- One row per entry of an account's ledger; entries never change.
--- Columns as in rules/lake.py; load_number tells in which load a row came or last changed.
+-- Columns as in rules/lake/entities.py; load_number tells in which load a row came or last changed.
 CREATE TABLE IF NOT EXISTS lake.ledger (
     account_id VARCHAR(256) NOT NULL ENCODE ZSTD,
     created_at TIMESTAMP NOT NULL ENCODE RAW,

@@ -1,5 +1,5 @@
 -- One row per version of a user's profile.
--- Columns as in rules/lake.py; load_number tells in which load a row came or last changed.
+-- Columns as in rules/lake/entities.py; load_number tells in which load a row came or last changed.
 CREATE TABLE IF NOT EXISTS lake.streaks (
     user_id VARCHAR(256) NOT NULL ENCODE ZSTD,
     version BIGINT NOT NULL ENCODE AZ64,

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from tests.browser.server import serving
-from tests.engine import Engine
-from tests.gateway import token
 from tests.integration.conftest import engine, redis_url
-from tests.pipeline import Pipeline
-from tests.stack import stack
-from tests.template import ROOT
+from tests.support.api_stack import stack
+from tests.support.engine import Engine
+from tests.support.gateway import token
+from tests.support.page_server import serving
+from tests.support.pipeline import Pipeline
+from tests.support.template import ROOT
 
 __all__ = ["engine", "redis_url"]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")

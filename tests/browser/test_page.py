@@ -8,10 +8,10 @@ import pytest
 
 from adapters.settings import Page
 from ingest import page as page_function
-from tests.browser.authority import authority
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.test_rounds import post_question
-from tests.gateway import token
+from tests.support.authority import authority
+from tests.support.gateway import token
 
 pytestmark = pytest.mark.xdist_group("browser")
 FIRST_VIEW_BYTES_MAX = 100_000

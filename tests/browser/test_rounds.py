@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.redis import Redis
+from adapters.platform.redis import Redis
 from tests.browser.conftest import PHONE
-from tests.gateway import GROUP_AGENTS, ask, token
+from tests.support.gateway import GROUP_AGENTS, ask, token
 
 pytestmark = pytest.mark.xdist_group("browser")
 SCRIPT = '<img src=x onerror="alert(1)"><script>alert(2)</script>'

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from local import cloud, processes
-from local.replay import Api, drain
+from local.cloud import cloud, processes
+from local.replay.replay import Api, drain
 from local.stack import Stack
 from tests.faults.invariants import violations
 

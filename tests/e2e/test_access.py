@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import urllib3
 
-from local.replay import Api
+from local.cloud.tokens import token
+from local.replay.replay import Api
 from local.stack import Stack
-from local.tokens import token
 from tests.e2e.conftest import event
 
 # There is one cloud: one process runs all of these.

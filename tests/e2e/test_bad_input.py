@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.core.result import Ok
 
-from local.replay import Api
+from local.cloud.tokens import token
+from local.replay.replay import Api
 from local.stack import Stack, load
-from local.tokens import token
 from tests.e2e.conftest import event
 
 # There is one cloud: one process runs all of these.

@@ -15,10 +15,10 @@ from typing import Any
 import duckdb
 import pytest
 
-from adapters.items import item, plain
-from local import nightly
+from adapters.platform.items import item, plain
+from local.operate import nightly_run
 from local.paths import WAREHOUSE
-from local.replay import Api, drain, post, put, shuffled
+from local.replay.replay import Api, drain, post, put, shuffled
 from local.stack import Stack
 from tests.e2e.conftest import event
 from tests.e2e.test_survival import workers
@@ -92,7 +92,7 @@ def first_run(stack: Stack, people: list[str]) -> dict[str, Any]:
     ]
     again = s3.get_object(Bucket=bucket, Key=first)["Body"].read()
     lake_put(stack, f"raw/events/dt=2026-03-03/hour=12/{people[0]}-again", again)
-    return nightly.run(stack)
+    return nightly_run.run(stack)
 
 
 def test_every_event_is_in_the_warehouse_once(
@@ -172,7 +172,7 @@ def test_a_second_run_changes_nothing(stack: Stack, first_run: dict[str, Any]) -
         mart: sorted(map(repr, query(f"FROM marts.{mart}"))) for mart in ("daily_actives", "points_liability")
     }
     day = datetime(2026, 3, 2, tzinfo=UTC).date()
-    nightly.run(stack, day, day + timedelta(days=3), repair=False)
+    nightly_run.run(stack, day, day + timedelta(days=3), repair=False)
     assert {table: sorted(map(repr, query(f"FROM {table}"))) for table in tables} == before
     assert {mart: sorted(map(repr, query(f"FROM marts.{mart}"))) for mart in marts} == marts
 
@@ -207,9 +207,9 @@ def test_items_corrupted_by_hand_are_named_and_restored(
     victims = random.Random(SEED).sample(people, 10)
     for number, user in enumerate(victims):
         corrupt(stack, user, number)
-    found = nightly.run(stack, repair=False)
+    found = nightly_run.run(stack, repair=False)
     assert sorted(found["different"]) == sorted(victims)
-    found = nightly.run(stack)
+    found = nightly_run.run(stack)
     assert sorted(found["different"]) == sorted(victims)
     assert (found["counts"]["repaired"], found["unrepaired"]) == (len(victims), [])
     assert {user: plain_profile(stack, user) for user in people} == before
@@ -261,8 +261,8 @@ def test_the_schedule_starts_it_and_nothing_differs_after_the_repair(
         Target=target,
     )
     execution = _appears(lambda: states.list_executions(stateMachineArn=arn)["executions"], known)
-    assert nightly.wait(stack, execution) == "SUCCEEDED"
-    assert nightly.report_of(stack, execution)["different"] == []
+    assert nightly_run.wait(stack, execution) == "SUCCEEDED"
+    assert nightly_run.report_of(stack, execution)["different"] == []
 
 
 def _appears(listed: Callable[[], list[dict[str, Any]]], known: set[str]) -> str:
@@ -290,10 +290,10 @@ def broken_warehouse(stack: Stack) -> Iterator[None]:
 def test_a_step_that_fails_is_retried_and_then_surfaces(
     stack: Stack, first_run: dict[str, Any], broken_warehouse: None
 ) -> None:
-    execution = nightly.start(stack, None, None, repair=False)
-    assert nightly.wait(stack, execution) == "FAILED"
+    execution = nightly_run.start(stack, None, None, repair=False)
+    assert nightly_run.wait(stack, execution) == "FAILED"
     history = stack.client("stepfunctions").get_execution_history(executionArn=execution, maxResults=1000)
     kinds = Counter(each["type"] for each in history["events"])
     assert kinds["TaskFailed"] + kinds["LambdaFunctionFailed"] >= 2, kinds
-    report = nightly.report_of(stack, execution)
+    report = nightly_run.report_of(stack, execution)
     assert "nowhere" in json.dumps(report["error"])

@@ -16,14 +16,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from local import cloud, orders, postgres, processes
+from local.cloud import cloud, embedded_postgres, processes
+from local.operate.redrive import redrive
 from local.paths import LOCAL
-from local.redrive import redrive
-from local.replay import Api, drain_leads, shuffled
-from local.sources import Purchase, purchases
+from local.replay import order_webhooks
+from local.replay.event_sources import Purchase, purchases
+from local.replay.replay import Api, drain_leads, shuffled
 from local.stack import Stack
 from tests.e2e.test_survival import workers
-from tests.template import ROOT
+from tests.support.template import ROOT
 
 PURCHASES = ROOT.parent / "shared" / "data" / "cdnow_purchases.csv"
 CUSTOMERS = 40
@@ -60,10 +61,10 @@ def send(stack: Stack, organization: str, *some: dict[str, Any]) -> None:
     webhooks = []
     for each in some:
         purchase = Purchase(each["customer"], each["number"], each["placed"], 1, Decimal(each["amount"]))
-        webhook = orders.webhook(purchase, organization)
+        webhook = order_webhooks.webhook(purchase, organization)
         webhook["payload"]["customer"] |= each.get("identities", {})
         webhooks.append(webhook)
-    assert orders.send(stack, webhooks).counts["sent"] == len(webhooks)
+    assert order_webhooks.send(stack, webhooks).counts["sent"] == len(webhooks)
 
 
 def direct(rows: list[Purchase], as_of: date) -> dict[str, Any]:
@@ -88,11 +89,11 @@ def test_real_orders_sent_twice_shuffled_and_through_both_doors(
         if row.customer not in by_customer and len(by_customer) == CUSTOMERS:
             break
         by_customer.setdefault(row.customer, []).append(row)
-    webhooks = [orders.webhook(row, organization) for rows in by_customer.values() for row in rows]
+    webhooks = [order_webhooks.webhook(row, organization) for rows in by_customer.values() for row in rows]
     mixed = shuffled(webhooks * 2, seed=4)
-    posted = orders.post(stack, mixed[: len(mixed) // 3])
+    posted = order_webhooks.post(stack, mixed[: len(mixed) // 3])
     assert set(posted.counts) == {"accepted"}, posted.refused[:1]
-    orders.send(stack, mixed[len(mixed) // 3 :])
+    order_webhooks.send(stack, mixed[len(mixed) // 3 :])
     drain_leads(stack)
     api, today = Api(stack), datetime.now(UTC).date()
     for customer, rows in by_customer.items():
@@ -119,7 +120,7 @@ def test_32_first_events_of_one_person_over_two_channels_are_one_lead(
         for number in range(32)
     ]
     bodies = [{"organization_id": organization, "source": "ecommerce", "payload": each} for each in payloads]
-    orders.send(stack, bodies)
+    order_webhooks.send(stack, bodies)
     drain_leads(stack)
     api = Api(stack)
     leads = {lead_of(organization, f"order:o{number}") for number in range(32)}
@@ -146,7 +147,7 @@ def test_two_people_on_one_device_stay_two(stack: Stack, organization: str, lead
 
     people = [f"{name}-{organization}@example.com" for name in ("ann", "bob")]
     for number, bodies in enumerate((people[0], people[1], people[0])):
-        orders.send(stack, [form(number, email=bodies, device="tablet")])
+        order_webhooks.send(stack, [form(number, email=bodies, device="tablet")])
         drain_leads(stack)
     ann, bob, ann_again = (lead_of(organization, f"f{number}", "generic") for number in range(3))
     assert ann == ann_again
@@ -187,7 +188,7 @@ def test_a_merge_joins_two_leads_and_its_reversal_restores_both(
         "identities": {"email": email, "phone": phone},
         "data": {},
     }
-    orders.send(stack, [{"organization_id": organization, "source": "generic", "payload": proof}])
+    order_webhooks.send(stack, [{"organization_id": organization, "source": "generic", "payload": proof}])
     drain_leads(stack)
     merged = everything(api, two)
     assert merged == everything(api, one)
@@ -288,14 +289,19 @@ def test_consumers_killed_and_postgresql_restarted_lose_nothing(
 def identities() -> str:
     """The database's URL for its owner: the application's role may only call functions."""
     port = json.loads((LOCAL / "ports.json").read_text())["postgres"]
-    return postgres.url(
-        postgres.OWNER, postgres.initialise(postgres.FOLDER)["owner"], port, postgres.DATABASE
+    return embedded_postgres.url(
+        embedded_postgres.OWNER,
+        embedded_postgres.initialise(embedded_postgres.FOLDER)["owner"],
+        port,
+        embedded_postgres.DATABASE,
     )
 
 
 def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organization: str) -> None:
     api = Api(stack)
-    good = orders.webhook(Purchase("c", 1, datetime(2026, 1, 1, tzinfo=UTC), 1, Decimal(1)), organization)
+    good = order_webhooks.webhook(
+        Purchase("c", 1, datetime(2026, 1, 1, tzinfo=UTC), 1, Decimal(1)), organization
+    )
 
     def refused(**change: Any) -> tuple[int, str]:
         status, answer = api.call("POST", "/v1/leads/events", {**good, **change})
@@ -312,7 +318,7 @@ def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organ
     assert Api(stack, "somebody", admin=False).call("POST", "/v1/leads/events", good)[0] == 403
 
     bad = {**good, "payload": {**good["payload"], "created_at": f"never, {organization}"}}
-    orders.send(stack, [bad])
+    order_webhooks.send(stack, [bad])
     drain_leads(stack)
     (kept,) = [
         each
@@ -325,7 +331,7 @@ def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organ
 
 def test_a_large_webhook_is_kept_whole(stack: Stack, organization: str, lead_of: Lead) -> None:
     today = datetime(2026, 1, 1, tzinfo=UTC)
-    webhook = orders.webhook(Purchase("big", 1, today, 1, Decimal(3)), organization)
+    webhook = order_webhooks.webhook(Purchase("big", 1, today, 1, Decimal(3)), organization)
     webhook["payload"]["note"] = "x" * 300_000
     assert Api(stack).call("POST", "/v1/leads/events", webhook)[0] == 202
     drain_leads(stack)

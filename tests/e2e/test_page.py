@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from local import page
-from local.replay import Api
+from local.cloud.tokens import token
+from local.operate import page_link
+from local.replay.replay import Api
 from local.stack import Stack
-from local.tokens import token
 from tests.browser.conftest import Visit, browser
 from tests.e2e.test_questions import asked
 
@@ -23,9 +23,9 @@ def test_a_person_answers_by_keyboard_and_sees_points_streak_and_rank(
     agent = Api(stack, f"agent-{user}", group="streakline/agents")
     prompt = f"Which name is clearer, {user}?"
     question = asked(agent, "k", required_responses=1, prompt=prompt)
-    person = Visit(browser, page.link(stack, "").partition("#")[0])
+    person = Visit(browser, page_link.link(stack, "").partition("#")[0])
     shown = person.page
-    shown.goto(page.link(stack, token(stack, user)))
+    shown.goto(page_link.link(stack, token(stack, user)))
     card = shown.locator("article.question", has_text=prompt)
     card.get_by_label("append", exact=True).focus(timeout=MILLISECONDS)
     for key in ("Space", "Tab", "ArrowRight", "Tab", "Enter"):

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import urllib3
 
-from adapters.items import item
-from local.replay import Api, drain
+from adapters.platform.items import item
+from local.replay.replay import Api, drain
 from local.stack import Stack
 
 # There is one cloud: one process runs all of these.

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from local.replay import Api, replay, shuffled
-from local.sources import Body, from_csv
+from local.replay.event_sources import Body, from_csv
+from local.replay.replay import Api, replay, shuffled
+from local.replay.verify import compare, expect
 from local.stack import Stack
-from local.verify import compare, expect
-from tests.template import ROOT
+from tests.support.template import ROOT
 
 HISTORY = ROOT.parent / "shared" / "data" / "commits_flask.csv"
 AS_OF = date(2026, 4, 8)

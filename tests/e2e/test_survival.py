@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from adapters.items import item
-from local import cloud, processes
-from local.redrive import redrive
-from local.replay import Api, drain, post, put
+from adapters.platform.items import item
+from local.cloud import cloud, processes
+from local.operate.redrive import redrive
+from local.replay.replay import Api, drain, post, put
 from local.stack import Stack
 from tests.e2e.conftest import event
 

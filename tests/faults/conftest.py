@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.engine import Engine, running
+from tests.support.engine import Engine, running
 
 
 @pytest.fixture(scope="session")

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from adapters.account_items import entry_from
-from adapters.items import plain
+from adapters.engagement.account_items import entry_from
+from adapters.platform.items import plain
 from rules.days import date_of, parse_moment
-from rules.ledger import FreezeNote, Kind
+from rules.engagement.ledger import FreezeNote, Kind
 from tests.faults.simulation import Report
 
 KEYS = {"UserStreaks": "user_id", "RewardsLedger": "account_id"}

@@ -20,12 +20,12 @@ from typing import Any
 
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-import ingest.events_api
-import ingest.stream
-import ingest.users_api
-import ingest.wiring
+import ingest.engagement.events_api
+import ingest.engagement.events_stream
+import ingest.engagement.users_api
+import ingest.engagement.wiring
 import processors.engagement
-from tests.engine import Engine
+from tests.support.engine import Engine
 
 START = datetime(2026, 3, 20, 12, tzinfo=UTC)
 USERS = 3
@@ -153,16 +153,31 @@ class Simulation:
 
     def _wire(self, patch: Any) -> None:
         clients = {"dynamodb": self.faults, "sqs": self.engine.client("sqs"), "s3": self.engine.client("s3")}
-        for module in (ingest.users_api, ingest.stream, ingest.wiring, processors.engagement):
+        for module in (
+            ingest.engagement.users_api,
+            ingest.engagement.events_stream,
+            ingest.engagement.wiring,
+            processors.engagement,
+        ):
             patch.setattr(module, "client", clients.__getitem__)
-        for module in (ingest.events_api, ingest.users_api, ingest.stream, processors.engagement):
+        for module in (
+            ingest.engagement.events_api,
+            ingest.engagement.users_api,
+            ingest.engagement.events_stream,
+            processors.engagement,
+        ):
             patch.setattr(module.clock, "now", self._tick)
-        patch.setattr("adapters.aws.time.sleep", lambda _: None)
+        patch.setattr("adapters.platform.aws.time.sleep", lambda _: None)
         self._new_process()
 
     def _new_process(self) -> None:
         """Forget what a process holds in memory."""
-        for module in (ingest.events_api, ingest.users_api, ingest.stream, processors.engagement):
+        for module in (
+            ingest.engagement.events_api,
+            ingest.engagement.users_api,
+            ingest.engagement.events_stream,
+            processors.engagement,
+        ):
             module._parts.cache_clear()
 
     def _tick(self) -> datetime:
@@ -232,7 +247,9 @@ class Simulation:
         return answer["statusCode"], json.loads(answer["body"])
 
     def _post(self, events: list[dict[str, Any]]) -> bool:
-        status, answer = self._call(ingest.events_api.handler, "POST", "/v1/events", {"events": events})
+        status, answer = self._call(
+            ingest.engagement.events_api.handler, "POST", "/v1/events", {"events": events}
+        )
         if status != 202:
             return False
         for body, result in zip(events, answer["results"], strict=True):
@@ -246,13 +263,13 @@ class Simulation:
     def _produce(self, events: list[dict[str, Any]]) -> bool:
         data = base64.b64encode(json.dumps({"events": events}).encode()).decode()
         record = {"kinesis": {"data": data, "sequenceNumber": "1", "partitionKey": "p"}}
-        answer = ingest.stream.handler({"Records": [record]}, CONTEXT)
+        answer = ingest.engagement.events_stream.handler({"Records": [record]}, CONTEXT)
         return not answer["batchItemFailures"]
 
     def _redeem(self, user: str, key: str, points: int) -> bool:
         body = {"points": points, "reward_id": "mug", "idempotency_key": key}
         path = f"/v1/users/{user}/redemptions"
-        status, answer = self._call(ingest.users_api.handler, "POST", path, body)
+        status, answer = self._call(ingest.engagement.users_api.handler, "POST", path, body)
         if status == 201:
             self.report.redeemed[user, key] = answer["entry_id"]
             if self.chance.random() < 0.5:
@@ -262,19 +279,19 @@ class Simulation:
 
     def _reverse(self, user: str, entry_id: str) -> bool:
         path = f"/v1/users/{user}/redemptions/{entry_id}/reversal"
-        status, _ = self._call(ingest.users_api.handler, "POST", path, {})
+        status, _ = self._call(ingest.engagement.users_api.handler, "POST", path, {})
         if status in (201, 409):
             self.report.reversed.add((user, entry_id))
         return status in (201, 409)
 
     def _freeze(self, user: str, day: str) -> bool:
         body = {"granted_on": day, "idempotency_key": "f"}
-        status, _ = self._call(ingest.users_api.handler, "POST", f"/v1/users/{user}/freezes", body)
+        status, _ = self._call(ingest.engagement.users_api.handler, "POST", f"/v1/users/{user}/freezes", body)
         return status == 201
 
     def _move(self, user: str, zone: str) -> bool:
         path = f"/v1/users/{user}/timezone"
-        status, _ = self._call(ingest.users_api.handler, "PUT", path, {"timezone": zone})
+        status, _ = self._call(ingest.engagement.users_api.handler, "PUT", path, {"timezone": zone})
         if status == 200:
             self.report.zones[user] = zone
         return status == 200

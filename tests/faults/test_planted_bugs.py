@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-import adapters.accounts
-import adapters.claims
-import adapters.ledger
+import adapters.engagement.account_store
+import adapters.engagement.claims
+import adapters.engagement.ledger_store
 import processors.engagement
-import rules.accounts
-from adapters.account_items import day_attributes
-from adapters.items import item
-from rules.streaks import advance
-from tests.engine import Engine
+import rules.engagement.accounts
+from adapters.engagement.account_items import day_attributes
+from adapters.platform.items import item
+from rules.engagement.streaks import advance
 from tests.faults.test_schedules import run
+from tests.support.engine import Engine
 
 SEEDS_MAX = 40
 # Where a bug needs a rare meeting: schedules that have found it come first.
@@ -27,7 +27,7 @@ Patch = pytest.MonkeyPatch
 
 
 def no_condition_on_the_head(patch: Patch) -> None:
-    real = adapters.ledger.LedgerStore._deactivate
+    real = adapters.engagement.ledger_store.LedgerStore._deactivate
 
     def deactivate(self: Any, head: Any, undone: Any, by: Any) -> list[dict[str, Any]]:
         actions = real(self, head, undone, by)
@@ -38,28 +38,28 @@ def no_condition_on_the_head(patch: Patch) -> None:
                 action["Update"].pop("ExpressionAttributeValues")
         return actions
 
-    patch.setattr(adapters.ledger.LedgerStore, "_deactivate", deactivate)
+    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "_deactivate", deactivate)
 
 
 def lost_deactivation(patch: Patch) -> None:
-    patch.setattr(adapters.ledger.LedgerStore, "_deactivate", lambda *_: [])
+    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "_deactivate", lambda *_: [])
 
 
 def unconditional_profile(patch: Patch) -> None:
-    real = adapters.accounts.AccountStore._profile_put
+    real = adapters.engagement.account_store.AccountStore._profile_put
 
     def put(self: Any, profile: Any) -> dict[str, Any]:
         found = real(self, profile)
         return {key: found[key] for key in ("TableName", "Item")}
 
-    patch.setattr(adapters.accounts.AccountStore, "_profile_put", put)
+    patch.setattr(adapters.engagement.account_store.AccountStore, "_profile_put", put)
 
 
 def unconditional_day(patch: Patch) -> None:
     def put(self: Any, read: Any, day: Any) -> None:
         self._dynamodb.put_item(TableName=self._days, Item=item(day_attributes(day)))
 
-    patch.setattr(adapters.accounts.AccountStore, "_put_day", put)
+    patch.setattr(adapters.engagement.account_store.AccountStore, "_put_day", put)
 
 
 def swallowed_partial_failure(patch: Patch) -> None:
@@ -73,8 +73,12 @@ def swallowed_partial_failure(patch: Patch) -> None:
 
 
 def forgotten_duplicates(patch: Patch) -> None:
-    real = adapters.accounts.AccountStore.complete
-    patch.setattr(adapters.accounts.AccountStore, "complete", lambda self, *args: (real(self, *args)[0], {}))
+    real = adapters.engagement.account_store.AccountStore.complete
+    patch.setattr(
+        adapters.engagement.account_store.AccountStore,
+        "complete",
+        lambda self, *args: (real(self, *args)[0], {}),
+    )
 
 
 def blind_trust_in_the_fast_path(patch: Patch) -> None:
@@ -82,8 +86,8 @@ def blind_trust_in_the_fast_path(patch: Patch) -> None:
 
 
 def no_repair_of_carried_entries(patch: Patch) -> None:
-    real = adapters.ledger.LedgerStore.after
-    patch.setattr(adapters.ledger.LedgerStore, "after", lambda *args: (real(*args)[0], []))
+    real = adapters.engagement.ledger_store.LedgerStore.after
+    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "after", lambda *args: (real(*args)[0], []))
 
 
 def profile_before_days(patch: Patch) -> None:
@@ -93,7 +97,7 @@ def profile_before_days(patch: Patch) -> None:
         for when, day in decision.days.items():
             self._put_day(decision.before.days.get(when), day)
 
-    patch.setattr(adapters.accounts.AccountStore, "commit_projections", commit)
+    patch.setattr(adapters.engagement.account_store.AccountStore, "commit_projections", commit)
 
 
 def profile_before_ledger(patch: Patch) -> None:
@@ -102,31 +106,31 @@ def profile_before_ledger(patch: Patch) -> None:
         if decision.entries:
             self.ledger.append(decision.head, decision.entries)
 
-    patch.setattr(adapters.accounts.AccountStore, "commit", commit)
+    patch.setattr(adapters.engagement.account_store.AccountStore, "commit", commit)
 
 
 def claims_not_conditional(patch: Patch) -> None:
     def insert(self: Any, claims: Any) -> list[Any]:
         for claim in claims:
-            self._dynamodb.put_item(TableName=self._table, Item=adapters.claims.to_item(claim))
+            self._dynamodb.put_item(TableName=self._table, Item=adapters.engagement.claims.to_item(claim))
         return []
 
-    patch.setattr(adapters.claims.ClaimStore, "_insert", insert)
+    patch.setattr(adapters.engagement.claims.ClaimStore, "_insert", insert)
 
 
 def events_left_unstored(patch: Patch) -> None:
-    patch.setattr("adapters.event_store.EventStore.missing", lambda *_: [])
+    patch.setattr("adapters.engagement.event_store.EventStore.missing", lambda *_: [])
 
 
 def no_watermark_on_days(patch: Patch) -> None:
-    real = rules.accounts.absorb_days
+    real = rules.engagement.accounts.absorb_days
 
     def absorb(days: Any, entries: Any) -> Any:
         from dataclasses import replace
 
         return real({when: day and replace(day, ledger_head="") for when, day in days.items()}, entries)
 
-    patch.setattr(rules.accounts, "absorb_days", absorb)
+    patch.setattr(rules.engagement.accounts, "absorb_days", absorb)
 
 
 def late_dates_do_not_rejoin_runs(patch: Patch) -> None:
@@ -136,20 +140,20 @@ def late_dates_do_not_rejoin_runs(patch: Patch) -> None:
                 old = advance(old, day, cover)
         return old
 
-    patch.setattr(rules.accounts, "streak_after", streak_after)
+    patch.setattr(rules.engagement.accounts, "streak_after", streak_after)
 
 
 def freezes_never_refunded(patch: Patch) -> None:
-    real = rules.accounts.freeze_drafts
+    real = rules.engagement.accounts.freeze_drafts
     patch.setattr(
-        rules.accounts,
+        rules.engagement.accounts,
         "freeze_drafts",
         lambda journalled, streak: [draft for draft in real(journalled, streak) if draft.kind != "REVERSE"],
     )
 
 
 def reversal_not_conditional(patch: Patch) -> None:
-    real = adapters.ledger.LedgerStore._deactivate
+    real = adapters.engagement.ledger_store.LedgerStore._deactivate
 
     def deactivate(self: Any, head: Any, undone: Any, by: Any) -> list[dict[str, Any]]:
         actions = real(self, head, undone, by)
@@ -160,8 +164,8 @@ def reversal_not_conditional(patch: Patch) -> None:
             )
         return actions
 
-    patch.setattr(adapters.ledger.LedgerStore, "_deactivate", deactivate)
-    real_get = adapters.ledger.LedgerStore.get
+    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "_deactivate", deactivate)
+    real_get = adapters.engagement.ledger_store.LedgerStore.get
 
     def get(self: Any, *args: Any) -> Any:
         from dataclasses import replace
@@ -169,7 +173,7 @@ def reversal_not_conditional(patch: Patch) -> None:
         entry = real_get(self, *args)
         return entry and replace(entry, reversed_by=None)
 
-    patch.setattr(adapters.ledger.LedgerStore, "get", get)
+    patch.setattr(adapters.engagement.ledger_store.LedgerStore, "get", get)
 
 
 BUGS: list[Callable[[Patch], None]] = [

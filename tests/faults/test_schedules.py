@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from tests.engine import Engine
 from tests.faults.invariants import violations
 from tests.faults.simulation import Simulation
+from tests.support.engine import Engine
 
 GROUP = 10
 SCHEDULES = int(os.environ.get("SCHEDULES", "200"))

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-import ingest.events_api
-import ingest.leads_api
+import ingest.engagement.events_api
+import ingest.engagement.users_api
+import ingest.leads.leads_api
 import ingest.operations_api
-import ingest.questions_api
-import ingest.users_api
+import ingest.questions.questions_api
 from ingest import openapi
-from rules.features import FEATURES
-from rules.lake import ENTITIES
-from rules.leads import EVENT_TYPES, IDENTITY_TYPES, ORDER_REFUNDED
-from tests.template import ROOT, resources, template
+from rules.lake.entities import ENTITIES
+from rules.leads.features import FEATURES
+from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, ORDER_REFUNDED
+from tests.support.template import ROOT, resources, template
 
 TEMPLATES = (
     "template.yaml",
@@ -348,7 +348,7 @@ def test_a_consumer_may_read_its_source(name: str) -> None:
 
 @pytest.mark.parametrize("name", MAPPINGS)
 def test_the_filters_of_a_consumer_are_json_that_the_poller_knows(name: str) -> None:
-    from local.filters import matches
+    from local.cloud.event_filters import matches
 
     for each in properties(name).get("FilterCriteria", {}).get("Filters", []):
         pattern = json.loads(each["Pattern"])
@@ -619,10 +619,10 @@ def registered(app: Any) -> set[str]:
 
 def test_each_route_leads_to_the_function_that_has_it() -> None:
     assert keys_by_function() == {
-        "EventsApiFunction": registered(ingest.events_api.app),
-        "UsersApiFunction": registered(ingest.users_api.app),
-        "LeadsApiFunction": registered(ingest.leads_api.app),
-        "QuestionsApiFunction": registered(ingest.questions_api.app),
+        "EventsApiFunction": registered(ingest.engagement.events_api.app),
+        "UsersApiFunction": registered(ingest.engagement.users_api.app),
+        "LeadsApiFunction": registered(ingest.leads.leads_api.app),
+        "QuestionsApiFunction": registered(ingest.questions.questions_api.app),
         "OperationsApiFunction": registered(ingest.operations_api.app),
         "PageFunction": {"GET /", "GET /app/{file}"},
     }

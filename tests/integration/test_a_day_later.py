@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-import ingest.events_api
-from adapters.aws import client
-from tests.engine import Engine
+import ingest.engagement.events_api
+from adapters.platform.aws import client
+from tests.support.engine import Engine
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 CONTEXT = SimpleNamespace(
@@ -24,7 +24,7 @@ def post(engine: Engine, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
     for name, value in engine.environment().items():
         monkeypatch.setenv(name, value)
     client.cache_clear()
-    ingest.events_api._parts.cache_clear()
+    ingest.engagement.events_api._parts.cache_clear()
     user = request.node.name
 
     def send(at: datetime, **change: Any) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def post(engine: Engine, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
             "body": json.dumps({"events": [body]}),
             "isBase64Encoded": False,
         }
-        answer = json.loads(ingest.events_api.handler(event, CONTEXT)["body"])
+        answer = json.loads(ingest.engagement.events_api.handler(event, CONTEXT)["body"])
         result: dict[str, Any] = answer["results"][0]
         return result
 

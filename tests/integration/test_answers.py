@@ -14,22 +14,23 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-import ingest.events_api
-import ingest.questions_api
-import ingest.users_api
+import ingest.engagement.events_api
+import ingest.engagement.users_api
+import ingest.questions.questions_api
 from adapters import clock
-from adapters.answer_counts import RESPONSES_MAX
-from adapters.aws import client
-from adapters.batches import put_all
-from adapters.items import item, plain
-from adapters.user_stats import kept
-from ingest.caller import Caller
+from adapters.platform.aws import client
+from adapters.platform.batches import put_all
+from adapters.platform.items import item, plain
+from adapters.questions.answer_counts import RESPONSES_MAX
+from adapters.questions.user_stats_store import kept
+from ingest.web.caller import Caller
 from processors import answers, engagement
-from rules.answer_stats import Stats, fold
 from rules.days import stamp
-from rules.questions import Kind
-from rules.responses import Response, from_item, to_item
-from tests.answering import (
+from rules.questions.answer_stats import Stats, fold
+from rules.questions.questions import Kind
+from rules.questions.responses import Response, from_item, to_item
+from tests.support.engine import Engine
+from tests.support.questions_stack import (
     CONTEXT,
     answer,
     ask,
@@ -42,8 +43,7 @@ from tests.answering import (
     requests,
     responses_of,
 )
-from tests.engine import Engine
-from tests.template import ROOT
+from tests.support.template import ROOT
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -276,7 +276,7 @@ def test_an_answer_whose_event_s_key_the_person_has_used_counts_all_the_same() -
         "event_type": "CHECK_IN",
         "occurred_at": stamp(clock.now()),
     }
-    accept = ingest.events_api._parts()[0]
+    accept = ingest.engagement.events_api._parts()[0]
     assert accept.accept([own], Caller(user, is_admin=False), clock.now())[0].status == "accepted"
     assert deliver(store(responses)) == []
     assert live(person) == fold(responses)
@@ -288,7 +288,7 @@ def test_an_answer_whose_event_s_key_the_person_has_used_counts_all_the_same() -
 
 def test_an_answer_without_a_zone_is_dated_in_the_one_that_the_user_has_set() -> None:
     user, person = f"u-{uuid.uuid4()}", somebody()
-    ingest.users_api._parts().rewards.set_timezone(user, "Asia/Tokyo", NOW)
+    ingest.engagement.users_api._parts().rewards.set_timezone(user, "Asia/Tokyo", NOW)
     (response,) = some(person, 1, user, created_at="2026-06-01T20:00:00.000000Z")
     deliver(store([response]))
     assert [(each["activity_date"], each["zone"]) for each in events_of(user)] == [

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-import ingest.events_api
-import ingest.users_api
-from adapters.aws import client
-from ingest.accept import Acceptor
-from ingest.caller import ApiError, Caller
+import ingest.engagement.events_api
+import ingest.engagement.users_api
+from adapters.platform.aws import client
+from ingest.engagement.accept import Acceptor
+from ingest.web.caller import ApiError, Caller
 from processors import engagement
-from tests.engine import Engine
 from tests.faults.invariants import violations
+from tests.support.engine import Engine
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -23,8 +23,8 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 @pytest.fixture(autouse=True)
 def settings(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     caches = (
-        *(client.cache_clear, ingest.events_api._parts.cache_clear),
-        *(ingest.users_api._parts.cache_clear, engagement._parts.cache_clear),
+        *(client.cache_clear, ingest.engagement.events_api._parts.cache_clear),
+        *(ingest.engagement.users_api._parts.cache_clear, engagement._parts.cache_clear),
     )
     for name, value in engine.environment().items():
         monkeypatch.setenv(name, value)
@@ -37,7 +37,7 @@ def settings(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def accept() -> Acceptor:
-    return ingest.events_api._parts()[0]
+    return ingest.engagement.events_api._parts()[0]
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
@@ -73,7 +73,7 @@ def test_64_redemptions_of_the_whole_balance_succeed_once(engine: Engine, accept
     caller = Caller("redeems", is_admin=False)
     accept.accept([body(f"k{number}") for number in range(10)], caller, NOW)
     _apply(engine, "redeems")
-    rewards = ingest.users_api._parts().rewards
+    rewards = ingest.engagement.users_api._parts().rewards
 
     def redeem(number: int) -> Any:
         try:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from adapters.account_items import profile_attributes
-from adapters.boards import Boards
-from adapters.cache import Cache
-from adapters.items import item
-from adapters.redis import Redis
-from rules.accounts import Profile
-from rules.events import Event
-from rules.ledger import Head
-from rules.streaks import Streak
+from adapters.engagement.account_items import profile_attributes
+from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.leaderboard_index import Boards
+from adapters.platform.items import item
+from adapters.platform.redis import Redis
+from rules.engagement.accounts import Profile
+from rules.engagement.events import Event
+from rules.engagement.ledger import Head
+from rules.engagement.streaks import Streak
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 ZONES = ("Europe/Berlin", "America/Lima", "+02:00")

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from streakline_client import Answer, Refused, Reply, Request, Streakline
 
-from tests.engine import Engine
-from tests.gateway import ask, token
-from tests.pipeline import Pipeline
-from tests.stack import stack
+from tests.support.api_stack import stack
+from tests.support.engine import Engine
+from tests.support.gateway import ask, token
+from tests.support.pipeline import Pipeline
 
 
 def in_process(request: Request) -> Reply:

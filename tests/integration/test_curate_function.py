@@ -13,16 +13,17 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from adapters import aws
-from adapters.objects import FolderObjects, S3Objects
-from analytics import curate_function, plan
-from analytics.bookkeeping import Counts
-from analytics.catalog import Catalog
-from analytics.curate_all import curate_all
-from analytics.schema import glue_columns
+from adapters.platform import aws
+from adapters.platform.objects import FolderObjects, S3Objects
+from analytics.curation import plan
+from analytics.curation.curate_all import curate_all
+from analytics.lake.arrow_schema import glue_columns
+from analytics.lake.bookkeeping import Counts
+from analytics.lake.catalog import Catalog
+from analytics.steps import curate_function
 from infra.jobs import curate_spark
-from rules.lake import ENTITIES, EVENTS, Field, Type
-from tests.lake import DT, PLACE, event, put_raw, rows, total
+from rules.lake.entities import ENTITIES, EVENTS, Field, Type
+from tests.support.raw_lake import DT, PLACE, event, put_raw, rows, total
 
 CONTEXT = SimpleNamespace(
     function_name="curate", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"

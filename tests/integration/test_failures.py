@@ -6,8 +6,8 @@ from typing import Any
 
 import boto3
 
-from adapters.event_store import Payloads
-from adapters.failures import FailureQueue
+from adapters.engagement.event_store import Payloads
+from adapters.platform.failures import FailureQueue
 from tests.integration.test_boards import event
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

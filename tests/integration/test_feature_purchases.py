@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from rules.features import FEATURES, Input, evaluate
-from rules.series import EMPTY, NOTHING, Contribution, Series, add, mark_of
-from tests.purchases import PURCHASES, Purchase, purchases
+from rules.leads.features import FEATURES, Input, evaluate
+from rules.leads.series import EMPTY, NOTHING, Contribution, Series, add, mark_of
+from tests.support.purchases import PURCHASES, Purchase, purchases
 
 DATES = (date(1997, 6, 30), date(1998, 1, 1), date(1998, 6, 30))
 CUSTOMERS = 23_570

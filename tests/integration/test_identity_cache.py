@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.identity_cache import IdentityCache
-from adapters.redis import Redis
-from local.processes import free_port
-from rules.identity import Identity
-from tests.integration.identity_server import Registry
+from adapters.leads.identity_cache import IdentityCache
+from adapters.platform.redis import Redis
+from local.cloud.processes import free_port
+from rules.leads.identity import Identity
+from tests.support.identity_server import Registry
 
 pytestmark = pytest.mark.xdist_group("identity")
 

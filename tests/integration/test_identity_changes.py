@@ -5,10 +5,10 @@ import itertools
 import psycopg
 import pytest
 
-from adapters.identity import CannotUnmerge
-from rules.identity import Identity
-from rules.leads import Group
-from tests.integration.identity_server import AUDIT, NOW, Registry
+from adapters.leads.identity_store import CannotUnmerge
+from rules.leads.identity import Identity
+from rules.leads.lead_events import Group
+from tests.support.identity_server import AUDIT, NOW, Registry
 
 pytestmark = pytest.mark.xdist_group("identity")
 

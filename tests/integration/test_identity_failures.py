@@ -7,11 +7,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from adapters.identity import CannotUnmerge, IdentityStore, IdentityUnavailable
-from adapters.postgres import Postgres
-from local.processes import free_port
-from rules.identity import Identity
-from tests.integration.identity_server import NOW, TABLES, Registry, Server
+from adapters.leads.identity_store import CannotUnmerge, IdentityStore, IdentityUnavailable
+from adapters.platform.postgres import Postgres
+from local.cloud.processes import free_port
+from rules.leads.identity import Identity
+from tests.support.identity_server import NOW, TABLES, Registry, Server
 
 pytestmark = pytest.mark.xdist_group("identity")
 
@@ -141,7 +141,7 @@ def test_the_schema_itself_refuses_duplicates_and_chains(registry: Registry, sta
 
 def test_psycopg_is_paid_for_by_those_who_connect() -> None:
     code = (
-        "import sys, adapters.identity, adapters.identity_cache, adapters.migrations;"
+        "import sys, adapters.leads.identity_store, adapters.leads.identity_cache, adapters.platform.migrations;"
         "sys.exit('psycopg' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

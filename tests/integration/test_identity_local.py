@@ -5,11 +5,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from adapters.identity import Evidence, IdentityStore
-from adapters.postgres import Postgres
-from local import postgres, processes
-from rules.identity import Identity
-from tests.integration.identity_server import NOW
+from adapters.leads.identity_store import Evidence, IdentityStore
+from adapters.platform.postgres import Postgres
+from local.cloud import embedded_postgres, processes
+from rules.leads.identity import Identity
+from tests.support.identity_server import NOW
 
 pytestmark = pytest.mark.xdist_group("identity")
 
@@ -18,22 +18,22 @@ pytestmark = pytest.mark.xdist_group("identity")
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(processes, "LOCAL", tmp_path)
     monkeypatch.setattr(processes, "LOGS", tmp_path / "logs")
-    monkeypatch.setattr(postgres, "FOLDER", tmp_path / "postgres")
+    monkeypatch.setattr(embedded_postgres, "FOLDER", tmp_path / "postgres")
     return tmp_path
 
 
 def test_it_keeps_its_data_and_its_passwords(folder: Path) -> None:
     port = processes.free_port()
     try:
-        admin_url = postgres.start(port)
-        url = postgres.migrate(admin_url)
-        assert (postgres.start(port), postgres.migrate(admin_url)) == (admin_url, url)
+        admin_url = embedded_postgres.start(port)
+        url = embedded_postgres.migrate(admin_url)
+        assert (embedded_postgres.start(port), embedded_postgres.migrate(admin_url)) == (admin_url, url)
         held = IdentityStore(Postgres(url))  # a client that stays connected delays no stop
         first = held.resolve("acme", [Identity("email", "a@x")], Evidence("acme/shop", "1"), NOW)
         assert processes.stop("postgres")
         assert "database system is shut down" in (folder / "logs" / "postgres.log").read_text()
-        assert postgres.start(port) == admin_url
-        assert postgres.migrate(admin_url) == url
+        assert embedded_postgres.start(port) == admin_url
+        assert embedded_postgres.migrate(admin_url) == url
         assert held.resolve("acme", [Identity("email", "a@x")], Evidence("acme/shop", "2"), NOW) == first
     finally:
         processes.stop("postgres")
@@ -43,7 +43,7 @@ def test_it_keeps_its_data_and_its_passwords(folder: Path) -> None:
 def test_nobody_comes_in_without_a_password(folder: Path) -> None:
     port = processes.free_port()
     try:
-        postgres.start(port)
+        embedded_postgres.start(port)
         with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
             psycopg.connect(f"postgresql://postgres:wrong@127.0.0.1:{port}/postgres")
         assert not list((folder / "postgres").glob(".s.PGSQL*"))

@@ -14,11 +14,11 @@ import psycopg
 import pytest
 from moto import mock_aws
 
-from adapters.aws import client
-from adapters.migrations import FOLDER, Changed, migrate
-from ingest import migrate as function
+from adapters.platform.aws import client
+from adapters.platform.migrations import FOLDER, Changed, migrate
+from ingest.leads import identity_migration as function
 from local.paths import ROOT
-from tests.integration.identity_server import Server
+from tests.support.identity_server import Server
 
 pytestmark = pytest.mark.xdist_group("identity")
 
@@ -127,7 +127,7 @@ def stack(empty: str, identity_server: Server, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setenv("ADMIN_SECRET_ARN", secret["ARN"])
         monkeypatch.setenv("IDENTITY_URL", empty.replace(f":{identity_server.passwords['owner']}@", "@"))
         # The laptop's server has no TLS: the rest of the way is the real one.
-        monkeypatch.setattr("adapters.postgres.SECURE", {})
+        monkeypatch.setattr("adapters.platform.postgres.SECURE", {})
         cloudformation = CloudFormation()
         yield cloudformation
         cloudformation.server.shutdown()

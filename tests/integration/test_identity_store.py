@@ -12,11 +12,11 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.identity import CannotUnmerge, _columns, _facts, _plan
-from rules.identity import STRONG, Identity, in_order
-from rules.identity_plan import decide, fits
-from tests.integration.identity_server import NOW, Registry
-from tests.unit.identity_model import World
+from adapters.leads.identity_store import CannotUnmerge, _columns, _facts, _plan
+from rules.leads.identity import STRONG, Identity, in_order
+from rules.leads.identity_plan import decide, fits
+from tests.support.identity_model import World
+from tests.support.identity_server import NOW, Registry
 
 pytestmark = pytest.mark.xdist_group("identity")
 

@@ -11,13 +11,13 @@ from uuid import uuid4
 import pytest
 from botocore.exceptions import ClientError
 
-from adapters import lead_events
-from adapters.batches import Unprocessed
-from adapters.lead_events import LeadEventStore, Outcome
-from adapters.lead_payloads import ITEM_BYTES_MAX, LeadPayloads, NoPayload
-from rules.leads import LeadEvent, body_hash
-from tests.engine import Engine
-from tests.unit.test_lead_announcements import EVENT
+from adapters.leads import lead_event_store
+from adapters.leads.lead_event_store import LeadEventStore, Outcome
+from adapters.leads.lead_payloads import ITEM_BYTES_MAX, LeadPayloads, NoPayload
+from adapters.platform.batches import Unprocessed
+from rules.leads.lead_events import LeadEvent, body_hash
+from tests.support.engine import Engine
+from tests.unit.leads.test_lead_announcements import EVENT
 
 
 def new_event(**more: Any) -> LeadEvent:
@@ -115,7 +115,7 @@ class Refusing:
 
 
 def test_what_passes_is_tried_again_and_what_does_not_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lead_events, "pauses", range)
+    monkeypatch.setattr(lead_event_store, "pauses", range)
     busy = Refusing("TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded")
     assert LeadEventStore(busy, "e", "c").put_new(EVENT, "a") is Outcome.STORED
     assert busy.calls == 4
@@ -127,7 +127,7 @@ def test_what_passes_is_tried_again_and_what_does_not_is_not(monkeypatch: pytest
 
 def test_an_event_without_a_claim_is_not_written_over(lead_store: LeadEventStore, engine: Engine) -> None:
     event = new_event()
-    engine.client("dynamodb").put_item(TableName="Event", Item=lead_events.stored_form(event))
+    engine.client("dynamodb").put_item(TableName="Event", Item=lead_event_store.stored_form(event))
     assert lead_store.put_new(replace(event, payload={}), "a") is Outcome.CONFLICT
     assert list(lead_store.of_leaves([event.lead_organization_id])) == [event]
 
@@ -155,13 +155,13 @@ def test_a_raw_payload_stays_while_the_item_is_under_1_kb(engine: Engine) -> Non
     event = new_event(raw_payload=None)
     small = payloads.with_raw(event, {"é": "x" * 100}, "d")
     assert (small.raw_payload, small.raw_payload_ref) == ('{"é":"' + "x" * 100 + '"}', None)
-    room = ITEM_BYTES_MAX - lead_events.item_bytes(replace(event, raw_payload=""))
+    room = ITEM_BYTES_MAX - lead_event_store.item_bytes(replace(event, raw_payload=""))
     just = payloads.with_raw(event, "x" * (room - 2), "d")
-    assert just.raw_payload and lead_events.item_bytes(just) == ITEM_BYTES_MAX
+    assert just.raw_payload and lead_event_store.item_bytes(just) == ITEM_BYTES_MAX
     moved = payloads.with_raw(event, "x" * (room - 1), "d")
     assert moved.raw_payload is None
     assert moved.raw_payload_ref == f"s3://payloads/leads/{event.id}/d.json"
-    assert lead_events.item_bytes(moved) <= ITEM_BYTES_MAX
+    assert lead_event_store.item_bytes(moved) <= ITEM_BYTES_MAX
     kept = s3.get_object(Bucket="payloads", Key=f"leads/{event.id}/d.json")["Body"].read()
     assert kept == b'"' + b"x" * (room - 1) + b'"'
 

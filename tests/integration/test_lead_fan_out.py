@@ -7,12 +7,12 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.lead_events import stored_form
-from adapters.topics import Topic
+from adapters.leads.lead_event_store import stored_form
+from adapters.platform.topics import Topic
 from processors.lead_events import announce
-from rules.leads import from_item
-from tests.engine import Engine
+from rules.leads.lead_events import from_item
 from tests.integration.test_lead_event_store import new_event
+from tests.support.engine import Engine
 
 TYPES = ("order_placed", "message_received", "leads_merged", "campaign_opened")
 

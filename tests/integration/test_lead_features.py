@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from adapters.batches import put_all
-from adapters.feature_store import FeatureItem, Unsettled
-from adapters.items import item
-from adapters.queues import Poison
+from adapters.leads.feature_store import FeatureItem, Unsettled
+from adapters.platform.batches import put_all
+from adapters.platform.items import item
+from adapters.platform.queues import Poison
 from rules.days import DAY, stamp
-from rules.features import Contact
-from rules.leads import to_item
-from rules.memory import confidence_at, derive, state
-from tests.engine import Engine
-from tests.integration.leads import Crash, Leads, Requests, message
-from tests.unit.leads import START
+from rules.leads.features import Contact
+from rules.leads.lead_events import to_item
+from rules.leads.memory import confidence_at, derive, state
+from tests.support.engine import Engine
+from tests.support.lead_event_strategies import START
+from tests.support.lead_processors import Crash, Leads, Requests, message
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_while_a_change_is_half_set_events_of_its_leads_wait(
     leads: Leads, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     """Else an event could be added to a root that has been built without its leaf, and stay there."""
-    monkeypatch.setattr("adapters.feature_store.pauses", range)
+    monkeypatch.setattr("adapters.leads.feature_store.pauses", range)
     own, theirs = (leads.event(n, "order_placed", START, which) for n, which in enumerate("ab"))
     leads.store([own, theirs])
     leads.both(leads.change(1, "ab"))

@@ -10,22 +10,22 @@ from typing import Any
 
 import pytest
 
-from adapters.active_leads import ActiveLeads
-from adapters.aws import client
-from adapters.batches import chunks, put_all
-from adapters.feature_queue import FeatureQueue
-from adapters.feature_store import FeatureStore, shard_of
-from adapters.items import item
-from adapters.memories import MemoryStore
+from adapters.leads.active_leads import ActiveLeads
+from adapters.leads.feature_queue import FeatureQueue
+from adapters.leads.feature_store import FeatureStore, shard_of
+from adapters.leads.memory_store import MemoryStore
+from adapters.platform.aws import client
+from adapters.platform.batches import chunks, put_all
+from adapters.platform.items import item
 from processors import features, memory, refresh
 from rules.days import DAY, stamp
-from rules.leads import LeadEvent, from_item, to_item
-from tests.engine import Engine
-from tests.integration.leads import Leads, Requests, message
+from rules.leads.lead_events import LeadEvent, from_item, to_item
 from tests.integration.test_feature_purchases import DATES, direct
-from tests.purchases import PURCHASES, Purchase, purchases
-from tests.template import ROOT
-from tests.unit.leads import START
+from tests.support.engine import Engine
+from tests.support.lead_event_strategies import START
+from tests.support.lead_processors import Leads, Requests, message
+from tests.support.purchases import PURCHASES, Purchase, purchases
+from tests.support.template import ROOT
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"

@@ -10,19 +10,19 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.aws import client
-from adapters.feature_store import Change, FeatureItem, FeatureStore
-from adapters.lead_events import LeadEventStore
-from adapters.memories import MemoryStore
-from ingest import leads_api
-from rules.evidence import Evidence, entry
-from rules.features import Input
-from rules.leads import Group
-from rules.memory import PREFERENCE, PURCHASE
-from tests.engine import Engine
+from adapters.leads.feature_store import Change, FeatureItem, FeatureStore
+from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.memory_store import MemoryStore
+from adapters.platform.aws import client
+from ingest.leads import leads_api
+from rules.leads.evidence import Evidence, entry
+from rules.leads.features import Input
+from rules.leads.lead_events import Group
+from rules.leads.memory import PREFERENCE, PURCHASE
 from tests.integration.test_lead_event_store import new_event
-from tests.unit.test_http import called
-from tests.unit.test_leads_api import context
+from tests.support.engine import Engine
+from tests.unit.engagement.test_http import called
+from tests.unit.leads.test_leads_api import context
 
 NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
 STAMP = "2026-03-10T05:00:00.000000Z"

@@ -10,23 +10,23 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.aws import client
-from adapters.batches import get_all
-from adapters.failures import FailureQueue
-from adapters.identity import IdentityStore
-from adapters.identity_cache import IdentityCache
-from adapters.items import plain
-from adapters.lead_events import LeadEventStore
-from adapters.lead_payloads import LeadPayloads
-from adapters.postgres import Postgres
-from adapters.queues import Poison
-from adapters.redis import Redis
-from ingest import leads, sources
-from ingest.leads import Consumer
-from rules.leads import SORT_KEY, LeadEvent, from_item, groups_of
-from tests.engine import Engine
-from tests.integration.identity_server import Registry
-from tests.unit.test_lead_sources import MAIL, NOW, ORDER, changed, text, whatsapp
+from adapters.leads.identity_cache import IdentityCache
+from adapters.leads.identity_store import IdentityStore
+from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.lead_payloads import LeadPayloads
+from adapters.platform.aws import client
+from adapters.platform.batches import get_all
+from adapters.platform.failures import FailureQueue
+from adapters.platform.items import plain
+from adapters.platform.postgres import Postgres
+from adapters.platform.queues import Poison
+from adapters.platform.redis import Redis
+from ingest.leads import lead_consumer, sources
+from ingest.leads.lead_consumer import Consumer
+from rules.leads.lead_events import SORT_KEY, LeadEvent, from_item, groups_of
+from tests.support.engine import Engine
+from tests.support.identity_server import Registry
+from tests.unit.leads.test_lead_sources import MAIL, NOW, ORDER, changed, text, whatsapp
 
 pytestmark = pytest.mark.xdist_group("identity")
 CONTEXT = SimpleNamespace(
@@ -368,7 +368,7 @@ def deployed(engine: Engine, registry: Registry, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("IDENTITY_URL", registry.server.app(registry.database))
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)
     client.cache_clear()
-    wiring = leads._parts
+    wiring = lead_consumer._parts
     wiring.cache_clear()
     consumer, _ = wiring()
     yield engine
@@ -389,16 +389,20 @@ def test_a_batch_reports_what_must_come_again_and_keeps_what_must_not(
         json.dumps(site.message(order(2))),
     ]
     batch = {"Records": [{"messageId": str(at), "body": body} for at, body in enumerate(bodies)]}
-    assert leads.handler(batch, CONTEXT) == {"batchItemFailures": []}
+    assert lead_consumer.handler(batch, CONTEXT) == {"batchItemFailures": []}
     assert sorted(each.external_event_id for each in site.stored()) == ["order:1", "order:2"]
     kept = sqs.receive_message(QueueUrl=deployed.queue_url, MaxNumberOfMessages=10)["Messages"]
     held = {json.loads(each["Body"])["record"]: json.loads(each["Body"])["reason"] for each in kept}
     assert held.keys() == {bodies[1], bodies[2]}
     assert held[bodies[2]] == "payload.id is missing"
 
-    down = replace(leads._parts()[0], identities=IdentityStore(Postgres("postgresql://u:p@127.0.0.1:9/d")))
-    monkeypatch.setattr(leads, "_parts", lambda: (down, FailureQueue(lambda: sqs, deployed.queue_url)))
+    down = replace(
+        lead_consumer._parts()[0], identities=IdentityStore(Postgres("postgresql://u:p@127.0.0.1:9/d"))
+    )
+    monkeypatch.setattr(
+        lead_consumer, "_parts", lambda: (down, FailureQueue(lambda: sqs, deployed.queue_url))
+    )
     again = {
         "Records": [{"messageId": "new", "body": json.dumps(site.message(order(3)))}, batch["Records"][0]]
     }
-    assert leads.handler(again, CONTEXT) == {"batchItemFailures": [{"itemIdentifier": "new"}]}
+    assert lead_consumer.handler(again, CONTEXT) == {"batchItemFailures": [{"itemIdentifier": "new"}]}

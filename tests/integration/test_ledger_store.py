@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from adapters.ledger import HeadMoved, LedgerStore
-from rules.ledger import Draft, Kind, append, carry
+from adapters.engagement.ledger_store import HeadMoved, LedgerStore
+from rules.engagement.ledger import Draft, Kind, append, carry
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from adapters.aws import client
-from adapters.items import plain
-from adapters.push import Message, Receipt, Status
+from adapters.platform.aws import client
+from adapters.platform.items import plain
+from adapters.questions.push import Message, Receipt, Status
 from processors import notify
 from processors.messages import Told
 from rules.days import stamp
-from rules.notifications import INTERVALS, NEVER, Subscription, eligible, quiet_hours
-from rules.questions import Status as Shown
-from rules.questions import from_item
-from tests.engine import Engine
-from tests.integration.subscribers import NOW, Counting, Killed, World, subscriber, world
+from rules.questions.notifications import INTERVALS, NEVER, Subscription, eligible, quiet_hours
+from rules.questions.questions import Status as Shown
+from rules.questions.questions import from_item
 from tests.integration.test_sample_events import CONTEXT
-from tests.phones import Phones
+from tests.support.engine import Engine
+from tests.support.phones import Phones
+from tests.support.subscribers import NOW, Counting, Killed, World, subscriber, world
 
 ZONES = ("UTC", "Europe/Berlin", "America/Los_Angeles", "Asia/Kathmandu", "+12:00", "Australia/Lord_Howe")
 DEAD = 3

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from moto import mock_aws
 
-from adapters import aws
-from adapters.objects import FolderObjects, NoObject, Objects, S3Objects, objects_at
+from adapters.platform import aws
+from adapters.platform.objects import FolderObjects, NoObject, Objects, S3Objects, objects_at
 
 
 @pytest.fixture

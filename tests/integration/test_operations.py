@@ -8,20 +8,20 @@ from typing import Any
 
 import pytest
 
-from adapters.aws import client
-from adapters.freshness import KEPT, Freshness, Unknown
-from adapters.gauges import Gauges, Silent
-from adapters.objects import FolderObjects, Stored
-from adapters.queue_depths import QueueDepths
-from adapters.redis import Redis
-from analytics import layout
-from analytics.nightly import RESULT
-from analytics.plan import move_watermark
-from analytics.run_report import gather, publish
+from adapters.operations.freshness import KEPT, Freshness, Unknown
+from adapters.operations.gauges import Gauges, Silent
+from adapters.operations.queue_depths import QueueDepths
+from adapters.platform.aws import client
+from adapters.platform.objects import FolderObjects, Stored
+from adapters.platform.redis import Redis
+from analytics.curation.plan import move_watermark
+from analytics.lake import layout
+from analytics.reconcile.reconcile_all import RESULT
+from analytics.reconcile.run_report import gather, publish
 from ingest import operations_api
 from rules.days import stamp
-from tests.engine import Engine
-from tests.gateway import ask, token
+from tests.support.engine import Engine
+from tests.support.gateway import ask, token
 
 NOW = datetime(2026, 3, 10, 6, 0, 59, 400_000, tzinfo=UTC)
 NOWHERE = "redis://127.0.0.1:9/0"

@@ -1,7 +1,7 @@
 """One contract for pushes: the phones of our tests, SNS by moto, SNS by the emulator.
 
 The emulator's SNS takes every message for an endpoint that is there; it knows no disabled endpoint, so the part
-about dead tokens is held against moto, and against the errors that AWS documents (tests/unit/test_push.py).
+about dead tokens is held against moto, and against the errors that AWS documents (tests/unit/questions/test_push.py).
 """
 
 import uuid
@@ -11,9 +11,9 @@ from typing import Any
 import boto3
 import pytest
 
-from adapters.push import Message, Push, Receipt, SnsPush, Status
-from tests.engine import Engine
-from tests.phones import Phones
+from adapters.questions.push import Message, Push, Receipt, SnsPush, Status
+from tests.support.engine import Engine
+from tests.support.phones import Phones
 
 MESSAGE = Message("A new question", "Which one?", {"type": "question"}, 3600)
 Kill = Callable[[str], None]

@@ -11,15 +11,25 @@ from typing import Any
 
 import pytest
 
-import ingest.questions_api
-from adapters.aws import client
-from adapters.cache import Cache
-from ingest.caller import ApiError, Caller
-from ingest.rate_limit import RateLimit
+import ingest.questions.questions_api
+from adapters.engagement.engagement_cache import Cache
+from adapters.platform.aws import client
+from ingest.web.caller import ApiError, Caller
+from ingest.web.rate_limit import RateLimit
 from rules.days import stamp
-from tests.answering import CONTEXT, answer, as_agent, ask, at_once, call, prepared, requests, responses_of
-from tests.engine import Engine
-from tests.template import ROOT
+from tests.support.engine import Engine
+from tests.support.questions_stack import (
+    CONTEXT,
+    answer,
+    as_agent,
+    ask,
+    at_once,
+    call,
+    prepared,
+    requests,
+    responses_of,
+)
+from tests.support.template import ROOT
 
 HOUR = timedelta(hours=1)
 NOBODY = "6f0b1c9e-0000-4000-8000-000000000000"  # the same in every process that collects the tests
@@ -40,7 +50,7 @@ def accept(question: dict[str, Any], person: str) -> Any:
     """Answer below the router, which serves one request at a time: the receipt, or the refusal."""
     body = {"option_index": 0, "confidence": 3}
     try:
-        return ingest.questions_api._parts().answers.answer(
+        return ingest.questions.questions_api._parts().answers.answer(
             question["question_id"], body, Caller(person, is_admin=False)
         )
     except ApiError as error:
@@ -166,7 +176,10 @@ def test_asking_again_with_the_same_body_gives_the_question(monkeypatch: pytest.
         "required_responses": 1,
         "closes_at": closes,
     }
-    agent, questions = Caller("agent", is_admin=False, is_agent=True), ingest.questions_api._parts().questions
+    agent, questions = (
+        Caller("agent", is_admin=False, is_agent=True),
+        ingest.questions.questions_api._parts().questions,
+    )
     replies = at_once([lambda: questions.create(body, agent, datetime.now(UTC))] * 12)
     assert Counter(status for status, _ in replies) == {201: 1, 200: 11}
     assert len({view["question_id"] for _, view in replies}) == 1
@@ -334,9 +347,9 @@ def test_a_person_s_answers_a_minute_are_limited(
     monkeypatch: pytest.MonkeyPatch, redis_url: str, has_redis: bool
 ) -> None:
     limit = RateLimit(Cache(redis_url if has_redis else ""), 3)
-    parts = ingest.questions_api._parts()
+    parts = ingest.questions.questions_api._parts()
     limited = replace(parts, answers=replace(parts.answers, limit=limit))
-    monkeypatch.setattr(ingest.questions_api, "_parts", lambda: limited)
+    monkeypatch.setattr(ingest.questions.questions_api, "_parts", lambda: limited)
     set_clock(monkeypatch, datetime.now(UTC).replace(second=30))
     question = ask()
     replies = [answer(question, "hasty") for _ in range(5)]
@@ -389,7 +402,7 @@ def test_a_poll_ends_with_the_first_new_answer() -> None:
 
 def test_a_poll_is_patient_no_longer_than_asked_and_gentle(monkeypatch: pytest.MonkeyPatch) -> None:
     question, elapsed = ask(), [0.0]
-    polls = ingest.questions_api._parts().polls
+    polls = ingest.questions.questions_api._parts().polls
 
     def pause(seconds: float) -> None:
         elapsed[0] += seconds
@@ -410,4 +423,4 @@ def test_stats_of_somebody_new_are_empty_and_the_board_is_open_to_all() -> None:
 
 def test_the_sample_event_asks_a_question() -> None:
     event = json.loads((ROOT / "tests" / "events" / "questions_api.json").read_text())
-    assert ingest.questions_api.handler(event, CONTEXT)["statusCode"] == 201
+    assert ingest.questions.questions_api.handler(event, CONTEXT)["statusCode"] == 201

@@ -10,17 +10,17 @@ from typing import Any
 
 import pytest
 
-from adapters.account_items import entry_item
-from adapters.boards import Boards
-from adapters.cache import Cache
-from adapters.items import Item, plain
-from adapters.redis import Redis
-from adapters.repairs import Projections
-from ingest.leaderboards import Leaderboards
-from ingest.profiles import Profiles
-from rules.ledger import Draft, Kind, append
-from tests.engine import Engine
-from tests.integration.town import SHARDS, START, Town
+from adapters.engagement.account_items import entry_item
+from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.leaderboard_index import Boards
+from adapters.engagement.projections import Projections
+from adapters.platform.items import Item, plain
+from adapters.platform.redis import Redis
+from ingest.engagement.leaderboards import Leaderboards
+from ingest.engagement.profiles import Profiles
+from rules.engagement.ledger import Draft, Kind, append
+from tests.support.engine import Engine
+from tests.support.town import SHARDS, START, Town
 
 pytestmark = pytest.mark.xdist_group("reconcile")
 

@@ -9,24 +9,24 @@ from typing import Any
 
 import pytest
 
-from adapters.account_items import profile_attributes
-from adapters.accounts import AccountStore
-from adapters.aws import client
-from adapters.items import item, plain
-from adapters.ledger import LedgerStore
-from adapters.message_claims import Won
-from adapters.push import Receipt, Status
-from adapters.reminders import Due, Reminders
+from adapters.engagement.account_items import profile_attributes
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.aws import client
+from adapters.platform.items import item, plain
+from adapters.questions.message_claims import Won
+from adapters.questions.push import Receipt, Status
+from adapters.questions.reminder_store import Due, Reminders
 from processors import reminders
 from processors.messages import Sender, Told
 from processors.reminders import Reminder
-from rules.accounts import Profile
 from rules.days import stamp, unstamp
-from rules.notifications import Subscription, quiet_hours
-from rules.streaks import Streak
-from tests.engine import Engine
-from tests.integration.subscribers import NOW, Counting, World, subscriber, world
+from rules.engagement.accounts import Profile
+from rules.engagement.streaks import Streak
+from rules.questions.notifications import Subscription, quiet_hours
 from tests.integration.test_sample_events import CONTEXT
+from tests.support.engine import Engine
+from tests.support.subscribers import NOW, Counting, World, subscriber, world
 
 EVENING = unstamp("2026-03-10T20:00:00.000000Z")
 DAY = timedelta(days=1)

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from adapters.aws import client
-from adapters.redis import Redis
-from tests.engine import Engine, running
-from tests.integration.identity_server import Registry
-from tests.template import ROOT, resources
+from adapters.platform.aws import client
+from adapters.platform.redis import Redis
+from tests.support.engine import Engine, running
+from tests.support.identity_server import Registry
+from tests.support.template import ROOT, resources
 
 CONTEXT = SimpleNamespace(
     function_name="f",

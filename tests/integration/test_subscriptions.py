@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from aws_lambda_powertools import Logger
 
-from adapters.aws import client
-from adapters.items import plain
-from ingest import subscriptions
-from ingest.http import resolver
+from adapters.platform.aws import client
+from adapters.platform.items import plain
+from ingest.questions import subscriptions
+from ingest.web.http import resolver
 from rules.days import stamp
-from rules.notifications import quiet_hours
-from tests.engine import Engine
-from tests.integration.subscribers import NOW, World, subscriber, world
+from rules.questions.notifications import quiet_hours
 from tests.integration.test_sample_events import CONTEXT
+from tests.support.engine import Engine
+from tests.support.subscribers import NOW, World, subscriber, world
 
 BODY: dict[str, Any] = {
     "fcm_token": "phone",

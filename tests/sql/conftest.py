@@ -12,15 +12,15 @@ import psycopg
 import pytest
 from botocore.config import Config
 
-from adapters.objects import FolderObjects
-from analytics.build import build
-from analytics.ddl import prepare
-from analytics.duck import DuckWarehouse
-from analytics.load import Loader
-from analytics.redshift import RedshiftWarehouse
-from analytics.warehouse import Warehouse
-from tests.sql.data_api import DataApi, serving
-from tests.sql.sample import Story
+from adapters.platform.objects import FolderObjects
+from analytics.warehouse.build import build
+from analytics.warehouse.ddl import prepare
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.load import Loader
+from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
+from analytics.warehouse.warehouse import Warehouse
+from tests.support.data_api import DataApi, serving
+from tests.support.lake_sample import Story
 
 ROLE = "arn:aws:iam::123456789012:role/copy"
 

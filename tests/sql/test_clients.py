@@ -8,10 +8,10 @@ import pandas as pd  # type: ignore[import-untyped]
 import pytest
 import redshift_connector.error
 
-from analytics import clients
-from analytics.ddl import prepare
+from analytics.warehouse import analyst_clients
+from analytics.warehouse.ddl import prepare
 from tests.sql.conftest import Databases, Lake
-from tests.sql.wire import filtering, startup
+from tests.support.redshift_wire import filtering, startup
 
 
 @pytest.fixture
@@ -21,7 +21,9 @@ def session(lake: Lake) -> Iterator[Any]:
     name = lake.dsn.partition("@/")[2].partition("?")[0]
     with (
         filtering(f"{host}/.s.PGSQL.5432") as port,
-        clients.connect("127.0.0.1", name, port=port, ssl=False, user="postgres", password="x") as connection,
+        analyst_clients.connect(
+            "127.0.0.1", name, port=port, ssl=False, user="postgres", password="x"
+        ) as connection,
     ):
         yield connection
 
@@ -40,17 +42,19 @@ def test_upsert_replaces_by_key_and_can_be_repeated(session: Any) -> None:
     first = pd.DataFrame({"user_id": ["a", "o'b"], "segment": ["new", "old"], "score": [0.5, 1.5]})
     second = pd.DataFrame({"user_id": ["o'b", "c"], "segment": ["gold", "new"], "score": [2.5, 3.5]})
     for frame in (first, second, second):
-        clients.upsert(session, frame, "marts.segments", ["user_id"])
-    found = clients.read(session, "SELECT user_id, segment, score FROM marts.segments ORDER BY user_id")
+        analyst_clients.upsert(session, frame, "marts.segments", ["user_id"])
+    found = analyst_clients.read(
+        session, "SELECT user_id, segment, score FROM marts.segments ORDER BY user_id"
+    )
     assert found.to_numpy().tolist() == [["a", "new", 0.5], ["c", "new", 3.5], ["o'b", "gold", 2.5]]
-    some = clients.read(session, "SELECT user_id FROM marts.segments WHERE segment = %s", ["gold"])
+    some = analyst_clients.read(session, "SELECT user_id FROM marts.segments WHERE segment = %s", ["gold"])
     assert some["user_id"].tolist() == ["o'b"]
 
 
 def test_a_key_that_stands_twice_is_refused(session: Any) -> None:
     frame = pd.DataFrame({"user_id": ["a", "a"], "score": [1, 2]})
     with pytest.raises(ValueError, match="user_id stand twice"):
-        clients.upsert(session, frame, "marts.segments", ["user_id"])
+        analyst_clients.upsert(session, frame, "marts.segments", ["user_id"])
 
 
 def test_what_is_not_committed_is_gone(lake: Lake, session: Any) -> None:
@@ -70,7 +74,7 @@ def test_identity_comes_from_aws(monkeypatch: pytest.MonkeyPatch) -> None:
     host = "wg.123456789012.eu-west-1.redshift-serverless.amazonaws.com"
     with (
         pytest.raises(redshift_connector.error.InterfaceError),
-        clients.connect(host, "dev", workgroup="wg", region="eu-west-1"),
+        analyst_clients.connect(host, "dev", workgroup="wg", region="eu-west-1"),
     ):
         pass
     assert asked["iam"] is asked["is_serverless"] is asked["ssl"] is True

@@ -1,13 +1,13 @@
-"""The lake's tables are those that rules.lake declares, also after it has grown."""
+"""The lake's tables are those that rules.lake.entities declares, also after it has grown."""
 
 from pathlib import Path
 
 import pytest
 
-from analytics import ddl
-from analytics.ddl import Column, Table, prepare, tables
-from analytics.merge import LOAD_NUMBER
-from rules.lake import ENTITIES, EXTRA, Entity, Type
+from analytics.warehouse import ddl
+from analytics.warehouse.ddl import Column, Table, prepare, tables
+from analytics.warehouse.merge_sql import LOAD_NUMBER
+from rules.lake.entities import ENTITIES, EXTRA, Entity, Type
 from tests.sql.conftest import Lake
 
 FAMILIES = {

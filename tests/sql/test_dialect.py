@@ -9,14 +9,14 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from analytics.build import statements
-from analytics.ddl import tables
-from analytics.footers import Footer
-from analytics.merge import merge, stage
-from analytics.models import models
-from analytics.translate import DUCKDB, POSTGRES, translate
-from rules.lake import ENTITIES
-from rules.points import RULES
+from analytics.lake.footers import Footer
+from analytics.warehouse.build import statements
+from analytics.warehouse.ddl import tables
+from analytics.warehouse.merge_sql import merge, stage
+from analytics.warehouse.models import models
+from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
+from rules.engagement.points import RULES
+from rules.lake.entities import ENTITIES
 
 RESERVED = set(
     """aes128 aes256 all allowoverwrite analyse analyze and any array as asc authorization az64 backup between

@@ -10,10 +10,10 @@ mpl.use("svg")
 
 from matplotlib import pyplot as plt
 
-from analytics.build import build
-from analytics.ddl import prepare
-from analytics.duck import DuckWarehouse
-from local.warehouse_report import figures
+from analytics.warehouse.build import build
+from analytics.warehouse.ddl import prepare
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from local.operate.mart_figures import figures
 from tests.sql.conftest import Lake
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from adapters.objects import FolderObjects
-from analytics import warehouse_function
-from rules.lake import ENTITIES
-from tests.sql.sample import Story
+from adapters.platform.objects import FolderObjects
+from analytics.steps import warehouse_function
+from rules.lake.entities import ENTITIES
+from tests.support.lake_sample import Story
 
 CONTEXT = SimpleNamespace(
     function_name="warehouse",
@@ -26,8 +26,8 @@ def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderObjects:
     monkeypatch.setenv("WAREHOUSE_URL", f"duckdb:{tmp_path}/w.duckdb")
     monkeypatch.setenv("COPY_ROLE_ARN", "")
     objects = FolderObjects(tmp_path / "lake")
-    monkeypatch.setattr("analytics.warehouse_function.objects_at", lambda _: objects)
-    monkeypatch.setattr("analytics.warehouse.objects_at", lambda _: objects)
+    monkeypatch.setattr("analytics.steps.warehouse_function.objects_at", lambda _: objects)
+    monkeypatch.setattr("analytics.warehouse.warehouse.objects_at", lambda _: objects)
     warehouse_function._steps.cache_clear()
     return objects
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from analytics.layout import Place, curated_key
-from analytics.load import Loader
-from analytics.schema import arrow_schema
-from analytics.statements import StatementFailed
-from rules.lake import ENTITIES, EVENTS
+from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.layout import Place, curated_key
+from analytics.warehouse.load import Loader
+from analytics.warehouse.statements import StatementFailed
+from rules.lake.entities import ENTITIES, EVENTS
 from tests.sql.conftest import ROLE, Lake
-from tests.sql.sample import USERS, Story, event, write
+from tests.support.lake_sample import USERS, Story, event, write
 
 HOUR = Place("events", "2026-01-31", "23")
 WHEN = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)

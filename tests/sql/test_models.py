@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from analytics.build import build
-from analytics.checks import check
-from analytics.duck import DuckWarehouse
-from analytics.models import models
-from analytics.warehouse import Warehouse
+from analytics.warehouse.build import build
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.model_tests import check
+from analytics.warehouse.models import models
+from analytics.warehouse.warehouse import Warehouse
 from tests.sql.conftest import Lake
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from analytics.build import build
-from analytics.checks import _tests, check, check_model
-from analytics.duck import DuckWarehouse
-from analytics.models import ModelError, ancestors, models
-from analytics.run_report import LEADS
+from analytics.reconcile.run_report import LEADS
+from analytics.warehouse.build import build
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.model_tests import _tests, check, check_model
+from analytics.warehouse.models import ModelError, ancestors, models
 from tests.sql.conftest import Lake
 
 FIRST = "(SELECT MIN(event_id) FROM lake.events)"

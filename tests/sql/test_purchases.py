@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from adapters.objects import FolderObjects
-from analytics.build import build
-from analytics.curate_all import curate_all
-from analytics.ddl import prepare
-from analytics.duck import DuckWarehouse
-from analytics.load import Loader
-from analytics.plan import plan
-from local.sources import from_purchases
+from adapters.platform.objects import FolderObjects
+from analytics.curation.curate_all import curate_all
+from analytics.curation.plan import plan
+from analytics.warehouse.build import build
+from analytics.warehouse.ddl import prepare
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.load import Loader
+from local.replay.event_sources import from_purchases
 from rules.days import parse_moment, stamp
-from rules.events import Event, event_id, to_item
-from rules.lake import EVENTS, row_of
-from tests.template import ROOT
+from rules.engagement.events import Event, event_id, to_item
+from rules.lake.entities import EVENTS, row_of
+from tests.support.template import ROOT
 
 PURCHASES = ROOT.parent / "shared" / "data" / "cdnow_purchases.csv"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

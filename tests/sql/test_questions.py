@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from analytics.ddl import SQL
-from analytics.models import models
+from analytics.warehouse.ddl import SQL
+from analytics.warehouse.models import models
 from tests.sql.conftest import Lake
 from tests.sql.test_dialect import problems
 

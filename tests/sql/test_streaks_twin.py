@@ -15,10 +15,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from analytics.models import models
-from analytics.translate import DUCKDB, POSTGRES, translate
+from analytics.warehouse.models import models
+from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
 from rules.days import is_skipped
-from rules.streaks import Cover, Streak, fold
+from rules.engagement.streaks import Cover, Streak, fold
 from tests.sql.conftest import Databases
 
 BASES = (date(2026, 3, 1), date(2011, 12, 20), date(1995, 1, 5))

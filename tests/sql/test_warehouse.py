@@ -8,9 +8,9 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from analytics.redshift import RedshiftWarehouse
-from analytics.statements import StatementFailed, literal
-from analytics.warehouse import warehouse_at
+from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
+from analytics.warehouse.statements import StatementFailed, literal
+from analytics.warehouse.warehouse import warehouse_at
 from tests.sql.conftest import Lake
 
 VALUES = """SELECT 1 AS a, CAST(2 AS BIGINT) AS b, CAST('3.10' AS DECIMAL(10, 2)) AS c, CAST(0.1 AS DOUBLE PRECISION) AS d,

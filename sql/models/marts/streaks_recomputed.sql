@@ -1,4 +1,4 @@
--- The streak rule (rules/streaks.py) once more, over the whole history of every user.
+-- The streak rule (rules/engagement/streaks.py) once more, over the whole history of every user.
 --
 -- A missed date costs a freeze, in date order, or ends the run; paused and skipped dates are no misses.
 -- Who never had a freeze takes the plain path: a run ends in every gap with a missed date. For the others

@@ -1,0 +1,1 @@
+"""Where accounts, days, ledgers and events are stored and cached."""

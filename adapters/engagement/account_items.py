@@ -1,0 +1,181 @@
+"""Profiles, days and ledger entries as table attributes (DESIGN section 3), and back."""
+
+import zlib
+from datetime import date
+from typing import Any
+
+from adapters.platform.items import Item, item, plain
+from rules.days import region_of, start_of
+from rules.engagement.accounts import Day, Profile
+from rules.engagement.ledger import Draft, Entry, FreezeNote, Head, Kind
+from rules.engagement.streaks import Cover, Streak, lapse_date
+
+
+def partition_of(user_id: str, zone: str, shards: int) -> str:
+    """Return a user's leaderboard partition: region and shard, so that none becomes hot."""
+    return f"{region_of(zone)}#{zlib.crc32(user_id.encode()) % shards}"
+
+
+def profile_attributes(profile: Profile, shards: int) -> dict[str, Any]:
+    """Return a profile as plain attributes. Without a streak it stays out of the leaderboard's index."""
+    streak, cover, zone = profile.streak, profile.cover, profile.zone
+    attributes: dict[str, Any] = {
+        "user_id": profile.user_id,
+        "version": profile.version,
+        "total_bestie_points": profile.total,
+        "balance": profile.balance,
+        "timezone": zone,
+        "timezone_chosen": profile.timezone,
+        "observed_zone": profile.observed_zone,
+        "observed_at": profile.observed_at or None,
+        "streak_updated_at": profile.updated_at,
+        "freezes": [f"{day.isoformat()}{change:+d}" for day, change in cover.freezes] or None,
+        "pauses": [f"{first.isoformat()}/{last.isoformat()}" for first, last in cover.pauses] or None,
+        "skipped_dates": [day.isoformat() for day in sorted(cover.skipped)] or None,
+        "recent_tz_changes": [f"{at} {to}" for at, to in profile.tz_changes] or None,
+        "tz_review": profile.tz_review or None,
+    }
+    if profile.head:
+        attributes |= {"ledger_head": profile.head.created_at, "ledger_seq": profile.head.seq}
+    if streak:
+        attributes |= {
+            "current_streak": streak.length,
+            "longest_streak": streak.longest,
+            "last_activity_date": streak.last.isoformat(),
+            "active_days": streak.active_days,
+            "freezes_spent": [day.isoformat() for day in streak.spent] or None,
+            "leaderboard_partition": partition_of(profile.user_id, zone, shards),
+            "lapses_at": int(start_of(lapse_date(streak, cover), zone).timestamp()),
+        }
+    return attributes
+
+
+def lowered(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Return a profile's attributes once its streak has lapsed: 0, and out of the leaderboard's index.
+
+    The run's length is kept beside it: the profile that is read from them is the same. Any later write
+    of the profile has the common form again.
+    """
+    kept = {name: value for name, value in attributes.items() if name != "leaderboard_partition"}
+    return {**kept, "current_streak": 0, "run_length": attributes["current_streak"]}
+
+
+def profile_from(attributes: dict[str, Any]) -> Profile:
+    """Read a profile's attributes."""
+    streak = head = None
+    if "last_activity_date" in attributes:
+        streak = Streak(
+            last=date.fromisoformat(attributes["last_activity_date"]),
+            length=attributes["run_length" if "run_length" in attributes else "current_streak"],
+            longest=attributes["longest_streak"],
+            active_days=attributes["active_days"],
+            spent=tuple(map(date.fromisoformat, attributes.get("freezes_spent") or ())),
+        )
+    if "ledger_head" in attributes:
+        head = Head(attributes["ledger_head"], attributes["ledger_seq"], attributes["balance"])
+    return Profile(
+        user_id=attributes["user_id"],
+        version=attributes["version"],
+        head=head,
+        total=attributes["total_bestie_points"],
+        streak=streak,
+        cover=Cover(
+            freezes=tuple(
+                (date.fromisoformat(each[:10]), int(each[10:])) for each in attributes.get("freezes") or ()
+            ),
+            pauses=tuple(
+                (date.fromisoformat(each[:10]), date.fromisoformat(each[11:]))
+                for each in attributes.get("pauses") or ()
+            ),
+            skipped=frozenset(map(date.fromisoformat, attributes.get("skipped_dates") or ())),
+        ),
+        timezone=attributes.get("timezone_chosen"),
+        observed_zone=attributes.get("observed_zone"),
+        observed_at=attributes.get("observed_at") or "",
+        tz_changes=tuple(
+            (at, to)
+            for at, _, to in (each.partition(" ") for each in attributes.get("recent_tz_changes") or ())
+        ),
+        tz_review=bool(attributes.get("tz_review")),
+        updated_at=attributes["streak_updated_at"],
+    )
+
+
+def day_attributes(day: Day) -> dict[str, Any]:
+    """Return a day as plain attributes."""
+    return {
+        "user_id": day.user_id,
+        "activity_date": day.activity_date.isoformat(),
+        "first_event_id": day.first_event_id,
+        "events_count": day.events_count,
+        "points_earned": day.points_earned,
+        "points_by_type": dict(day.by_type),
+        "ledger_head": day.ledger_head,
+        "created_at": day.created_at,
+    }
+
+
+def day_from(attributes: dict[str, Any]) -> Day:
+    """Read a day's attributes."""
+    return Day(
+        user_id=attributes["user_id"],
+        activity_date=date.fromisoformat(attributes["activity_date"]),
+        first_event_id=attributes["first_event_id"],
+        events_count=attributes["events_count"],
+        points_earned=attributes["points_earned"],
+        by_type=attributes["points_by_type"],
+        ledger_head=attributes["ledger_head"],
+        created_at=attributes["created_at"],
+    )
+
+
+def entry_item(entry: Entry) -> Item:
+    """Return an entry as table attributes; `active` is there on the head alone."""
+    draft = entry.draft
+    return item(
+        {
+            "account_id": entry.account_id,
+            "created_at": entry.created_at,
+            "seq": entry.seq,
+            "kind": draft.kind.value,
+            "points": draft.points,
+            "balance": entry.balance,
+            "active": entry.active or None,
+            "event_id": draft.event_id,
+            "event_type": draft.event_type,
+            "activity_date": draft.activity_date,
+            "reward_id": draft.reward_id,
+            "reverses": draft.reverses,
+            "freeze": draft.freeze and draft.freeze.value,
+            "freeze_date": draft.freeze_date,
+            "reversed_by": entry.reversed_by,
+            "folded": list(entry.folded) or None,
+        }
+    )
+
+
+def entry_from(stored: Item) -> Entry:
+    """Read an entry."""
+    attributes = plain(stored)
+    freeze = attributes.get("freeze")
+    draft = Draft(
+        kind=Kind(attributes["kind"]),
+        points=attributes["points"],
+        event_id=attributes.get("event_id"),
+        event_type=attributes.get("event_type"),
+        activity_date=attributes.get("activity_date"),
+        reward_id=attributes.get("reward_id"),
+        reverses=attributes.get("reverses"),
+        freeze=FreezeNote(freeze) if freeze else None,
+        freeze_date=attributes.get("freeze_date"),
+    )
+    return Entry(
+        account_id=attributes["account_id"],
+        created_at=attributes["created_at"],
+        seq=attributes["seq"],
+        balance=attributes["balance"],
+        draft=draft,
+        folded=tuple(attributes.get("folded") or ()),
+        active=bool(attributes.get("active")),
+        reversed_by=attributes.get("reversed_by"),
+    )

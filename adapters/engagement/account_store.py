@@ -1,0 +1,193 @@
+"""A user's account over its three tables: read it, and write a decision about it (rules 6 and 7).
+
+Order of writing: ledger, then days, then profile. The ledger decides; days and profile follow, each
+on condition that it still is what was read, so that whoever comes after a crash, or loses a race,
+reads what is pending and finishes it.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from datetime import date, datetime
+from typing import Any
+
+from adapters.engagement.account_items import day_attributes, day_from, profile_attributes, profile_from
+from adapters.engagement.ledger_store import HeadMoved, LedgerStore
+from adapters.platform.aws import pauses
+from adapters.platform.batches import get_all, query_all
+from adapters.platform.items import item, plain
+from rules.engagement.accounts import Account, Day, Decision, NeedsHistory, Profile, decide
+from rules.engagement.ledger import Entry
+
+ATTEMPTS_MAX = 12
+BEFORE_ALL = "0"  # sorts before every created_at
+
+
+class Moved(Exception):
+    """A projection was written by somebody else since it was read: read again, decide again."""
+
+
+class Contended(Exception):
+    """The account kept changing under all attempts; nothing is lost, it may be tried again."""
+
+
+class AccountStore:
+    """Profiles (UserStreaks), days (DailyActivity) and the ledger."""
+
+    def __init__(self, dynamodb: Any, profiles: str, days: str, ledger: LedgerStore, shards: int) -> None:
+        self._dynamodb, self._profiles, self._days, self._shards = dynamodb, profiles, days, shards
+        self.ledger = ledger
+
+    def profile(self, user_id: str) -> Profile:
+        """Read one profile, strongly consistent; a blank one for a user not seen yet."""
+        answer = self._dynamodb.get_item(
+            TableName=self._profiles, Key={"user_id": {"S": user_id}}, ConsistentRead=True
+        )
+        return profile_from(plain(answer["Item"])) if "Item" in answer else Profile(user_id)
+
+    def profiles(self, user_ids: Iterable[str]) -> dict[str, Profile]:
+        """Read many profiles in bulk."""
+        users = set(user_ids)
+        keys = [{"user_id": user} for user in sorted(users)]
+        found = (profile_from(plain(each)) for each in get_all(self._dynamodb, self._profiles, keys))
+        known = {profile.user_id: profile for profile in found}
+        return {user: known.get(user) or Profile(user) for user in users}
+
+    def days(self, keys: Iterable[tuple[str, date]]) -> dict[tuple[str, date], Day]:
+        """Read days in bulk."""
+        wanted = [{"user_id": user, "activity_date": day.isoformat()} for user, day in sorted(set(keys))]
+        found = (day_from(plain(each)) for each in get_all(self._dynamodb, self._days, wanted))
+        return {(day.user_id, day.activity_date): day for day in found}
+
+    def history(self, user_id: str) -> list[date]:
+        """Return all of a user's active dates, ascending."""
+        return [date.fromisoformat(each["activity_date"]["S"]) for each in self._query_days(user_id)]
+
+    def all_days(self, user_id: str, first: date, last: date) -> list[Day]:
+        """Return a user's days between two dates, both included, ascending."""
+        span = {":first": first.isoformat(), ":last": last.isoformat()}
+        return [day_from(plain(each)) for each in self._query_days(user_id, span)]
+
+    def _query_days(self, user_id: str, span: dict[str, str] | None = None) -> Iterable[dict[str, Any]]:
+        condition = "user_id = :user"
+        options: dict[str, Any] = {"ProjectionExpression": "activity_date"}
+        if span:
+            condition, options = condition + " AND activity_date BETWEEN :first AND :last", {}
+        return query_all(
+            self._dynamodb,
+            TableName=self._days,
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=item({":user": user_id, **(span or {})}),
+            ConsistentRead=True,
+            **options,
+        )
+
+    def load(
+        self, user_id: str, dates: Iterable[date] = (), since: str = ""
+    ) -> tuple[Account, dict[str, int]]:
+        """Read an account as of its newest entry; what a dead writer left undone is pending.
+
+        dates: the days needed. since: the oldest arrival among the events to be applied; returned
+        with the account are all events applied since then, by id, with the points that they got (an
+        entry is always younger than the arrival of its event).
+        """
+        profile = self.profile(user_id)
+        wanted = set(dates)
+        days = self.days((user_id, day) for day in wanted)
+        return self.complete(Account(profile, {day: days.get((user_id, day)) for day in wanted}), since)
+
+    def complete(self, account: Account, since: str = "") -> tuple[Account, dict[str, int]]:
+        """Add to a profile, and days read after it, what the ledger holds beyond them (see load)."""
+        profile = account.profile
+        watermark = profile.head.created_at if profile.head else BEFORE_ALL
+        entries, missing = self.ledger.after(profile.user_id, min(watermark, since) if since else watermark)
+        self.ledger.store([entry for entry in missing if entry.created_at > watermark])
+        pending = [entry for entry in entries if entry.created_at > watermark]
+        touched = {
+            date.fromisoformat(entry.draft.activity_date) for entry in pending if entry.draft.activity_date
+        }
+        more = self.days((profile.user_id, day) for day in touched - set(account.days))
+        days = {
+            **account.days,
+            **{day: more.get((profile.user_id, day)) for day in touched - set(account.days)},
+        }
+        applied = {entry.draft.event_id: entry.draft.points for entry in entries if entry.draft.event_id}
+        return Account(profile, days, pending), applied
+
+    def with_history(self, account: Account) -> Account:
+        """Add all active dates to an account."""
+        dates = self.history(account.profile.user_id)
+        return Account(account.profile, account.days, account.pending, dates)
+
+    def decide(self, account: Account, rule: Callable[[Account], Decision]) -> Decision:
+        """Apply a rule to an account, reading its history where the rule asks for it."""
+        try:
+            return rule(account)
+        except NeedsHistory:
+            return rule(self.with_history(account))
+
+    def commit(self, decision: Decision) -> None:
+        """Write a decision: ledger, days, profile. Raises HeadMoved or Moved."""
+        if decision.entries:
+            self.ledger.append(decision.head, decision.entries)
+        self.commit_projections(decision)
+
+    def commit_projections(self, decision: Decision) -> None:
+        """Write a decision's days, then its profile, each if it still is what was read."""
+        for when, day in decision.days.items():
+            self._put_day(decision.before.days.get(when), day)
+        if decision.profile != decision.before.profile:
+            self.put_profile(decision.profile)
+
+    def commit_at_once(
+        self, decision: Decision, reversed_entry: Entry | None = None, also: Sequence[dict[str, Any]] = ()
+    ) -> None:
+        """Write a command's entries and the profile in one transaction, so that reads agree at once.
+
+        Raises HeadMoved, or Moved, if nothing was written.
+        """
+        if decision.days:
+            raise ValueError("days are pending: commit them first")
+        put = {"Put": self._profile_put(decision.profile)}
+        self.ledger.append(decision.head, decision.entries, reversed_entry, [put, *also])
+
+    def settle(self, user_id: str, now: datetime) -> Account:
+        """Return an account on which nothing is pending, finishing what is."""
+        for _ in pauses(ATTEMPTS_MAX):
+            account, _applied = self.load(user_id)
+            if not account.pending:
+                return account
+            with suppress(HeadMoved, Moved):
+                self.commit(self.decide(account, lambda each: decide(each, (), now)))
+        raise Contended(user_id)
+
+    def put_profile(self, profile: Profile) -> None:
+        """Put a profile whose version is one above the stored one; raises Moved if it is not."""
+        try:
+            self._dynamodb.put_item(**self._profile_put(profile))
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            raise Moved(profile.user_id) from None
+
+    def _profile_put(self, profile: Profile) -> dict[str, Any]:
+        put: dict[str, Any] = {
+            "TableName": self._profiles,
+            "Item": item(profile_attributes(profile, self._shards)),
+            "ConditionExpression": "attribute_not_exists(user_id)",
+        }
+        if profile.version > 1:
+            put["ConditionExpression"] = "version = :read"
+            put["ExpressionAttributeValues"] = {":read": {"N": str(profile.version - 1)}}
+        return put
+
+    def _put_day(self, read: Day | None, day: Day) -> None:
+        put: dict[str, Any] = {
+            "TableName": self._days,
+            "Item": item(day_attributes(day)),
+            "ConditionExpression": "attribute_not_exists(user_id)",
+        }
+        if read:
+            put["ConditionExpression"] = "ledger_head = :read"
+            put["ExpressionAttributeValues"] = {":read": {"S": read.ledger_head}}
+        try:
+            self._dynamodb.put_item(**put)
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            raise Moved(f"{day.user_id} {day.activity_date}") from None

@@ -1,0 +1,134 @@
+"""Idempotency keys: who is first to claim (user, key) decides what it stands for (rule 4).
+
+One item a key, put on condition that there is none, 25 in a call at one write unit each. A claim
+carries the digest of the body and the id of what it led to, so every later attempt gets the same.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adapters.platform.aws import THROTTLES, pauses
+from adapters.platform.batches import WRITE_MAX, Unprocessed, chunks, get_all
+from adapters.platform.items import Item, item, plain
+from rules.days import unstamp
+from rules.engagement.events import RETENTION
+
+ATTEMPTS_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a key stands for. `target`: an event_id, or a ledger entry's created_at."""
+
+    user_id: str
+    idempotency_key: str
+    body_hash: str
+    target: str
+    created_at: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """The scope: user and key."""
+        return self.user_id, self.idempotency_key
+
+
+def to_item(claim: Claim) -> Item:
+    """Return the claim as table attributes."""
+    ttl = int((unstamp(claim.created_at) + RETENTION).timestamp())
+    return item(
+        {
+            "user_id": claim.user_id,
+            "idempotency_key": claim.idempotency_key,
+            "body_hash": claim.body_hash,
+            "target": claim.target,
+            "created_at": claim.created_at,
+            "ttl": ttl,
+        }
+    )
+
+
+class ClaimStore:
+    """The IdempotencyKeys table."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def get(self, keys: Iterable[tuple[str, str]], now: datetime) -> dict[tuple[str, str], Claim]:
+        """Read claims by (user, key); what has expired is treated as gone."""
+        wanted = [{"user_id": user, "idempotency_key": key} for user, key in sorted(keys)]
+        found = (plain(each) for each in get_all(self._dynamodb, self._table, wanted))
+        return {
+            (each["user_id"], each["idempotency_key"]): Claim(
+                each["user_id"],
+                each["idempotency_key"],
+                each["body_hash"],
+                each["target"],
+                each["created_at"],
+            )
+            for each in found
+            if each["ttl"] > now.timestamp()
+        }
+
+    def claim(
+        self, claims: Sequence[Claim], now: datetime
+    ) -> tuple[dict[tuple[str, str], Claim], set[tuple[str, str]]]:
+        """Claim keys, each at most once in the list.
+
+        Returns for every key the claim that holds, and the keys that this call has won.
+        Raises Unprocessed if DynamoDB would not decide.
+        """
+        held: dict[tuple[str, str], Claim] = {}
+        won: set[tuple[str, str]] = set()
+        for chunk in chunks(claims, WRITE_MAX):
+            taken = {claim.key for claim in self._insert(chunk)}
+            won |= {claim.key for claim in chunk} - taken
+            held |= self.get(taken, now)
+            expired = [claim for claim in chunk if claim.key in taken and claim.key not in held]
+            won |= {claim.key for claim in expired if self._replace_expired(claim, now)}
+            held |= {claim.key: claim for claim in chunk if claim.key in won}
+            held |= self.get({claim.key for claim in expired} - won, now)
+        return held, won
+
+    def _insert(self, claims: Sequence[Claim]) -> list[Claim]:
+        """Put what is not there yet; returns the claims whose key is taken."""
+        lost: list[Claim] = []
+        for _ in pauses(ATTEMPTS_MAX):
+            answer = self._dynamodb.batch_execute_statement(
+                Statements=[self._statement(claim) for claim in claims]
+            )
+            again: list[Claim] = []
+            for claim, response in zip(claims, answer["Responses"], strict=True):
+                code = response.get("Error", {}).get("Code")
+                if code == "DuplicateItem":
+                    lost.append(claim)
+                elif code in THROTTLES:
+                    again.append(claim)
+                elif code:
+                    raise RuntimeError(f"{self._table}: {code}: {response['Error'].get('Message')}")
+            if not again:
+                return lost
+            claims = again
+        raise Unprocessed(f"{self._table}: keys left unclaimed")
+
+    def _statement(self, claim: Claim) -> dict[str, Any]:
+        attributes = to_item(claim)
+        places = ", ".join(f"'{name}': ?" for name in attributes)
+        return {
+            "Statement": f'INSERT INTO "{self._table}" VALUE {{{places}}}',
+            "Parameters": list(attributes.values()),
+        }
+
+    def _replace_expired(self, claim: Claim, now: datetime) -> bool:
+        try:
+            self._dynamodb.put_item(
+                TableName=self._table,
+                Item=to_item(claim),
+                ConditionExpression="attribute_not_exists(user_id) OR #ttl <= :now",
+                ExpressionAttributeNames={"#ttl": "ttl"},
+                ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True

@@ -1,0 +1,257 @@
+"""What Redis holds (DESIGN section 3). It is never the truth.
+
+| key | holds | lives |
+|---|---|---|
+| streak:{user_id} | the profile, written through, never by an older version | 5 min |
+| active:{user_id}:{date} | the day | 24 h |
+| leaderboard:{region}:{board}:{limit} | a top list | 1 min |
+| {board}:NAME:REGION | sorted set, user by negated score: exact ranks | while {board}:ready |
+| {board}:lapses | sorted set, user by the moment that the streak shows 0 | " |
+| {board}:state | hash, user -> what the sorted sets hold of the user, with its version | " |
+| rate:{user_id}:{minute} | counter | 2 min |
+| processed:{user_id} | set of event ids, all of whose effects are written | 24 h |
+
+All {board} keys share a hash tag, so that they lie in one slot of a cluster.
+
+Every operation survives a Redis that is absent, slow or empty: reads say that they know nothing,
+writes are dropped, and after a dropped write the sorted sets are rebuilt before they are used again.
+"""
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any
+
+from adapters.engagement.account_items import day_attributes, profile_attributes, profile_from
+from adapters.platform.redis import Command, Redis, RedisError
+from rules.days import OTHER_REGION, REGIONS, region_of
+from rules.engagement.accounts import Day, Profile
+
+PROFILE_SECONDS = 300
+DAY_SECONDS = 24 * 3600
+PROCESSED_SECONDS = 24 * 3600
+TOP_LIST_SECONDS = 60
+# A write dropped by a process that died is healed at the latest when the sets are rebuilt.
+READY_SECONDS = 3600
+RETRY_AFTER_SECONDS = 5
+BUILD_SECONDS_MAX = 60
+GLOBAL = "global"
+BOARDS = ("streaks", "points")
+
+# KEYS: {board}:state, {board}:lapses. ARGV: user, version, region, streak, points, lapses_at.
+# Nothing is done for a version that is not newer than the one held.
+PLACE = """
+local held = redis.call('HGET', KEYS[1], ARGV[1])
+if held then
+  local old = cjson.decode(held)
+  if old.version >= tonumber(ARGV[2]) then return 0 end
+  if old.region ~= ARGV[3] then
+    redis.call('ZREM', '{board}:streaks:' .. old.region, ARGV[1])
+    redis.call('ZREM', '{board}:points:' .. old.region, ARGV[1])
+  end
+end
+redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({version = tonumber(ARGV[2]), region = ARGV[3]}))
+for _, region in ipairs({ARGV[3], 'global'}) do
+  if tonumber(ARGV[4]) > 0 then
+    redis.call('ZADD', '{board}:streaks:' .. region, -tonumber(ARGV[4]), ARGV[1])
+  else
+    redis.call('ZREM', '{board}:streaks:' .. region, ARGV[1])
+  end
+  if tonumber(ARGV[5]) > 0 then
+    redis.call('ZADD', '{board}:points:' .. region, -tonumber(ARGV[5]), ARGV[1])
+  end
+end
+redis.call('ZADD', KEYS[2], tonumber(ARGV[6]), ARGV[1])
+return 1
+"""
+# KEYS: {board}:state, {board}:lapses. ARGV: now. Streaks that show 0 by now leave their sets.
+LAPSE = """
+local gone = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
+for _, user in ipairs(gone) do
+  local held = redis.call('HGET', KEYS[1], user)
+  if held then
+    redis.call('ZREM', '{board}:streaks:' .. cjson.decode(held).region, user)
+  end
+  redis.call('ZREM', '{board}:streaks:global', user)
+  redis.call('ZREM', KEYS[2], user)
+end
+return #gone
+"""
+# KEYS: streak:{user}. ARGV: version, JSON, seconds.
+KEEP = """
+local held = redis.call('GET', KEYS[1])
+if held and cjson.decode(held).version > tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
+return 1
+"""
+
+
+class Cache:
+    """The cache of one process. url "": there is none."""
+
+    def __init__(self, url: str, shards: int = 1) -> None:
+        self._redis = Redis(url) if url else None
+        self._shards = shards
+        self._down_until = 0.0
+        self._dropped: set[str] = set()
+
+    @property
+    def is_configured(self) -> bool:
+        """Whether there is meant to be a Redis."""
+        return self._redis is not None
+
+    def _run(self, commands: Sequence[Command], stale: Iterable[str] = ()) -> list[Any] | None:
+        """Run commands in one round trip, or return None.
+
+        After a failure Redis is left alone for some seconds, so that it slows nothing down.
+        stale: keys that hold old values if the commands are lost; they go first thing afterwards.
+        """
+        if self._redis is None or not commands:
+            return None
+        if time.monotonic() >= self._down_until:
+            try:
+                if self._dropped:
+                    self._redis.call("DEL", "{board}:ready", *self._dropped)
+                    self._dropped = set()
+                return self._redis.pipeline(commands)
+            except RedisError:
+                self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
+        self._dropped.update(stale)
+        return None
+
+    def profile(self, user_id: str) -> Profile | None:
+        """Return the cached profile, in one round trip."""
+        answers = self._run([["GET", f"streak:{user_id}"]])
+        try:
+            return profile_from(json.loads(answers[0])) if answers and answers[0] else None
+        except (KeyError, TypeError, ValueError):
+            return None  # Written by another version of this code.
+
+    def day(self, user_id: str, day: date) -> dict[str, Any] | None:
+        """Return a cached active day's attributes."""
+        answers = self._run([["GET", f"active:{user_id}:{day.isoformat()}"]])
+        found: dict[str, Any] | None = json.loads(answers[0]) if answers and answers[0] else None
+        return found
+
+    def remember(self, profile: Profile) -> None:
+        """Cache a profile that was read."""
+        self._run([self._keep(profile)])
+
+    def write_through(
+        self,
+        profiles: Iterable[Profile],
+        days: Iterable[Day] = (),
+        processed: Mapping[str, Iterable[str]] | None = None,
+    ) -> None:
+        """Take in what was written, in one round trip: profiles, ranks, days, event ids per user."""
+        commands: list[Command] = []
+        stale: list[str] = []
+        for profile in profiles:
+            stale.append(f"streak:{profile.user_id}")
+            commands += [self._keep(profile), self._place(profile)]
+        for day in days:
+            key = f"active:{day.user_id}:{day.activity_date.isoformat()}"
+            stale.append(key)
+            commands.append(["SET", key, json.dumps(day_attributes(day)), "EX", DAY_SECONDS])
+        for user, event_ids in (processed or {}).items():
+            commands.append(["SADD", f"processed:{user}", *event_ids])
+            commands.append(["EXPIRE", f"processed:{user}", PROCESSED_SECONDS])
+        self._run(commands, stale)
+
+    def processed(self, event_ids: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
+        """Return, per user, those event ids that are known to be fully applied."""
+        asked = {user: ids for user, ids in event_ids.items() if ids}
+        answers = self._run([["SMISMEMBER", f"processed:{user}", *ids] for user, ids in asked.items()])
+        if answers is None:
+            return {}
+        return {
+            user: {event_id for event_id, known in zip(ids, flags, strict=True) if known}
+            for (user, ids), flags in zip(asked.items(), answers, strict=True)
+        }
+
+    def _keep(self, profile: Profile) -> Command:
+        text = json.dumps(profile_attributes(profile, self._shards))
+        return ["EVAL", KEEP, 1, f"streak:{profile.user_id}", profile.version, text, PROFILE_SECONDS]
+
+    def _place(self, profile: Profile) -> Command:
+        attributes = profile_attributes(profile, self._shards)
+        return [
+            *("EVAL", PLACE, 2, "{board}:state", "{board}:lapses"),
+            *(profile.user_id, profile.version, region_of(profile.zone)),
+            *(attributes.get("current_streak", 0), profile.total, attributes.get("lapses_at", 0)),
+        ]
+
+    def count_events(self, user_id: str, events: int, now: datetime) -> int | None:
+        """Add to a user's events of this minute; returns their number, None without Redis."""
+        key = f"rate:{user_id}:{int(now.timestamp()) // 60}"
+        answers = self._run([["INCRBY", key, events], ["EXPIRE", key, 120]])
+        return int(answers[0]) if answers else None
+
+    def top_list(self, region: str, board: str, limit: int) -> list[dict[str, Any]] | None:
+        """Return a top list of the last minute."""
+        answers = self._run([["GET", f"leaderboard:{region}:{board}:{limit}"]])
+        found: list[dict[str, Any]] | None = json.loads(answers[0]) if answers and answers[0] else None
+        return found
+
+    def keep_top_list(self, region: str, board: str, limit: int, rows: list[dict[str, Any]]) -> None:
+        """Keep a top list for a minute."""
+        self._run(
+            [["SET", f"leaderboard:{region}:{board}:{limit}", json.dumps(rows), "EX", TOP_LIST_SECONDS]]
+        )
+
+    def ranks_ready(self) -> bool:
+        """Whether the sorted sets hold everybody."""
+        answers = self._run([["EXISTS", "{board}:ready"]])
+        return bool(answers and answers[0])
+
+    def rebuild_ranks(self, profiles: Iterable[Profile]) -> None:
+        """Place everybody afresh, then say so; one process at a time.
+
+        Writers may go on meanwhile: newer versions win.
+        """
+        locked = self._run([["SET", "{board}:building", "1", "NX", "EX", BUILD_SECONDS_MAX]])
+        if not locked or locked[0] is None:
+            return
+        sets = [
+            f"{{board}}:{board}:{region}" for board in BOARDS for region in (*REGIONS, OTHER_REGION, GLOBAL)
+        ]
+        chunk: list[Command] = [["DEL", "{board}:ready", "{board}:state", "{board}:lapses", *sets]]
+        for profile in profiles:
+            chunk.append(self._place(profile))
+            if len(chunk) >= 500 and self._run(chunk) is None:
+                return
+            chunk = chunk if len(chunk) < 500 else []
+        ready: list[Command] = [
+            ["SET", "{board}:ready", "1", "EX", READY_SECONDS],
+            ["DEL", "{board}:building"],
+        ]
+        self._run([*chunk, *ready])
+
+    def top(self, board: str, region: str, limit: int, now: datetime) -> list[tuple[str, int]] | None:
+        """Return (user, score), best first, ties by user id; None if Redis cannot tell."""
+        answers = self._run(
+            [
+                self._lapse(now),
+                ["ZRANGE", f"{{board}}:{board}:{region}", 0, limit - 1, "WITHSCORES"],
+                ["EXISTS", "{board}:ready"],
+            ]
+        )
+        if not answers or not answers[2]:
+            return None
+        flat = answers[1]
+        return [(user, -int(float(score))) for user, score in zip(flat[::2], flat[1::2], strict=True)]
+
+    def above(self, board: str, region: str, score: int, now: datetime) -> int | None:
+        """Return how many have a higher score; None if Redis cannot tell."""
+        answers = self._run(
+            [
+                self._lapse(now),
+                ["ZCOUNT", f"{{board}}:{board}:{region}", "-inf", f"({-score}"],
+                ["EXISTS", "{board}:ready"],
+            ]
+        )
+        return int(answers[1]) if answers and answers[2] else None
+
+    def _lapse(self, now: datetime) -> Command:
+        return ["EVAL", LAPSE, 2, "{board}:state", "{board}:lapses", int(now.timestamp())]

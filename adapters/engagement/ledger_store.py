@@ -1,0 +1,171 @@
+"""The RewardsLedger table: append-only, one active head, optimistic locking (rule 6)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from adapters.engagement.account_items import entry_from, entry_item
+from adapters.platform.aws import THROTTLES, pauses
+from adapters.platform.batches import put_all, query_all
+from adapters.platform.items import Item, item
+from rules.engagement.ledger import Entry, Head, carry, with_folded
+
+ATTEMPTS_MAX = 8
+CONTENDED = THROTTLES | {"ConditionalCheckFailed"}
+
+
+class HeadMoved(Exception):
+    """Somebody else appended first, or is about to: read again, decide again."""
+
+    def __init__(self, failed: Sequence[int]) -> None:
+        super().__init__(f"conditions failed at {list(failed)}")
+        self.failed = tuple(failed)
+
+
+class LedgerStore:
+    """Entries of all accounts."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def after(self, account_id: str, created_at: str) -> tuple[list[Entry], list[Entry]]:
+        """Return the entries newer than a place, oldest first, and those of them not stored yet.
+
+        Strongly consistent. A carrier's entries count from the moment that the carrier is there.
+        """
+        stored = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression="account_id = :account AND created_at > :place",
+            ExpressionAttributeValues=item({":account": account_id, ":place": created_at}),
+            ConsistentRead=True,
+        )
+        entries, missing = with_folded(map(entry_from, stored))
+        return (
+            [entry for entry in entries if entry.created_at > created_at],
+            [entry for entry in missing if entry.created_at > created_at],
+        )
+
+    def newest(self, account_id: str) -> Entry | None:
+        """Return the active head, or None for an account without entries.
+
+        Reads two entries, strongly consistent: while a write is half prepared the newest may not
+        be the active one; where neither is, it reads again.
+        """
+        entries: list[Entry] = []
+        for _ in pauses(ATTEMPTS_MAX):
+            answer = self._dynamodb.query(
+                TableName=self._table,
+                KeyConditionExpression="account_id = :account",
+                ExpressionAttributeValues={":account": {"S": account_id}},
+                ConsistentRead=True,
+                ScanIndexForward=False,
+                Limit=2,
+            )
+            entries = [entry_from(each) for each in answer["Items"]]
+            active = [entry for entry in entries if entry.active]
+            if active or not entries:
+                return active[0] if active else None
+        raise HeadMoved(())
+
+    def get(self, account_id: str, created_at: str) -> Entry | None:
+        """Return one entry, or None; strongly consistent."""
+        answer = self._dynamodb.get_item(
+            TableName=self._table,
+            Key=item({"account_id": account_id, "created_at": created_at}),
+            ConsistentRead=True,
+        )
+        return entry_from(answer["Item"]) if "Item" in answer else None
+
+    def page(self, account_id: str, since: str, until: str, limit: int) -> list[Entry]:
+        """Return up to `limit` entries with since <= created_at < until, newest first."""
+        answer = self._dynamodb.query(
+            TableName=self._table,
+            KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
+            ExpressionAttributeValues=item({":account": account_id, ":since": since, ":until": until}),
+            ConsistentRead=True,
+            ScanIndexForward=False,
+            Limit=limit + 1,
+        )
+        entries, _ = with_folded(map(entry_from, answer["Items"]))
+        return [entry for entry in entries[::-1] if since <= entry.created_at < until][:limit]
+
+    def append(
+        self,
+        head: Head | None,
+        entries: Sequence[Entry],
+        reversed_entry: Entry | None = None,
+        also: Sequence[dict[str, Any]] = (),
+    ) -> None:
+        """Write appended entries: in one transaction the carriers, and the old head deactivated.
+
+        reversed_entry: an earlier entry to mark as reversed by the last one, once.
+        also: further actions for the transaction, after the ledger's own.
+        The entries that follow from the carriers are put afterwards; whoever reads the ledger
+        knows them already, and `after` names them for repair if this process dies in between.
+        Raises HeadMoved, with the places in `also` whose condition failed, if nothing was written.
+        """
+        carriers, rest = carry(entries)
+        actions = [*self._deactivate(head, reversed_entry, carriers[-1]), *map(self._put, carriers)]
+        self._transact([*actions, *also], own=len(actions))
+        self.store(rest)
+
+    def store(self, entries: Sequence[Entry]) -> None:
+        """Put entries that follow from a carrier; they are never changed, so again is the same."""
+        put_all(self._dynamodb, self._table, [entry_item(entry) for entry in entries])
+
+    def _put(self, entry: Entry) -> dict[str, Any]:
+        condition = "attribute_not_exists(account_id)"
+        return {
+            "Put": {"TableName": self._table, "Item": entry_item(entry), "ConditionExpression": condition}
+        }
+
+    def _deactivate(self, head: Head | None, undone: Entry | None, by: Entry) -> list[dict[str, Any]]:
+        """An item may appear once in a transaction: the entry reversed may be the head itself."""
+        actions: list[dict[str, Any]] = []
+        if head:
+            same = undone is not None and undone.created_at == head.created_at
+            actions.append(
+                self._update(
+                    by.account_id,
+                    head.created_at,
+                    "REMOVE active" + (" SET reversed_by = :by" if same else ""),
+                    "active = :yes" + (" AND attribute_not_exists(reversed_by)" if same else ""),
+                    {":yes": {"BOOL": True}} | ({":by": {"S": by.created_at}} if same else {}),
+                )
+            )
+        if undone and not (head and undone.created_at == head.created_at):
+            actions.append(
+                self._update(
+                    by.account_id,
+                    undone.created_at,
+                    "SET reversed_by = :by",
+                    "attribute_exists(account_id) AND attribute_not_exists(reversed_by)",
+                    {":by": {"S": by.created_at}},
+                )
+            )
+        return actions
+
+    def _update(
+        self, account_id: str, created_at: str, expression: str, condition: str, values: Item
+    ) -> dict[str, Any]:
+        return {
+            "Update": {
+                "TableName": self._table,
+                "Key": item({"account_id": account_id, "created_at": created_at}),
+                "UpdateExpression": expression,
+                "ConditionExpression": condition,
+                "ExpressionAttributeValues": values,
+            }
+        }
+
+    def _transact(self, actions: Sequence[dict[str, Any]], own: int) -> None:
+        try:
+            self._dynamodb.transact_write_items(TransactItems=actions)
+        except self._dynamodb.exceptions.TransactionCanceledException as error:
+            codes = [reason.get("Code", "None") for reason in error.response.get("CancellationReasons", [])]
+            failed = [place for place, code in enumerate(codes) if code != "None"]
+            if any(codes[place] not in CONTENDED for place in failed):
+                raise
+            raise HeadMoved(
+                [p - own for p in failed if p >= own and codes[p] == "ConditionalCheckFailed"]
+            ) from None

@@ -1,0 +1,136 @@
+"""Reading projections as they are stored, whatever state they are in, and putting them right.
+
+Every write is conditional on the attributes by which writers tell that an item has changed, as they
+were read, of whatever type: what somebody else has written meanwhile is never overwritten.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from adapters.platform.batches import chunks, get_all, query_all
+from adapters.platform.items import Item, item
+
+# What a writer changes whenever it changes a profile, or a day.
+PROFILE_MARKS = ("version", "ledger_head", "streak_updated_at")
+DAY_MARKS = ("ledger_head", "events_count", "points_earned")
+
+
+class Changed(Exception):
+    """The item is no longer what was read."""
+
+
+class Projections:
+    """The items of UserStreaks and DailyActivity."""
+
+    def __init__(self, dynamodb: Any, profiles: str, days: str) -> None:
+        self._dynamodb, self._profiles, self._days = dynamodb, profiles, days
+
+    def scan_profiles(self, segment: int, segments: int) -> Iterator[list[Item]]:
+        """Yield a segment of all profiles, page by page; eventually consistent."""
+        return self._scan(self._profiles, segment, segments)
+
+    def scan_days(self, segment: int, segments: int) -> Iterator[list[Item]]:
+        """Yield a segment of all days, page by page; eventually consistent."""
+        return self._scan(self._days, segment, segments)
+
+    def _scan(self, table: str, segment: int, segments: int) -> Iterator[list[Item]]:
+        request: dict[str, Any] = {"TableName": table, "Segment": segment, "TotalSegments": segments}
+        while True:
+            page = self._dynamodb.scan(**request)
+            yield page["Items"]
+            if "LastEvaluatedKey" not in page:
+                return
+            request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+    def some_days(self, keys: Iterable[Mapping[str, str]]) -> Iterator[list[Item]]:
+        """Yield the days of these keys that there are, some hundred at a time."""
+        for chunk in chunks(keys, 1000):
+            yield get_all(self._dynamodb, self._days, chunk)
+
+    def profile(self, user_id: str) -> Item | None:
+        """Read one profile, strongly consistent."""
+        found: Item | None = self._dynamodb.get_item(
+            TableName=self._profiles, Key=item({"user_id": user_id}), ConsistentRead=True
+        ).get("Item")
+        return found
+
+    def days(self, user_id: str) -> dict[str, Item]:
+        """Read a user's days by date, strongly consistent."""
+        found = query_all(
+            self._dynamodb,
+            TableName=self._days,
+            KeyConditionExpression="user_id = :user",
+            ExpressionAttributeValues=item({":user": user_id}),
+            ConsistentRead=True,
+        )
+        return {each["activity_date"]["S"]: each for each in found}
+
+    def put_profile(self, new: Item, read: Item | None) -> None:
+        """Put a profile in the place of what was read; raises Changed."""
+        self._write(self._dynamodb.put_item, self._profiles, read, PROFILE_MARKS, Item=new)
+
+    def put_day(self, new: Item, read: Item | None) -> None:
+        """Put a day in the place of what was read; raises Changed."""
+        self._write(self._dynamodb.put_item, self._days, read, DAY_MARKS, Item=new)
+
+    def delete_day(self, read: Item) -> None:
+        """Remove a day that must not be; raises Changed."""
+        key = {name: read[name] for name in ("user_id", "activity_date")}
+        self._write(self._dynamodb.delete_item, self._days, read, DAY_MARKS, Key=key)
+
+    def lower(self, read: Item) -> bool:
+        """Show a lapsed streak as 0 and take it out of the leaderboard's index.
+
+        The version stays: nothing that is visible changes. False: a writer was first.
+        """
+        values = {":zero": {"N": "0"}, ":run": read["current_streak"]}
+        try:
+            self._write(
+                self._dynamodb.update_item,
+                self._profiles,
+                read,
+                (*PROFILE_MARKS, "lapses_at", "leaderboard_partition"),
+                values,
+                Key={"user_id": read["user_id"]},
+                UpdateExpression="SET current_streak = :zero, run_length = :run REMOVE leaderboard_partition",
+            )
+        except Changed:
+            return False
+        return True
+
+    def _write(
+        self,
+        operation: Any,
+        table: str,
+        read: Item | None,
+        marks: Iterable[str],
+        values: Item | None = None,
+        **arguments: Any,
+    ) -> None:
+        condition, names, read_values = unchanged(read, marks)
+        values = {**(values or {}), **read_values}
+        try:
+            operation(
+                TableName=table,
+                ConditionExpression=condition,
+                **({"ExpressionAttributeNames": names} if names else {}),
+                **({"ExpressionAttributeValues": values} if values else {}),
+                **arguments,
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            raise Changed(table) from None
+
+
+def unchanged(read: Item | None, marks: Iterable[str]) -> tuple[str, dict[str, str], Item]:
+    """Return a condition that an item is still what was read, with its names and values."""
+    if read is None:
+        return "attribute_not_exists(user_id)", {}, {}
+    parts, names, values = ["attribute_exists(user_id)"], {}, {}
+    for place, mark in enumerate(marks):
+        names[f"#m{place}"] = mark
+        if mark in read:
+            values[f":m{place}"] = read[mark]
+            parts.append(f"#m{place} = :m{place}")
+        else:
+            parts.append(f"attribute_not_exists(#m{place})")
+    return " AND ".join(parts), names, values

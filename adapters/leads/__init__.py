@@ -1,0 +1,1 @@
+"""Where leads' identities, events, memory and features are stored."""

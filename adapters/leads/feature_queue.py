@@ -1,0 +1,42 @@
+"""The feature-processing queue as the schedule fills it."""
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from adapters.platform.aws import pauses
+from adapters.platform.batches import chunks
+
+CALL_MAX = 10  # SendMessageBatch's own limit
+LEADS_MAX = 50  # in a message
+ATTEMPTS_MAX = 6
+
+
+class Unsent(Exception):
+    """Messages that SQS still refused after all attempts; sending all of them again is safe."""
+
+
+class FeatureQueue:
+    """Asks for refreshes."""
+
+    def __init__(self, sqs: Any, url: str) -> None:
+        self._sqs, self._url = sqs, url
+
+    def ask(self, as_of: str, leads: Iterable[str]) -> tuple[int, int]:
+        """Ask for features as of a stamp; returns how many leads and messages. Raises Unsent."""
+        asked = messages = 0
+        groups = chunks(leads, LEADS_MAX)
+        for call in chunks(groups, CALL_MAX):
+            self._send([json.dumps({"refresh": {"as_of": as_of, "leads": each}}) for each in call])
+            asked, messages = asked + sum(map(len, call)), messages + len(call)
+        return asked, messages
+
+    def _send(self, bodies: list[str]) -> None:
+        left = [{"Id": str(place), "MessageBody": body} for place, body in enumerate(bodies)]
+        for _ in pauses(ATTEMPTS_MAX):
+            answer = self._sqs.send_message_batch(QueueUrl=self._url, Entries=left)
+            failed = {each["Id"] for each in answer.get("Failed", ())}
+            left = [each for each in left if each["Id"] in failed]
+            if not left:
+                return
+        raise Unsent(f"{len(left)} messages to {self._url}")

@@ -1,0 +1,70 @@
+"""Whose identities were, an hour ago at most: spares PostgreSQL the everyday event.
+
+| key | holds | lives |
+|---|---|---|
+| identity:{digest of organization and identities} | lead, leaf and root, as JSON | 1 h |
+
+Redis is never the truth. What is cached stays true of the leaf: identities keep their lead, and leaves their
+events. The root may be stale, as it may be in any stored event. A device's lead changes when it becomes
+shared, so only sets with a strong identity are cached; and only once nothing is left to announce, which
+PostgreSQL alone tells.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from adapters.leads.identity_store import Resolution
+from adapters.platform.redis import Command, Redis, RedisError
+from rules.leads.identity import Identity, in_order
+
+SECONDS = 3600
+RETRY_AFTER_SECONDS = 5
+
+
+class IdentityCache:
+    """The cache of one process. url "": there is none."""
+
+    def __init__(self, url: str) -> None:
+        self._redis = Redis(url) if url else None
+        self._down_until = 0.0
+
+    def get(self, organization_id: str, identities: Iterable[Identity]) -> Resolution | None:
+        """Return what was remembered of exactly these identities; None for whatever goes wrong."""
+        key = _key(organization_id, identities)
+        text = self._run(["GET", key]) if key else None
+        try:
+            return Resolution(*_three(json.loads(text))) if text else None
+        except (TypeError, ValueError):
+            return None  # Written by another version of this code.
+
+    def remember(self, organization_id: str, identities: Iterable[Identity], resolution: Resolution) -> None:
+        """Keep an answer for an hour, if it may be kept."""
+        key = _key(organization_id, identities)
+        if key and not resolution.changes:
+            known = [resolution.lead_id, resolution.leaf, resolution.root_id]
+            self._run(["SET", key, json.dumps(known), "EX", SECONDS])
+
+    def _run(self, command: Command) -> Any:
+        if self._redis is None or time.monotonic() < self._down_until:
+            return None
+        try:
+            return self._redis.call(*command)
+        except RedisError:
+            self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
+            return None
+
+
+def _three(held: Any) -> tuple[int, str, str]:
+    lead_id, leaf, root_id = held
+    return lead_id, leaf, root_id
+
+
+def _key(organization_id: str, identities: Iterable[Identity]) -> str | None:
+    ordered = in_order(identities)
+    if not ordered or not ordered[0].kind.is_strong:
+        return None
+    parts = [organization_id, *([each.channel, each.external_id] for each in ordered)]
+    return f"identity:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]}"

@@ -1,0 +1,184 @@
+"""Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity).
+
+The everyday event (all its identities known and agreeing, or none known) takes one statement. All others
+take one transaction: read under locks, decide (rules/leads/identity_plan.py), apply.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from adapters.platform.postgres import Postgres, Unavailable
+from rules.leads.identity import STRONG, Identity, in_order
+from rules.leads.identity_plan import Facts, Known, Plan, decide
+from rules.leads.lead_events import Group
+
+IdentityUnavailable = Unavailable
+# Each attempt lost means that somebody else's change to the same group went through.
+ATTEMPTS = 20
+
+
+class CannotUnmerge(ValueError):
+    """A change that cannot be undone, now or ever; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Which event it was: `{organization}/{integration}` and that integration's id of it."""
+
+    source: str
+    external_event_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of who is who that is still to be announced.
+
+    kind: merged, joined (a merged lead became known to one more organization) or unmerged. groups: for each
+    organization that it affects, all groups that it touched as they were after it.
+    """
+
+    number: int
+    kind: str
+    at: datetime
+    groups: Mapping[str, tuple[Group, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """Whose an event is. leaf: the lead_organization_id to keep it by; root_id: that of the leaf's group.
+
+    changes: those of this lead's group that are not announced yet, oldest first.
+    """
+
+    lead_id: int
+    leaf: str
+    root_id: str
+    changes: tuple[Change, ...] = ()
+
+
+class IdentityStore:
+    """Identities of all leads. Methods raise IdentityUnavailable for what a later attempt may get past."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._postgres = postgres
+
+    def resolve(
+        self, organization_id: str, identities: Iterable[Identity], evidence: Evidence, now: datetime
+    ) -> Resolution:
+        """Find or create the lead of an event, and merge leads that it proves to be one.
+
+        Safe to repeat and to run concurrently. Raises ValueError for an event without an identity.
+        """
+        ordered = in_order(identities)
+        # Whether one lead may have them all; the statement relies on it.
+        if decide(ordered, Facts()).attach == ordered:
+            found = self._postgres.run(lambda each: _resolve(each, organization_id, ordered, now))
+            if found is not None:
+                return _resolution(found)
+        kept = {**asdict(evidence), "identities": [_pair(each) for each in ordered]}
+        return _resolution(
+            self._postgres.run(
+                lambda each: _decide(each, organization_id, ordered, kept, now), attempts=ATTEMPTS
+            )
+        )
+
+    def announced(self, numbers: Iterable[int]) -> None:
+        """Note that all whom these changes affect have been told."""
+        self._call("SELECT identity.announced(%s)", [list(numbers)])
+
+    def pending(self, limit: int = 100) -> tuple[Change, ...]:
+        """Return the oldest changes that are not announced yet, of all leads."""
+        return tuple(_change(each) for each in self._call("SELECT identity.pending(%s)", [limit]))
+
+    def unmerge(self, change_number: int, reason: str, by: str, now: datetime) -> tuple[Change, ...]:
+        """Undo a merge exactly; returns what is to be announced of its leads.
+
+        The two groups that it leaves are kept apart from now on: no event joins a lead of one with a lead
+        of the other again. Raises CannotUnmerge: it is no merge, has been undone, or a later merge builds on
+        it. An attempt whose answer was lost is not repeated: asking again tells that it has been undone.
+        """
+        import psycopg  # noqa: PLC0415 (see adapters.platform.postgres)
+
+        told = {"reason": reason, "by": by}
+        try:
+            found = self._call(
+                "SELECT identity.unmerge(%s, %s, %s)", [change_number, json.dumps(told), now], attempts=1
+            )
+        except (psycopg.errors.NoDataFound, psycopg.errors.ObjectNotInPrerequisiteState) as error:
+            raise CannotUnmerge(str(error.diag.message_primary)) from None
+        return tuple(_change(each) for each in found)
+
+    def history(self, lead_organization_id: str) -> list[dict[str, Any]]:
+        """Return all changes that touched a lead, oldest first.
+
+        Each {number, kind, at, leads, evidence, announced_at, reversed_by}.
+        """
+        found: list[dict[str, Any]] = self._call("SELECT identity.history(%s)", [lead_organization_id])
+        return found
+
+    def _call(self, statement: str, values: list[Any], attempts: int = 2) -> Any:
+        return self._postgres.run(lambda each: each.execute(statement, values).fetchone()[0], attempts)
+
+
+def _resolve(connection: Any, organization_id: str, ordered: tuple[Identity, ...], now: datetime) -> Any:
+    strong = sum(each.kind.is_strong for each in ordered)
+    values = [organization_id, *_columns(ordered), strong, now]
+    row = connection.execute("SELECT identity.resolve(%s, %s, %s, %s, %s)", values).fetchone()
+    return row[0]
+
+
+def _decide(
+    connection: Any, organization_id: str, ordered: tuple[Identity, ...], evidence: Any, now: datetime
+) -> Any:
+    with connection.transaction():
+        read = "SELECT identity.facts(%s, %s, %s)"
+        facts = connection.execute(read, [*_columns(ordered), list(STRONG)]).fetchone()[0]
+        plan = decide(ordered, _facts(facts))
+        apply = "SELECT identity.apply(%s, %s, %s, %s)"
+        values = [organization_id, json.dumps(_plan(plan)), json.dumps(evidence), now]
+        return connection.execute(apply, values).fetchone()[0]
+
+
+def _columns(ordered: tuple[Identity, ...]) -> list[list[str]]:
+    return [[each.channel for each in ordered], [each.external_id for each in ordered]]
+
+
+def _pair(each: Identity) -> list[str]:
+    return [each.channel, each.external_id]
+
+
+def _facts(found: Any) -> Facts:
+    known = {
+        Identity(channel, external_id): Known(lead, root, is_shared)
+        for channel, external_id, lead, root, is_shared in found["known"]
+    }
+    held: dict[int, set[Identity]] = {each.root: set() for each in known.values()}
+    for root, channel, external_id in found["held"]:
+        held[root].add(Identity(channel, external_id))
+    return Facts(known, held, frozenset(frozenset(pair) for pair in found["apart"]))
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    return {
+        "lead": plan.lead,
+        "attach": [_pair(each) for each in plan.attach],
+        "merges": [asdict(each) for each in plan.merges],
+        "refused": [asdict(each) for each in plan.refused],
+        "shares": [_pair(each) for each in plan.shares],
+    }
+
+
+def _resolution(found: Any) -> Resolution:
+    changes = tuple(_change(each) for each in found["changes"])
+    return Resolution(found["lead_id"], found["leaf"], found["root"], changes)
+
+
+def _change(found: Any) -> Change:
+    groups = {
+        organization: tuple(Group(each["root"], tuple(each["leaves"])) for each in listed)
+        for organization, listed in found["announcement"].items()
+    }
+    return Change(found["number"], found["kind"], datetime.fromisoformat(found["at"]), groups)

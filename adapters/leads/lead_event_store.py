@@ -1,0 +1,168 @@
+"""The Event table: what leads did, kept for good, each event once (by source and external_event_id)."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from itertools import islice
+from operator import itemgetter
+from typing import Any
+
+from adapters.platform.aws import THROTTLES, pauses
+from adapters.platform.batches import Unprocessed, query_all
+from adapters.platform.items import Item, item, plain
+from rules.leads.lead_events import SORT_KEY, LeadEvent, Malformed, from_item, to_item
+
+ATTEMPTS_MAX = 8
+# The claims' key in IdempotencyKeys, under `{source}#{external_event_id}`; a source has a `/` and no
+# user id has one, so that they share the table with users' keys.
+CLAIM_KEY = "lead-event"
+IDEMPOTENCY_INDEX = "idempotency-index"
+REFUSED = "ConditionalCheckFailed"
+
+
+class Outcome(StrEnum):
+    """What became of an event that was to be stored."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+
+
+class LeadEventStore:
+    """Stored events of all leads, and their claims in the table of idempotency keys."""
+
+    def __init__(self, dynamodb: Any, table: str, claims_table: str = "") -> None:
+        """claims_table: only for those who put."""
+        self._dynamodb, self._table, self._claims = dynamodb, table, claims_table
+
+    def put_new(self, event: LeadEvent, body_hash: str) -> Outcome:
+        """Store an event and its claim together, unless the external id has been claimed: one request.
+
+        DUPLICATE: claimed for the same body; CONFLICT: for another one. Then nothing is written.
+        Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
+        """
+        request = [_put(self._claims, _claim(event, body_hash)), _put(self._table, stored_form(event))]
+        for _ in pauses(ATTEMPTS_MAX):
+            try:
+                self._dynamodb.transact_write_items(TransactItems=request)
+            except self._dynamodb.exceptions.TransactionCanceledException as error:
+                reasons = error.response.get("CancellationReasons", [])
+                codes = [each.get("Code") for each in reasons]
+                if REFUSED in codes:
+                    return self._told(event, body_hash, reasons)
+                if not THROTTLES & set(codes):
+                    raise
+            else:
+                return Outcome.STORED
+        raise Unprocessed(f"{self._table}: an event left unstored")
+
+    def claimed(self, source: str, external_event_id: str, body_hash: str) -> Outcome | None:
+        """Return what an event that is sent under this id comes to; None: nobody has claimed it."""
+        key = {"user_id": f"{source}#{external_event_id}", "idempotency_key": CLAIM_KEY}
+        answer = self._dynamodb.get_item(TableName=self._claims, Key=item(key), ConsistentRead=True)
+        return _outcome(answer["Item"], body_hash) if "Item" in answer else None
+
+    def _told(self, event: LeadEvent, body_hash: str, reasons: list[dict[str, Any]]) -> Outcome:
+        """What the claim that holds says; it comes with the refusal, or is read.
+
+        An event without a claim is another's: that cannot be, and must not be written over.
+        """
+        if "Item" in reasons[0]:
+            return _outcome(reasons[0]["Item"], body_hash)
+        told = self.claimed(event.source, event.external_event_id, body_hash)
+        return Outcome.CONFLICT if told is None else told
+
+    def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
+        """Yield all events of some lead organizations, strongly consistent, each leaf by time.
+
+        An item that is no event is left out: it was kept with its reason when it was to be announced.
+        """
+        for leaf in leaves:
+            stored = query_all(
+                self._dynamodb,
+                TableName=self._table,
+                KeyConditionExpression="lead_organization_id = :leaf",
+                ExpressionAttributeValues={":leaf": {"S": leaf}},
+                ConsistentRead=True,
+            )
+            yield from (event for event in map(_read, stored) if event is not None)
+
+    def leaf_of(self, source: str, external_event_id: str) -> str | None:
+        """Return whose an event is, by its external id; unknown for a moment after it was stored."""
+        page = self._dynamodb.query(
+            TableName=self._table,
+            IndexName=IDEMPOTENCY_INDEX,
+            KeyConditionExpression="#source = :source AND external_event_id = :id",
+            ExpressionAttributeNames={"#source": "source"},
+            ExpressionAttributeValues=item({":source": source, ":id": external_event_id}),
+        )
+        return str(page["Items"][0]["lead_organization_id"]["S"]) if page["Items"] else None
+
+    def newest(self, leaves: Iterable[str], since: str, until: str, limit: int) -> list[dict[str, Any]]:
+        """Return events of some lead organizations, newest first over all of them, as table attributes.
+
+        since <= `occurred_at#id` < until. Reads at most `limit` + 1 events of each leaf.
+        """
+        each_leaf = [self._newest_of(leaf, since, until, limit) for leaf in leaves]
+        merged = heapq.merge(*each_leaf, key=itemgetter(SORT_KEY), reverse=True)
+        return list(islice(merged, limit))
+
+    def _newest_of(self, leaf: str, since: str, until: str, limit: int) -> Iterator[dict[str, Any]]:
+        found = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression="lead_organization_id = :leaf AND #at BETWEEN :since AND :until",
+            ExpressionAttributeNames={"#at": SORT_KEY},
+            ExpressionAttributeValues=item({":leaf": leaf, ":since": since, ":until": until}),
+            ScanIndexForward=False,
+            ConsistentRead=True,
+            Limit=limit + 1,
+        )
+        return (each for each in map(plain, found) if each[SORT_KEY] != until)
+
+
+def _read(stored: Item) -> LeadEvent | None:
+    try:
+        return from_item(plain(stored))
+    except Malformed:
+        return None
+
+
+def _outcome(claim: Item, body_hash: str) -> Outcome:
+    return Outcome.DUPLICATE if claim.get("body_hash", {}).get("S") == body_hash else Outcome.CONFLICT
+
+
+def _claim(event: LeadEvent, body_hash: str) -> Item:
+    """The claim as table attributes: without a time to live, for an event is never forgotten."""
+    whole = to_item(event)
+    return item(
+        {
+            "user_id": f"{event.source}#{event.external_event_id}",
+            "idempotency_key": CLAIM_KEY,
+            "body_hash": body_hash,
+            "target": f"{event.lead_organization_id}#{whole[SORT_KEY]}",
+            "created_at": event.received_at,
+        }
+    )
+
+
+def _put(table: str, attributes: Item) -> dict[str, Any]:
+    """Put what is not there yet. A refusal brings along what is."""
+    key = "user_id" if "user_id" in attributes else "lead_organization_id"
+    put = {
+        "TableName": table,
+        "Item": attributes,
+        "ConditionExpression": f"attribute_not_exists({key})",
+        "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+    }
+    return {"Put": put}
+
+
+def stored_form(event: LeadEvent) -> Item:
+    """Return the event as the table holds it."""
+    return item(to_item(event))
+
+
+def item_bytes(event: LeadEvent) -> int:
+    """Return the size of the stored item as DynamoDB counts it: names and values."""
+    return sum(len(name.encode()) + len(each["S"].encode()) for name, each in stored_form(event).items())

@@ -1,0 +1,1 @@
+"""What an operator watches: speeds, depths of queues, freshness of the lake."""

@@ -1,0 +1,118 @@
+"""What an operator watches, in Redis: how fast each consumer works, and how far behind it is.
+
+| key | holds | lives |
+|---|---|---|
+| gauge:{gauges}:behind | hash, consumer -> "ms behind, epoch ms of its last batch" | a day after it |
+| gauge:{gauges}:{consumer}:{minute} | hash, second -> events applied in it | 3 min |
+
+A gauge is worth less than the work: with Redis away, slow or broken it is dropped at once.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from adapters.platform.redis import Command, Redis, RedisError
+from rules.days import unstamp
+
+BEHIND = "gauge:{gauges}:behind"
+BEHIND_SECONDS = 24 * 3600
+MINUTE_SECONDS = 180
+RETRY_AFTER_SECONDS = 5
+SHOWN_SECONDS = 60
+
+
+class Silent(Exception):
+    """Redis cannot tell; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A consumer's last batch: how long its newest event had waited, and when that was."""
+
+    consumer: str
+    behind_seconds: float
+    last_batch_at: datetime
+
+
+class Gauges:
+    """The gauges of one process. url "": there are none."""
+
+    def __init__(self, url: str) -> None:
+        self._redis = Redis(url) if url else None
+        self._down_until = 0.0
+
+    def count(self, consumer: str, applied: int, records: Iterable[Mapping[str, Any]], now: datetime) -> None:
+        """Note a batch of stream records that is done: events applied, and the newest one's age.
+
+        One round trip, none for a batch without an arrival time; nothing that goes wrong here is raised.
+        """
+        newest = max(map(_arrival, records), default="")
+        if newest:
+            age = max(0.0, (now - unstamp(newest)).total_seconds())
+            self._send(_note(consumer, applied, age, now))
+
+    def _send(self, commands: list[Command]) -> None:
+        if self._redis is None or time.monotonic() < self._down_until:
+            return
+        try:
+            self._redis.pipeline(commands)
+        except RedisError:
+            self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
+
+    def behind(self) -> list[Reading]:
+        """Return every consumer's reading of the last day, by name; raises Silent."""
+        flat = self._ask([["HGETALL", BEHIND]])[0]
+        found = dict(zip(flat[::2], flat[1::2], strict=True))
+        return [_reading(consumer, text) for consumer, text in sorted(found.items())]
+
+    def per_second(self, consumer: str, now: datetime) -> list[int]:
+        """Return the events applied in each of the last 60 whole seconds, oldest first; raises Silent."""
+        until = int(now.timestamp())
+        minutes = sorted({(until - SHOWN_SECONDS) // 60, until // 60})
+        counts: dict[int, int] = {}
+        for flat in self._ask([["HGETALL", _key(consumer, minute)] for minute in minutes]):
+            counts |= {
+                int(second): int(applied) for second, applied in zip(flat[::2], flat[1::2], strict=True)
+            }
+        return [counts.get(second, 0) for second in range(until - SHOWN_SECONDS, until)]
+
+    def _ask(self, commands: list[Command]) -> list[Any]:
+        if self._redis is None:
+            raise Silent("there is no Redis: gauges are off")
+        try:
+            return self._redis.pipeline(commands)
+        except RedisError as error:
+            raise Silent(f"Redis does not answer: {error}") from None
+
+
+def _key(consumer: str, minute: int) -> str:
+    return f"gauge:{{gauges}}:{consumer}:{minute}"
+
+
+def _note(consumer: str, applied: int, age: float, now: datetime) -> list[Command]:
+    second = int(now.timestamp())
+    counter = _key(consumer, second // 60)
+    return [
+        ["HSET", BEHIND, consumer, f"{age * 1000:.0f} {now.timestamp() * 1000:.0f}"],
+        ["EXPIRE", BEHIND, BEHIND_SECONDS],
+        ["HINCRBY", counter, second, applied],
+        ["EXPIRE", counter, MINUTE_SECONDS],
+    ]
+
+
+def _reading(consumer: str, text: str) -> Reading:
+    behind, at = map(int, text.split())
+    return Reading(consumer, behind / 1000, datetime.fromtimestamp(at / 1000, UTC))
+
+
+def _arrival(record: Mapping[str, Any]) -> str:
+    """Return when a record's event was stored; "" for a record that does not say so."""
+    try:
+        text = record["dynamodb"]["NewImage"]["created_at"]["S"]
+        unstamp(text)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return ""
+    return str(text)

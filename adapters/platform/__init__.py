@@ -1,0 +1,1 @@
+"""AWS services, Redis and PostgreSQL, without a word of any domain."""

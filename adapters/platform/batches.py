@@ -1,0 +1,69 @@
+"""DynamoDB's bulk calls, with what they leave undone tried again."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, TypeVar
+
+from adapters.platform.aws import pauses
+from adapters.platform.items import Item, item
+
+READ_MAX = 100
+WRITE_MAX = 25
+ATTEMPTS_MAX = 8
+T = TypeVar("T")
+
+
+class Unprocessed(Exception):
+    """A bulk call that DynamoDB still had not finished after all attempts; it is safe to repeat."""
+
+
+def chunks(all_of: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Cut into lists of at most `size`."""
+    rest = iter(all_of)
+    while chunk := list(islice(rest, size)):
+        yield chunk
+
+
+def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: str = "") -> list[Item]:
+    """Read items by key, strongly consistent; missing ones are left out.
+
+    only: a projection expression.
+    """
+    found: list[Item] = []
+    for chunk in chunks(keys, READ_MAX):
+        asked: dict[str, Any] = {"Keys": [item(key) for key in chunk], "ConsistentRead": True}
+        if only:
+            asked["ProjectionExpression"] = only
+        request = {table: asked}
+        for _ in pauses(ATTEMPTS_MAX):
+            answer = dynamodb.batch_get_item(RequestItems=request)
+            found += answer["Responses"].get(table, [])
+            request = answer.get("UnprocessedKeys") or {}
+            if not request:
+                break
+        else:
+            raise Unprocessed(f"{table}: keys left unread")
+    return found
+
+
+def put_all(dynamodb: Any, table: str, items: Sequence[Item]) -> None:
+    """Put items without a condition, each at most once in the list."""
+    for chunk in chunks(items, WRITE_MAX):
+        request: dict[str, Any] = {table: [{"PutRequest": {"Item": each}} for each in chunk]}
+        for _ in pauses(ATTEMPTS_MAX):
+            answer = dynamodb.batch_write_item(RequestItems=request)
+            request = answer.get("UnprocessedItems") or {}
+            if not request:
+                break
+        else:
+            raise Unprocessed(f"{table}: items left unwritten")
+
+
+def query_all(dynamodb: Any, **query: Any) -> Iterator[Item]:
+    """Yield a query's items over all its pages."""
+    while True:
+        page = dynamodb.query(**query)
+        yield from page.get("Items", [])
+        if "LastEvaluatedKey" not in page:
+            return
+        query["ExclusiveStartKey"] = page["LastEvaluatedKey"]

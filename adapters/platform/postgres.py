@@ -1,0 +1,120 @@
+"""PostgreSQL: one connection a process, kept across invocations; opened when first needed.
+
+psycopg is imported when a connection is, so that only functions that use one pay for it. No statement is
+prepared and nothing is SET: either would pin a session of RDS Proxy. Timeouts hang on the role.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+from urllib.parse import SplitResult, unquote, urlsplit
+
+from adapters.platform.rds import authorities, token
+
+T = TypeVar("T")
+CONNECT_SECONDS_MAX = 5
+SECURE = {"sslmode": "verify-full"}
+# A peer that is gone is noticed within these; a statement takes no longer than the role allows.
+NETWORK: dict[str, Any] = {
+    "keepalives": 1,
+    "keepalives_idle": 30,
+    "keepalives_interval": 5,
+    "keepalives_count": 2,
+    "tcp_user_timeout": 5000,
+}
+
+
+class Unavailable(Exception):
+    """PostgreSQL cannot be reached, or could not do it now; a later attempt may succeed."""
+
+
+class Postgres:
+    """The process's connection to one database."""
+
+    def __init__(self, url: str, password: Callable[[], str] | None = None) -> None:
+        """url: postgresql://user[:password]@host:port/database.
+
+        Without a password in it: TLS, with `password`'s, or else with a token of the process's AWS role.
+        """
+        self._url, self._password = urlsplit(url), password
+        if self._url.scheme != "postgresql" or not (self._url.hostname and self._url.username):
+            raise ValueError("IDENTITY_URL must be postgresql://user[:password]@host:port/database")
+        self._connection: Any = None
+        self.connects = 0
+
+    def connection(self) -> Any:
+        """Return the open connection (autocommit), or open one; raises what psycopg raises."""
+        if self._connection is None or self._connection.closed:
+            import psycopg  # noqa: PLC0415 (see above)
+
+            self.connects += 1
+            self._connection = psycopg.connect(
+                **arguments(self._url, self._password),
+                autocommit=True,
+                prepare_threshold=None,
+                connect_timeout=CONNECT_SECONDS_MAX,
+                application_name="streakline",
+                **NETWORK,
+            )
+        return self._connection
+
+    def close(self) -> None:
+        """Drop the connection; the next use opens another."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
+        """Return work(connection). work must be safe to repeat: what it did is unknown if a connection broke.
+
+        It is repeated at once after a broken connection, a deadlock or a lost race. Raises Unavailable.
+        """
+        import psycopg  # noqa: PLC0415 (see above)
+
+        for attempt in range(attempts):
+            try:
+                return work(self.connection())
+            except psycopg.Error as error:
+                again = _is_lost_race(error) or self._is_broken()
+                if not again and not _may_pass(error):
+                    raise
+                if not again or attempt == attempts - 1:
+                    raise Unavailable(f"{type(error).__name__}: {error}") from error
+        raise AssertionError("no attempt was allowed")
+
+    def _is_broken(self) -> bool:
+        """Whether the connection, and not the statement, failed; then it is dropped."""
+        if self._connection is None:
+            return False  # It could not even be opened: the server is down, and not just this connection.
+        if not self._connection.closed:
+            return False
+        self.close()
+        return True
+
+
+def _is_lost_race(error: Any) -> bool:
+    """Whether a transaction was rolled back for another's sake: serialization failure, deadlock."""
+    return error.sqlstate in ("40001", "40P01")
+
+
+def _may_pass(error: Any) -> bool:
+    """Whether a later attempt may succeed. By SQLSTATE class; without one the connection failed."""
+    import psycopg  # noqa: PLC0415 (see above)
+
+    if error.sqlstate is None:
+        return isinstance(error, psycopg.OperationalError)
+    # Connection, rollback, resources, intervention or timeout, system; and locks that were waited for.
+    return error.sqlstate[:2] in ("08", "40", "53", "57", "58") or error.sqlstate in (
+        "55P03",
+        "25P03",
+        "28000",
+    )
+
+
+def arguments(url: SplitResult, password: Callable[[], str] | None = None) -> dict[str, Any]:
+    """Return the arguments of a connection; see Postgres."""
+    host, port, user = str(url.hostname), url.port or 5432, unquote(str(url.username))
+    plain = {"host": host, "port": port, "user": user, "dbname": url.path.strip("/") or user}
+    if url.password is not None:
+        return {**plain, "password": unquote(url.password)}
+    secret = password() if password else token(host, port, user)
+    return {**plain, "password": secret, **SECURE, "sslrootcert": authorities()}

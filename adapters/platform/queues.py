@@ -1,0 +1,58 @@
+"""An SQS batch: each message is done, comes again, or is kept where an operator finds it."""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters.platform.failures import FailureQueue
+
+
+class Poison(ValueError):
+    """A message that no attempt will ever get past; the text says why."""
+
+
+def serve(  # noqa: PLR0913, PLR0917 (what comes, and what it is served with)
+    event: Mapping[str, Any],
+    handle: Callable[[Any], object],
+    failures: FailureQueue,
+    consumer: str,
+    now: datetime,
+    logger: Logger,
+) -> dict[str, Any]:
+    """Hand each message's JSON body to `handle`; returns the batch's partial failures.
+
+    Poison is kept with its reason and is done; any other exception makes the message come again, until
+    the queue itself moves it to its dead-letter queue: that one too which says that poison could not be
+    kept. On a redrive poison comes back as a failure.
+    """
+    again: list[str] = []
+    for record in event["Records"]:
+        try:
+            reason = _handle(record["body"], handle)
+            if reason is not None and event.get("streakline_redrive"):
+                again.append(record["messageId"])
+            elif reason is not None:
+                failures.keep(consumer, [(record["body"], reason)], now)
+        except Exception:
+            logger.exception("to come again", extra={"message_id": record["messageId"]})
+            again.append(record["messageId"])
+    logger.info("batch", extra={"messages": len(event["Records"]), "again": len(again)})
+    return {"batchItemFailures": [{"itemIdentifier": each} for each in again]}
+
+
+def _handle(body: str, handle: Callable[[Any], object]) -> str | None:
+    """Handle a message; returns why it is poison, if it is."""
+    try:
+        message = json.loads(body)
+    except RecursionError:
+        return "the message is nested too deeply"
+    except ValueError as error:
+        return f"the message is not JSON: {error}"
+    try:
+        handle(message)
+    except Poison as reason:
+        return str(reason)
+    return None

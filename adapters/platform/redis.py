@@ -1,0 +1,109 @@
+"""A small Redis client: RESP2 over one socket, pipelined.
+
+Our own because of its cost: importing redis-py takes longer than importing botocore does, and a
+function that touches Redis would start too slowly (bench/engagement/cold_start.py). We use a dozen commands.
+"""
+
+import socket
+import ssl
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+TIMEOUT_SECONDS = 0.25
+Command = Sequence[str | int | float]
+
+
+class RedisError(Exception):
+    """Redis cannot be reached, or refused a command."""
+
+
+class Redis:
+    """One connection, opened when first needed and again after a failure."""
+
+    def __init__(self, url: str) -> None:
+        """url: redis://[:password@]host[:port][/db], or rediss:// for TLS."""
+        self._url = urlsplit(url)
+        if self._url.scheme not in ("redis", "rediss") or not self._url.hostname:
+            raise ValueError("REDIS_URL must be redis://host:port or rediss://host:port")
+        self._socket: socket.socket | None = None
+        self._file: Any = None
+
+    def call(self, *command: str | float) -> Any:
+        """Run one command; raises RedisError."""
+        return self.pipeline([command])[0]
+
+    def pipeline(self, commands: Sequence[Command]) -> list[Any]:
+        """Run commands in one round trip; raises RedisError if any fails, with all of them sent."""
+        try:
+            if self._socket is None:
+                self._connect()
+            return self._exchange(commands)
+        except (OSError, ValueError) as error:
+            self.close()
+            raise RedisError(str(error)) from error
+
+    def close(self) -> None:
+        """Drop the connection."""
+        if self._socket is not None:
+            self._file.close()
+            self._socket.close()
+        self._socket = None
+
+    def _connect(self) -> None:
+        host, port = self._url.hostname, self._url.port or 6379
+        raw = socket.create_connection((host, port), timeout=TIMEOUT_SECONDS)
+        raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if self._url.scheme == "rediss":
+            raw = ssl.create_default_context().wrap_socket(raw, server_hostname=host)
+        self._socket, self._file = raw, raw.makefile("rb")
+        hello: list[Command] = []
+        if self._url.password:
+            user = [unquote(self._url.username)] if self._url.username else []
+            hello.append(["AUTH", *user, unquote(self._url.password)])
+        if database := self._url.path.strip("/"):
+            hello.append(["SELECT", database])
+        try:
+            self._exchange(hello)
+        except RedisError:
+            self.close()
+            raise
+
+    def _exchange(self, commands: Sequence[Command]) -> list[Any]:
+        if self._socket is None:
+            raise OSError("not connected")
+        self._socket.sendall(b"".join(map(_encode, commands)))
+        answers = [self._read() for _ in commands]
+        for answer in answers:
+            if isinstance(answer, RedisError):
+                raise answer
+        return answers
+
+    def _read(self) -> Any:
+        line = self._file.readline()
+        if not line.endswith(b"\r\n"):
+            raise OSError("connection closed")
+        kind, text = line[:1], line[1:-2].decode()
+        if kind == b"+":
+            return text
+        if kind == b"-":
+            return RedisError(text)
+        if kind == b":":
+            return int(text)
+        if kind == b"$":
+            return None if text == "-1" else self._bulk(int(text))
+        if kind == b"*":
+            return None if text == "-1" else [self._read() for _ in range(int(text))]
+        raise OSError(f"unknown reply {line[:20]!r}")
+
+    def _bulk(self, size: int) -> str:
+        data = self._file.read(size + 2)
+        if len(data) != size + 2 or not data.endswith(b"\r\n"):
+            raise OSError("connection closed inside a reply")
+        text: str = data[:-2].decode()
+        return text
+
+
+def _encode(command: Command) -> bytes:
+    parts = [str(part).encode() for part in command]
+    return b"*%d\r\n" % len(parts) + b"".join(b"$%d\r\n%b\r\n" % (len(part), part) for part in parts)

@@ -1,0 +1,92 @@
+"""SNS: messages to a topic, in as few calls as the service allows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from adapters.platform.aws import Unavailable, pauses
+
+# PublishBatch's own limits: entries, and bytes of all their bodies and attributes together.
+ENTRIES_MAX = 10
+BATCH_BYTES_MAX = 256 * 1024
+ATTEMPTS_MAX = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message. attributes: texts that subscriptions filter by."""
+
+    body: str
+    attributes: Mapping[str, str]
+
+    @property
+    def size(self) -> int:
+        """Bytes, as SNS counts them: body, and names, types and values of attributes."""
+        attributes = (f"{name}String{value}" for name, value in self.attributes.items())
+        return len(self.body.encode()) + sum(len(each.encode()) for each in attributes)
+
+
+def batches(messages: Sequence[Message]) -> Iterator[list[int]]:
+    """Split messages into calls; yields the places of each call's messages."""
+    places: list[int] = []
+    size = 0
+    for place, message in enumerate(messages):
+        if places and (len(places) == ENTRIES_MAX or size + message.size > BATCH_BYTES_MAX):
+            yield places
+            places, size = [], 0
+        places.append(place)
+        size += message.size
+    if places:
+        yield places
+
+
+@dataclass(slots=True)
+class Refused:
+    """Places of messages that were not taken: to come again, or never to be taken and why."""
+
+    again: list[int] = field(default_factory=list)
+    faulty: dict[int, str] = field(default_factory=dict)
+
+
+class Topic:
+    """One topic."""
+
+    def __init__(self, sns: Any, arn: str) -> None:
+        self._sns, self._arn = sns, arn
+
+    def publish(self, messages: Sequence[Message]) -> Refused:
+        """Publish messages; returns what was not taken after all attempts.
+
+        A call may take some of its messages and refuse others: only those are sent again, unless SNS says
+        that the fault is the message's. A call that fails does not keep the others from being made.
+        """
+        refused = Refused()
+        for call in batches(messages):
+            refused.again += self._call(messages, call, refused.faulty)
+        return refused
+
+    def _call(self, messages: Sequence[Message], places: list[int], faulty: dict[int, str]) -> list[int]:
+        for _ in pauses(ATTEMPTS_MAX):
+            try:
+                answer = self._sns.publish_batch(
+                    TopicArn=self._arn, PublishBatchRequestEntries=[_entry(at, messages[at]) for at in places]
+                )
+            except Unavailable:
+                return places
+            failed = {int(each["Id"]): each for each in answer.get("Failed", ())}
+            faulty |= {at: _reason(each) for at, each in failed.items() if each.get("SenderFault")}
+            places = [at for at in failed if at not in faulty]
+            if not places:
+                break
+        return places
+
+
+def _reason(failed: Mapping[str, Any]) -> str:
+    return f"SNS refuses it: {failed.get('Code')}: {failed.get('Message', '')}"
+
+
+def _entry(place: int, message: Message) -> dict[str, Any]:
+    attributes = {
+        name: {"DataType": "String", "StringValue": value} for name, value in message.attributes.items()
+    }
+    return {"Id": str(place), "Message": message.body, "MessageAttributes": attributes}

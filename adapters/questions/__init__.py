@@ -1,0 +1,1 @@
+"""Where questions, responses, stats and subscriptions are stored; messages to phones."""

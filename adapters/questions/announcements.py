@@ -1,0 +1,75 @@
+"""Who is to be told of a question: found through the index, claimed one by one."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from adapters.platform.batches import READ_MAX, chunks
+from adapters.platform.items import Item, item
+from adapters.questions.message_claims import Claim, MessageClaims, Won, read_index
+from adapters.questions.subscription_items import KEY, marker_keys, subscription_from
+from adapters.questions.subscription_store import Action, SubscriptionStore, delete, unchanged, update
+from rules.days import stamp
+from rules.questions.notifications import Subscription, partitions_to_ask, told_before
+
+MOVE = "SET last_notified_at = :moved"
+
+
+class Announcements:
+    """Announcements of questions."""
+
+    def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
+        self._dynamodb, self.store = dynamodb, store
+        self.claims = MessageClaims(dynamodb, store)
+
+    def listeners(self, tags: Iterable[str], now: datetime) -> Iterator[Subscription]:
+        """Yield, once each, who hears of a question and whose interval has elapsed, quiet hours or not.
+
+        One query for each interval class and partition, in pages. Reads those that it yields and nobody
+        else: once in the index if they hear everything or the question is everybody's, else in the index
+        by each tag, and by key.
+        """
+        seen: set[str] = set()
+        for minutes, partition in partitions_to_ask(tags):
+            found = read_index(self._dynamodb, self.store.table, partition, told_before(minutes, now))
+            for chunk in chunks(found, READ_MAX):
+                for each in self._subscriptions(chunk, seen):
+                    seen.add(each.subscription_id)
+                    yield each
+
+    def _subscriptions(self, chunk: list[dict[str, Any]], seen: set[str]) -> Iterator[Subscription]:
+        marked = [each["of"] for each in chunk if "of" in each and each["of"] not in seen]
+        yield from self.store.get_many(marked) if marked else ()
+        yield from (subscription_from(each) for each in chunk if "of" not in each and each[KEY] not in seen)
+
+    def claim(
+        self, subscription: Subscription, key: str, expires_at: int, now: datetime
+    ) -> tuple[Won, Claim]:
+        """Claim a message to a subscription as it was read; last_notified_at moves with it, never back."""
+        made = Claim(subscription, key, stamp(now), expires_at)
+        condition, values = unchanged(subscription)
+        condition += " AND last_notified_at = :last"
+        values |= item({":last": subscription.last_notified_at})
+        return self.claims.open(made, self._move(subscription, _moved(made), condition, values)), made
+
+    def _move(self, subscription: Subscription, to: str, condition: str, values: Item) -> list[Action]:
+        """Move last_notified_at of a subscription and of its markers."""
+        table, moved = self.store.table, item({":moved": to})
+        there = f"attribute_exists({KEY})"
+        markers = (update(table, key, MOVE, moved, there) for key in marker_keys(subscription))
+        return [update(table, subscription.subscription_id, MOVE, values | moved, condition), *markers]
+
+    def release(self, claim: Claim) -> None:
+        """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
+        gone = delete(self.store.table, claim.place)
+        condition, values = unchanged(claim.subscription)
+        condition += " AND last_notified_at = :ours"
+        values |= item({":ours": _moved(claim)})
+        back = self._move(claim.subscription, claim.subscription.last_notified_at, condition, values)
+        # Moved on by another announcement meanwhile: that one stands, only the claim goes.
+        if not self.store.transact([gone, *back]):
+            self.store.transact([gone])
+
+
+def _moved(claim: Claim) -> str:
+    return max(claim.subscription.last_notified_at, claim.claimed_at)

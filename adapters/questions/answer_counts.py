@@ -1,0 +1,111 @@
+"""The transaction that counts answers: stats, marks, and the events they lead to, all or nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adapters.engagement import claims
+from adapters.platform.items import item
+from adapters.platform.transactions import REFUSED, reasons_of
+from adapters.questions.response_store import Key, ResponseStore
+from adapters.questions.user_stats_store import Kept, UserStatsStore
+from rules.days import stamp
+from rules.engagement import events
+from rules.engagement.events import Event
+from rules.questions.answer_events import digest
+from rules.questions.answer_stats import Stats, add
+from rules.questions.responses import Response
+
+# A transaction has at most 100 actions: the stats, and a mark, a claim and an event an answer.
+RESPONSES_MAX = 33
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why nothing was written. moved: the stats are not as they were read (or two transactions met).
+
+    marked: an answer needs no counting. taken: answers whose event's key stands for something else.
+    """
+
+    moved: bool
+    marked: bool
+    taken: frozenset[Key]
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerCounts:
+    """Writes UserStats, Responses, IdempotencyKeys and BPEvents."""
+
+    dynamodb: Any
+    stats: UserStatsStore
+    responses: ResponseStore
+    claims_table: str
+    events_table: str
+    index_keys: bool = False
+
+    def count(
+        self,
+        person: str,
+        before: Kept,
+        answers: Sequence[Response],
+        events_of: Mapping[Key, Event],
+        now: datetime,
+    ) -> Refusal | None:
+        """Add up to 33 distinct answers of one person to the stats as read; returns why not, or None.
+
+        One request. An answer's mark, its event and the event's claim are written with the stats: a
+        process that dies leaves all of it or none.
+        """
+        after, at = add(before.stats, answers), stamp(now)
+        actions = [self.stats.put_action(person, after, before, at)]
+        actions += [self.responses.mark_action(each, at) for each in answers]
+        named = [each for each in answers if each.key in events_of]
+        for each in named:
+            actions += self._event_actions(events_of[each.key], now)
+        try:
+            self.dynamodb.transact_write_items(TransactItems=actions)
+        except self.dynamodb.exceptions.TransactionCanceledException as error:
+            codes = [each.get("Code") for each in reasons_of(error, len(actions))]
+            first = 1 + len(answers)
+            taken = [
+                each.key
+                for place, each in enumerate(named)
+                if REFUSED in codes[first + 2 * place : first + 2 * place + 2]
+            ]
+            moved = codes[0] == REFUSED or REFUSED not in codes
+            return Refusal(moved, REFUSED in codes[1:first], frozenset(taken))
+        return None
+
+    def replace(self, person: str, before: Kept, stats: Stats, now: datetime) -> bool:
+        """Put stats that were computed afresh; False if they have moved meanwhile."""
+        put = self.stats.put_action(person, stats, before, stamp(now))["Put"]
+        try:
+            self.dynamodb.put_item(**put)
+        except self.dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
+    def _event_actions(self, event: Event, now: datetime) -> list[dict[str, Any]]:
+        """Claim the key unless it is held, and store the event."""
+        claim = claims.Claim(
+            event.user_id, event.idempotency_key, digest(event), event.event_id, event.created_at
+        )
+        held = "attribute_not_exists(user_id) OR #ttl <= :now"
+        return [
+            {
+                "Put": {
+                    "TableName": self.claims_table,
+                    "Item": claims.to_item(claim),
+                    "ConditionExpression": held,
+                    "ExpressionAttributeNames": {"#ttl": "ttl"},
+                    "ExpressionAttributeValues": item({":now": int(now.timestamp())}),
+                }
+            },
+            {
+                "Put": {
+                    "TableName": self.events_table,
+                    "Item": item(events.to_item(event, self.index_keys)),
+                }
+            },
+        ]

@@ -1,0 +1,123 @@
+"""That nobody gets a message twice: one item a message, claimed before it goes out, settled after.
+
+A claim is put in the same transaction that moves whatever makes its person due, so of all senders one wins.
+Between claim and settling lies the one window in which a sender that dies leaves it open whether the message
+went out. It holds one call to the push service, nothing else. Sent again it might come twice, so it is not;
+the claim stays in the index's partition `sending`, and after UNCONFIRMED_AFTER it is moved to `unconfirmed`,
+where an operator sees it.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from adapters.platform.batches import query_all
+from adapters.platform.items import item, plain
+from adapters.questions.subscription_items import INDEX, KEY, claim_key
+from adapters.questions.subscription_store import Action, SubscriptionStore, put, unchanged, update
+from rules.days import stamp
+from rules.questions.notifications import Subscription
+
+SENDING, UNCONFIRMED = "sending", "unconfirmed"
+# Longer than any function runs: whoever claimed it is gone.
+UNCONFIRMED_AFTER = timedelta(minutes=20)
+# After the last instant at which a message may go out, for an operator to look.
+KEPT = timedelta(days=7)
+
+
+class Won(StrEnum):
+    """What became of an attempt to claim. MOVED: the person is no longer what was read: judge again."""
+
+    CLAIMED = "claimed"
+    DUPLICATE = "duplicate"
+    MOVED = "moved"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One message to one subscription. expires_at: epoch seconds, when nobody can want to send it."""
+
+    subscription: Subscription
+    key: str
+    claimed_at: str
+    expires_at: int
+
+    @property
+    def place(self) -> str:
+        """Its key in the table."""
+        return claim_key(self.subscription.subscription_id, self.key)
+
+
+def read_index(
+    dynamodb: Any, table: str, partition: str, until: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """Yield the items of an index partition, oldest last_notified_at first, up to one (None: all)."""
+    condition, values = "active = :active", {":active": partition}
+    if until is not None:
+        condition, values = f"{condition} AND last_notified_at <= :until", {**values, ":until": until}
+    found = query_all(
+        dynamodb,
+        TableName=table,
+        IndexName=INDEX,
+        KeyConditionExpression=condition,
+        ExpressionAttributeValues=item(values),
+    )
+    return map(plain, found)
+
+
+class MessageClaims:
+    """Opens, settles and gives up claims."""
+
+    def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
+        self._dynamodb, self.store = dynamodb, store
+
+    def open(self, claim: Claim, due: Sequence[Action]) -> Won:
+        """Claim a message in one transaction with the actions that say that its person is due no more."""
+        opened = {
+            KEY: claim.place,
+            "active": SENDING,
+            "last_notified_at": claim.claimed_at,
+            "claimed_at": claim.claimed_at,
+            "expires_at": claim.expires_at,
+        }
+        first = put(self.store.table, item(opened), f"attribute_not_exists({KEY})")
+        refused = self.store.refusals([first, *due])
+        if not refused:
+            return Won.CLAIMED
+        return Won.DUPLICATE if 0 in refused else Won.MOVED
+
+    def settle(self, claim: Claim, outcome: str, now: datetime, endpoint_arn: str = "") -> None:
+        """Say what became of a claimed message.
+
+        endpoint_arn: where it went, if its subscription did not know.
+        """
+        values = item({":outcome": outcome, ":now": stamp(now)})
+        changes = "SET outcome = :outcome, settled_at = :now REMOVE active"
+        settled = update(self.store.table, claim.place, changes, values, f"attribute_exists({KEY})")
+        kept = [self._keep(claim.subscription, endpoint_arn)] if endpoint_arn else []
+        # Registered anew meanwhile: then its endpoint will be asked for again.
+        if not self.store.transact([settled, *kept]) and kept:
+            self.store.transact([settled])
+
+    def _keep(self, subscription: Subscription, endpoint_arn: str) -> Action:
+        condition, values = unchanged(subscription)
+        values |= item({":arn": endpoint_arn})
+        own = subscription.subscription_id
+        return update(self.store.table, own, "SET endpoint_arn = :arn", values, condition)
+
+    def sending(self, now: datetime) -> list[str]:
+        """Return the keys of claims whose sender must have died."""
+        until = stamp(now - UNCONFIRMED_AFTER)
+        return [each[KEY] for each in read_index(self._dynamodb, self.store.table, SENDING, until)]
+
+    def unconfirmed(self) -> list[str]:
+        """Return the keys of messages of which nobody knows whether they went out."""
+        return [each[KEY] for each in read_index(self._dynamodb, self.store.table, UNCONFIRMED)]
+
+    def give_up(self, place: str) -> bool:
+        """Mark a claim as one that nobody will confirm; False: it has been settled after all."""
+        values = item({":unconfirmed": UNCONFIRMED, ":sending": SENDING})
+        changes = "SET active = :unconfirmed, outcome = :unconfirmed"
+        return self.store.transact([update(self.store.table, place, changes, values, "active = :sending")])

@@ -1,0 +1,171 @@
+"""Messages to phones: one interface, and SNS mobile push (FCM) behind it.
+
+How SNS tells of a dead token: Publish raises EndpointDisabled, once a push service has said so of an
+earlier message (SNS has set the endpoint's Enabled to false), and CreatePlatformEndpoint raises
+InvalidParameter for the token. NotFound, or InvalidParameter for the target, says that the endpoint has been
+deleted, which is no word on the token: it is made again, once.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    NoCredentialsError,
+)
+
+from adapters.platform.aws import pauses
+
+ATTEMPTS_MAX = 3
+# FCM takes 4096 bytes of payload.
+BODY_CHARACTERS_MAX = 240
+TTL_SECONDS_MAX = 28 * 86400
+EXISTING = re.compile(r"Endpoint (arn:\S+) already exists")
+SLOW_DOWN = re.compile("Throttl", re.IGNORECASE)
+# The call did not leave the house.
+NOT_SENT = (ConnectTimeoutError, EndpointConnectionError, NoCredentialsError)
+
+
+class Status(StrEnum):
+    """What became of a message. UNSENT: certainly not sent; UNSURE: nobody can tell."""
+
+    SENT = "sent"
+    DEAD = "dead"
+    UNSENT = "unsent"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a phone shows, and what its app reads.
+
+    data: flat, texts only. ttl_seconds: how long it is kept for a phone that is off.
+    """
+
+    title: str
+    body: str
+    data: Mapping[str, str]
+    ttl_seconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of a message, and the endpoint that it went to ("": it has none)."""
+
+    status: Status
+    endpoint: str = ""
+
+
+class Push(Protocol):
+    """Sends messages to phones. What a push service says is returned, not raised."""
+
+    def prepare(self, token: str) -> Receipt:
+        """Return a token's endpoint with SENT; else why there is none: DEAD or UNSENT."""
+
+    def send(self, endpoint: str, token: str, message: Message) -> Receipt:
+        """Send one message, at most once."""
+
+    def forget(self, endpoint: str) -> None:
+        """Delete an endpoint; one that is gone is no error. Raises what the service raises."""
+
+
+class SnsPush:
+    """SNS mobile push. sns: a client that makes each call once, for a second Publish is a second message."""
+
+    def __init__(self, sns: Any, platform_application_arn: str = "") -> None:
+        """platform_application_arn: not needed to forget."""
+        self._sns, self._application = sns, platform_application_arn
+
+    def prepare(self, token: str) -> Receipt:
+        """Make a token's endpoint, or find it and enable it: its phone has just registered."""
+        try:
+            return Receipt(Status.SENT, self._create(token))
+        except ClientError as error:
+            refused = _code(error) == "InvalidParameter" and "Token" in _text(error)
+            return Receipt(Status.DEAD if refused else Status.UNSENT)
+        except BotoCoreError:
+            return Receipt(Status.UNSENT)
+
+    def _create(self, token: str) -> str:
+        try:
+            answer = self._sns.create_platform_endpoint(
+                PlatformApplicationArn=self._application, Token=token, Attributes={"Enabled": "true"}
+            )
+        except ClientError as error:
+            if existing := EXISTING.search(_text(error)):
+                arn = existing.group(1)
+                attributes = {"Enabled": "true", "Token": token}
+                self._sns.set_endpoint_attributes(EndpointArn=arn, Attributes=attributes)
+                return arn
+            raise
+        return str(answer["EndpointArn"])
+
+    def send(self, endpoint: str, token: str, message: Message) -> Receipt:
+        """Publish to an endpoint; one that has been deleted is made again."""
+        status = self._publish(endpoint, message)
+        if status is not None:
+            return Receipt(status, endpoint)
+        made = self.prepare(token)
+        if made.status is not Status.SENT:
+            return made
+        return Receipt(self._publish(made.endpoint, message) or Status.DEAD, made.endpoint)
+
+    def _publish(self, endpoint: str, message: Message) -> Status | None:
+        """Publish, again only where SNS has said that it did not take it. None: there is no such endpoint."""
+        for _ in pauses(ATTEMPTS_MAX, base=0.2):
+            try:
+                self._sns.publish(TargetArn=endpoint, MessageStructure="json", Message=payload(message))
+            except ClientError as error:
+                if not SLOW_DOWN.search(_code(error)):
+                    return _refusal(error)
+            except NOT_SENT:
+                return Status.UNSENT
+            except BotoCoreError:
+                return Status.UNSURE
+            else:
+                return Status.SENT
+        return Status.UNSENT
+
+    def forget(self, endpoint: str) -> None:
+        """Delete an endpoint."""
+        self._sns.delete_endpoint(EndpointArn=endpoint)
+
+
+def _refusal(error: ClientError) -> Status | None:
+    code = _code(error)
+    if code == "EndpointDisabled":
+        return Status.DEAD
+    if code == "NotFound" or (code == "InvalidParameter" and "TargetArn" in _text(error)):
+        return None
+    served = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
+    return Status.UNSURE if served >= 500 else Status.UNSENT
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Code", ""))
+
+
+def _text(error: ClientError) -> str:
+    return str(error.response.get("Error", {}).get("Message", ""))
+
+
+def payload(message: Message) -> str:
+    """Return what Publish takes with MessageStructure json: FCM's v1 message, as text in text."""
+    body = message.body
+    if len(body) > BODY_CHARACTERS_MAX:
+        body = body[: BODY_CHARACTERS_MAX - 1] + "…"
+    ttl = min(max(message.ttl_seconds, 0), TTL_SECONDS_MAX)
+    sent = {
+        "notification": {"title": message.title, "body": body},
+        "data": dict(message.data),
+        "android": {"ttl": f"{ttl}s"},
+    }
+    told = json.dumps({"fcmV1Message": {"message": sent}}, ensure_ascii=False)
+    return json.dumps({"default": body, "GCM": told}, ensure_ascii=False)

@@ -1,0 +1,152 @@
+"""The Questions table, and the one transaction that takes an answer."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from adapters.platform.aws import pauses
+from adapters.platform.batches import Unprocessed
+from adapters.platform.items import item, plain
+from adapters.platform.transactions import REFUSED, reasons_of
+from adapters.questions.response_store import AlreadyAnswered, ResponseStore
+from rules.questions.questions import Question, Status, check_open, from_item, to_item
+from rules.questions.responses import Response
+
+# Where many answer one question at once, each commit refuses the others: they pause, and so spread.
+ATTEMPTS_MAX = 40
+PAUSE_SECONDS_MAX = 1.0
+Place = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Questions newest first; `next`: where to go on, None at the end."""
+
+    questions: list[Question]
+    next: Place | None
+
+
+class QuestionStore:
+    """Questions of all agents; responses: where answers go."""
+
+    def __init__(self, dynamodb: Any, table: str, responses: ResponseStore) -> None:
+        self._dynamodb, self._table, self._responses = dynamodb, table, responses
+
+    def create(self, question: Question, now: datetime) -> Question:
+        """Put a question unless its id is taken; returns the one that holds."""
+        try:
+            self._dynamodb.put_item(
+                TableName=self._table,
+                Item=item(to_item(question)),
+                ConditionExpression="attribute_not_exists(question_id) OR expires_at <= :now",
+                ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return self.get(question.question_id) or question
+        return question
+
+    def get(self, question_id: str) -> Question | None:
+        """Return one question, strongly consistent: one request."""
+        key = item({"question_id": question_id})
+        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
+        return from_item(plain(answer["Item"])) if "Item" in answer else None
+
+    def of_status(self, status: Status, after: Place | None, since: str, read_max: int) -> Page:
+        """Return stored OPEN or CLOSED questions created since a stamp: one request."""
+        if after and after[0] < since:
+            return Page([], None)
+        start = after and {"status": status.value, "created_at": after[0], "question_id": after[1]}
+        names = {"#part": "status"}
+        return self._page("ByStatus", names, {":part": status.value, ":since": since}, start, read_max)
+
+    def of_agent(self, agent_id: str, after: Place | None, read_max: int) -> Page:
+        """Return an agent's questions: one request."""
+        start = after and {"agent_id": agent_id, "created_at": after[0], "question_id": after[1]}
+        values = {":part": agent_id, ":since": "0"}
+        return self._page("ByAgentId", {"#part": "agent_id"}, values, start, read_max)
+
+    def _page(
+        self, index: str, names: dict[str, str], values: dict[str, str], start: Any, read_max: int
+    ) -> Page:
+        asked: dict[str, Any] = {"ExclusiveStartKey": item(start)} if start else {}
+        answer = self._dynamodb.query(
+            TableName=self._table,
+            IndexName=index,
+            KeyConditionExpression="#part = :part AND created_at >= :since",
+            ExpressionAttributeNames=names,
+            ExpressionAttributeValues=item(values),
+            ScanIndexForward=False,
+            Limit=read_max,
+            **asked,
+        )
+        last = plain(answer.get("LastEvaluatedKey") or {})
+        found = [from_item(plain(each)) for each in answer["Items"]]
+        return Page(found, (last["created_at"], last["question_id"]) if last else None)
+
+    def answer(self, question: Question, response: Response, now: datetime) -> tuple[Question, Response]:
+        """Store an answer and count it, both or neither: one request where nobody else answers just now.
+
+        The answer's number is the counter's next value, on condition that it still is: so numbers
+        have no gaps and follow the order of commits, and the last one closes the question.
+        Returns the question as it is afterwards, and the stored answer. Nothing is written where it
+        raises AlreadyAnswered, Refused (rules.questions.questions.check_open), or, with too many at
+        once, Unprocessed.
+        """
+        for attempt in pauses(ATTEMPTS_MAX, base=0.05, longest=PAUSE_SECONDS_MAX):
+            if attempt:  # What was told before the pause is stale by now.
+                question = self._now(question)
+            check_open(question, now)
+            numbered = replace(response, number=question.answers_count + 1)
+            counted = _counted(question, response.created_at)
+            refusal = self._try(question, counted, numbered)
+            if refusal is None:
+                return counted, numbered
+            if refusal[1].get("Code") == REFUSED:
+                raise AlreadyAnswered(self._responses.told(refusal[1], response))
+            if refusal[0].get("Item"):
+                check_open(from_item(plain(refusal[0]["Item"])), now)
+        raise Unprocessed(f"{self._table}: an answer left unstored")
+
+    def _try(self, before: Question, after: Question, response: Response) -> list[dict[str, Any]] | None:
+        """Write both; returns None, or the reasons why not."""
+        actions = [self._count_action(before, after), self._responses.put_action(response)]
+        try:
+            self._dynamodb.transact_write_items(TransactItems=actions)
+        except self._dynamodb.exceptions.TransactionCanceledException as error:
+            return reasons_of(error, len(actions))
+        return None
+
+    def _count_action(self, before: Question, after: Question) -> dict[str, Any]:
+        closing = ", closed_at = :closed" if after.closed_at else ""
+        values = {
+            ":open": Status.OPEN.value,
+            ":before": before.answers_count,
+            ":after": after.answers_count,
+            ":status": after.status.value,
+            ":created": before.created_at,
+            ":closed": after.closed_at,
+        }
+        condition = "#status = :open AND answers_count = :before AND created_at = :created"
+        return {
+            "Update": {
+                "TableName": self._table,
+                "Key": item({"question_id": before.question_id}),
+                "UpdateExpression": f"SET answers_count = :after, #status = :status{closing}",
+                "ConditionExpression": condition,
+                "ExpressionAttributeNames": {"#status": "status"},
+                "ExpressionAttributeValues": item(values),
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+        }
+
+    def _now(self, known: Question) -> Question:
+        """The question as it is; one that is gone is closed."""
+        return self.get(known.question_id) or replace(known, status=Status.CLOSED)
+
+
+def _counted(question: Question, at: str) -> Question:
+    """The question with one answer more; the last one closes it."""
+    count = question.answers_count + 1
+    if count < question.required_responses:
+        return replace(question, answers_count=count)
+    return replace(question, answers_count=count, status=Status.CLOSED, closed_at=at)

@@ -1,0 +1,76 @@
+"""Whose reminder is due: markers that wait in the index until their instant has come.
+
+In a reminder's marker last_notified_at says when the next one is due, so what is due is the beginning of the
+partition, whatever the zones: nothing else is read.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adapters.platform.items import item
+from adapters.questions.message_claims import Claim, MessageClaims, Won, read_index
+from adapters.questions.subscription_items import KEY, reminder_item, reminder_key
+from adapters.questions.subscription_store import Action, SubscriptionStore, delete, put
+from rules.days import stamp, unstamp
+from rules.questions.notifications import Subscription
+from rules.questions.reminders import reminder_partitions
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A reminder that is due, of a subscription; then: when the next one is, None: never."""
+
+    subscription: Subscription
+    due: datetime
+    then: datetime | None
+
+
+class Reminders:
+    """Reminders of streaks that end tonight."""
+
+    def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
+        self._dynamodb, self.store = dynamodb, store
+        self.claims = MessageClaims(dynamodb, store)
+
+    def due(self, now: datetime) -> Iterator[tuple[str, datetime]]:
+        """Yield (subscription_id, when it was due) of all reminders that are due."""
+        for partition in reminder_partitions():
+            for each in read_index(self._dynamodb, self.store.table, partition, stamp(now)):
+                yield each["of"], unstamp(each["last_notified_at"])
+
+    def claim(self, each: Due, key: str, expires_at: int, now: datetime) -> tuple[Won, Claim]:
+        """Claim a reminder, and let its marker wait for the next one."""
+        made = Claim(each.subscription, key, stamp(now), expires_at)
+        return self.claims.open(made, [self._wait(each)]), made
+
+    def skip(self, each: Due) -> bool:
+        """Let the marker wait for the next one without a message; False: it has been moved already."""
+        return self.store.transact([self._wait(each)])
+
+    def drop(self, subscription_id: str, due: datetime) -> bool:
+        """Delete the marker of a subscription that is gone."""
+        return self.store.transact([self._delete(subscription_id, due)])
+
+    def release(self, each: Due, claim: Claim) -> None:
+        """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
+        gone = delete(self.store.table, claim.place)
+        condition, values = f"attribute_not_exists({KEY})", None
+        if each.then:
+            condition, values = "last_notified_at = :then", item({":then": stamp(each.then)})
+        marker = reminder_item(each.subscription.subscription_id, each.due)
+        # Registered anew meanwhile: that marker stands, only the claim goes.
+        if not self.store.transact([gone, put(self.store.table, marker, condition, values)]):
+            self.store.transact([gone])
+
+    def _wait(self, each: Due) -> Action:
+        own = each.subscription.subscription_id
+        if each.then is None:
+            return self._delete(own, each.due)
+        values = item({":due": stamp(each.due)})
+        return put(self.store.table, reminder_item(own, each.then), "last_notified_at = :due", values)
+
+    def _delete(self, own: str, due: datetime) -> Action:
+        values = item({":due": stamp(due)})
+        return delete(self.store.table, reminder_key(own), "last_notified_at = :due", values)

@@ -1,0 +1,103 @@
+"""The Responses table: one answer a person and question, kept for good."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from adapters.platform.batches import get_all, query_all
+from adapters.platform.items import Item, item, plain
+from rules.questions.responses import Response, from_item, to_item
+
+# On a response that is in its person's UserStats; written in the transaction that puts it there.
+COUNTED = "counted_at"
+Key = tuple[str, str]
+
+
+class AlreadyAnswered(Exception):
+    """This fingerprint has answered this question before; `response` is what it said."""
+
+    def __init__(self, response: Response) -> None:
+        super().__init__(response.question_id)
+        self.response = response
+
+
+class ResponseStore:
+    """Responses of all questions."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def get(self, question_id: str, fingerprint_hash: str) -> Response | None:
+        """Return one answer, strongly consistent: one request."""
+        key = item(_key((question_id, fingerprint_hash)))
+        answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
+        return from_item(plain(answer["Item"])) if "Item" in answer else None
+
+    def of_question(self, question_id: str) -> Iterator[Response]:
+        """Yield a question's answers, strongly consistent."""
+        found = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression="question_id = :question",
+            ExpressionAttributeValues=item({":question": question_id}),
+            ConsistentRead=True,
+        )
+        return (from_item(plain(each)) for each in found)
+
+    def of_person(self, fingerprint_hash: str) -> list[tuple[Item, bool]]:
+        """Return a person's answers as stored items, and whether each is in the stats.
+
+        The index names them, the table says what they are: only an answer of the last moments can be
+        missing from the index.
+        """
+        found = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            IndexName="ByFingerprint",
+            KeyConditionExpression="fingerprint_hash = :person",
+            ExpressionAttributeValues=item({":person": fingerprint_hash}),
+            ProjectionExpression="question_id, response_id",
+        )
+        keys = (plain(each) for each in found)
+        return [(each, COUNTED in each) for each in get_all(self._dynamodb, self._table, keys)]
+
+    def counted(self, keys: Iterable[Key]) -> set[Key]:
+        """Return those that need no counting: they are in the stats, or no longer there."""
+        wanted = set(keys)
+        found = get_all(self._dynamodb, self._table, map(_key, sorted(wanted)))
+        open_ = {
+            (each["question_id"]["S"], each["response_id"]["S"]) for each in found if COUNTED not in each
+        }
+        return wanted - open_
+
+    def put_action(self, response: Response) -> dict[str, Any]:
+        """Return a transaction's action: put an answer unless the person has answered."""
+        return {
+            "Put": {
+                "TableName": self._table,
+                "Item": item(to_item(response)),
+                "ConditionExpression": "attribute_not_exists(question_id)",
+                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+            }
+        }
+
+    def mark_action(self, response: Response, at: str) -> dict[str, Any]:
+        """Return a transaction's action: note that an answer is in the stats, unless it is noted."""
+        return {
+            "Update": {
+                "TableName": self._table,
+                "Key": item(_key(response.key)),
+                "UpdateExpression": f"SET {COUNTED} = :at",
+                "ConditionExpression": f"attribute_exists(question_id) AND attribute_not_exists({COUNTED})",
+                "ExpressionAttributeValues": item({":at": at}),
+            }
+        }
+
+    def told(self, reason: dict[str, Any], response: Response) -> Response:
+        """Return the answer that holds: it comes with the refusal to put another, or is read."""
+        if reason.get("Item"):
+            return from_item(plain(reason["Item"]))
+        return self.get(*response.key) or response
+
+
+def _key(key: Key) -> dict[str, str]:
+    return {"question_id": key[0], "response_id": key[1]}

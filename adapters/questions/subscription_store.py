@@ -1,0 +1,171 @@
+"""The Subscriptions table: who wants to hear of what, on which phone.
+
+Every change is one transaction on condition that the subscription still is what was read: it, its markers
+and the item that says whose the phone is are never at odds.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from adapters.platform.aws import THROTTLES, pauses
+from adapters.platform.batches import Unprocessed, get_all
+from adapters.platform.items import Item, item, plain
+from adapters.questions.subscription_items import KEY, items_of, keys_of, subscription_from, token_key
+from rules.days import stamp
+from rules.questions.notifications import Subscription, after
+
+ATTEMPTS_MAX = 8
+REFUSED = "ConditionalCheckFailed"
+Action = dict[str, Any]
+
+
+class SubscriptionStore:
+    """Registers, finds and removes subscriptions."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self.table = dynamodb, table
+
+    def get(self, subscription_id: str) -> Subscription | None:
+        """Read one subscription, strongly consistent."""
+        found = self.get_many([subscription_id])
+        return found[0] if found else None
+
+    def get_many(self, subscription_ids: Iterable[str]) -> list[Subscription]:
+        """Read subscriptions in bulk, strongly consistent; those that are gone are left out."""
+        keys = [{KEY: each} for each in dict.fromkeys(subscription_ids)]
+        return [subscription_from(plain(each)) for each in get_all(self._dynamodb, self.table, keys)]
+
+    def register(self, wanted: Subscription, now: datetime) -> tuple[Subscription, bool]:
+        """Store a subscription; returns it, and whether it is new.
+
+        The same person's same token: replaced, and its history kept. A token that was another person's: that
+        subscription is removed in the same transaction, for a phone has one user at a time, and whoever
+        holds its token is holding the phone; the endpoint, which is the phone's, goes along.
+        Raises Unprocessed if others kept changing it; it is safe to repeat.
+        """
+        for _ in pauses(ATTEMPTS_MAX):
+            mine, holder, other = self._around(wanted)
+            made = _merged(wanted, mine, other, now)
+            gone = [each for each in (mine, other) if each]
+            if self.transact(_registration(self.table, made, gone, holder, now)):
+                return made, mine is None or not mine.is_active
+        raise Unprocessed(f"{self.table}: a subscription kept changing")
+
+    def _around(self, wanted: Subscription) -> tuple[Subscription | None, str, Subscription | None]:
+        """Return the same person's subscription, who holds the token, and another person's one for it."""
+        token = token_key(wanted.fcm_token)
+        keys = [{KEY: wanted.subscription_id}, {KEY: token}]
+        found = {each[KEY]["S"]: plain(each) for each in get_all(self._dynamodb, self.table, keys)}
+        mine = found.get(wanted.subscription_id)
+        holder = found.get(token, {}).get("of", "")
+        other = self.get(holder) if holder not in ("", wanted.subscription_id) else None
+        return subscription_from(mine) if mine else None, holder, other
+
+    def remove(self, subscription: Subscription) -> bool:
+        """Delete a subscription as it was read, with all its items; False: it has changed since."""
+        own, *rest = keys_of(subscription)
+        actions = [delete(self.table, own, *unchanged(subscription))]
+        return self.transact([*actions, *(delete(self.table, key) for key in rest)])
+
+    def deactivate(self, subscription: Subscription, now: datetime) -> bool:
+        """Take a subscription whose token is dead out of the index, token and endpoint included.
+
+        False: it has been registered again meanwhile, and stays. Safe to repeat.
+        """
+        own, *rest = keys_of(subscription)
+        condition, values = unchanged(subscription)
+        changes = (
+            "SET dead_at = :now, updated_at = :after REMOVE active, fcm_token, endpoint_arn, last_notified_at"
+        )
+        values |= item({":now": stamp(now), ":after": after(subscription.updated_at, now)})
+        actions = [update(self.table, own, changes, values, condition)]
+        return self.transact([*actions, *(delete(self.table, key) for key in rest)])
+
+    def transact(self, actions: list[Action]) -> bool:
+        """Write all or nothing; False if a condition fails."""
+        return self.refusals(actions) == []
+
+    def refusals(self, actions: list[Action]) -> list[int]:
+        """Write all or nothing; returns the places of the conditions that failed.
+
+        Raises Unprocessed if DynamoDB will not decide; it is safe to repeat.
+        """
+        for _ in pauses(ATTEMPTS_MAX):
+            try:
+                self._dynamodb.transact_write_items(TransactItems=actions)
+            except self._dynamodb.exceptions.TransactionCanceledException as error:
+                codes = [each.get("Code") for each in error.response.get("CancellationReasons", [])]
+                if REFUSED in codes:
+                    return [place for place, code in enumerate(codes) if code == REFUSED]
+                if not THROTTLES & set(codes):
+                    raise
+            else:
+                return []
+        raise Unprocessed(f"{self.table}: a transaction left undecided")
+
+
+def unchanged(subscription: Subscription) -> tuple[str, Item]:
+    """Return the condition that the person has not changed a subscription since it was read."""
+    return "updated_at = :seen", item({":seen": subscription.updated_at})
+
+
+def put(table: str, attributes: Item, condition: str = "", values: Item | None = None) -> Action:
+    """Return a transaction's put."""
+    return {"Put": {"TableName": table, "Item": attributes, **_when(condition, values)}}
+
+
+def delete(table: str, key: str, condition: str = "", values: Item | None = None) -> Action:
+    """Return a transaction's delete."""
+    return {"Delete": {"TableName": table, "Key": item({KEY: key}), **_when(condition, values)}}
+
+
+def update(table: str, key: str, changes: str, values: Item, condition: str) -> Action:
+    """Return a transaction's update."""
+    changed = {"TableName": table, "Key": item({KEY: key}), "UpdateExpression": changes}
+    return {"Update": {**changed, **_when(condition, values)}}
+
+
+def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
+    told = {"ConditionExpression": condition} if condition else {}
+    return told | ({"ExpressionAttributeValues": values} if values else {})
+
+
+def _merged(
+    wanted: Subscription, mine: Subscription | None, other: Subscription | None, now: datetime
+) -> Subscription:
+    """What is stored: what the person wants now, with what is known of the phone and of the past."""
+    source = mine or other
+    kept = replace(wanted, endpoint_arn=source.endpoint_arn if source else "")
+    if mine is None:
+        return replace(kept, created_at=stamp(now), updated_at=stamp(now))
+    return replace(
+        kept,
+        created_at=mine.created_at,
+        updated_at=after(mine.updated_at, now),
+        last_notified_at=mine.last_notified_at,
+    )
+
+
+def _registration(
+    table: str, made: Subscription, gone: list[Subscription], holder: str, now: datetime
+) -> list[Action]:
+    """The transaction: each item once, all on condition that what was read still holds."""
+    actions = {key: delete(table, key) for each in gone for key in keys_of(each)}
+    actions |= {key: put(table, each) for key, each in items_of(made, now).items()}
+    held, values = (
+        ("#of = :holder", item({":holder": holder})) if holder else ("attribute_not_exists(#of)", None)
+    )
+    token = actions[token_key(made.fcm_token)]["Put"]
+    token |= {**_when(held, values), "ExpressionAttributeNames": {"#of": "of"}}
+    own = actions[made.subscription_id]["Put"]
+    own |= _when("attribute_not_exists(subscription_id)", None)
+    for each in gone:
+        action = next(iter(actions[each.subscription_id].values()))
+        # An announcement that is being claimed right now must not be forgotten.
+        action |= _when(
+            "updated_at = :seen AND (last_notified_at = :last OR attribute_not_exists(last_notified_at))",
+            item({":seen": each.updated_at, ":last": each.last_notified_at}),
+        )
+    return list(actions.values())

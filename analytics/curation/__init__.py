@@ -1,0 +1,1 @@
+"""Raw objects become curated Parquet."""

@@ -1,0 +1,49 @@
+"""Curation on one machine: tasks side by side, one process a core."""
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+
+from adapters.platform.objects import objects_at
+from analytics.curation.curate import Task, curate
+from analytics.lake.bookkeeping import Counts
+
+
+def curate_all(
+    url: str,
+    tasks: Sequence[Task],
+    processes: int = 2,
+    *,
+    rebuild: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> dict[Task, Counts]:
+    """Curate tasks of the lake at a URL (see objects_at); returns each one's counts.
+
+    progress is told how many of how many are done. Raises what a task raised, after the others.
+    """
+    counts: dict[Task, Counts] = {}
+    if processes <= 1 or len(tasks) <= 1:
+        for done, task in enumerate(tasks, 1):
+            counts[task] = curate_one(url, task, rebuild)
+            progress(done, len(tasks))
+        return counts
+    with _pool(min(processes, len(tasks))) as pool:
+        waiting = {pool.submit(curate_one, url, task, rebuild): task for task in tasks}
+        for done, future in enumerate(as_completed(waiting), 1):
+            counts[waiting[future]] = future.result()
+            progress(done, len(tasks))
+    return counts
+
+
+def curate_one(url: str, task: Task, rebuild: bool = False) -> Counts:
+    """Curate a task of the lake at a URL: what a worker process is asked for."""
+    return curate(objects_at(url), task, rebuild=rebuild)
+
+
+@contextmanager
+def _pool(processes: int) -> Iterator[ProcessPoolExecutor]:
+    # A forked child would inherit locks held by threads of DuckDB or Arrow.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(processes, mp_context=context) as pool:
+        yield pool

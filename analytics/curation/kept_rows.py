@@ -1,0 +1,136 @@
+"""Curated rows in memory: which to keep, in which order, and the file that they become.
+
+analytics/curation/spilled_rows.py does the same in a database for what does not fit.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from analytics.lake.arrow_buffers import Indices, as_array, as_flags, numbers
+from rules.lake.entities import Entity
+
+ROW_GROUP_ROWS = 100_000
+ZSTD_LEVEL = 1
+SAMPLE_ROWS = 2_000
+Codes = npt.NDArray[Any]  # integers
+WORD, WINDOW = 8, 24  # bytes
+
+
+def together(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
+    """Return tables as one, of one chunk a column; empties the list, so that little is held twice."""
+    chunks = {each.name: [part[each.name].cast(each.type) for part in parts] for each in schema}
+    parts.clear()
+    columns = []
+    for each in schema:
+        some = [chunk for column in chunks.pop(each.name) for chunk in column.chunks]
+        columns.append(pa.concat_arrays(some) if some else pa.nulls(0, each.type))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def kept(entity: Entity, rows: pa.Table) -> Indices:
+    """Return the indices of rows to keep, sorted: each key's newest version, among equals the first.
+
+    rows: one chunk a column, the entity's columns and `n`, the place in which each came.
+    """
+    if not rows.num_rows:
+        return np.zeros(0, np.int64)
+    codes = _codes(rows[entity.order[0]].chunk(0))
+    order = np.argsort(codes)
+    codes = codes[order]
+    same = codes[1:] == codes[:-1]
+    if not same.any():
+        return order
+    # Codes are of the first bytes that differ: rows of one code are looked at more closely.
+    tied = np.zeros(len(order), np.bool_)
+    tied[1:] = same
+    tied[:-1] |= same
+    sorted_, is_first = _closely(entity, rows, order[tied])
+    order[tied] = sorted_
+    keep = np.ones(len(order), np.bool_)
+    keep[tied] = is_first
+    return order[keep]
+
+
+def _closely(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
+    """Return rows in their full order, and which of them are the first of their key: the ones to keep."""
+    names = list(
+        dict.fromkeys([*entity.order, *entity.key, *([entity.version] if entity.version else []), "n"])
+    )
+    some = rows.select(names).take(as_array(indices))
+    by: list[tuple[str, str]] = [(name, "ascending") for name in entity.order]
+    if entity.version and entity.version not in entity.order:
+        by.append((entity.version, "descending"))
+    order = pc.sort_indices(some, [*by, ("n", "ascending")])
+    some = some.take(order)
+    differs = np.zeros(len(indices) - 1, np.bool_)
+    for name in entity.key:
+        column = some[name].combine_chunks()
+        equal = pc.equal(column.slice(1), column.slice(0, len(column) - 1))
+        differs |= ~as_flags(equal)
+    return indices[numbers(order, np.uint64).astype(np.int64)], np.concatenate([[True], differs])
+
+
+def _codes(column: pa.Array) -> Codes:
+    """Return numbers that never decrease where the values grow."""
+    if not pa.types.is_string(column.type):
+        return numbers(column, np.int32 if pa.types.is_date(column.type) else np.int64)
+    common = _common_prefix(column)
+    offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+    data = column.buffers()[2]
+    padded = np.zeros((data.size if data else 0) + WINDOW, np.uint8)
+    if data:
+        padded[: data.size] = np.frombuffer(data, np.uint8)
+    every = np.ndarray((len(padded) - WINDOW + 1,), f"V{WINDOW}", padded, strides=(1,))
+    windows = every[offsets[:-1] + common].view(np.uint8).reshape(-1, WINDOW)
+    sizes = np.diff(offsets) - common
+    if sizes.min() < WINDOW:  # no bytes of the next value
+        windows[np.arange(WINDOW) >= sizes[:, None]] = 0
+    differing = np.flatnonzero((windows != windows[0]).any(axis=0))[:WORD]
+    words = np.zeros((len(column), WORD), np.uint8)
+    words[:, : len(differing)] = windows[:, differing]
+    return words.view(">u8").ravel().astype(np.uint64)
+
+
+def _common_prefix(column: pa.Array) -> int:
+    ends = pc.min_max(column)
+    low, high = ends["min"].as_py() or "", ends["max"].as_py() or ""
+    low, high = low.encode(), high.encode()
+    size = min(len(low), len(high))
+    return next((at for at in range(size) if low[at] != high[at]), size)
+
+
+def write_rows(path: Path, rows: pa.Table, order: Indices, metadata: dict[str, str]) -> None:
+    """Write rows in an order as a Parquet file: zstd, with its metadata."""
+    starts = range(0, max(1, len(order)), ROW_GROUP_ROWS)
+    groups = (rows.take(as_array(order[at : at + ROW_GROUP_ROWS])) for at in starts)
+    write_parts(path, groups, metadata)
+
+
+def write_parts(path: Path, groups: Iterator[pa.Table], metadata: dict[str, str]) -> None:
+    """Write row groups, at least one, as a Parquet file."""
+    first = next(groups)
+    with pq.ParquetWriter(
+        path,
+        first.schema,
+        compression="zstd",
+        compression_level=ZSTD_LEVEL,
+        use_dictionary=_repetitive(first),
+        store_schema=False,
+    ) as writer:
+        writer.add_key_value_metadata(metadata)
+        for group in chain([first], groups):
+            writer.write_table(group, ROW_GROUP_ROWS)
+
+
+def _repetitive(rows: pa.Table) -> list[str]:
+    """Return the columns of which few values differ: the ones that a dictionary makes smaller."""
+    some = rows.slice(0, SAMPLE_ROWS)
+    return [name for name in rows.column_names if 2 * pc.count_distinct(some[name]).as_py() <= len(some) + 2]

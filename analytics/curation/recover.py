@@ -1,0 +1,64 @@
+"""Brings back what Firehose could not place: its error records become raw objects.
+
+A delivery stream writes to 500 partitions at a time. A backfill of years touches more, and what is
+beyond goes to errors/, whole. So does what is no row at all; that stays there, for an operator.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Iterable
+from datetime import date
+
+from adapters.platform.objects import Objects
+from analytics.lake.layout import raw_prefix
+from rules.lake.entities import ENTITIES
+
+ERRORS = "errors/"
+HOUR = re.compile(r"[01]\d|2[0-3]", re.ASCII)
+
+
+class Lost(ValueError):
+    """An error record whose row belongs to no partition."""
+
+
+def recover(objects: Objects) -> tuple[int, int]:
+    """Move error records to the partitions of their rows; returns how many rows moved, how many stay.
+
+    An object leaves errors/ when all of its records have been moved. Doing it again, or dying in
+    between, writes the same raw objects.
+    """
+    moved = stay = 0
+    for entity in ENTITIES:
+        for stored in list(objects.list(f"{ERRORS}{entity}/")):
+            rows, lost = _rows(objects.get(stored.key).splitlines())
+            name = stored.key.removeprefix(f"{ERRORS}{entity}/")
+            for (dt, hour), lines in sorted(rows.items()):
+                objects.put(f"{raw_prefix(entity, dt, hour)}recovered/{name}", b"".join(lines))
+            if not lost:
+                objects.delete([stored.key])
+            moved, stay = moved + sum(map(len, rows.values())), stay + lost
+    return moved, stay
+
+
+def _rows(records: Iterable[bytes]) -> tuple[dict[tuple[str, str], list[bytes]], int]:
+    """Return the rows of an error object by partition, and how many have none."""
+    rows: dict[tuple[str, str], list[bytes]] = {}
+    lost = 0
+    for record in records:
+        try:
+            row = base64.b64decode(json.loads(record)["rawData"], validate=True)
+            rows.setdefault(_partition(row), []).append(row.rstrip(b"\n") + b"\n")
+        except (KeyError, TypeError, ValueError):
+            lost += 1
+    return rows, lost
+
+
+def _partition(row: bytes) -> tuple[str, str]:
+    fields = json.loads(row)
+    if not isinstance(fields, dict):
+        raise Lost("no object")
+    dt, hour = fields["dt"], fields["hour"]
+    if date.fromisoformat(dt).isoformat() != dt or HOUR.fullmatch(hour) is None:
+        raise Lost("no partition")
+    return dt, hour

@@ -1,0 +1,1 @@
+"""Leads' features as SQL: as of any instant, and in the warehouse."""

@@ -1,0 +1,189 @@
+"""Features as of any instant, from the lake's lead events: training sets without a glance into the future.
+
+The declaration is the live path's (rules.leads.features), the arithmetic is whole numbers, and what is
+known at an instant is what the live table would have shown then, had every event arrived in time.
+"""
+
+# ruff: noqa: S608 (what the statements are made of is our own declaration)
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapters.platform.objects import Objects
+from analytics.features.feature_sql import (
+    DUCKDB_DIVISION,
+    ROWS,
+    SERIES,
+    amount_part,
+    count_part,
+    of,
+    value,
+    windows,
+)
+from analytics.lake import curated_files
+from analytics.lake.arrow_schema import ARROW
+from analytics.lake.duckdb_memory import connect, query, registered
+from rules.lake.entities import LEAD_EVENTS, Type
+from rules.lake.lead_entities import column_of
+from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input, Unit
+from rules.leads.lead_events import CAMPAIGN_SENT
+
+LEAD, AS_OF = "lead_organization_id", "as_of"
+READ = (
+    *(LEAD, "event_type", "occurred_at", "unreadable", "amount_minor", "sentiment_milli"),
+    *("campaign_id", "change_number", "change_groups"),
+)
+READERS = 4  # files at a time: what a bucket answers takes longer to come than to read
+LABELS_AT_ONCE = 250_000  # what is summed up for them at a time fits into memory
+COLUMNS = {
+    column_of(each): ARROW[Type.BOOLEAN if each.unit is Unit.FLAG else Type.INTEGER] for each in FEATURES
+}
+
+
+def training_set(objects: Objects, labels_path: Path, out_path: Path, *, known_by: bool = False) -> int:
+    """Write the labels of a Parquet file, with the features at their instants; returns the rows.
+
+    Labels and result as in `point_in_time`. Raises ValueError for labels that cannot be read.
+    """
+    found = point_in_time(objects, pq.read_table(labels_path), known_by=known_by)
+    pq.write_table(found, out_path, compression="zstd")
+    return int(found.num_rows)
+
+
+def point_in_time(objects: Objects, labels: pa.Table, *, known_by: bool = False) -> pa.Table:
+    """Return the labels, in their order, with a column for each feature, in whole units.
+
+    labels: lead_organization_id (text), as_of (timestamp with a zone), and any others, which pass through;
+    in any order, any number of times. No event that occurred after as_of is used; with known_by, none either
+    that was received later: it guards against leakage by late arrivals, and is off by default because a
+    history that was loaded at once was received at once. Leads that were merged at as_of share their
+    features, by whichever of them they are asked for. Days and averages of nothing are null, sums and
+    counts 0; a lead of whom nothing at all was known at as_of has null in every feature.
+    Raises ValueError for labels of another shape.
+    """
+    _check(labels)
+    with connect() as db:
+        names = (*READ, "received_at") if known_by else READ
+        with registered(db, "read", curated_files.reader(objects, LEAD_EVENTS.name, names, READERS)):
+            db.execute(_events(known_by=known_by))
+        db.execute(_MEMBERS)
+        parts = [
+            _answered(db, labels.slice(at, LABELS_AT_ONCE))
+            for at in range(0, max(labels.num_rows, 1), LABELS_AT_ONCE)
+        ]
+    found = pa.concat_tables(parts)
+    for name, kind in COLUMNS.items():
+        labels = labels.append_column(name, found[name].cast(kind))
+    return labels
+
+
+def _check(labels: pa.Table) -> None:
+    for name in (LEAD, AS_OF):
+        if labels.column_names.count(name) != 1:
+            raise ValueError(f"labels must have one column {name}")
+        if labels[name].null_count:
+            raise ValueError(f"{name} is null in {labels[name].null_count} labels")
+    kind = labels.schema.field(AS_OF).type
+    if not pa.types.is_timestamp(kind) or kind.tz is None:
+        raise ValueError(f"{AS_OF} must be a timestamp with a zone, not {kind}")
+    if taken := sorted(COLUMNS.keys() & set(labels.column_names)):
+        raise ValueError(f"labels have columns of the names of features: {', '.join(taken)}")
+
+
+def _numbered(labels: pa.Table) -> pa.Table:
+    moments = labels[AS_OF].cast(pa.timestamp("us", "UTC"), safe=False)  # finer than an event's is cut off
+    numbers = pa.array(np.arange(labels.num_rows))
+    return pa.table({"n": numbers, "lead": labels[LEAD].cast(pa.string()), "as_of": moments})
+
+
+def _answered(db: duckdb.DuckDBPyConnection, labels: pa.Table) -> pa.Table:
+    """Return the features of some labels, in their order."""
+    with registered(db, "given", _numbered(labels)):
+        for statement in (_LABELS, _PAIRS):
+            db.execute(statement)
+    return query(db, _result())
+
+
+# Times are microseconds since 1970, days are dates since then. usable_at: from when on a label may see it.
+def _events(*, known_by: bool) -> str:
+    """Each event, with what it counts and amounts to in each series; nothing follows from one unreadable."""
+    columns = []
+    for each in SERIES:
+        rows = ROWS[each]
+        counts = f"({rows.where})"
+        columns += [
+            f"CASE WHEN {counts} THEN {rows.count} END AS {each}_count",
+            f"CASE WHEN {counts} THEN {rows.amount} END AS {each}_amount",
+            f"CASE WHEN {counts} AND {rows.count} = 1 THEN day END AS {each}_day",
+        ]
+    usable = "greatest(occurred_at, received_at)" if known_by else "occurred_at"
+    return f"""CREATE TEMP TABLE events AS
+SELECT
+    {LEAD} AS leaf, epoch_us({usable}) AS usable_at, day, campaign_id AS campaign,
+    event_type = '{CAMPAIGN_SENT}' AS is_sent, change_number, change_groups, {", ".join(columns)}
+FROM (SELECT *, occurred_at::DATE - DATE '1970-01-01' AS day FROM read WHERE unreadable IS NULL)"""
+
+
+_LABELS = """CREATE OR REPLACE TEMP TABLE labels AS
+SELECT n, lead, epoch_us(as_of) AS moment, as_of::DATE - DATE '1970-01-01' AS day FROM given"""
+# A change tells how things are after it: of those that a label may see, that with the highest number counts.
+_MEMBERS = """CREATE TEMP TABLE members AS
+WITH groups AS (
+    SELECT change_number AS number, usable_at, unnest(from_json(change_groups, '[["VARCHAR"]]')) AS leaves
+    FROM events WHERE change_number IS NOT NULL
+),
+numbered AS (SELECT *, row_number() OVER () AS grouped FROM groups)
+SELECT number, usable_at, grouped, unnest(list_distinct(leaves)) AS leaf FROM numbered"""
+_PAIRS = """CREATE OR REPLACE TEMP TABLE pairs AS
+WITH newest AS (
+    SELECT labels.n, arg_max(members.grouped, members.number) AS grouped
+    FROM labels JOIN members ON members.leaf = labels.lead AND members.usable_at <= labels.moment
+    GROUP BY labels.n
+)
+SELECT labels.n, COALESCE(members.leaf, labels.lead) AS leaf, labels.moment, labels.day
+FROM labels LEFT JOIN newest ON newest.n = labels.n LEFT JOIN members ON members.grouped = newest.grouped"""
+
+
+def _result() -> str:
+    """One look at every event of every label's lead; what no feature asks for, the engine leaves out."""
+    columns = ", ".join(
+        f"CASE WHEN series.n IS NOT NULL THEN {_column(each)} END AS {column_of(each)}" for each in FEATURES
+    )
+    parts = ", ".join(part for each in SERIES for part in _parts(each))
+    return f"""WITH series AS (
+        SELECT pairs.n, {parts} FROM pairs
+        JOIN events ON events.leaf = pairs.leaf AND events.usable_at <= pairs.moment GROUP BY pairs.n
+    ),
+    campaigns AS ({_campaigns()})
+    SELECT {columns} FROM labels LEFT JOIN series ON series.n = labels.n
+    LEFT JOIN campaigns ON campaigns.n = labels.n ORDER BY labels.n"""
+
+
+def _parts(input_: Input) -> Iterator[str]:
+    yield f"MIN({input_}_day) AS {input_}_first_day"
+    yield f"MAX({input_}_day) AS {input_}_last_day"
+    for window in (None, *windows(input_)):
+        inside = f" FILTER (events.day > pairs.day - {window})" if window else ""
+        yield f"SUM({input_}_count){inside} AS {input_}_{count_part(window)}"
+        yield f"SUM({input_}_amount){inside} AS {input_}_{amount_part(window)}"
+
+
+def _campaigns() -> str:
+    """How many campaigns a label's lead was sent in the window and never reacted to."""
+    (feature,), (window,) = of(Input.CAMPAIGNS), windows(Input.CAMPAIGNS)
+    return f"""SELECT n, COUNT(*) AS {feature.name} FROM (
+        SELECT pairs.n, ANY_VALUE(pairs.day) AS today, MAX(events.day) FILTER (is_sent) AS sent
+        FROM pairs JOIN events ON events.leaf = pairs.leaf AND events.usable_at <= pairs.moment
+        WHERE events.campaign IS NOT NULL GROUP BY pairs.n, events.campaign HAVING BOOL_AND(is_sent)
+    ) AS unanswered WHERE sent > today - {window} AND sent <= today - {CAMPAIGN_GRACE_DAYS} GROUP BY n"""
+
+
+def _column(feature: Feature) -> str:
+    if feature.input is Input.CAMPAIGNS:
+        return f"COALESCE({feature.input}.{feature.name}, 0)"
+    return value(feature, "labels.day", DUCKDB_DIVISION, f"series.{feature.input}_")

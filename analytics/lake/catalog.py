@@ -1,0 +1,97 @@
+"""The Glue catalog's tables over the curated files, so that Athena, Spark and awswrangler read them.
+
+While a day is compacted, its file and its hours' stand side by side for a moment: readers that need
+each row once even then list files by analytics.lake.layout.curated, as the warehouse load does.
+"""
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from analytics.lake import layout
+from analytics.lake.arrow_schema import glue_columns
+from rules.lake.entities import ENTITIES, Entity
+
+PARTITIONS_MAX = 100  # in one request
+PARQUET = {
+    "InputFormat": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
+    "OutputFormat": "org.apache.hadoop.hive.ql.io.parquet.MapredParquetOutputFormat",
+    "SerdeInfo": {"SerializationLibrary": "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """A database of the Glue catalog. glue: a botocore client; bucket: the lake's."""
+
+    glue: Any
+    database: str
+    bucket: str
+
+    def ensure(self) -> None:
+        """Create the database and its tables, or bring their columns up to the declared schema."""
+        with suppress(self.glue.exceptions.AlreadyExistsException):
+            self.glue.create_database(DatabaseInput={"Name": self.database})
+        for entity in ENTITIES.values():
+            self._ensure_table(entity)
+
+    def _ensure_table(self, entity: Entity) -> None:
+        wanted = self._table(entity)
+        try:
+            self.glue.create_table(DatabaseName=self.database, TableInput=wanted)
+            return
+        except self.glue.exceptions.AlreadyExistsException:
+            held = self.glue.get_table(DatabaseName=self.database, Name=entity.name)["Table"]
+        if held["StorageDescriptor"]["Columns"] != wanted["StorageDescriptor"]["Columns"]:
+            self.glue.update_table(DatabaseName=self.database, TableInput=wanted)
+            self._update_partitions(entity)
+
+    def _update_partitions(self, entity: Entity) -> None:
+        # Athena refuses a partition whose columns have other types than the table's.
+        pages = self.glue.get_paginator("get_partitions").paginate(
+            DatabaseName=self.database, TableName=entity.name
+        )
+        dates = iter([each["Values"][0] for page in pages for each in page["Partitions"]])
+        while some := list(islice(dates, PARTITIONS_MAX)):
+            entries = [
+                {"PartitionValueList": [dt], "PartitionInput": self._partition(entity, dt)} for dt in some
+            ]
+            answer = self.glue.batch_update_partition(
+                DatabaseName=self.database, TableName=entity.name, Entries=entries
+            )
+            _check(answer.get("Errors", ()))
+
+    def register(self, entity_name: str, dates: Iterable[str]) -> None:
+        """Register the partitions of dates; those that are registered stay. Raises RuntimeError."""
+        entity, rest = ENTITIES[entity_name], iter(dates)
+        while some := list(islice(rest, PARTITIONS_MAX)):
+            answer = self.glue.batch_create_partition(
+                DatabaseName=self.database,
+                TableName=entity.name,
+                PartitionInputList=[self._partition(entity, dt) for dt in some],
+            )
+            errors = answer.get("Errors", ())
+            _check([each for each in errors if each["ErrorDetail"]["ErrorCode"] != "AlreadyExistsException"])
+
+    def _table(self, entity: Entity) -> dict[str, Any]:
+        return {
+            "Name": entity.name,
+            "TableType": "EXTERNAL_TABLE",
+            "Parameters": {"classification": "parquet", "EXTERNAL": "TRUE"},
+            "PartitionKeys": [{"Name": "dt", "Type": "string", "Comment": "date of the event, UTC"}],
+            "StorageDescriptor": self._storage(entity, layout.curated_prefix(entity.name)),
+        }
+
+    def _partition(self, entity: Entity, dt: str) -> dict[str, Any]:
+        storage = self._storage(entity, layout.curated_prefix(entity.name, dt))
+        return {"Values": [dt], "StorageDescriptor": storage}
+
+    def _storage(self, entity: Entity, prefix: str) -> dict[str, Any]:
+        return {**PARQUET, "Columns": glue_columns(entity), "Location": f"s3://{self.bucket}/{prefix}"}
+
+
+def _check(errors: Sequence[Any]) -> None:
+    if errors:
+        raise RuntimeError(f"Glue refused {len(errors)} partitions: {errors[0]}")

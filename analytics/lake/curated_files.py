@@ -1,0 +1,58 @@
+"""Reading curated files: some columns of an entity, file by file."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapters.platform.objects import Objects, Stored
+from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.layout import curated, curated_place
+from rules.lake.entities import ENTITIES
+
+
+def date_of(stored: Stored) -> str:
+    """Return the dt of a curated file."""
+    place = curated_place(stored.key)
+    if place is None:
+        raise ValueError(f"{stored.key} is no curated file")
+    return place.dt
+
+
+def read(objects: Objects, entity: str, stored: Stored, names: Sequence[str]) -> pa.Table:
+    """Return columns of one file; a column that was declared after it was written is null."""
+    file = pq.ParquetFile(pa.BufferReader(objects.get(stored.key)))
+    known = set(file.schema_arrow.names)
+    found = file.read([name for name in names if name in known], use_threads=False)
+    schema = arrow_schema(ENTITIES[entity])
+    kinds = [schema.field(name).type for name in names]
+    if found.schema.names == list(names) and found.schema.types == kinds:
+        return found  # as almost all are
+    columns = [
+        found[name].cast(kind) if name in known else pa.nulls(file.metadata.num_rows, kind)
+        for name, kind in zip(names, kinds, strict=True)
+    ]
+    return pa.table(dict(zip(names, columns, strict=True)))
+
+
+def tables(objects: Objects, entity: str, names: Sequence[str], threads: int = 1) -> Iterator[pa.Table]:
+    """Yield these columns of all of an entity's files, by day. threads: how many files are read at a time."""
+    waiting: deque[Future[pa.Table]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for stored in curated(objects, entity):
+            waiting.append(pool.submit(read, objects, entity, stored, names))
+            if len(waiting) >= threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def reader(objects: Objects, entity: str, names: Sequence[str], threads: int = 1) -> pa.RecordBatchReader:
+    """Return the same as one stream, which is read once."""
+    declared = arrow_schema(ENTITIES[entity])
+    schema = pa.schema([declared.field(name) for name in names])
+    found = tables(objects, entity, names, threads)
+    batches = (batch for table in found for batch in table.to_batches())
+    return pa.RecordBatchReader.from_batches(schema, batches)

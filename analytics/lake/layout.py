@@ -1,0 +1,116 @@
+"""Where things are in the lake's bucket, and which curated files a reader takes.
+
+raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME             NDJSON, gzip or plain
+curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the whole day
+quarantine/{entity}/dt=.../hour=HH/NAME.ndjson      the refused lines of one raw object
+state/watermark.json, runs/{run_id}/NAME, reports/{run_id}.*
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from adapters.platform.objects import Objects, Stored
+
+RAW, CURATED, QUARANTINE = "raw/", "curated/", "quarantine/"
+WATERMARK = "state/watermark.json"
+_RAW = re.compile(r"raw/(\w+)/dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII)
+_CURATED = re.compile(r"curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII)
+DAYS_LISTED_MAX = 62  # a longer range is cheaper to list at once than day by day
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A partition: dt is YYYY-MM-DD, hour HH (UTC), or None for the whole day."""
+
+    entity: str
+    dt: str
+    hour: str | None
+
+
+def raw_prefix(entity: str, dt: str = "", hour: str | None = None) -> str:
+    """Return the prefix of an entity's raw objects: of all, of a day, or of an hour."""
+    day = f"dt={dt}/" if dt else ""
+    return f"{RAW}{entity}/{day}" + (f"hour={hour}/" if hour is not None else "")
+
+
+def raw_place(key: str) -> Place | None:
+    """Return the hour that a raw object belongs to; None for a key of another form."""
+    match = _RAW.fullmatch(key)
+    return Place(*match.groups()[:3]) if match else None
+
+
+def source(key: str) -> str:
+    """Return a raw object's name within its day: hour=HH/NAME."""
+    return key.split("/", 3)[3]
+
+
+def curated_prefix(entity: str, dt: str = "") -> str:
+    """Return the prefix of an entity's curated files: of all, or of a day."""
+    return f"{CURATED}{entity}/" + (f"dt={dt}/" if dt else "")
+
+
+def curated_key(place: Place) -> str:
+    """Return the key of the one file of an hour, or of a whole day."""
+    name = "day" if place.hour is None else f"hour-{place.hour}"
+    return f"{curated_prefix(place.entity, place.dt)}{name}.parquet"
+
+
+def curated_place(key: str) -> Place | None:
+    """Return the hour or day that a curated file holds; None for a key of another form."""
+    match = _CURATED.fullmatch(key)
+    return Place(*match.groups()) if match else None
+
+
+def quarantine_key(raw_key: str) -> str:
+    """Return the key of the file that takes a raw object's refused lines."""
+    return f"{QUARANTINE}{raw_key.removeprefix(RAW)}.ndjson"
+
+
+def run_key(run_id: str, name: str) -> str:
+    """Return the key of a run's own file."""
+    return f"runs/{run_id}/{name}"
+
+
+def report_key(run_id: str, suffix: str) -> str:
+    """Return the key of a run's report; suffix: json or md."""
+    return f"reports/{run_id}.{suffix}"
+
+
+def curated(
+    objects: Objects, entity: str, since_dt: str | None = None, until_dt: str | None = None
+) -> list[Stored]:
+    """Return the files to read for an entity's rows of these days (both included), by key.
+
+    Where a day's file stands, hour files beside it are left from an unfinished compaction: they hold
+    nothing else, and are not listed.
+    """
+    found: dict[str, list[tuple[Place, Stored]]] = {}
+    for prefix in _prefixes(entity, since_dt, until_dt):
+        for stored in objects.list(prefix):
+            place = curated_place(stored.key)
+            if place and (since_dt or "") <= place.dt <= (until_dt or "9999"):
+                found.setdefault(place.dt, []).append((place, stored))
+    return [stored for files in found.values() for stored in _of_day(files)]
+
+
+def _of_day(files: list[tuple[Place, Stored]]) -> list[Stored]:
+    whole = [stored for place, stored in files if place.hour is None]
+    return whole or [stored for _, stored in files]
+
+
+def _prefixes(entity: str, since_dt: str | None, until_dt: str | None) -> list[str]:
+    if since_dt and until_dt:
+        dates = list(days(since_dt, until_dt))
+        if len(dates) <= DAYS_LISTED_MAX:
+            return [curated_prefix(entity, dt) for dt in dates]
+    return [curated_prefix(entity)]
+
+
+def days(since_dt: str, until_dt: str) -> Iterator[str]:
+    """Yield the dates from one to another, both included."""
+    day, last = date.fromisoformat(since_dt), date.fromisoformat(until_dt)
+    while day <= last:
+        yield day.isoformat()
+        day += timedelta(days=1)

@@ -1,0 +1,64 @@
+"""One listing for many small tasks, in the place of two for each."""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
+from os.path import commonprefix
+
+from adapters.platform.objects import Objects, Stored
+from analytics.lake.layout import Place, curated_prefix, raw_prefix
+
+FEW = 10  # tasks of an entity for which two listings each are cheaper than one of all that lies between them
+
+
+class Listed:
+    """Objects as they were listed when this was made; everything else goes to the objects themselves.
+
+    What comes later is not seen: good for readers that will run again for it, and whose own writes
+    do not concern each other.
+    """
+
+    def __init__(self, objects: Objects, prefixes: Iterable[str]) -> None:
+        self._objects = objects
+        self._listings = {prefix: list(objects.list(prefix)) for prefix in prefixes}
+
+    def list(self, prefix: str) -> Iterator[Stored]:
+        """Yield from the listing that covers a prefix; without one, from a fresh listing."""
+        for covered, listing in self._listings.items():
+            if prefix.startswith(covered):
+                first = bisect_left(listing, prefix, key=lambda each: each.key)
+                rest = (listing[place] for place in range(first, len(listing)))
+                return takewhile(lambda each: each.key.startswith(prefix), rest)
+        return self._objects.list(prefix)
+
+    def get(self, key: str) -> bytes:
+        """Return an object's bytes; raises NoObject."""
+        return self._objects.get(key)
+
+    def tail(self, key: str, size: int) -> bytes:
+        """Return an object's last bytes; raises NoObject."""
+        return self._objects.tail(key, size)
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store an object."""
+        self._objects.put(key, data)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove objects."""
+        self._objects.delete(keys)
+
+
+def listed(objects: Objects, tasks: Sequence[Place]) -> Objects:
+    """Return objects with the raw and curated keys of many tasks listed beforehand."""
+    days: dict[str, list[str]] = {}
+    for task in tasks:
+        days.setdefault(task.entity, []).append(task.dt)
+    prefixes = []
+    for entity, dates in days.items():
+        if len(dates) > FEW:
+            prefixes += [
+                # By characters: keys have no folders.
+                commonprefix([prefix(entity, min(dates)), prefix(entity, max(dates))])  # noqa: RUF071
+                for prefix in (raw_prefix, curated_prefix)
+            ]
+    return Listed(objects, prefixes) if prefixes else objects

@@ -1,0 +1,1 @@
+"""Every user's streak and totals, from the curated lake alone."""

@@ -1,0 +1,113 @@
+"""What the curated ledger says of each user's days: a signature of what DailyActivity must hold.
+
+Eight bytes a day and eight for its key: all days of a long history fit into memory.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapters.platform.objects import Objects
+from analytics.lake import curated_files
+from analytics.lake.duckdb_memory import connect, query, registered
+from analytics.recompute.ledger_totals import STAMP
+from analytics.recompute.plain_streaks import EPOCH, number
+from rules.engagement.accounts import Day
+from rules.engagement.ledger import Kind
+
+COLUMNS = ("account_id", "created_at", "kind", "points", "event_id", "event_type", "activity_date")
+DAY_BITS = 24
+DAY_ZERO = 1 << 23  # so that days before 1970 are no negative numbers
+Flags = NDArray[np.bool_]
+
+# As rules.engagement.accounts.absorb_days counts entries, written as `signature` writes a day.
+SIGNATURES = f"""
+WITH types AS (
+  SELECT account_id, activity_date, coalesce(event_type, '') AS event_type, count(*) AS events,
+    sum(points) AS points, min(event_id) AS event_id, min(created_at) AS first, max(created_at) AS last
+  FROM ledger
+  WHERE kind = '{Kind.EARN}' AND activity_date BETWEEN $since AND $until AND event_id IS NOT NULL
+  GROUP BY ALL
+), days AS (
+  SELECT account_id, activity_date, concat_ws('|', sum(events), sum(points), min(event_id),
+    strftime(min(first)::TIMESTAMP, {STAMP}), strftime(max(last)::TIMESTAMP, {STAMP}),
+    string_agg(event_type || ':' || points, ',' ORDER BY event_type)) AS text
+  FROM types GROUP BY account_id, activity_date
+)
+SELECT account_id AS user_id, activity_date, md5_number_lower(text) AS signature FROM days
+"""  # noqa: S608 (no input)
+
+
+def signature(day: Day) -> int:
+    """Return a number that tells a day's content."""
+    types = ",".join(f"{kind}:{points}" for kind, points in sorted(day.by_type.items()))
+    text = "|".join(
+        (
+            *(str(day.events_count), str(day.points_earned), day.first_event_id),
+            *(day.created_at, day.ledger_head, types),
+        )
+    )
+    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
+
+
+@dataclass(frozen=True, slots=True)
+class LakeDays:
+    """The days of a range, sorted by key; is_whole: no range was given."""
+
+    ids: pa.StringArray
+    places: dict[str, int]
+    order: NDArray[np.int64]
+    signatures: NDArray[np.uint64]
+    is_whole: bool
+
+    @classmethod
+    def read(cls, objects: Objects, since: date | None = None, until: date | None = None) -> "LakeDays":
+        """Read the days from one date to another, both included."""
+        span = {"since": since or date.min, "until": until or date.max}
+        db = connect()
+        with registered(db, "ledger", curated_files.reader(objects, "ledger", COLUMNS)):
+            found = query(db, SIGNATURES, span)
+        users = found["user_id"].combine_chunks().dictionary_encode()
+        codes = users.indices.to_numpy().astype(np.int64)
+        days = found["activity_date"].cast(pa.int32()).to_numpy()
+        keys = codes << DAY_BITS | days.astype(np.int64) + DAY_ZERO
+        order = np.argsort(keys)
+        ids = users.dictionary
+        places = {user: place for place, user in enumerate(ids.to_pylist())}
+        signatures = found["signature"].to_numpy()[order]
+        return cls(ids, places, keys[order], signatures, since is None and until is None)
+
+    def place(self, user_id: str, when: str) -> int | None:
+        """Return where a day is; None if the lake has no entry of it."""
+        try:
+            code = self.places[user_id]
+            day = number(date.fromisoformat(when)) + DAY_ZERO
+        except (KeyError, ValueError):
+            return None
+        key = code << DAY_BITS | day
+        place = int(np.searchsorted(self.order, key))
+        return place if place < len(self.order) and self.order[place] == key else None
+
+    def signature(self, place: int) -> int:
+        """Return a day's signature."""
+        return int(self.signatures[place])
+
+    def unseen(self) -> Flags:
+        """Return a flag for each day, all set."""
+        return np.ones(len(self.order), np.bool_)
+
+    def users(self, flags: Flags) -> set[str]:
+        """Return the users of some days."""
+        codes = np.unique(self.order[flags] >> DAY_BITS)
+        return set(self.ids.take(pa.array(codes)).to_pylist())
+
+    def table_keys(self) -> Iterator[dict[str, str]]:
+        """Yield the days' keys in DailyActivity."""
+        for key in self.order.tolist():
+            when = EPOCH + timedelta(days=(key & (1 << DAY_BITS) - 1) - DAY_ZERO)
+            yield {"user_id": self.ids[key >> DAY_BITS].as_py(), "activity_date": when.isoformat()}

@@ -1,0 +1,76 @@
+"""The recomputed users as they are looked up: by id, each with what the lake says of it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from analytics.recompute.recompute import dates_of
+from rules.engagement.streaks import Streak
+
+
+@dataclass(frozen=True, slots=True)
+class LakeUser:
+    """One user by the lake. head, entries, points: of the ledger; None where it has no entry.
+
+    version to updated_at: of the newest profile; version None where there is no profile.
+    """
+
+    streak: Streak | None
+    total: int
+    balance: int
+    head: str | None
+    seq: int | None
+    entries: int
+    points: int
+    is_sound: bool
+    version: int | None
+    zone: str | None
+    chosen: str | None
+    pauses: str | None
+    skipped: str | None
+    review: bool
+    updated_at: datetime | None
+
+
+class Snapshot:
+    """All users of a recompute."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._columns = {name: table[name].combine_chunks() for name in table.column_names}
+        self.ids: list[str] = self._columns["user_id"].to_pylist()
+        self.places = {user: place for place, user in enumerate(self.ids)}
+
+    def user(self, user_id: str) -> LakeUser | None:
+        """Return a user, or None for one whom the lake does not know."""
+        place = self.places.get(user_id)
+        if place is None:
+            return None
+        row: dict[str, Any] = {name: column[place].as_py() for name, column in self._columns.items()}
+        streak = None
+        if row["last_activity_date"]:
+            streak = Streak(
+                row["last_activity_date"],
+                row["current_streak"],
+                row["longest_streak"],
+                row["active_days"],
+                dates_of(row["freezes_spent"]),
+            )
+        return LakeUser(
+            streak,
+            row["total_bestie_points"] or 0,
+            row["balance"] or 0,
+            row["ledger_head"],
+            row["ledger_seq"],
+            row["entries"] or 0,
+            row["points"] or 0,
+            row["sound"] is not False,
+            row["version"],
+            row["timezone"],
+            row["timezone_chosen"],
+            row["pauses"] or None,
+            row["skipped_dates"] or None,
+            bool(row["tz_review"]),
+            row["updated_at"],
+        )

@@ -1,0 +1,76 @@
+"""What the curated ledger and profiles say of each user: totals, freezes, settings."""
+
+from dataclasses import dataclass, field
+from datetime import date
+
+import duckdb
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from adapters.platform.objects import Objects
+from analytics.lake import curated_files
+from analytics.lake.duckdb_memory import connect, registered
+from rules.engagement.ledger import FreezeNote, Kind
+
+STAMP = "'%Y-%m-%dT%H:%M:%S.%fZ'"
+Grants = dict[str, list[tuple[date, int]]]
+
+# An account is sound if its entries are numbered 0, 1, 2 ... and the points add up to the balance.
+# Its opening entry has no time of its own, and may lie in two partitions: it is counted as one.
+TOTALS = f"""
+CREATE TABLE totals AS
+SELECT account_id AS user_id,
+  1 + count(*) FILTER (seq > 0) AS entries,
+  coalesce(sum(points) FILTER (kind = '{Kind.EARN}'), 0)::BIGINT AS total_bestie_points,
+  sum(points)::BIGINT AS points,
+  arg_max(balance, created_at) AS balance,
+  strftime(max(created_at)::TIMESTAMP, {STAMP}) AS ledger_head,
+  arg_max(seq, created_at) AS ledger_seq,
+  min(seq) = 0 AND sum(seq) = max(seq) * (max(seq) + 1) // 2
+    AND 1 + count(*) FILTER (seq > 0) = 1 + max(seq)
+    AND sum(points) = arg_max(balance, created_at) AS sound
+FROM ledger GROUP BY account_id
+"""  # noqa: S608 (no input)
+ENTRY_COLUMNS = ("account_id", "created_at", "seq", "kind", "points", "balance", "freeze", "freeze_date")
+
+SETTINGS = ("timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at")
+NEWEST = f"""
+CREATE TABLE settings AS
+SELECT user_id, max(version) AS version, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}},
+  version)) FROM streaks GROUP BY user_id
+"""  # noqa: S608 (no input)
+
+
+@dataclass(slots=True)
+class Totals:
+    """A database with the tables `totals` and `settings`, one row per user; and all freezes granted.
+
+    freezes: (date, +1 or -1) per user, as rules.engagement.accounts.absorb takes them from the entries.
+    """
+
+    db: duckdb.DuckDBPyConnection
+    freezes: Grants = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, objects: Objects) -> "Totals":
+        """Read all curated entries and profiles, once."""
+        totals = cls(connect())
+        rows = totals._noting_freezes(curated_files.reader(objects, "ledger", ENTRY_COLUMNS))
+        with registered(totals.db, "ledger", rows):
+            totals.db.execute(TOTALS)
+        profiles = curated_files.reader(objects, "streaks", ("user_id", "version", *SETTINGS))
+        with registered(totals.db, "streaks", profiles):
+            totals.db.execute(NEWEST)
+        return totals
+
+    def _noting_freezes(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
+        return pa.RecordBatchReader.from_batches(rows.schema, map(self._note, rows))
+
+    def _note(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        changes = {FreezeNote.GRANTED.value: 1, FreezeNote.REVOKED.value: -1}
+        noted = batch.filter(pc.is_in(batch["freeze"], pa.array(list(changes))))
+        for row in noted.select(["account_id", "freeze", "freeze_date"]).to_pylist():
+            if row["freeze_date"]:
+                change = (row["freeze_date"], changes[row["freeze"]])
+                self.freezes.setdefault(row["account_id"], []).append(change)
+        return batch

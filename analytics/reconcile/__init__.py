@@ -1,0 +1,1 @@
+"""Live tables against the lake and against their own journals, and their repair."""

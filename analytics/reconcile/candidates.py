@@ -1,0 +1,136 @@
+"""The cheap phase: one pass over the tables, to find the users who deserve a closer look.
+
+It may name too many (a user in flight looks different from the lake), never too few.
+"""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+from adapters.engagement.account_items import day_attributes, day_from, lowered, profile_attributes
+from adapters.engagement.projections import Projections
+from adapters.platform.items import Item, item, plain
+from analytics.recompute.lake_days import Flags, LakeDays, signature
+from analytics.recompute.lake_snapshot import LakeUser, Snapshot
+from analytics.reconcile.profile_settings import UNREADABLE, agrees, is_newer, readable
+from analytics.reconcile.reconcile_user import has_lapsed
+
+SEGMENTS = 8
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Scan:
+    """seen: users with a profile. candidates: those to look at. lapsed: profiles to be lowered."""
+
+    seen: set[str] = field(default_factory=set)
+    candidates: set[str] = field(default_factory=set)
+    lapsed: list[Item] = field(default_factory=list)
+    in_flight: int = 0
+
+    def add(self, other: "Scan") -> None:
+        """Take in what another part of the table showed."""
+        self.seen |= other.seen
+        self.candidates |= other.candidates
+        self.lapsed += other.lapsed
+        self.in_flight += other.in_flight
+
+
+def scan_profiles(projections: Projections, lake: Snapshot, shards: int, now: datetime) -> Scan:
+    """Look at every profile once."""
+
+    def part(segment: int) -> Scan:
+        found = Scan()
+        for page in projections.scan_profiles(segment, SEGMENTS):
+            for each in page:
+                _look(found, each, lake, shards, now)
+        return found
+
+    whole = Scan()
+    for found in in_parallel(part, range(SEGMENTS)):
+        whole.add(found)
+    whole.candidates |= {user for user in lake.ids if user not in whole.seen}
+    return whole
+
+
+def in_parallel(work: Callable[[int], T], parts: Iterable[int]) -> list[T]:
+    """Run a piece of work for each part."""
+    with ThreadPoolExecutor(SEGMENTS) as pool:
+        return list(pool.map(work, parts))
+
+
+def _look(found: Scan, stored: Item, lake: Snapshot, shards: int, now: datetime) -> None:
+    user_id = stored["user_id"]["S"]
+    found.seen.add(user_id)
+    user = lake.user(user_id)
+    if is_ahead(stored, user):
+        found.in_flight += 1
+    if not looks_right(stored, user, shards, now):
+        found.candidates.add(user_id)
+    elif "leaderboard_partition" in stored and has_lapsed(plain(stored), now):
+        found.lapsed.append(stored)
+
+
+def is_ahead(stored: Item, lake: LakeUser | None) -> bool:
+    """Whether a profile counts entries that are not in the lake yet."""
+    head = stored.get("ledger_head", {}).get("S", "")
+    return bool(head > (lake.head or "" if lake else ""))
+
+
+def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime) -> bool:
+    """Whether a profile is in its one form, and says what the lake says."""
+    profile = readable(stored)
+    if profile is None or lake is None or not lake.is_sound:
+        return False
+    attributes = profile_attributes(profile, shards)
+    if stored != item(attributes) and not (
+        has_lapsed(attributes, now) and stored == item(lowered(attributes))
+    ):
+        return False
+    head = (profile.head.created_at, profile.head.seq) if profile.head else (None, None)
+    journal = (profile.streak, profile.total, profile.balance, *head)
+    if journal != (lake.streak, lake.total, lake.balance, lake.head, lake.seq):
+        return False
+    return is_newer(profile, lake) or (profile.version == lake.version and agrees(profile, lake))
+
+
+def scan_days(projections: Projections, lake: LakeDays) -> set[str]:
+    """Return the users with a day that differs from the lake's entries, is missing, or one too many."""
+    if lake.is_whole:
+        parts = [partial(projections.scan_days, segment, SEGMENTS) for segment in range(SEGMENTS)]
+    else:
+        parts = [partial(projections.some_days, lake.table_keys())]
+    looked = in_parallel(lambda part: _days_of(parts[part](), lake), range(len(parts)))
+    missing = lake.unseen()
+    for _, known in looked:
+        missing &= ~known
+    return lake.users(missing).union(*(users for users, _ in looked))
+
+
+def _days_of(pages: Iterable[list[Item]], lake: LakeDays) -> tuple[set[str], Flags]:
+    found: set[str] = set()
+    known = ~lake.unseen()
+    for page in pages:
+        for stored in page:
+            place = lake.place(stored["user_id"]["S"], stored["activity_date"]["S"])
+            if place is not None:
+                known[place] = True
+            if place is None or not _is_day_right(stored, lake.signature(place)):
+                found.add(stored["user_id"]["S"])
+    return found, known
+
+
+def _is_day_right(stored: Item, expected: int) -> bool:
+    try:
+        day = day_from(plain(stored))
+        numbers = (day.events_count, day.points_earned, *day.by_type.values())
+        return (
+            all(type(each) is int for each in numbers)  # the signature takes no notice of types
+            and item(day_attributes(day)) == stored
+            and signature(day) == expected
+        )
+    except UNREADABLE:
+        return False

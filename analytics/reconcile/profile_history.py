@@ -1,0 +1,46 @@
+"""What the warehouse's events and profile versions tell of settings that its newest profiles lack."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from threading import Lock
+from typing import Any
+
+from analytics.reconcile.profile_settings import Past, changes_of
+from analytics.warehouse.statements import literal
+
+Rows = Callable[[str], Sequence[dict[str, Any]]]
+OBSERVED = """SELECT event_id, timezone FROM lake.events
+WHERE user_id = {user} AND timezone IS NOT NULL ORDER BY event_id DESC LIMIT 1"""
+CHOSEN = """SELECT timezone_chosen, updated_at FROM lake.streaks
+WHERE user_id = {user} AND timezone_chosen IS NOT NULL ORDER BY version"""
+
+
+@dataclass(frozen=True, slots=True)
+class Pasts:
+    """Asks a warehouse (its method `rows`), once for each user and one user at a time."""
+
+    rows: Rows
+    _known: dict[str, Past] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def __call__(self, user_id: str) -> Past:
+        """Return a user's past; raises StatementFailed."""
+        with self._lock:
+            if user_id not in self._known:
+                self._known[user_id] = self._ask(literal(user_id))
+            return self._known[user_id]
+
+    def _ask(self, user: str) -> Past:
+        observed = self.rows(OBSERVED.format(user=user))
+        versions = [
+            (str(each["timezone_chosen"]), _moment(each["updated_at"]))
+            for each in self.rows(CHOSEN.format(user=user))
+        ]
+        zone, at = (observed[0]["timezone"], observed[0]["event_id"]) if observed else (None, "")
+        return Past(zone, at, changes_of(versions))
+
+
+def _moment(value: Any) -> datetime:
+    """Redshift's Data API answers with text."""
+    return value if isinstance(value, datetime) else datetime.fromisoformat(str(value))

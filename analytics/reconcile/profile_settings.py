@@ -1,0 +1,192 @@
+"""What of a profile is not in the journal: zones, pauses, skipped dates. Which source is to be believed.
+
+The stored item is, where it is newer than the newest version in the lake. Where the lake has that same
+version, the lake is: whoever changed the item without a new version was no part of this system.
+Attributes that the lake's profiles lack are told from the lake's events and older versions.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from adapters.engagement.account_items import profile_attributes, profile_from
+from adapters.platform.items import Item, item, plain
+from analytics.recompute.lake_snapshot import LakeUser
+from analytics.recompute.recompute import dates_of, pauses_of
+from rules.days import zone
+from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX, Profile
+from rules.engagement.streaks import Cover
+
+UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+BLANK = {"version": 0, "total_bestie_points": 0, "balance": 0, "timezone": "UTC", "streak_updated_at": ""}
+KEPT = (
+    "version",
+    "timezone_chosen",
+    "observed_zone",
+    "observed_at",
+    "streak_updated_at",
+    "pauses",
+    "skipped_dates",
+    "recent_tz_changes",
+    "tz_review",
+)
+Changes = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the lake's events and profile versions tell: the zone named last, where, and all changes."""
+
+    observed_zone: str | None = None
+    observed_at: str = ""
+    tz_changes: Changes = ()
+
+
+def readable(stored: Item) -> Profile | None:
+    """Return the profile that an item holds; None if it is not exactly the item of some profile."""
+    try:
+        profile = profile_from(plain(stored))
+        return profile if _is_consistent(profile) else None
+    except UNREADABLE:
+        return None
+
+
+def _is_consistent(profile: Profile) -> bool:
+    """Whether it can have come about: a zone is chosen by a change, observed with a place; types."""
+    chosen = profile.tz_changes[-1][1] if profile.tz_changes else None
+    datetime.fromisoformat(profile.updated_at)
+    zone(profile.zone)
+    streak, head = profile.streak, profile.head
+    numbers = [profile.version, profile.total]
+    numbers += [streak.length, streak.longest, streak.active_days] if streak else []
+    numbers += [head.seq, head.balance] if head else []
+    return (
+        chosen == profile.timezone
+        and all(type(each) is int for each in numbers)
+        and bool(profile.observed_zone) == bool(profile.observed_at)
+        and isinstance(profile.observed_at, str)
+    )
+
+
+def salvaged(user_id: str, stored: Item | None) -> tuple[Profile, frozenset[str]]:
+    """Return those settings of an item that can be read one by one, and the names of the others."""
+    good: dict[str, Any] = {}
+    bad = set()
+    for name in KEPT:
+        if stored is None or name not in stored:
+            continue
+        alone = {name: stored[name]}
+        try:
+            one = profile_from({"user_id": user_id, **BLANK, **plain(alone)})
+            zone(one.zone)
+            if item({name: profile_attributes(one, 1)[name]}) != alone or not _is_well_typed(one):
+                raise ValueError(name)
+        except UNREADABLE:
+            bad.add(name)
+        else:
+            good |= plain(alone)
+    return profile_from({"user_id": user_id, **BLANK, **good}), frozenset(bad)
+
+
+def _is_well_typed(profile: Profile) -> bool:
+    if profile.updated_at != "":
+        datetime.fromisoformat(profile.updated_at)
+    return type(profile.version) is int and isinstance(profile.observed_at, str)
+
+
+def is_newer(stored: Profile, lake: LakeUser | None) -> bool:
+    """Whether a stored profile may be one that has not arrived in the lake yet."""
+    if lake is None or lake.version is None or lake.updated_at is None:
+        return True
+    if stored.version <= lake.version:
+        return False
+    return not _is_same(stored, lake)
+
+
+def _is_same(stored: Profile, lake: LakeUser) -> bool:
+    """Whether nothing but the version differs: no writer writes a version without a change."""
+    return agrees(stored, lake) and (stored.head.created_at if stored.head else None) == lake.head
+
+
+def agrees(stored: Profile, lake: LakeUser) -> bool:
+    """Whether the settings are those of the lake's newest version."""
+    cover = stored.cover
+    return (
+        (stored.timezone, stored.zone, stored.tz_review) == (lake.chosen, lake.zone, lake.review)
+        and cover.pauses == pauses_of(lake.pauses)
+        and cover.skipped == frozenset(dates_of(lake.skipped))
+        and _moment(stored.updated_at) == lake.updated_at
+    )
+
+
+def _moment(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def believed(user_id: str, stored: Item | None, lake: LakeUser | None, past: Callable[[], Past]) -> Profile:
+    """Return the settings that a user must have, as a profile without a journal.
+
+    past: asked only where the item does not tell.
+    """
+    found, bad = salvaged(user_id, stored)
+    whole = readable(stored) if stored else None
+    if lake is None or lake.version is None or lake.updated_at is None:
+        return found
+    if whole and is_newer(whole, lake):
+        return found
+    shows_newer = found.version > lake.version and _moment(found.updated_at) not in (None, lake.updated_at)
+    found = _without(found, bad, lake) if shows_newer else _of_lake(found, lake)
+    last_change = found.tz_changes[-1][1] if found.tz_changes else None
+    if whole is None or found.zone != lake.zone or last_change != found.timezone:
+        found = _with_past(found, past())
+    return found
+
+
+def _without(found: Profile, bad: frozenset[str], lake: LakeUser) -> Profile:
+    """Take from the lake what a damaged item, newer than the lake, no longer tells."""
+    cover = found.cover
+    return replace(
+        found,
+        timezone=lake.chosen if "timezone_chosen" in bad else found.timezone,
+        tz_review=lake.review if "tz_review" in bad else found.tz_review,
+        cover=Cover(
+            (),
+            pauses_of(lake.pauses) if "pauses" in bad else cover.pauses,
+            frozenset(dates_of(lake.skipped)) if "skipped_dates" in bad else cover.skipped,
+        ),
+    )
+
+
+def _of_lake(found: Profile, lake: LakeUser) -> Profile:
+    cover = Cover((), pauses_of(lake.pauses), frozenset(dates_of(lake.skipped)))
+    assert lake.version is not None  # noqa: S101 (asked before)
+    assert lake.updated_at is not None  # noqa: S101
+    return replace(
+        found,
+        version=lake.version,
+        cover=cover,
+        timezone=lake.chosen,
+        tz_review=lake.review,
+        updated_at=lake.updated_at.isoformat(),
+    )
+
+
+def _with_past(found: Profile, past: Past) -> Profile:
+    """Add what the lake's events tell, unless the item has something newer."""
+    if past.observed_at >= found.observed_at or not found.observed_zone:
+        found = replace(found, observed_zone=past.observed_zone, observed_at=past.observed_at)
+    changes = found.tz_changes if found.tz_changes[-1:] > past.tz_changes[-1:] else past.tz_changes
+    return replace(found, tz_changes=changes[-TZ_CHANGES_KEPT_MAX:])
+
+
+def changes_of(versions: list[tuple[str, datetime]]) -> Changes:
+    """Return zone changes from the zones chosen in successive versions, with when each was written."""
+    changes: list[tuple[str, str]] = []
+    for chosen, updated_at in versions:
+        if not changes or changes[-1][1] != chosen:
+            changes.append((updated_at.replace(tzinfo=UTC).isoformat(), chosen))
+    return tuple(changes)

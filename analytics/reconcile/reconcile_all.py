@@ -1,0 +1,128 @@
+"""The reconciliation of a whole table: the cheap phase, then the exact one, then lapsed streaks."""
+
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime
+from typing import Any
+
+from adapters.engagement.account_store import Contended
+from adapters.platform.objects import Objects
+from analytics.lake.layout import run_key
+from analytics.recompute.lake_days import LakeDays
+from analytics.recompute.lake_snapshot import Snapshot
+from analytics.recompute.recompute import Recomputed
+from analytics.reconcile.candidates import SEGMENTS, scan_days, scan_profiles
+from analytics.reconcile.differences import Difference
+from analytics.reconcile.reconcile_user import Reconciler, Verdict
+
+RESULT = "differences.json"
+
+
+@dataclass(slots=True)
+class Findings:
+    """What a run found. Users are counted: different, repaired, behind, settled, contended, in flight.
+
+    disagreements: (user, what) where the ledger table is broken, or the lake's copy differs from it.
+    lowered: lapsed streaks taken out of the leaderboard's index; in a dry run, those to be.
+    """
+
+    users: int = 0
+    looked_at: int = 0
+    in_flight: int = 0
+    different: list[str] = field(default_factory=list)
+    unrepaired: list[str] = field(default_factory=list)
+    contended: list[str] = field(default_factory=list)
+    behind: int = 0
+    settled: int = 0
+    lowered: int = 0
+    differences: list[Difference] = field(default_factory=list)
+    disagreements: list[tuple[str, str]] = field(default_factory=list)
+
+    def add(self, user_id: str, verdict: Verdict) -> None:
+        """Take in what was found of a user."""
+        self.behind += verdict.is_behind
+        self.settled += verdict.is_settled
+        self.disagreements += [(user_id, what) for what in verdict.disagreements]
+        self.differences += verdict.differences
+        if verdict.differences:
+            self.different.append(user_id)
+            if not verdict.is_repaired:
+                self.unrepaired.append(user_id)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return the run's figures."""
+        return {
+            "users": self.users,
+            "looked_at": self.looked_at,
+            "in_flight": self.in_flight,
+            "different": len(self.different),
+            "differences": len(self.differences),
+            "repaired": len(self.different) - len(self.unrepaired),
+            "unrepaired": len(self.unrepaired),
+            "contended": len(self.contended),
+            "behind": self.behind,
+            "settled": self.settled,
+            "lowered": self.lowered,
+            "lake_disagreements": len(self.disagreements),
+        }
+
+    def save(self, objects: Objects, run_id: str) -> str:
+        """Store as the run's result; returns its key."""
+        key = run_key(run_id, RESULT)
+        told: dict[str, Any] = {"counts": self.counts, **asdict(self)}
+        objects.put(key, json.dumps(told, indent=1, default=str).encode())
+        return key
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """span: the activity dates whose days are compared; None: all of them, by a scan.
+
+    everybody: also look closely at users who look right, so that every ledger is checked.
+    """
+
+    span: tuple[date, date] | None = None
+    everybody: bool = False
+
+
+def reconcile(objects: Objects, run_id: str, reconciler: Reconciler, now: datetime, scope: Scope) -> Findings:
+    """Compare the tables with the run's recompute, and with the journal wherever they differ.
+
+    Raises adapters.platform.objects.NoObject before the recompute.
+    """
+    lake = Snapshot(Recomputed.load(objects, run_id).table)
+    scan = scan_profiles(reconciler.projections, lake, reconciler.shards, now)
+    days = LakeDays.read(objects, *(scope.span or (None, None)))
+    candidates = scan.candidates | scan_days(reconciler.projections, days)
+    if scope.everybody:
+        candidates |= scan.seen
+    findings = Findings(users=len(scan.seen), looked_at=len(candidates), in_flight=scan.in_flight)
+    _examine(findings, reconciler, lake, sorted(candidates), now)
+    wrong = set(findings.different)
+    lapsed = [each for each in scan.lapsed if each["user_id"]["S"] not in wrong]
+    if reconciler.repair:
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            findings.lowered = sum(pool.map(reconciler.projections.lower, lapsed))
+    else:
+        findings.lowered = len(lapsed)
+    return findings
+
+
+def _examine(
+    findings: Findings, reconciler: Reconciler, lake: Snapshot, users: Iterable[str], now: datetime
+) -> None:
+    def look(user_id: str) -> tuple[str, Verdict | None]:
+        try:
+            return user_id, reconciler.examine(user_id, lake.user(user_id), now)
+        except Contended:
+            return user_id, None  # Writers keep it moving: it is not for this run to say.
+
+    with ThreadPoolExecutor(SEGMENTS) as pool:
+        for user_id, verdict in pool.map(look, users):
+            if verdict is None:
+                findings.contended.append(user_id)
+            else:
+                findings.add(user_id, verdict)

@@ -1,0 +1,77 @@
+"""Curation as steps of the nightly state machine: plan, curate (a batch of its map), commit."""
+
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+from adapters import clock, settings
+from adapters.platform.aws import client
+from adapters.platform.objects import Objects, S3Objects
+from analytics.curation.curate import Task, curate
+from analytics.curation.plan import commit, plan, write_plan
+from analytics.curation.recover import recover
+from analytics.lake.bookkeeping import Counts
+from analytics.lake.catalog import Catalog
+from analytics.lake.listing import listed
+
+logger = Logger(service="curation")
+metrics = Metrics(namespace="Streakline", service="curation")
+
+
+@cache
+def _parts() -> tuple[Objects, Catalog]:
+    config = settings.read(settings.Curate)
+    objects = S3Objects(client("s3"), config.lake_bucket)
+    return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket)
+
+
+def _plan(event: dict[str, Any]) -> dict[str, Any]:
+    """{"run_id", "from"?, "to"?} (dates) -> {"run_id", "tasks": how many, "tasks_key", "batches_key"}."""
+    objects, catalog = _parts()
+    catalog.ensure()
+    moved, stay = recover(objects)
+    metrics.add_metric("RecoveredRows", MetricUnit.Count, moved)
+    metrics.add_metric("UnplacedRows", MetricUnit.Count, stay)
+    made = plan(objects, clock.now().date(), since_dt=event.get("from"), until_dt=event.get("to"))
+    tasks_key, batches_key = write_plan(objects, event["run_id"], made)
+    return {
+        "run_id": event["run_id"],
+        "tasks": len(made.tasks),
+        "tasks_key": tasks_key,
+        "batches_key": batches_key,
+    }
+
+
+def _curate(event: dict[str, Any]) -> dict[str, Any]:
+    """{"tasks": [{"entity", "dt", "hour"}, ...], "rebuild"?} -> the files' counts together."""
+    objects, catalog = _parts()
+    total, dates = Counts(), dict[str, set[str]]()
+    tasks = [Task(**each) for each in event["tasks"]]
+    at_once = listed(objects, tasks)
+    for task in tasks:
+        total += curate(at_once, task, rebuild=bool(event.get("rebuild")))
+        dates.setdefault(task.entity, set()).add(task.dt)
+    for entity, touched in dates.items():
+        catalog.register(entity, sorted(touched))
+    metrics.add_metric("CuratedRows", MetricUnit.Count, total.curated)
+    metrics.add_metric("QuarantinedRows", MetricUnit.Count, total.quarantined)
+    return {"tasks": len(tasks)} | total.as_dict()
+
+
+def _commit(event: dict[str, Any]) -> dict[str, Any]:
+    """{"run_id"} -> {"run_id", "watermark"}: what the run has curated is not planned again."""
+    return {"run_id": event["run_id"], "watermark": commit(_parts()[0], event["run_id"]).isoformat()}
+
+
+STEPS = {"plan": _plan, "curate": _curate, "commit": _commit}
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: {"step", ...}; see each step. A failure is raised: any step can be repeated."""
+    metrics.add_metric("Steps", MetricUnit.Count, 1)
+    done = STEPS[event["step"]](event)
+    logger.info(event["step"], extra=done)
+    return done

@@ -1,0 +1,118 @@
+"""A run's steps that compare: recompute from the lake, reconcile (and repair) the tables, report."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+from adapters import clock, settings
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.projections import Projections
+from adapters.platform.aws import client
+from adapters.platform.objects import Objects, objects_at
+from analytics.recompute.recompute import Recomputed, recompute
+from analytics.recompute.sql_disagreements import disagreements
+from analytics.reconcile.profile_history import Pasts
+from analytics.reconcile.reconcile_all import Scope, reconcile
+from analytics.reconcile.reconcile_user import Reconciler
+from analytics.reconcile.run_report import CURATION, LEADS, gather, publish, with_warehouse
+from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
+
+logger = Logger(service="reconcile")
+metrics = Metrics(namespace="Streakline", service="reconcile")
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The three steps, over their stores."""
+
+    objects: Objects
+    warehouse: Warehouse
+    accounts: AccountStore
+    projections: Projections
+    redis: Cache
+    shards: int
+
+    def recompute(self, event: Mapping[str, Any]) -> Answer:
+        """{"run_id"} -> users recomputed, and where they are."""
+        made = recompute(self.objects)
+        return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, event["run_id"])}
+
+    def reconcile(self, event: Mapping[str, Any], now: datetime) -> Answer:
+        """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> the run's figures.
+
+        repair: false (the default) writes nothing. from, to: activity dates; without them, all.
+        """
+        past = Pasts(self.warehouse.rows)
+        may_repair = event.get("repair") is True
+        reconciler = Reconciler(self.accounts, self.projections, self.redis, self.shards, past, may_repair)
+        span = None
+        if event.get("from") and event.get("to"):
+            span = (date.fromisoformat(event["from"]), date.fromisoformat(event["to"]))
+        scope = Scope(span, event.get("everybody") is True)
+        findings = reconcile(self.objects, event["run_id"], reconciler, now, scope)
+        counts = findings.counts
+        _measure("Differences", counts["different"])
+        _measure("Repaired", counts["repaired"])
+        _measure("Unrepaired", counts["unrepaired"])
+        _measure("LakeDisagreements", counts["lake_disagreements"])
+        return {"counts": counts, "differences_key": findings.save(self.objects, event["run_id"])}
+
+    def report(self, event: Mapping[str, Any], now: datetime) -> Answer:
+        """{"run_id", "error"?} -> the report's keys. error: why the run ended before its last step."""
+        run_id = event["run_id"]
+        made = gather(self.objects, run_id, now, event.get("error"))
+        if made["error"]:
+            return {"counts": made["counts"], "reports": publish(self.objects, made)}
+        twin = []
+        if not isinstance(self.warehouse, NoWarehouse):
+            twin = disagreements(self.warehouse, Recomputed.load(self.objects, run_id).table)
+        made = with_warehouse(made, twin, self.warehouse.rows(CURATION), self.warehouse.rows(LEADS))
+        _measure("TestFailures", len(made["failed_tests"]))
+        _measure("TwinDisagreements", len(twin))
+        return {"counts": made["counts"], "reports": publish(self.objects, made)}
+
+
+def _measure(name: str, number: int) -> None:
+    metrics.add_metric(name, MetricUnit.Count, number)
+
+
+@cache
+def _steps() -> Steps:
+    config, dynamodb = settings.read(settings.Reconcile), client("dynamodb")
+    lake = f"s3://{config.lake_bucket}"
+    profiles, days, shards = config.user_streaks_table, config.daily_activity_table, config.leaderboard_shards
+    ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+    return Steps(
+        objects_at(lake),
+        warehouse_at(config.warehouse_url, lake),
+        AccountStore(dynamodb, profiles, days, ledger, shards),
+        Projections(dynamodb, profiles, days),
+        Cache(config.redis_url, shards),
+        shards,
+    )
+
+
+@logger.inject_lambda_context
+@metrics.log_metrics
+def handler(event: dict[str, Any], context: Any) -> Answer:
+    """Lambda entry: {"step": recompute, reconcile or report, "run_id", ...}; see each step."""
+    metrics.add_metric("Steps", MetricUnit.Count, 1)
+    steps, now = _steps(), clock.now()
+    if event["step"] == "recompute":
+        answer = steps.recompute(event)
+    elif event["step"] == "reconcile":
+        answer = steps.reconcile(event, now)
+    elif event["step"] == "report":
+        answer = steps.report(event, now)
+    else:
+        raise ValueError(f"no step {event['step']!r}")
+    logger.info("done", extra={"step": event["step"], "run_id": event["run_id"], **answer})
+    return {"run_id": event["run_id"], **answer}

@@ -1,0 +1,1 @@
+"""Curated Parquet becomes warehouse tables and models."""

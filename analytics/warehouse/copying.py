@@ -1,0 +1,73 @@
+"""Redshift's COPY of Parquet files by a manifest, and the same for an engine that has no such statement."""
+
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapters.platform.objects import Objects, Stored
+
+ROWS_AT_ONCE = 200_000
+_COPY = re.compile(
+    r"COPY (?P<table>\w+) FROM '(?P<manifest>[^']+)' IAM_ROLE '(?P<role>[^']*)' FORMAT AS PARQUET MANIFEST"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Appends the files of a manifest to a table with the same columns, by position.
+
+    manifest: the URL of a JSON object; role: the ARN that Redshift reads the bucket with.
+    """
+
+    table: str
+    manifest: str
+    role: str
+
+    def sql(self) -> str:
+        """Return the statement."""
+        return f"COPY {self.table} FROM '{self.manifest}' IAM_ROLE '{self.role}' FORMAT AS PARQUET MANIFEST"
+
+    @classmethod
+    def of(cls, statement: str) -> "Copy | None":
+        """Read a statement back; None for any other."""
+        match = _COPY.fullmatch(statement)
+        return cls(**match.groupdict()) if match else None
+
+
+def manifest(lake: str, files: Sequence[Stored]) -> bytes:
+    """Return a manifest. lake: the bucket's URL. Parquet files are listed with their length in bytes."""
+    entries = [
+        {"url": f"{lake}/{each.key}", "mandatory": True, "meta": {"content_length": each.size}}
+        for each in files
+    ]
+    return json.dumps({"entries": entries}).encode()
+
+
+def tables(objects: Objects, lake: str, url: str) -> Iterator[pa.Table]:
+    """Yield what a manifest lists as Arrow tables, many small files in one; timestamps lose their zone, UTC.
+
+    Raises NoObject for a file that is not there.
+    """
+    held: list[pa.Table] = []
+    for entry in json.loads(objects.get(url.removeprefix(f"{lake}/")))["entries"]:
+        data = objects.get(entry["url"].removeprefix(f"{lake}/"))
+        held.append(_without_zones(pq.ParquetFile(io.BytesIO(data)).read()))
+        if sum(each.num_rows for each in held) >= ROWS_AT_ONCE:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _without_zones(table: pa.Table) -> pa.Table:
+    table = table.replace_schema_metadata(None)
+    for index, field in enumerate(table.schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None:
+            naive = table.column(index).cast(pa.timestamp("us"))
+            table = table.set_column(index, field.name, naive)
+    return table

@@ -1,0 +1,91 @@
+"""A DuckDB file as the warehouse of a laptop."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from adapters.platform.aws import pauses
+from adapters.platform.objects import Objects
+from analytics.warehouse.copying import Copy, tables
+from analytics.warehouse.statements import StatementFailed
+from analytics.warehouse.translate import DUCKDB, translate
+
+# A file has one writer, and a writer has no readers beside it: whoever comes second waits.
+IN_USE = ("lock", "already attached")  # by another process, by another thread of this one
+OPEN_ATTEMPTS_MAX = 120
+PAUSE_SECONDS_MAX = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class DuckWarehouse:
+    """Opens the file for each use. lake, objects: the URL that COPY names, and what is there."""
+
+    path: Path
+    lake: str = ""
+    objects: Objects | None = None
+
+    def run(self, statements: Sequence[str]) -> None:
+        """Execute in one transaction; raises StatementFailed."""
+        with self._open() as connection:
+            connection.begin()
+            for statement in statements:
+                self._execute(connection, statement)
+            connection.commit()
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """Return a query's rows; raises StatementFailed."""
+        with self._open() as connection:
+            found = self._execute(connection, sql)
+            names = [column[0] for column in found.description or ()]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep the file open, for all threads: opening it takes longer than most queries."""
+        with self._open():
+            yield
+
+    def _execute(self, connection: Any, statement: str) -> Any:
+        copy = Copy.of(statement)
+        if copy is not None:
+            return self._copy(connection, copy)
+        sql = translate(statement, DUCKDB)
+        try:
+            return connection.execute(sql) if sql else connection
+        except duckdb.Error as error:
+            raise StatementFailed(statement, str(error)) from error
+
+    def _copy(self, connection: Any, copy: Copy) -> Any:
+        if self.objects is None:
+            raise StatementFailed(copy.sql(), "this warehouse was not told where the lake is")
+        for table in tables(self.objects, self.lake, copy.manifest):
+            connection.register("copied", table)
+            connection.execute(f"INSERT INTO {copy.table} SELECT * FROM copied")  # noqa: S608 (our own name)
+            connection.unregister("copied")
+        return connection
+
+    @contextmanager
+    def _open(self) -> Iterator[Any]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = self._connect()
+        try:
+            yield connection
+        finally:
+            connection.close()  # What was not committed is rolled back.
+
+    def _connect(self) -> Any:
+        for attempt in pauses(OPEN_ATTEMPTS_MAX, base=0.01, longest=PAUSE_SECONDS_MAX):
+            try:
+                connection = duckdb.connect(str(self.path))
+            except (duckdb.IOException, duckdb.ResourceInUseException) as error:
+                if not any(word in str(error) for word in IN_USE) or attempt == OPEN_ATTEMPTS_MAX - 1:
+                    raise
+                continue
+            connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET enable_progress_bar = false")
+            return connection
+        raise AssertionError("unreachable")

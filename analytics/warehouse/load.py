@@ -1,0 +1,113 @@
+"""Curated files -> the warehouse's lake tables: staged COPY, then MERGE by key, newer version wins.
+
+A row that is there already, with the same values, is not touched: loading again changes nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from adapters.platform.objects import Objects, Stored
+from analytics.lake import layout
+from analytics.lake.footers import Footer, read_footer
+from analytics.lake.layout import Place
+from analytics.warehouse import merge_sql
+from analytics.warehouse.copying import Copy, manifest
+from analytics.warehouse.statements import literal
+from analytics.warehouse.warehouse import Warehouse
+from rules.lake.entities import ENTITIES
+
+READERS = 16
+DAYS_MAX = 200  # in one transaction: 4,800 files; a batch of the Data API has 40 statements of 100 KB
+VALUES_MAX = 1000  # rows in one INSERT
+WHOLE_DAY = "day"
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A curated file, its place, and its footer."""
+
+    stored: Stored
+    place: Place
+    footer: Footer
+
+
+@dataclass(frozen=True, slots=True)
+class Loader:
+    """lake: the bucket's URL (or folder); role_arn: what Redshift reads the bucket with."""
+
+    warehouse: Warehouse
+    objects: Objects
+    lake: str
+    role_arn: str = ""
+
+    def load(self, run_id: str, tasks: Iterable[Place]) -> dict[str, int]:
+        """Load the partitions of these tasks; returns the number of files per entity.
+
+        Each entity's load is one transaction (one per 200 days). Raises StatementFailed.
+        """
+        days: dict[str, dict[str, set[str | None]]] = {}
+        for task in tasks:
+            days.setdefault(task.entity, {}).setdefault(task.dt, set()).add(task.hour)
+        return {entity: self._load(run_id, entity, hours) for entity, hours in sorted(days.items())}
+
+    def _load(self, run_id: str, entity: str, hours: Mapping[str, set[str | None]]) -> int:
+        days, count = sorted(hours), 0
+        for start in range(0, len(days), DAYS_MAX):
+            some = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
+            files = self._files(entity, some)
+            self.warehouse.run([*self._merge(run_id, entity, files), *_curation(entity, some, files)])
+            count += len(files)
+        return count
+
+    def _files(self, entity: str, hours: Mapping[str, set[str | None]]) -> list[File]:
+        found = []
+        for dt, wanted in sorted(hours.items()):
+            for stored in layout.curated(self.objects, entity, dt, dt):
+                place = layout.curated_place(stored.key)
+                if place and (place.hour is None or None in wanted or place.hour in wanted):
+                    found.append((stored, place))
+        with ThreadPoolExecutor(READERS) as pool:
+            footers = pool.map(lambda each: read_footer(self.objects, each[0]), found)
+            return [File(*each, footer) for each, footer in zip(found, footers, strict=True)]
+
+    def _merge(self, run_id: str, entity: str, files: Sequence[File]) -> Iterator[str]:
+        """Yield the statements; files of different columns (a schema grows) are staged apart."""
+        if not files:
+            return
+        by_columns: dict[tuple[tuple[str, str], ...], list[Stored]] = {}
+        for file in files:
+            by_columns.setdefault(file.footer.columns, []).append(file.stored)
+        yield f"LOCK lake.{entity}"
+        for number, (columns, stored) in enumerate(by_columns.items()):
+            key = layout.run_key(run_id, f"load-{entity}-{files[0].place.dt}-{number}.manifest")
+            self.objects.put(key, manifest(self.lake, stored))
+            yield merge_sql.stage(f"staged_{number}", columns)
+            yield Copy(f"staged_{number}", f"{self.lake}/{key}", self.role_arn).sql()
+        yield from merge_sql.merge(ENTITIES[entity], list(by_columns))
+
+
+def _curation(entity: str, hours: Mapping[str, set[str | None]], files: Sequence[File]) -> Iterator[str]:
+    """Yield the statements that replace the bookkeeping of the partitions touched."""
+    whole = {file.place.dt for file in files if file.place.hour is None}
+    # A day's file stands for all hours; hour files do away with a day's file.
+    touched = " OR ".join(
+        f"(dt = DATE '{dt}'{'' if dt in whole or None in wanted else _hours(wanted)})"
+        for dt, wanted in sorted(hours.items())
+    )
+    yield f"DELETE FROM lake.curation WHERE entity = '{entity}' AND ({touched})"  # noqa: S608 (checked forms)
+    rows = [_row(file) for file in files]
+    for start in range(0, len(rows), VALUES_MAX):
+        yield f"INSERT INTO lake.curation VALUES {', '.join(rows[start : start + VALUES_MAX])}"  # noqa: S608
+
+
+def _hours(wanted: set[str | None]) -> str:
+    names = sorted({WHOLE_DAY, *(hour for hour in wanted if hour)})
+    return f" AND hour IN ({', '.join(map(literal, names))})"
+
+
+def _row(file: File) -> str:
+    place, footer = file.place, file.footer
+    counts = (footer.rows_in, footer.curated, footer.duplicates, footer.quarantined)
+    hour = literal(place.hour or WHOLE_DAY)
+    return f"({literal(place.entity)}, DATE '{place.dt}', {hour}, {', '.join(map(str, counts))})"

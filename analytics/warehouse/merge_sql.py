@@ -1,0 +1,84 @@
+"""The SQL of a load: staged rows -> one row per key -> what is new or changed -> MERGE.
+
+Redshift's MERGE takes a table as its source, equalities alone as its condition, and one plain UPDATE: all
+that is to be decided is decided before.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from analytics.warehouse.ddl import tables
+from rules.lake.entities import Entity
+
+LOAD_NUMBER = "load_number"
+Columns = Sequence[tuple[str, str]]
+
+
+def stage(table: str, columns: Columns) -> str:
+    """Return the statement that makes a table for files of these columns (name, type)."""
+    listed = ", ".join(f'"{name}" {type_}' for name, type_ in columns)
+    return f"CREATE TEMP TABLE {table} ({listed})"
+
+
+def merge(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]:
+    """Yield the statements that merge the tables staged_0, staged_1 ..., of these columns, into the lake's.
+
+    A row of an older version never replaces a newer one; of equal ones, the file's stands.
+    """
+    lake, columns = f"lake.{entity.name}", _columns(entity)
+    names, keys = _listed(columns), _listed(entity.key)
+    yield _one_per_key(entity, staged, names, keys)
+    if entity.version:
+        yield (
+            f"DELETE FROM incoming USING {lake} WHERE {_same(entity, 'incoming', lake)} "  # noqa: S608
+            f'AND {lake}."{entity.version}" > incoming."{entity.version}"'
+        )
+    # EXCEPT takes NULLs for equal, which a comparison does not.
+    yield (
+        f"CREATE TEMP TABLE fresh AS SELECT {names}, latest.{LOAD_NUMBER} "  # noqa: S608
+        f"FROM (SELECT {names} FROM incoming EXCEPT SELECT {_listed(columns, 'known')} FROM {lake} AS known "
+        f"INNER JOIN incoming ON {_same(entity, 'incoming', 'known')}) AS changed "
+        f"CROSS JOIN (SELECT COALESCE(MAX({LOAD_NUMBER}), 0) + 1 AS {LOAD_NUMBER} FROM {lake}) AS latest"
+    )
+    every = [*columns, LOAD_NUMBER]
+    changes = ", ".join(f'"{name}" = fresh."{name}"' for name in every if name not in entity.key)
+    yield (
+        f"MERGE INTO {lake} USING fresh ON {_same(entity, lake, 'fresh')} "  # noqa: S608
+        f"WHEN MATCHED THEN UPDATE SET {changes} "
+        f"WHEN NOT MATCHED THEN INSERT ({_listed(every)}) VALUES ({_listed(every, 'fresh')})"
+    )
+
+
+def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: str) -> str:
+    parts = " UNION ALL ".join(
+        f"SELECT {_as_declared(entity, has)} FROM staged_{number}"  # noqa: S608 (declared names)
+        for number, has in enumerate(staged)
+    )
+    order = f'"{entity.version}" DESC' if entity.version else keys
+    return (
+        f"CREATE TEMP TABLE incoming AS SELECT {names} FROM (SELECT {names}, "  # noqa: S608
+        f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {order}) AS place "
+        f"FROM ({parts}) AS staged) AS ranked WHERE place = 1"
+    )
+
+
+def _columns(entity: Entity) -> list[str]:
+    return [column.name for column in tables()[entity.name].columns if column.name != LOAD_NUMBER]
+
+
+def _listed(names: Sequence[str], table: str = "") -> str:
+    prefix = f"{table}." if table else ""
+    return ", ".join(f'{prefix}"{name}"' for name in names)
+
+
+def _as_declared(entity: Entity, has: Columns) -> str:
+    """A file from before a field was added has NULL for it; one from before a type was widened is cast."""
+    there = {name for name, _ in has}
+    return ", ".join(
+        f'CAST({_listed([name]) if name in there else "NULL"} AS {type_}) AS "{name}"'
+        for name, type_ in ((column.name, column.type) for column in tables()[entity.name].columns)
+        if name != LOAD_NUMBER
+    )
+
+
+def _same(entity: Entity, one: str, other: str) -> str:
+    return " AND ".join(f'{one}."{key}" = {other}."{key}"' for key in entity.key)

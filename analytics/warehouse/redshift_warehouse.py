@@ -1,0 +1,114 @@
+"""Redshift Serverless through its Data API: no driver, no connection, no network path into its VPC."""
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from adapters.platform.aws import pauses
+from analytics.warehouse.statements import StatementFailed
+
+STATEMENTS_MAX = 40  # in one batch, which is one transaction
+ATTEMPTS_MAX = 5  # of a transaction that lost against another one
+POLLS_MAX = 1000
+POLL_SECONDS_MAX = 1.8  # half of it on average: a quarter of an hour, all that a function has
+ENDED_BADLY = frozenset({"FAILED", "ABORTED"})
+# Another transaction was first; running it again is safe, as nothing of this one remains.
+_CONFLICTS = ("1023", "serializable isolation violation", "could not serialize", "conflict with concurrent")
+_READERS: dict[str, Callable[[str], Any]] = {
+    "date": date.fromisoformat,
+    "timestamp": datetime.fromisoformat,
+    "numeric": Decimal,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RedshiftWarehouse:
+    """data_api: a botocore client of redshift-data. secret_arn: whose user runs it; "": the IAM identity."""
+
+    data_api: Any
+    workgroup: str
+    database: str
+    secret_arn: str = ""
+
+    def run(self, statements: Sequence[str]) -> None:
+        """Execute in one transaction, again if it lost against another one; raises StatementFailed."""
+        if len(statements) > STATEMENTS_MAX:
+            raise ValueError(f"{len(statements)} statements: one transaction takes {STATEMENTS_MAX}")
+        for attempt in pauses(ATTEMPTS_MAX, base=0.5, longest=10):
+            try:
+                self._wait(self._submit(statements), statements)
+                return
+            except StatementFailed as error:
+                last = attempt == ATTEMPTS_MAX - 1
+                if last or not any(each in error.reason.lower() for each in _CONFLICTS):
+                    raise
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        """Return a query's rows, fetched page by page; raises StatementFailed."""
+        submitted = self._submit([sql])
+        self._wait(submitted, [sql])
+        # The result belongs to the batch's only statement.
+        return [row for page in self._pages(f"{submitted}:1") for row in page]
+
+    def held(self) -> AbstractContextManager[None]:
+        """There is no connection to hold."""
+        return nullcontext()
+
+    def _submit(self, statements: Sequence[str]) -> str:
+        who = {"SecretArn": self.secret_arn} if self.secret_arn else {}
+        # The token makes the client's own retries of a lost answer harmless.
+        token = uuid.uuid4().hex
+        answer = self.data_api.batch_execute_statement(
+            WorkgroupName=self.workgroup,
+            Database=self.database,
+            Sqls=list(statements),
+            ClientToken=token,
+            **who,
+        )
+        return str(answer["Id"])
+
+    def _wait(self, submitted: str, statements: Sequence[str]) -> None:
+        for _ in pauses(POLLS_MAX, base=0.05, longest=POLL_SECONDS_MAX):
+            state = self.data_api.describe_statement(Id=submitted)
+            if state["Status"] == "FINISHED":
+                return
+            if state["Status"] in ENDED_BADLY:
+                raise _failure(state, statements)
+        self.data_api.cancel_statement(Id=submitted)
+        raise StatementFailed(statements[0], f"no answer after {POLLS_MAX} looks")
+
+    def _pages(self, result: str) -> Iterator[list[dict[str, Any]]]:
+        more: dict[str, str] = {}
+        while True:
+            page = self.data_api.get_statement_result(Id=result, **more)
+            columns = page["ColumnMetadata"]
+            yield [
+                {
+                    column["name"]: _value(field, column["typeName"])
+                    for column, field in zip(columns, row, strict=True)
+                }
+                for row in page["Records"]
+            ]
+            if not page.get("NextToken"):
+                return
+            more = {"NextToken": page["NextToken"]}
+
+
+def _failure(state: dict[str, Any], statements: Sequence[str]) -> StatementFailed:
+    parts = state.get("SubStatements") or [state]
+    for index, part in enumerate(parts):
+        if part["Status"] in ENDED_BADLY and part.get("Error"):
+            return StatementFailed(statements[index], part["Error"])
+    return StatementFailed(statements[0], state.get("Error") or state["Status"])
+
+
+def _value(field: dict[str, Any], type_name: str) -> Any:
+    if field.get("isNull"):
+        return None
+    value = next(iter(field.values()))
+    reader = _READERS.get(type_name)
+    return reader(value) if reader and isinstance(value, str) else value

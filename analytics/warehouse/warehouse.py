@@ -1,0 +1,61 @@
+"""The warehouse: Redshift Serverless, or a DuckDB file in its place; both take Redshift's SQL."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+from adapters.platform.aws import client
+from adapters.platform.objects import objects_at
+from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
+
+Rows = list[dict[str, Any]]
+
+
+class Warehouse(Protocol):
+    """Runs Redshift SQL."""
+
+    def run(self, statements: Sequence[str]) -> None:
+        """Execute statements in one session and one transaction: all or nothing. Raises StatementFailed."""
+
+    def rows(self, sql: str) -> Rows:
+        """Return a query's rows as dictionaries; numbers with decimals as Decimal. Raises StatementFailed."""
+
+    def held(self) -> AbstractContextManager[None]:
+        """Many statements follow: what a statement has to open stays open for the next one."""
+
+
+class NoWarehouse:
+    """Stands where there is none: the lake is curated, recomputed and reconciled all the same."""
+
+    def run(self, statements: Sequence[str]) -> None:
+        """Do nothing."""
+
+    def rows(self, sql: str) -> Rows:  # noqa: ARG002 (what a Warehouse takes)
+        """Return no rows."""
+        return []
+
+    def held(self) -> AbstractContextManager[None]:
+        """Do nothing."""
+        return nullcontext()
+
+
+def warehouse_at(url: str, lake: str = "") -> Warehouse:
+    """Return the warehouse at `duckdb:/path/file` or `redshift://workgroup/database[?secret_arn=ARN]`.
+
+    An empty URL: NoWarehouse. lake: `s3://bucket` or a folder: where a DuckDB file's COPY reads
+    (Redshift reads it by itself).
+    Raises ValueError for any other URL.
+    """
+    if not url:
+        return NoWarehouse()
+    parts = urlsplit(url)
+    if parts.scheme == "duckdb":
+        from analytics.warehouse.duckdb_warehouse import DuckWarehouse  # noqa: PLC0415 (a tenth of a second, for a laptop alone)
+
+        return DuckWarehouse(Path(parts.path), lake, objects_at(lake) if lake else None)
+    if parts.scheme == "redshift" and parts.netloc and parts.path.strip("/"):
+        secret = parse_qs(parts.query).get("secret_arn", [""])[0]
+        return RedshiftWarehouse(client("redshift-data"), parts.netloc, parts.path.strip("/"), secret)
+    raise ValueError(f"no warehouse is at {url!r}: duckdb:/path/file or redshift://workgroup/database")

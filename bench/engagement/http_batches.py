@@ -1,0 +1,81 @@
+"""Events a second through HTTP, from the first post to the last effect, on the laptop cloud.
+
+In batches of 100 against one by one, by as many posters: users who each send the 20 events of a day,
+as an app does that was offline. Uses the cloud that is up; else starts one and stops it.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from unittest import mock
+from uuid import uuid4
+
+from bench.engagement.workload import bodies
+from bench.figure import Figure
+from local.cloud import cloud
+from local.cloud.processes import pid_of
+from local.paths import STACK
+from local.replay import replay
+from local.replay.event_sources import Body
+from local.stack import Stack, load
+
+BATCHED, SINGLE, BATCH = 2_000, 200, 100
+PER_USER = 20
+BUDGET = 10.0
+DRAIN_SECONDS_MAX = 120
+
+
+def run() -> Iterator[Figure]:
+    """Yield the ratio of one poster, which waits for each answer; for comparison, of several at a time."""
+    with _cloud() as stack:
+        for batch in (BATCH, 1):  # the functions' processes start
+            _events_per_second(stack, 4 * batch + 20, batch)
+        for posters, budget in ((1, BUDGET), (replay.POSTERS, None)):
+            with mock.patch.object(replay, "POSTERS", posters):
+                yield _figure(stack, posters, budget)
+
+
+def _figure(stack: Stack, posters: int, budget: float | None) -> Figure:
+    """Single ones before and after, so that a machine that slows down favours neither."""
+    before = _events_per_second(stack, SINGLE, 1)
+    batched = _events_per_second(stack, BATCHED, BATCH)
+    single = (before + _events_per_second(stack, SINGLE, 1)) / 2
+    claim = f"events/s through HTTP, 100 to 1, {posters} at a time"
+    detail = f"{batched:.0f} against {single:.0f} events/s"
+    return Figure(claim, batched / single, ">=", budget, detail)
+
+
+@contextlib.contextmanager
+def _cloud() -> Iterator[Stack]:
+    if STACK.exists() and all(map(pid_of, cloud.PROCESSES)):
+        yield load()
+        return
+    try:
+        yield cloud.up()
+    finally:
+        cloud.down()
+
+
+def _events_per_second(stack: Stack, events: int, batch: int) -> float:
+    sent = _events(events)
+    started = time.monotonic()
+    outcome = replay.post(stack, sent, batch)
+    assert outcome.counts == {"accepted": events}, outcome.counts
+    _drain(stack)
+    return events / (time.monotonic() - started)
+
+
+def _drain(stack: Stack) -> None:
+    """Wait until the table's stream has been consumed; the Kinesis door has no part in this."""
+    posted, deadline = time.time(), time.monotonic() + DRAIN_SECONDS_MAX
+    while replay._caught_up_at(stack.outputs["EngagementFunctionName"]) <= posted:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the processor has not caught up in {DRAIN_SECONDS_MAX} s")
+        time.sleep(0.05)
+
+
+def _events(number: int) -> list[Body]:
+    """Return events of users new to the stack, user by user."""
+    who = [f"bench-{uuid4()}" for _ in range(-(-number // PER_USER))]
+    return bodies(who, PER_USER, datetime.now(UTC) - timedelta(hours=1))[:number]

@@ -1,0 +1,165 @@
+"""What a user would write instead: one handler, boto3's resource layer, one write per record and table.
+
+Spared what is easily spared (the profile is read only for the first event of a date), and less able
+than ours: it knows no caps, freezes, late events, or repair after a crash.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+from boto3.dynamodb.conditions import Key
+from boto3.dynamodb.types import TypeDeserializer
+
+from bench.engagement.workload import POINTS, Body
+from local.cloud.dynamodb_engine import Definition, table_definition
+
+TABLES = ("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger")
+RETENTION = timedelta(days=90)
+
+
+def definitions(prefix: str, projection: str) -> Iterable[Definition]:
+    """Return CreateTable's arguments: DESIGN section 3's keys and indexes, these projecting as told."""
+    for logical_id in TABLES:
+        table = table_definition(logical_id, prefix + logical_id)
+        for index in table.get("GlobalSecondaryIndexes", ()):
+            index["Projection"] = {"ProjectionType": projection}
+        yield table
+
+
+class Naive:
+    """The naive design over the tables of a prefix; dynamodb: boto3's resource."""
+
+    def __init__(self, dynamodb: Any, prefix: str = "") -> None:
+        self._dynamodb = dynamodb
+        self._profiles, self._events, self._days, self._ledger = (
+            dynamodb.Table(prefix + logical_id) for logical_id in TABLES
+        )
+
+    def ingest(self, body: Body, now: datetime) -> str:
+        """Store an event unless it is there; returns its event_id."""
+        occurred = datetime.fromisoformat(body["occurred_at"])
+        event_id = f"{occurred.astimezone(UTC).isoformat()}#{uuid4()}"
+        values = {
+            "idempotency_key": body["idempotency_key"],
+            "event_type": body["event_type"],
+            "occurred_at": body["occurred_at"],
+            "activity_date": occurred.astimezone(ZoneInfo(body["timezone"])).date().isoformat(),
+            "points_awarded": POINTS,
+            "source": body["source"],
+            "properties": body["properties"],
+            "created_at": now.isoformat(),
+            "ttl": int((now + RETENTION).timestamp()),
+        }
+        self._events.update_item(
+            Key={"user_id": body["user_id"], "event_id": event_id},
+            UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in values),
+            ConditionExpression="attribute_not_exists(user_id)",
+            ExpressionAttributeNames={f"#{name}": name for name in values},
+            ExpressionAttributeValues={f":{name}": value for name, value in values.items()},
+        )
+        return event_id
+
+    def handler(self, event: Mapping[str, Any]) -> None:
+        """Lambda entry: a stream batch, record by record."""
+        read = TypeDeserializer().deserialize
+        for record in event["Records"]:
+            image = record["dynamodb"]["NewImage"]
+            self._apply({name: read(value) for name, value in image.items()})
+
+    def _apply(self, event: Mapping[str, Any]) -> None:
+        now = datetime.now(UTC)
+        self._earn(event, now)
+        if self._count(event, now) == 1:
+            self._extend(event, now)
+        else:
+            self._add_points(event, now)
+
+    def _count(self, event: Mapping[str, Any], now: datetime) -> int:
+        """Count the event into its date; returns the date's events so far."""
+        answer = self._days.update_item(
+            Key={"user_id": event["user_id"], "activity_date": event["activity_date"]},
+            UpdateExpression="SET first_event_id = if_not_exists(first_event_id, :event),"
+            " created_at = if_not_exists(created_at, :now) ADD events_count :one, points_earned :points",
+            ExpressionAttributeValues={
+                ":event": event["event_id"],
+                ":now": now.isoformat(),
+                ":one": 1,
+                ":points": event["points_awarded"],
+            },
+            ReturnValues="UPDATED_NEW",
+        )
+        return int(answer["Attributes"]["events_count"])
+
+    def _extend(self, event: Mapping[str, Any], now: datetime) -> None:
+        """Let the streak go on, or start, at the first event of a date."""
+        table, key = self._profiles, {"user_id": event["user_id"]}
+        profile = table.get_item(Key=key, ConsistentRead=True).get("Item", {})
+        yesterday = date.fromisoformat(event["activity_date"]) - timedelta(days=1)
+        goes_on = profile.get("last_activity_date") == yesterday.isoformat()
+        streak = int(profile.get("current_streak", 0)) + 1 if goes_on else 1
+        table.update_item(
+            Key=key,
+            UpdateExpression="SET current_streak = :streak, longest_streak = :longest,"
+            " last_activity_date = :date, leaderboard_partition = :region, #zone = :zone,"
+            " streak_updated_at = :now ADD total_bestie_points :points, version :one",
+            ExpressionAttributeNames={"#zone": "timezone"},
+            ExpressionAttributeValues={
+                ":streak": streak,
+                ":longest": max(streak, int(profile.get("longest_streak", 0))),
+                ":date": event["activity_date"],
+                ":region": "europe",
+                ":zone": "Europe/Berlin",
+                ":now": now.isoformat(),
+                ":points": event["points_awarded"],
+                ":one": 1,
+            },
+        )
+
+    def _add_points(self, event: Mapping[str, Any], now: datetime) -> None:
+        self._profiles.update_item(
+            Key={"user_id": event["user_id"]},
+            UpdateExpression="SET streak_updated_at = :now ADD total_bestie_points :points, version :one",
+            ExpressionAttributeValues={
+                ":now": now.isoformat(),
+                ":points": event["points_awarded"],
+                ":one": 1,
+            },
+        )
+
+    def _earn(self, event: Mapping[str, Any], now: datetime) -> None:
+        """Append one ledger entry: put the new head, deactivate the old, in one transaction."""
+        table, account = self._ledger, event["user_id"]
+        newest = table.query(
+            KeyConditionExpression=Key("account_id").eq(account),
+            ScanIndexForward=False,
+            ConsistentRead=True,
+            Limit=1,
+        )["Items"]
+        entry = {
+            "account_id": account,
+            "created_at": now.isoformat(),
+            "kind": "EARN",
+            "points": event["points_awarded"],
+            "balance": (newest[0]["balance"] if newest else 0) + event["points_awarded"],
+            "event_id": event["event_id"],
+            "event_type": event["event_type"],
+            "activity_date": event["activity_date"],
+            "active": True,
+        }
+        actions = [{"Put": {"TableName": table.name, "Item": entry}}]
+        if newest:
+            actions.append({"Update": _deactivation(table.name, newest[0])})
+        self._dynamodb.meta.client.transact_write_items(TransactItems=actions)
+
+
+def _deactivation(table: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "TableName": table,
+        "Key": {"account_id": entry["account_id"], "created_at": entry["created_at"]},
+        "UpdateExpression": "SET active = :no",
+        "ConditionExpression": "active = :yes",
+        "ExpressionAttributeValues": {":no": False, ":yes": True},
+    }

@@ -1,0 +1,199 @@
+"""CPU an event of the engagement processor, the network stubbed, against the naive handler.
+
+Batches of 100 stream records; every user's account is open, its date begun. Building, signing and
+parsing requests is paid by both, the socket by neither.
+"""
+
+import contextlib
+import json
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import boto3
+
+from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes
+from adapters.platform.aws import client
+from adapters.platform.items import Item, item
+from bench.engagement.naive import Naive
+from bench.engagement.stub import Stub, found
+from bench.engagement.workload import (
+    BATCH,
+    DAY,
+    DAY_ONE,
+    KIND,
+    POINTS,
+    Record,
+    bodies,
+    record,
+    users,
+)
+from bench.figure import Figure
+from rules.days import parse_moment, stamp
+from rules.engagement.accounts import Day, Profile
+from rules.engagement.events import Event, event_id, to_item
+from rules.engagement.ledger import Draft, Entry, Kind
+from rules.engagement.streaks import Streak
+
+BUDGETS = {5: 0.2, 20: 0.08}
+ROUNDS = 9
+OURS_PER_ROUND = 4
+ARRIVED = DAY_ONE + DAY + timedelta(hours=6)
+# When the newest entry and the date's first event were written: before this batch arrived.
+BEGUN = stamp(ARRIVED - timedelta(hours=1))
+CONTEXT = SimpleNamespace(
+    function_name="bench", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"
+)
+ENVIRONMENT = {
+    "AWS_ACCESS_KEY_ID": "bench",
+    "AWS_SECRET_ACCESS_KEY": "bench",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "USER_STREAKS_TABLE": "UserStreaks",
+    "BP_EVENTS_TABLE": "BPEvents",
+    "DAILY_ACTIVITY_TABLE": "DailyActivity",
+    "REWARDS_LEDGER_TABLE": "RewardsLedger",
+    "REDIS_URL": "",
+    "LEADERBOARD_SHARDS": "4",
+    "FAILURE_QUEUE_URL": "http://127.0.0.1:1/none",
+    "WRITERS": "1",
+}
+Handler = Callable[[Any], Any]
+
+
+def run() -> Iterator[Figure]:
+    """Yield the ratios."""
+    os.environ.update(ENVIRONMENT)
+    os.environ.pop("AWS_ENDPOINT_URL", None)
+    # The log is written, and paid for, but not shown: Powertools keeps the stdout of its import.
+    nowhere = Path(os.devnull).open("w")  # noqa: SIM115 (the logger keeps it)
+    with contextlib.redirect_stdout(nowhere):
+        from processors import engagement
+    for per_user, budget in BUDGETS.items():
+        ours, naive = _compare(engagement.handler, per_user)
+        claim = f"processor CPU, {per_user} a user and batch, of naive"
+        detail = f"{ours * 1e6:.0f} against {naive * 1e6:.0f} us an event"
+        yield Figure(claim, ours / naive, "<=", budget, detail)
+
+
+def _compare(handler: Callable[[Any, Any], Any], per_user: int) -> tuple[float, float]:
+    """Return CPU seconds an event, ours and naive, medians of alternating rounds."""
+    who = users(per_user)
+    event = {"Records": _records(who, per_user)}
+    ours, naive = _ours(handler, who), _naive()
+    pairs = [(_cpu(ours, event, OURS_PER_ROUND), _cpu(naive, event, 1)) for _ in range(ROUNDS + 1)][1:]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+def _cpu(handler: Handler, event: Any, repeat: int) -> float:
+    started = time.process_time()
+    for _ in range(repeat):
+        handler(event)
+    return (time.process_time() - started) / repeat / BATCH
+
+
+def _ours(handler: Callable[[Any, Any], Any], who: Sequence[str]) -> Handler:
+    from processors.engagement import _parts
+
+    client.cache_clear()
+    _parts.cache_clear()
+    stub = Stub(_answers(who))
+    stub.attach(client("dynamodb"))
+    expected = {"BatchGetItem": 2, "TransactWriteItems": len(who), "BatchWriteItem": len(who)}
+    expected["PutItem"] = 2 * len(who)
+
+    def apply(event: Any) -> None:
+        stub.calls.clear()
+        assert handler(event, CONTEXT) == {"batchItemFailures": []}
+        assert stub.calls == expected, stub.calls
+
+    return apply
+
+
+def _answers(who: Sequence[str]) -> dict[tuple[str, bytes], bytes]:
+    """What the tables hold of these users: profile and date, as they were an hour before."""
+    days = [item(day_attributes(_day(user))) for user in who]
+    profiles = [item(profile_attributes(_profile(user), 4)) for user in who]
+    return {
+        ("BatchGetItem", b'"UserStreaks"'): found("UserStreaks", profiles),
+        ("BatchGetItem", b'"DailyActivity"'): found("DailyActivity", days),
+        ("TransactWriteItems", b""): b"{}",
+        ("BatchWriteItem", b""): b'{"UnprocessedItems": {}}',
+        ("PutItem", b""): b"{}",
+    }
+
+
+def _naive() -> Handler:
+    resource = boto3.resource("dynamodb")
+    counted: dict[str, Item] = {"Attributes": item({"events_count": 7, "points_earned": 65})}
+    newest = {"Items": [entry_item(_entry("user"))], "Count": 1, "ScannedCount": 1}
+    answers = {
+        ("UpdateItem", b"DailyActivity"): json.dumps(counted).encode(),
+        ("UpdateItem", b"UserStreaks"): b"{}",
+        ("Query", b""): json.dumps(newest).encode(),
+        ("TransactWriteItems", b""): b"{}",
+    }
+    stub = Stub(answers)
+    stub.attach(resource.meta.client)
+    naive = Naive(resource, "")
+
+    def apply(event: Any) -> None:
+        stub.calls.clear()
+        naive.handler(event)
+        assert stub.calls == {"UpdateItem": 2 * BATCH, "Query": BATCH, "TransactWriteItems": BATCH}
+
+    return apply
+
+
+def _records(who: Sequence[str], per_user: int) -> list[Record]:
+    sent = bodies(who, per_user, DAY_ONE + DAY)
+    images = [item(to_item(_stored(body), index_key=True)) for body in sent]
+    return [record(number, image) for number, image in enumerate(images)]
+
+
+def _stored(body: dict[str, Any]) -> Event:
+    moment = parse_moment(body["occurred_at"])
+    return Event(
+        user_id=body["user_id"],
+        event_id=event_id(body["user_id"], body["idempotency_key"], moment),
+        idempotency_key=body["idempotency_key"],
+        event_type=body["event_type"],
+        occurred_at=body["occurred_at"],
+        activity_date=datetime.fromisoformat(body["occurred_at"]).date(),
+        zone=body["timezone"],
+        points_awarded=POINTS,
+        source=body["source"],
+        created_at=stamp(ARRIVED),
+        timezone=body["timezone"],
+        properties=json.dumps(body["properties"]),
+    )
+
+
+def _entry(user: str) -> Entry:
+    draft = Draft(Kind.EARN, 5, f"{BEGUN}#{user}", "CHECK_IN", (DAY_ONE + DAY).date().isoformat())
+    return Entry(user, BEGUN, 41, 1235, draft, active=True)
+
+
+def _profile(user: str) -> Profile:
+    streak = Streak(last=(DAY_ONE + DAY).date(), length=12, longest=30, active_days=80)
+    return Profile(
+        user,
+        version=57,
+        head=_entry(user).head,
+        total=2400,
+        streak=streak,
+        observed_zone="Europe/Berlin",
+        observed_at=BEGUN,
+        updated_at=BEGUN,
+    )
+
+
+def _day(user: str) -> Day:
+    """A date with one check-in: the batch's own type stays under its cap."""
+    date = (DAY_ONE + DAY).date()
+    assert KIND != "CHECK_IN"
+    return Day(user, date, f"{BEGUN}#{user}", 1, 5, {"CHECK_IN": 5}, BEGUN, BEGUN)

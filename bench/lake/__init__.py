@@ -1,0 +1,1 @@
+"""Benchmarks of the lake and of the nightly run."""

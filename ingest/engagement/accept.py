@@ -1,0 +1,219 @@
+"""Accepting events: the one way in, for HTTP and for Kinesis (rules 1, 3, 4 and 5)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.claims import Claim, ClaimStore
+from adapters.engagement.event_store import EventStore, Payloads
+from adapters.platform.batches import Unprocessed
+from ingest.engagement.engagement_schemas import EVENT
+from ingest.web.caller import Caller
+from ingest.web.validate import check
+from rules.days import UnknownZone, date_of, parse_moment, stamp
+from rules.engagement import points
+from rules.engagement.events import Event, Refused, body_hash, check_age, event_id
+
+PROPERTIES_BYTES_MAX = 65_536
+FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
+
+
+class Status(StrEnum):
+    """The one outcome of an event that was sent."""
+
+    ACCEPTED = "accepted"
+    DUPLICATE = "duplicate"
+    CONFLICT = "conflict"
+    REJECTED = "rejected"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one event, in the order sent; error: code, message and field."""
+
+    idempotency_key: str | None
+    status: Status
+    event_id: str | None = None
+    error: Mapping[str, str] | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the contract's shape."""
+        shape = {
+            "idempotency_key": self.idempotency_key,
+            "status": self.status.value,
+            "event_id": self.event_id,
+            "error": self.error,
+        }
+        return {
+            name: value for name, value in shape.items() if value is not None or name == "idempotency_key"
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    """A valid event of this request, with the digest of its body."""
+
+    event: Event
+    digest: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.event.user_id, self.event.idempotency_key
+
+
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """What the events of one request have in common; zones: those that users have set."""
+
+    caller: Caller
+    zones: Mapping[str, str | None]
+    now: datetime
+    source: str
+
+
+class Acceptor:
+    """Validates, claims and stores events."""
+
+    def __init__(
+        self,
+        claims: ClaimStore,
+        events: EventStore,
+        accounts: AccountStore,
+        payloads: Payloads,
+        boosts: Sequence[points.Boost] = (),
+    ) -> None:
+        self._claims, self._events, self._accounts = claims, events, accounts
+        self._payloads, self._boosts = payloads, boosts
+
+    def accept(
+        self, bodies: Sequence[Any], caller: Caller, now: datetime, default_source: str = "api"
+    ) -> list[Result]:
+        """Take in events; returns one result each, in order. A bad one never spoils its neighbours.
+
+        Whatever is accepted or a duplicate is stored when this returns.
+        """
+        zones = self._stored_zones(bodies, caller)
+        door = _Door(caller, zones, now, default_source)
+        sent: list[_Sent | Result] = [self._check(body, door) for body in bodies]
+        first: dict[tuple[str, str], _Sent] = {}
+        for each in sent:
+            if isinstance(each, _Sent):
+                first.setdefault(each.key, each)
+        try:
+            held, won = self._claims.claim([self._claim_of(each) for each in first.values()], now)
+            self._store(first, held, won)
+        except Unprocessed:
+            held, won = {}, set()
+        return [
+            each
+            if isinstance(each, Result)
+            else self._result(each, held, is_first=each is first[each.key] and each.key in won)
+            for each in sent
+        ]
+
+    def _stored_zones(self, bodies: Sequence[Any], caller: Caller) -> dict[str, str | None]:
+        """The zones that users have set, read only for events that name none (a bare Z)."""
+        users = {
+            str(body.get("user_id") or caller.user_id)
+            for body in bodies
+            if isinstance(body, dict)
+            and "timezone" not in body
+            and str(body.get("occurred_at", "")).endswith(("Z", "z", "-00:00"))
+            and check(EVENT, body) is None
+        }
+        return {user: profile.timezone for user, profile in self._accounts.profiles(users).items()}
+
+    def _check(self, body: Any, door: _Door) -> _Sent | Result:
+        key = body.get("idempotency_key") if isinstance(body, dict) else None
+        named = key if isinstance(key, str) and len(key) <= 128 else None
+        if problem := check(EVENT, body):
+            return _rejected(named, Refused("invalid_field", *problem))
+        try:
+            return _Sent(self._event(body, door), body_hash(body))
+        except Refused as refused:
+            return _rejected(named, refused)
+
+    def _event(self, body: Mapping[str, Any], door: _Door) -> Event:
+        user = str(body.get("user_id") or door.caller.user_id)
+        if not user:
+            raise Refused("invalid_field", "user_id", "is missing")
+        if user != door.caller.user_id and not door.caller.is_admin:
+            raise Refused("forbidden", "user_id", "is not the caller's own: needs streakline/admin")
+        if body["event_type"] in points.SERVER_WRITTEN and not door.caller.is_admin:
+            raise Refused("forbidden", "event_type", "is the service's own to write: needs streakline/admin")
+        try:
+            moment = parse_moment(body["occurred_at"])
+        except ValueError as error:
+            raise Refused("invalid_field", "occurred_at", str(error)) from None
+        try:
+            day, zone = date_of(moment, body.get("timezone"), door.zones.get(user))
+        except UnknownZone as error:
+            raise Refused("invalid_field", "timezone", str(error)) from None
+        except (OverflowError, ValueError):
+            raise Refused("invalid_field", "occurred_at", "has no date in this zone") from None
+        check_age(moment, door.now, door.caller.is_admin)
+        return Event(
+            user_id=user,
+            event_id=event_id(user, body["idempotency_key"], moment),
+            idempotency_key=body["idempotency_key"],
+            event_type=body["event_type"],
+            occurred_at=body["occurred_at"],
+            activity_date=day,
+            zone=zone,
+            points_awarded=points.points_of(body["event_type"], moment.utc, self._boosts),
+            source=body.get("source") or door.source,
+            created_at=stamp(door.now),
+            timezone=body.get("timezone") or moment.offset,
+            properties=_properties(body),
+        )
+
+    def _claim_of(self, sent: _Sent) -> Claim:
+        event = sent.event
+        return Claim(event.user_id, event.idempotency_key, sent.digest, event.event_id, event.created_at)
+
+    def _store(
+        self,
+        sent: Mapping[tuple[str, str], _Sent],
+        held: Mapping[tuple[str, str], Claim],
+        won: set[tuple[str, str]],
+    ) -> None:
+        """Store what this request has claimed, and what an earlier attempt claimed and left unstored."""
+        self._events.put([self._payloads.offload(sent[key].event) for key in sorted(won)])
+        again = [
+            replace(each.event, created_at=held[key].created_at)
+            for key, each in sent.items()
+            if key not in won and key in held and held[key].body_hash == each.digest
+        ]
+        for event in self._events.missing(again):
+            self._events.put_new(self._payloads.offload(event))
+
+    def _result(self, sent: _Sent, held: Mapping[tuple[str, str], Claim], *, is_first: bool) -> Result:
+        key, claim = sent.event.idempotency_key, held.get(sent.key)
+        if claim is None:
+            return Result(key, Status.REJECTED, error=_error("unavailable", "try again", "event"))
+        if claim.body_hash != sent.digest:
+            reason = "was used for another body"
+            return Result(key, Status.CONFLICT, claim.target, _error("conflict", reason, "idempotency_key"))
+        status = Status.ACCEPTED if is_first else Status.DUPLICATE
+        return Result(key, status, claim.target)
+
+
+def _properties(body: Mapping[str, Any]) -> str | None:
+    if not body.get("properties"):
+        return None
+    text = json.dumps(body["properties"], sort_keys=True, separators=(",", ":"))
+    if len(text) > PROPERTIES_BYTES_MAX:
+        raise Refused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
+    return text
+
+
+def _rejected(key: str | None, refused: Refused) -> Result:
+    return Result(key, Status.REJECTED, error=_error(refused.code, refused.reason, refused.field))
+
+
+def _error(code: str, reason: str, field: str) -> dict[str, str]:
+    return {"code": code, "message": f"{field} {reason}", "field": field}

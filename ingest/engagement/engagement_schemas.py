@@ -1,0 +1,161 @@
+"""The bodies that the API takes, as JSON Schema: what validates them is what the OpenAPI serves."""
+
+from typing import Any
+
+from rules.engagement.points import RULES, SERVER_WRITTEN
+
+EVENTS_MAX = 100
+USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"
+PRINTABLE = r"^[ -~]{1,128}$"
+SHORT = r"^[ -~]{1,64}$"
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+
+Schema = dict[str, Any]
+
+
+def _object(required: list[str], properties: dict[str, Schema], example: Any = None) -> Schema:
+    schema: Schema = {
+        "type": "object",
+        "required": required,
+        "properties": properties,
+        "additionalProperties": False,
+    }
+    return schema | ({"example": example} if example else {})
+
+
+KEY = {"type": "string", "pattern": PRINTABLE, "description": "scope: the user; kept for 90 days"}
+
+EVENT = _object(
+    ["idempotency_key", "event_type", "occurred_at"],
+    {
+        "idempotency_key": KEY,
+        "event_type": {
+            "type": "string",
+            "enum": sorted(RULES),
+            "description": f"written by the service; sent by admins: {', '.join(sorted(SERVER_WRITTEN))}",
+        },
+        "occurred_at": {
+            "type": "string",
+            "maxLength": 40,
+            "description": "RFC 3339 with Z or an offset; at most 72 hours ago (admins: any time from"
+            " 1970 on), at most 5 minutes ahead",
+        },
+        "timezone": {
+            "type": "string",
+            "minLength": 1,
+            "maxLength": 64,
+            "description": "IANA name or offset (-07:00); decides the activity date",
+        },
+        "source": {"type": "string", "pattern": SHORT},
+        "user_id": {"type": "string", "pattern": USER_ID, "description": "admins; else the caller's own"},
+        "properties": {"type": "object", "description": "anything, up to 64 KB as JSON"},
+    },
+    {
+        "idempotency_key": "3f1c",
+        "event_type": "LESSON_COMPLETED",
+        "occurred_at": "2026-11-20T23:30:00-05:00",
+        "timezone": "America/New_York",
+    },
+)
+EVENTS = _object(
+    ["events"],
+    {
+        "events": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": EVENTS_MAX,
+            "items": {"type": "object"},
+            "description": "each is checked by itself: a bad one never spoils its neighbours",
+        }
+    },
+)
+REDEMPTION = _object(
+    ["points", "reward_id", "idempotency_key"],
+    {
+        "points": {"type": "integer", "minimum": 1, "maximum": 1_000_000_000},
+        "reward_id": {"type": "string", "pattern": SHORT},
+        "idempotency_key": KEY,
+    },
+)
+FREEZE = _object(
+    [],
+    {
+        "idempotency_key": KEY,
+        "granted_on": {
+            "type": "string",
+            "pattern": DATE,
+            "description": "admins: the first date that the freeze can cover (default: the user's today)",
+        },
+    },
+)
+TIMEZONE = _object(["timezone"], {"timezone": {"type": "string", "minLength": 1, "maxLength": 64}})
+PAUSE = _object(
+    ["first", "last"],
+    {
+        "first": {"type": "string", "pattern": DATE, "description": "not before the user's today"},
+        "last": {"type": "string", "pattern": DATE, "description": "at most 90 days after the first"},
+    },
+)
+
+ERROR = _object(
+    ["error"],
+    {
+        "error": _object(
+            ["code", "message"],
+            {"code": {"type": "string"}, "message": {"type": "string"}, "details": {}},
+        )
+    },
+)
+RESULTS = _object(
+    ["accepted", "duplicates", "rejected", "results"],
+    {
+        "accepted": {"type": "integer"},
+        "duplicates": {"type": "integer"},
+        "rejected": {"type": "integer", "description": "conflicts included"},
+        "results": {
+            "type": "array",
+            "items": _object(
+                ["idempotency_key", "status"],
+                {
+                    "idempotency_key": {"type": ["string", "null"]},
+                    "status": {"type": "string", "enum": ["accepted", "duplicate", "conflict", "rejected"]},
+                    "event_id": {"type": "string"},
+                    "error": {"type": "object"},
+                },
+            ),
+        },
+    },
+)
+ENTRY = {
+    "type": "object",
+    "required": ["entry_id", "kind", "points", "balance", "created_at"],
+    "properties": {
+        "entry_id": {"type": "string"},
+        "kind": {"type": "string"},
+        "points": {"type": "integer", "description": "signed"},
+        "balance": {"type": "integer", "minimum": 0, "description": "after this entry"},
+        "created_at": {"type": "string"},
+        "duplicate": {"type": "boolean"},
+    },
+}
+PROFILE = {
+    "type": "object",
+    "required": [
+        *("user_id", "current_streak", "longest_streak", "streak_status", "last_activity_date"),
+        *("timezone", "total_bestie_points", "balance", "freezes_available", "active_days"),
+    ],
+    "properties": {
+        "user_id": {"type": "string"},
+        "current_streak": {"type": "integer", "minimum": 0},
+        "longest_streak": {"type": "integer", "minimum": 0},
+        "streak_status": {"type": "string", "enum": ["active", "at_risk", "broken", "none"]},
+        "last_activity_date": {"type": ["string", "null"]},
+        "timezone": {"type": "string"},
+        "total_bestie_points": {"type": "integer", "minimum": 0},
+        "balance": {"type": "integer", "minimum": 0},
+        "freezes_available": {"type": "integer", "description": "below 0: a debt"},
+        "active_days": {"type": "integer", "minimum": 0},
+        "as_of": {"type": "string"},
+    },
+}
+ANY: Schema = {"type": "object"}

@@ -1,0 +1,66 @@
+"""POST /v1/events."""
+
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from adapters import clock, settings
+from adapters.engagement.engagement_cache import Cache
+from ingest.engagement.accept import FORBIDDEN, Acceptor, Result, Status
+from ingest.engagement.engagement_schemas import EVENTS
+from ingest.engagement.wiring import acceptor
+from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.http import answer, json_body, resolver
+from ingest.web.rate_limit import RateLimit
+
+logger = Logger(service="events-api")
+app: APIGatewayHttpResolver = resolver(logger)
+
+
+@cache
+def _parts() -> tuple[Acceptor, RateLimit]:
+    config = settings.read(settings.EventsApi)
+    limit = RateLimit(Cache(config.redis_url), config.rate_limit_per_minute)
+    return acceptor(config), limit
+
+
+@app.post("/v1/events")
+def post_events() -> Response[str]:
+    """Take in 1 to 100 events: 202 with a result each."""
+    accept, limit = _parts()
+    caller, now = caller_of(app.current_event.raw_event), clock.now()
+    bodies = json_body(app.current_event.raw_event, EVENTS)["events"]
+    if not caller.is_admin:
+        limit.check(caller.user_id, len(bodies), now)
+    results = accept.accept(bodies, caller, now)
+    count = {status: sum(result.status is status for result in results) for status in Status}
+    logger.info("events", extra={status.value: number for status, number in count.items()})
+    _refuse_whole(results, caller)
+    return answer(
+        202,
+        {
+            "accepted": count[Status.ACCEPTED],
+            "duplicates": count[Status.DUPLICATE],
+            "rejected": count[Status.REJECTED] + count[Status.CONFLICT],
+            "results": [result.as_json() for result in results],
+        },
+    )
+
+
+def _refuse_whole(results: list[Result], caller: Caller) -> None:
+    """A request none of whose events is permitted, or could be stored, fails as a whole."""
+    codes = {(result.error or {}).get("code", "") for result in results}
+    details = [result.as_json() for result in results]
+    if codes <= FORBIDDEN:
+        logger.warning("forbidden", extra={"caller": caller.user_id})
+        raise ApiError(403, min(codes), "the caller may send none of these events", details)
+    if codes == {"unavailable"}:
+        raise ApiError(503, "unavailable", "try again", details, {"Retry-After": "1"})
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: an HTTP API request, payload format 2.0."""
+    return app.resolve(event, context)

@@ -1,0 +1,121 @@
+"""The Kinesis door: plain and KPL-aggregated records, from producers that IAM has let in."""
+
+import base64
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from aws_kinesis_agg import MAGIC
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.platform.aws import client
+from adapters.platform.failures import FailureQueue
+from ingest.engagement.accept import Acceptor, Result, Status
+from ingest.engagement.wiring import acceptor
+from ingest.web.caller import Caller
+from ingest.web.validate import parse_json
+
+logger = Logger(service="events-stream")
+# Whoever may put on the stream may send any user's events, and late ones: IAM is the gate.
+PRODUCER = Caller("", is_admin=True)
+CONSUMER = "events-stream"
+BATCH_MAX = 100
+
+
+@cache
+def _parts() -> tuple[Acceptor, FailureQueue]:
+    config = settings.read(settings.EventsStream)
+    return acceptor(config), FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+
+
+def decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield (record, body) for each event in a Kinesis record; body None where it is no JSON.
+
+    A user record is one event, or {"events": [...]}.
+    """
+    for data in _user_records(record):
+        kept = _kept(record, data or record["kinesis"]["data"])
+        if data is None:
+            yield kept, None
+            continue
+        try:
+            body = parse_json(base64.b64decode(data))
+        except ValueError:
+            yield kept, None
+            continue
+        several = body.get("events") if isinstance(body, dict) else None
+        events = several if isinstance(several, list) else [body]
+        if not events:
+            yield kept, None
+        for event in events:
+            yield {**kept, "event": event}, event
+
+
+def _kept(record: Mapping[str, Any], data: str) -> dict[str, Any]:
+    return {"data": data, "sequence_number": record["kinesis"]["sequenceNumber"]}
+
+
+def _user_records(record: Mapping[str, Any]) -> Iterator[str | None]:
+    """Yield the data of a record's user records; None where some cannot be read."""
+    if not base64.b64decode(record["kinesis"]["data"]).startswith(MAGIC):
+        yield record["kinesis"]["data"]
+        return
+    from ingest.engagement.aggregate import user_records  # noqa: PLC0415 (costs a tenth of a cold start)
+
+    texts, is_whole = user_records(record)
+    if not is_whole:
+        yield None
+    yield from texts
+
+
+def reason_of(body: Any, result: Result) -> str | None:
+    """Return why an event was not taken, None if it was."""
+    if result.status in (Status.ACCEPTED, Status.DUPLICATE):
+        return None
+    if body is None:
+        return "the record is not JSON"
+    error = result.error or {}
+    return f"{result.status.value}: {error.get('code')}: {error.get('message')}"
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a Kinesis batch. Partial: from the first record that must come again, all do."""
+    accept, failures = _parts()
+    now, is_redrive = clock.now(), bool(event.get("streakline_redrive"))
+    decoded = [pair for record in event["Records"] for pair in _decode(record)]
+    counts = {"accepted": 0, "kept": 0}
+    for start in range(0, len(decoded), BATCH_MAX):
+        batch = decoded[start : start + BATCH_MAX]
+        results = accept.accept([body for _, body in batch], PRODUCER, now, default_source="kinesis")
+        if any((result.error or {}).get("code") == "unavailable" for result in results):
+            return _again(batch[0][0])
+        bad = [
+            (record, reason)
+            for (record, body), result in zip(batch, results, strict=True)
+            if (reason := reason_of(body, result))
+        ]
+        if bad and is_redrive:
+            return _again(bad[0][0])
+        failures.keep(CONSUMER, bad, now)
+        counts["accepted"] += len(batch) - len(bad)
+        counts["kept"] += len(bad)
+    logger.info("batch", extra=counts)
+    return {"batchItemFailures": []}
+
+
+def _decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
+    """A record that claims to be aggregated and is not must not stop the shard."""
+    try:
+        yield from list(decode(record))
+    except Exception as error:  # noqa: BLE001 (protobuf raises what it likes on foreign bytes)
+        logger.warning("undecodable", extra={"error": repr(error)})
+        yield (
+            {"data": record["kinesis"]["data"], "sequence_number": record["kinesis"]["sequenceNumber"]},
+            None,
+        )
+
+
+def _again(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {"batchItemFailures": [{"itemIdentifier": record["sequence_number"]}]}

@@ -1,0 +1,111 @@
+"""What a user sees: profile, and why a day counts."""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from adapters.engagement.account_items import day_attributes
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.event_store import EventStore
+from rules.days import is_skipped, today
+from rules.engagement.accounts import Profile
+from rules.engagement.streaks import Effective, Reason, effective, explain, fold
+
+RULES = {
+    Reason.COUNTED: "a date with at least one event counts, once",
+    Reason.FREEZE: "a missed date is covered by a freeze, in date order; it adds 0",
+    Reason.PAUSE: "a paused date is no miss; it adds 0",
+    Reason.SKIPPED: "a date that the zone skipped is no miss",
+    Reason.MISSED: "a missed date that nothing covers ends the run",
+    Reason.OPEN: "the date is not over yet",
+    Reason.BEFORE: "there is no run before the first active date",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Profiles:
+    """Reads profiles: one Redis round trip if cached, else one DynamoDB read."""
+
+    accounts: AccountStore
+    events: EventStore
+    cache: Cache
+
+    def get(self, user_id: str) -> Profile:
+        """Return a user's profile; a blank one for a user not seen yet."""
+        profile = self.cache.profile(user_id)
+        if profile is None:
+            profile = self.accounts.profile(user_id)
+            if profile.version:
+                self.cache.remember(profile)
+        return profile
+
+    def view(self, user_id: str, as_of: date | None, now: datetime) -> dict[str, Any]:
+        """Return the contract's profile. as_of: a local date; streak and days are told up to it.
+
+        Points and balance are always today's: they belong to the account, not to a date.
+        """
+        profile = self.get(user_id)
+        when = as_of or self._today(profile, now)
+        shown = self._effective(profile, when)
+        return {
+            "user_id": user_id,
+            "current_streak": shown.current,
+            "longest_streak": shown.longest,
+            "streak_status": shown.status.value,
+            "last_activity_date": shown.last.isoformat() if shown.last else None,
+            "timezone": profile.zone,
+            "total_bestie_points": profile.total,
+            "balance": profile.balance,
+            "freezes_available": shown.freezes_available,
+            "active_days": shown.active_days,
+            "as_of": when.isoformat(),
+        }
+
+    def _today(self, profile: Profile, now: datetime) -> date:
+        """Today for the user: never before the last active date, which may be in a zone further east."""
+        local = today(now, profile.zone)
+        return max(local, profile.streak.last) if profile.streak else local
+
+    def _effective(self, profile: Profile, when: date) -> Effective:
+        streak = profile.streak
+        if streak and when < streak.last:
+            history = self.accounts.history(profile.user_id)
+            streak = fold((day for day in history if day <= when), profile.cover)
+        return effective(streak, profile.cover, when)
+
+    def explain(self, user_id: str, asked: date, now: datetime) -> dict[str, Any]:
+        """Return why a day counts or not: event, zone, freeze, rule."""
+        profile = self.get(user_id)
+        history = self.accounts.history(user_id)
+        reason, streak = explain(history, profile.cover, asked, self._today(profile, now))
+        day = self._day(user_id, asked) if reason is Reason.COUNTED else None
+        first = self.events.get(user_id, day["first_event_id"]) if day else None
+        zone = first.zone if first else profile.zone
+        return {
+            "user_id": user_id,
+            "date": asked.isoformat(),
+            "counts": reason is Reason.COUNTED,
+            "reason": reason.value,
+            "rule": RULES[reason],
+            "zone": zone,
+            "zone_skipped_it": is_skipped(asked, zone),
+            "freeze_used": reason is Reason.FREEZE,
+            "streak_length": streak.length if streak and reason is not Reason.MISSED else 0,
+            "events_count": day["events_count"] if day else 0,
+            "points_earned": day["points_earned"] if day else 0,
+            "event": first
+            and {
+                "event_id": first.event_id,
+                "event_type": first.event_type,
+                "occurred_at": first.occurred_at,
+                "arrived_at": first.created_at,
+            },
+        }
+
+    def _day(self, user_id: str, day: date) -> dict[str, Any] | None:
+        cached = self.cache.day(user_id, day)
+        if cached:
+            return cached
+        found = self.accounts.days([(user_id, day)]).get((user_id, day))
+        return day_attributes(found) if found else None

@@ -1,0 +1,224 @@
+"""Commands on an account: redeem, reverse, freeze, pause, time zone (rules 2, 6 and 8)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from functools import partial
+from typing import Any
+
+from adapters.engagement.account_store import ATTEMPTS_MAX, AccountStore, Contended, Moved
+from adapters.engagement.claims import Claim, ClaimStore, to_item
+from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.ledger_store import HeadMoved
+from adapters.platform.aws import pauses
+from ingest.web.caller import ApiError
+from rules.days import today
+from rules.engagement.accounts import Account, Profile, change_timezone, decide
+from rules.engagement.ledger import Draft, Entry, FreezeNote, InsufficientBalance, Kind
+from rules.engagement.points import FREEZE_PRICE_POINTS, FREEZES_HELD_MAX
+from rules.engagement.streaks import effective
+
+FREEZE_REWARD = "streak_freeze"
+PAUSES_KEPT_MAX = 40
+CLAIM_PLACE = 1  # among the further actions of the transaction: the profile, then the claim
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The entry that a command led to; duplicate: an earlier attempt wrote it."""
+
+    entry: Entry
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rewards:
+    """Commands that write entries. `claims_table`: where a command's key is claimed with it."""
+
+    accounts: AccountStore
+    claims: ClaimStore
+    claims_table: str
+    cache: Cache
+
+    def redeem(self, user_id: str, points: int, reward_id: str, key: str, now: datetime) -> Outcome:
+        """Spend points; raises 409 insufficient_balance, 409 conflict for a reused key."""
+        draft = Draft(Kind.REDEEM, -points, reward_id=reward_id)
+        return self._once(user_id, f"redeem:{key}", f"{points} {reward_id}", now, lambda _: draft)
+
+    def grant_freeze(self, user_id: str, key: str | None, granted_on: date | None, now: datetime) -> Outcome:
+        """Buy a freeze at its price; granted_on is for admins, who are not held to the maximum."""
+
+        def draft(account: Account) -> Draft:
+            local = today(now, account.profile.zone)
+            held = self._held(account.profile, local)
+            if granted_on is None and held >= FREEZES_HELD_MAX:
+                raise ApiError(409, "freezes_held_max", f"{held} freezes are held already")
+            since = (granted_on or local).isoformat()
+            return Draft(
+                *(Kind.REDEEM, -FREEZE_PRICE_POINTS),
+                reward_id=FREEZE_REWARD,
+                freeze=FreezeNote.GRANTED,
+                freeze_date=since,
+            )
+
+        if key is None:
+            return self._retry(user_id, now, lambda account: self._attempt(account, now, draft))
+        return self._once(user_id, f"freeze:{key}", str(granted_on), now, draft)
+
+    def _held(self, profile: Profile, local: date) -> int:
+        last = profile.streak.last if profile.streak else local
+        return effective(profile.streak, profile.cover, max(local, last)).freezes_available
+
+    def reverse(self, user_id: str, created_at: str, now: datetime) -> Outcome:
+        """Undo a redemption; raises 404, 409 not_reversible, 409 already_reversed.
+
+        With a freeze's redemption the freeze goes too, or becomes a debt if it is spent.
+        """
+
+        def redemption() -> Entry:
+            entry = self.accounts.ledger.get(user_id, created_at)
+            if entry is None:
+                raise ApiError(404, "not_found", "there is no such entry")
+            if entry.draft.kind is not Kind.REDEEM:
+                raise ApiError(
+                    409, "not_reversible", f"an entry of kind {entry.draft.kind} is not a redemption"
+                )
+            if entry.reversed_by:
+                raise ApiError(409, "already_reversed", "the redemption was reversed before")
+            return entry
+
+        def attempt(account: Account) -> Outcome:
+            entry = redemption()
+            return self._attempt(account, now, partial(self._undo, entry, now), entry)
+
+        return self._retry(user_id, now, attempt)
+
+    def _undo(self, entry: Entry, now: datetime, account: Account) -> Draft:
+        undo = Draft(
+            Kind.REVERSE, -entry.draft.points, reverses=entry.created_at, reward_id=entry.draft.reward_id
+        )
+        if entry.draft.freeze is FreezeNote.GRANTED and entry.draft.freeze_date:
+            local = today(now, account.profile.zone).isoformat()
+            gone = max(local, entry.draft.freeze_date)
+            return replace(undo, freeze=FreezeNote.REVOKED, freeze_date=gone)
+        return undo
+
+    def _once(
+        self, user_id: str, key: str, body: str, now: datetime, draft: Callable[[Account], Draft]
+    ) -> Outcome:
+        """Apply a command at most once for a key; the claim is part of the transaction."""
+
+        def held() -> Outcome | None:
+            claim = self.claims.get([(user_id, key)], now).get((user_id, key))
+            if claim is None:
+                return None
+            if claim.body_hash != body:
+                raise ApiError(409, "conflict", "idempotency_key was used for another body")
+            entry = self.accounts.ledger.get(user_id, claim.target)
+            return Outcome(entry, duplicate=True) if entry else None
+
+        if earlier := held():
+            return earlier
+
+        def attempt(account: Account) -> Outcome:
+            try:
+                return self._attempt(account, now, draft, claim=(key, body))
+            except HeadMoved as error:
+                if CLAIM_PLACE in error.failed and (earlier := held()):
+                    return earlier
+                raise
+
+        return self._retry(user_id, now, attempt)
+
+    def _retry(self, user_id: str, now: datetime, attempt: Callable[[Account], Outcome]) -> Outcome:
+        """Attempt until nobody is in the way.
+
+        The transaction proves that a profile was up to date, so the ledger itself is read only when
+        an attempt has failed and the profile has not moved: then a writer died halfway.
+        """
+        failed_version = -1
+        for _ in pauses(ATTEMPTS_MAX):
+            account = Account(self.accounts.profile(user_id), {})
+            if account.profile.version == failed_version:
+                account = self.accounts.settle(user_id, now)
+            failed_version = account.profile.version
+            try:
+                return attempt(account)
+            except (HeadMoved, Moved):
+                continue
+            except InsufficientBalance:
+                pass
+            # Not before the ledger itself has said so: the profile may lag behind it.
+            try:
+                return attempt(self.accounts.settle(user_id, now))
+            except (HeadMoved, Moved):
+                continue
+            except InsufficientBalance as error:
+                details = {"balance": error.balance, "points": error.wanted}
+                raise ApiError(409, "insufficient_balance", str(error), details) from None
+        raise Contended(user_id)
+
+    def _attempt(
+        self,
+        account: Account,
+        now: datetime,
+        make: Callable[[Account], Draft],
+        undone: Entry | None = None,
+        claim: tuple[str, str] | None = None,
+    ) -> Outcome:
+        draft = make(account)
+        decision = self.accounts.decide(account, lambda each: decide(each, (), now, [draft]))
+        entry = next(each for each in decision.entries if each.draft is draft)
+        also = self._claim(account.profile.user_id, claim, entry)
+        self.accounts.commit_at_once(decision, undone, also)
+        self.cache.write_through([decision.profile])
+        return Outcome(entry)
+
+    def _claim(self, user_id: str, claim: tuple[str, str] | None, entry: Entry) -> Sequence[dict[str, Any]]:
+        if claim is None:
+            return ()
+        held = to_item(Claim(user_id, claim[0], claim[1], entry.created_at, entry.created_at))
+        condition = "attribute_not_exists(user_id)"
+        return [{"Put": {"TableName": self.claims_table, "Item": held, "ConditionExpression": condition}}]
+
+    def set_timezone(self, user_id: str, zone: str, now: datetime) -> Profile:
+        """Set the user's zone; stored activity dates stay as they are."""
+        return self._change(user_id, now, lambda account: change_timezone(account.profile, zone, now))
+
+    def pause(self, user_id: str, first: date, last: date, now: datetime) -> Profile:
+        """Pause the streak from a date, not before the user's today, to another, both included."""
+
+        def paused(account: Account) -> Profile:
+            profile = account.profile
+            if first < today(now, profile.zone):
+                raise ApiError(422, "invalid_field", "first is before today", [{"field": "first"}])
+            if profile.streak and first < profile.streak.last:
+                # An event from a zone further east: what lies before it has been walked over.
+                reason = f"first is before the newest active date, {profile.streak.last}"
+                raise ApiError(422, "invalid_field", reason, [{"field": "first"}])
+            known = (*profile.cover.pauses, (first, last))
+            if len(known) > PAUSES_KEPT_MAX:
+                # An old one cannot be dropped: a late event would refold the run that it has saved.
+                raise ApiError(409, "pauses_max", f"{PAUSES_KEPT_MAX} pauses have been taken already")
+            return replace(
+                profile,
+                cover=replace(profile.cover, pauses=known),
+                version=profile.version + 1,
+                updated_at=now.isoformat(),
+            )
+
+        return self._change(user_id, now, paused)
+
+    def _change(self, user_id: str, now: datetime, change: Callable[[Account], Profile]) -> Profile:
+        for _ in pauses(ATTEMPTS_MAX):
+            account = self.accounts.settle(user_id, now)
+            profile = change(account)
+            if profile == account.profile:
+                return profile
+            try:
+                self.accounts.put_profile(profile)
+            except Moved:
+                continue
+            self.cache.write_through([profile])
+            return profile
+        raise Contended(user_id)

@@ -1,0 +1,233 @@
+"""Everything under /v1/users and /v1/leaderboards, health, and the API's own description."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from adapters import clock, settings
+from adapters.engagement.account_store import AccountStore, Contended
+from adapters.engagement.claims import ClaimStore
+from adapters.engagement.engagement_cache import GLOBAL, Cache
+from adapters.engagement.event_store import EventStore
+from adapters.engagement.leaderboard_index import Boards
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.aws import client
+from ingest.engagement import engagement_schemas
+from ingest.engagement.history import Histories, created_at, day_of, entry_view, integer
+from ingest.engagement.leaderboards import Leaderboards
+from ingest.engagement.profiles import Profiles
+from ingest.engagement.rewards import Outcome, Rewards
+from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.http import answer, failure, json_body, resolver
+from ingest.web.validate import check
+from rules.days import UnknownZone, zone
+
+TOP_DEFAULT, TOP_MAX = 10, 100
+PAUSE_DAYS_MAX = 90
+
+logger = Logger(service="users-api")
+app: APIGatewayHttpResolver = resolver(logger)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    profiles: Profiles
+    histories: Histories
+    rewards: Rewards
+    boards: Leaderboards
+
+
+@cache
+def _parts() -> _Parts:
+    config, dynamodb = settings.read(settings.UsersApi), client("dynamodb")
+    ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+    accounts = AccountStore(
+        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
+    )
+    events = EventStore(dynamodb, config.bp_events_table)
+    redis = Cache(config.redis_url, config.leaderboard_shards)
+    profiles = Profiles(accounts, events, redis)
+    claims = ClaimStore(dynamodb, config.idempotency_keys_table)
+    return _Parts(
+        profiles,
+        Histories(accounts, events),
+        Rewards(accounts, claims, config.idempotency_keys_table, redis),
+        Leaderboards(profiles, Boards(dynamodb, config.user_streaks_table, config.leaderboard_shards), redis),
+    )
+
+
+def _query() -> dict[str, str]:
+    return app.current_event.query_string_parameters or {}
+
+
+def _caller(user_id: str) -> Caller:
+    """The caller, who may reach this user; a user id that cannot exist is refused by name."""
+    caller = caller_of(app.current_event.raw_event)
+    if problem := check({"type": "string", "pattern": engagement_schemas.USER_ID}, user_id):
+        raise ApiError(400, "invalid_parameter", f"user_id {problem[1]}")
+    caller.check(user_id)
+    return caller
+
+
+def _body(schema: engagement_schemas.Schema) -> dict[str, Any]:
+    return json_body(app.current_event.raw_event, schema)
+
+
+@app.exception_handler(Contended)
+def contended(error: Contended) -> Response[str]:
+    """Too many writers at once on one account: nothing is lost, the caller may try again."""
+    logger.warning("contended", extra={"user_id": str(error)})
+    return failure(ApiError(503, "unavailable", "the account is busy", headers={"Retry-After": "1"}))
+
+
+@app.get("/v1/users/<user_id>")
+def get_user(user_id: str) -> Response[str]:
+    """Profile."""
+    _caller(user_id)
+    return answer(200, _parts().profiles.view(user_id, day_of(_query(), "as_of"), clock.now()))
+
+
+@app.get("/v1/users/<user_id>/events")
+def get_events(user_id: str) -> Response[str]:
+    """Events, newest first."""
+    _caller(user_id)
+    return answer(200, _parts().histories.events(user_id, _query(), clock.now()))
+
+
+@app.get("/v1/users/<user_id>/activity")
+def get_activity(user_id: str) -> Response[str]:
+    """Active dates, newest first."""
+    _caller(user_id)
+    return answer(200, _parts().histories.activity(user_id, _query()))
+
+
+@app.get("/v1/users/<user_id>/ledger")
+def get_ledger(user_id: str) -> Response[str]:
+    """Ledger entries with running balance, newest first."""
+    _caller(user_id)
+    return answer(200, _parts().histories.ledger(user_id, _query(), clock.now()))
+
+
+@app.get("/v1/users/<user_id>/streak/explain")
+def get_explanation(user_id: str) -> Response[str]:
+    """Why a day counts or not."""
+    _caller(user_id)
+    asked = day_of(_query(), "date")
+    if asked is None:
+        raise ApiError(400, "invalid_parameter", "date is missing")
+    return answer(200, _parts().profiles.explain(user_id, asked, clock.now()))
+
+
+@app.post("/v1/users/<user_id>/redemptions")
+def post_redemption(user_id: str) -> Response[str]:
+    """Spend points."""
+    _caller(user_id)
+    body = _body(engagement_schemas.REDEMPTION)
+    rewards = _parts().rewards
+    return _entry(
+        rewards.redeem(user_id, body["points"], body["reward_id"], body["idempotency_key"], clock.now())
+    )
+
+
+@app.post("/v1/users/<user_id>/redemptions/<entry_id>/reversal")
+def post_reversal(user_id: str, entry_id: str) -> Response[str]:
+    """Undo a redemption, once."""
+    _caller(user_id)
+    return _entry(_parts().rewards.reverse(user_id, created_at(entry_id), clock.now()))
+
+
+@app.post("/v1/users/<user_id>/freezes")
+def post_freeze(user_id: str) -> Response[str]:
+    """Get a streak freeze."""
+    caller = _caller(user_id)
+    body = _body(engagement_schemas.FREEZE) if app.current_event.body else {}
+    granted_on = day_of(body, "granted_on")
+    if granted_on and not caller.is_admin:
+        raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
+    return _entry(
+        _parts().rewards.grant_freeze(user_id, body.get("idempotency_key"), granted_on, clock.now())
+    )
+
+
+@app.post("/v1/users/<user_id>/pauses")
+def post_pause(user_id: str) -> Response[str]:
+    """Pause the streak."""
+    _caller(user_id)
+    body = _body(engagement_schemas.PAUSE)
+    first, last = day_of(body, "first"), day_of(body, "last")
+    if first is None or last is None or not first <= last <= first + timedelta(days=PAUSE_DAYS_MAX):
+        reason = f"must be from first to {PAUSE_DAYS_MAX} days after it"
+        raise ApiError(422, "invalid_field", f"last {reason}", [{"field": "last", "reason": reason}])
+    profile = _parts().rewards.pause(user_id, first, last, clock.now())
+    pauses = [{"first": str(since), "last": str(until)} for since, until in profile.cover.pauses]
+    return answer(201, {"user_id": user_id, "pauses": pauses})
+
+
+@app.put("/v1/users/<user_id>/timezone")
+def put_timezone(user_id: str) -> Response[str]:
+    """Set the user's zone."""
+    _caller(user_id)
+    name = _body(engagement_schemas.TIMEZONE)["timezone"]
+    try:
+        zone(name)
+    except UnknownZone as error:
+        details = [{"field": "timezone", "reason": str(error)}]
+        raise ApiError(422, "invalid_field", f"timezone: {error}", details) from None
+    profile = _parts().rewards.set_timezone(user_id, name, clock.now())
+    changes = [{"at": at, "timezone": to} for at, to in profile.tz_changes]
+    return answer(
+        200,
+        {
+            "user_id": user_id,
+            "timezone": profile.zone,
+            "recent_tz_changes": changes,
+            "under_review": profile.tz_review,
+        },
+    )
+
+
+@app.get("/v1/leaderboards/<board>")
+def get_leaderboard(board: str) -> Response[str]:
+    """The best of a region, or of all."""
+    caller_of(app.current_event.raw_event)
+    limit = integer(_query(), "limit", TOP_DEFAULT, TOP_MAX)
+    return answer(200, _parts().boards.top(board, _query().get("region") or GLOBAL, limit, clock.now()))
+
+
+@app.get("/v1/leaderboards/<board>/users/<user_id>")
+def get_rank(board: str, user_id: str) -> Response[str]:
+    """A user's exact rank."""
+    _caller(user_id)
+    region = _query().get("region") or GLOBAL
+    return answer(200, _parts().boards.rank(board, region, user_id, clock.now()))
+
+
+@app.get("/v1/health")
+def get_health() -> Response[str]:
+    """Whether this function runs; it asks no store, so that a store's trouble is not called ours."""
+    return answer(200, {"status": "ok"})
+
+
+@app.get("/v1/openapi.json")
+def get_openapi() -> Response[str]:
+    """The API's description, made from the schemas that validate."""
+    from ingest.openapi import document  # noqa: PLC0415 (no other request needs it)
+
+    return answer(200, document())
+
+
+def _entry(outcome: Outcome) -> Response[str]:
+    view = entry_view(outcome.entry) | ({"duplicate": True} if outcome.duplicate else {})
+    return answer(201, view)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: an HTTP API request, payload format 2.0."""
+    answered = app.resolve(event, context)
+    logger.info("answered", extra={"route": event.get("routeKey"), "status": answered["statusCode"]})
+    return answered

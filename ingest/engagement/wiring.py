@@ -1,0 +1,22 @@
+"""Puts an Acceptor together from a function's settings."""
+
+from adapters import settings
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.claims import ClaimStore
+from adapters.engagement.event_store import EventStore, Payloads
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.aws import client
+from ingest.engagement.accept import Acceptor
+
+
+def acceptor(config: settings.EventsApi | settings.EventsStream) -> Acceptor:
+    """Return an Acceptor; the S3 client is only made when a payload needs it."""
+    dynamodb = client("dynamodb")
+    accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
+    return Acceptor(
+        ClaimStore(dynamodb, config.idempotency_keys_table),
+        EventStore(dynamodb, config.bp_events_table, config.index_idempotency_keys),
+        accounts,
+        Payloads(lambda: client("s3"), config.payload_bucket),
+        settings.boosts(config.point_boosts),
+    )

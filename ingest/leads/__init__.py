@@ -1,0 +1,1 @@
+"""The doors of leads, and the consumer of their queue."""

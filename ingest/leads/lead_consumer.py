@@ -1,0 +1,185 @@
+"""lead-ingestion queue -> whose event it is (PostgreSQL) -> Event.
+
+A message is a webhook (lead_accept.py), the command to undo a merge, or the hourly command to announce
+changes of identity whose first teller died and whose lead has been silent since. All it does is idempotent,
+so a message of which anything failed comes again as a whole; one that nothing can mend is kept with the
+reason.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, partial
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.leads.identity_cache import IdentityCache
+from adapters.leads.identity_store import CannotUnmerge, Change, Evidence, IdentityStore, Resolution
+from adapters.leads.lead_event_store import LeadEventStore, Outcome
+from adapters.leads.lead_payloads import LeadPayloads, NoPayload
+from adapters.platform.aws import client
+from adapters.platform.failures import FailureQueue
+from adapters.platform.postgres import Postgres
+from adapters.platform.queues import Poison, serve
+from ingest.leads.decoding import Decoded, Part
+from ingest.leads.lead_accept import (
+    RESERVED,
+    BadEnvelope,
+    Envelope,
+    digest,
+    envelope,
+    open_payload,
+    stored_event,
+)
+from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
+from ingest.web.validate import check, parse_json, strict
+from rules.days import stamp
+from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, Group, LeadEvent, body_hash
+
+logger = Logger(service="leads")
+CONSUMER = "leads"
+REASONS_MAX = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """Stores the events of messages. currency: the one that amounts are in."""
+
+    identities: IdentityStore
+    cache: IdentityCache
+    events: LeadEventStore
+    payloads: LeadPayloads
+    currency: str
+
+    def handle(self, message: Any, now: datetime) -> None:
+        """Do one message; raises Poison for what no attempt gets past."""
+        if isinstance(message, dict) and "command" in message:
+            self._command(message, now)
+            return
+        try:
+            sent = envelope(message, self.currency, now)
+        except BadEnvelope as bad:
+            raise Poison(str(bad)) from None
+        opened = open_payload(self._payload(sent), sent, now)
+        reasons = [str(each) for each in opened.refused]
+        reasons += [f"the decoder raised {type(each).__name__}: {each}" for each in opened.broken]
+        for event, part in opened.events:
+            if self._store(event, part, sent, now) is Outcome.CONFLICT:
+                reasons.append(f"conflict: {event.external_event_id} is stored with another body")
+        if reasons:
+            raise Poison("; ".join(reasons[:REASONS_MAX]))
+
+    def _payload(self, sent: Envelope) -> Any:
+        if sent.payload_ref is None:
+            return sent.payload
+        try:
+            return parse_json(self.payloads.inbox(sent.payload_ref))
+        except NoPayload as reason:
+            raise Poison(f"payload_ref cannot be read: {reason}") from None
+        except ValueError as reason:
+            raise Poison(f"payload_ref holds no JSON: {reason}") from None
+
+    def _store(self, event: Decoded, part: Part, sent: Envelope, now: datetime) -> Outcome:
+        """Store an event, unless its external id has been claimed.
+
+        Only what is new may prove leads to be one: a conflicting body must change nothing, and a late resend
+        must not redo what an operator has undone. So the claim is asked before the identities are.
+        """
+        body, organization = digest(part), sent.context.organization_id
+        whose = self.cache.get(organization, event.identities)
+        if whose is None:
+            told = self.events.claimed(sent.context.source, event.external_event_id, body)
+            if told is not None:
+                return told
+            whose = self._resolve(event, sent, now)
+        stored = stored_event(event, sent, whose.leaf, whose.root_id)
+        return self.events.put_new(self.payloads.with_raw(stored, part.payload, body), body)
+
+    def _resolve(self, event: Decoded, sent: Envelope, now: datetime) -> Resolution:
+        """Resolve, and tell what that changed before anything is claimed: no crash leaves it untold."""
+        organization = sent.context.organization_id
+        evidence = Evidence(sent.context.source, event.external_event_id)
+        found = self.identities.resolve(organization, event.identities, evidence, now)
+        self._announce(found.changes, now)
+        self.cache.remember(organization, event.identities, found)
+        return found
+
+    def _announce(self, changes: Iterable[Change], now: datetime) -> None:
+        """Store each change as an event of every organization that it affects, then note that it is told."""
+        listed = tuple(changes)
+        for change in listed:
+            for organization, groups in change.groups.items():
+                self._announce_to(organization, groups, change, now)
+        if listed:
+            self.identities.announced([each.number for each in listed])
+
+    def _announce_to(
+        self, organization: str, groups: tuple[Group, ...], change: Change, now: datetime
+    ) -> None:
+        event = change_event(organization, groups, change, now)
+        if self.events.put_new(event, body_hash(event.payload)) is Outcome.CONFLICT:
+            raise RuntimeError(f"change {change.number} was told to {organization} in another way")
+
+    def _command(self, message: dict[str, Any], now: datetime) -> None:
+        if message["command"] == ANNOUNCE_COMMAND:
+            self._announce(self.identities.pending(), now)
+        elif message["command"] == UNMERGE_COMMAND:
+            self._unmerge(message, now)
+        else:
+            raise Poison(f"command must be {UNMERGE_COMMAND} or {ANNOUNCE_COMMAND}")
+
+    def _unmerge(self, message: dict[str, Any], now: datetime) -> None:
+        try:
+            strict(message)
+        except ValueError as reason:
+            raise Poison(f"message {reason}") from None
+        if problem := check(UNMERGE, message):
+            raise Poison(" ".join(problem))
+        try:
+            changes = self.identities.unmerge(message["change"], message["reason"], message["by"], now)
+        except CannotUnmerge as reason:
+            if not str(reason).startswith(f"change {message['change']} has been undone"):
+                raise Poison(str(reason)) from None
+            # As was wished. An earlier attempt may have died before it told anybody.
+            changes = self.identities.pending()
+        self._announce(changes, now)
+
+
+def change_event(organization: str, groups: tuple[Group, ...], change: Change, now: datetime) -> LeadEvent:
+    """Return how an organization is told of a change: the same for every attempt but for its arrival."""
+    told = [{"root": group.root, "leaves": list(group.leaves)} for group in groups]
+    return LeadEvent(
+        organization_id=organization,
+        lead_organization_id=groups[0].root,
+        root_id=groups[0].root,
+        source=f"{organization}/{RESERVED}",
+        source_type=RESERVED,
+        external_event_id=str(change.number),
+        event_type=LEADS_UNMERGED if change.kind == "unmerged" else LEADS_MERGED,
+        occurred_at=stamp(change.at),
+        received_at=stamp(now),
+        payload={"change": change.number, "groups": told},
+    )
+
+
+@cache
+def _parts() -> tuple[Consumer, FailureQueue]:
+    config, dynamodb = settings.read(settings.Leads), client("dynamodb")
+    consumer = Consumer(
+        IdentityStore(Postgres(config.identity_url)),
+        IdentityCache(config.redis_url),
+        LeadEventStore(dynamodb, config.event_table, config.idempotency_keys_table),
+        LeadPayloads(lambda: client("s3"), config.payload_bucket),
+        config.currency,
+    )
+    return consumer, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: an SQS batch. Messages to come again are reported one by one."""
+    consumer, failures = _parts()
+    now = clock.now()
+    return serve(event, partial(consumer.handle, now=now), failures, CONSUMER, now, logger)

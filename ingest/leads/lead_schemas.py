@@ -1,0 +1,145 @@
+"""The bodies of the lead routes and of lead sources, as JSON Schema."""
+
+from typing import Any
+
+from ingest.engagement.engagement_schemas import SHORT, Schema
+from rules.leads.lead_events import (
+    CAMPAIGN_TYPES,
+    EVENT_TYPES,
+    IDENTITY_TYPES,
+    PURCHASE_TYPES,
+    SENTIMENT_TYPES,
+)
+
+# No `/` and no `#`: both separate the parts of composed keys.
+ORGANIZATION = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$"
+INTEGRATION = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+SOURCE = r"^[a-z][a-z0-9_]{0,63}$"
+LEAD_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
+
+
+def _object(required: list[str], properties: dict[str, Schema], **more: Any) -> Schema:
+    whole = {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+    return whole | more
+
+
+LEAD_EVENTS = _object(
+    ["organization_id", "source", "payload"],
+    {
+        "organization_id": {"type": "string", "pattern": ORGANIZATION},
+        "source": {"type": "string", "pattern": SOURCE, "description": "which decoder reads the payload"},
+        "integration": {
+            "type": "string",
+            "pattern": INTEGRATION,
+            "description": "the scope of external event ids and customer ids (default: the source's name)",
+        },
+        "payload": {"type": ["object", "array"], "description": "the webhook's body, as it came"},
+    },
+    example={
+        "organization_id": "acme",
+        "source": "generic",
+        "payload": {
+            "external_event_id": "7f3a",
+            "event_type": "preference_stated",
+            "occurred_at": "2026-11-20T23:30:00-05:00",
+            "identities": {"email": "ada@example.com"},
+            "data": {"preferences": {"contact_channel": "whatsapp"}},
+        },
+    },
+)
+# All that PostgreSQL takes for text.
+NO_NUL = r"^[^\u0000]+$"
+REVERSAL = _object(
+    ["reason"], {"reason": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": NO_NUL}}
+)
+STAMP: Schema = {"type": "string", "maxLength": 40}
+# What waits on the lead-ingestion queue, whether a door put it there or somebody else.
+MESSAGE = _object(
+    ["organization_id", "source"],
+    {
+        **LEAD_EVENTS["properties"],
+        "payload_ref": {"type": "string", "maxLength": 1024},
+        "received_at": STAMP,
+    },
+)
+UNMERGE_COMMAND = "unmerge"
+ANNOUNCE_COMMAND = "announce"
+UNMERGE = _object(
+    ["command", "change", "reason", "by"],
+    {
+        "command": {"const": UNMERGE_COMMAND},
+        "change": {"type": "integer", "minimum": 1, "maximum": 2**63 - 1},
+        "reason": REVERSAL["properties"]["reason"],
+        "by": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": NO_NUL},
+    },
+)
+
+TEXT_OR_NUMBER: Schema = {"type": ["string", "integer"]}
+GENERIC = _object(
+    ["external_event_id", "event_type", "occurred_at", "identities"],
+    {
+        "external_event_id": TEXT_OR_NUMBER,
+        "event_type": {"type": "string", "enum": sorted(EVENT_TYPES - IDENTITY_TYPES)},
+        "occurred_at": {"type": "string"},
+        "identities": {"type": "object", "minProperties": 1},
+        "object": _object(["id"], {"id": TEXT_OR_NUMBER, "type": {"type": "string", "pattern": SHORT}}),
+        "data": {"type": "object"},
+    },
+)
+_WORDS: dict[str, Schema] = {
+    "text": {"type": "string"},
+    "sentiment": {"type": "number", "minimum": -1, "maximum": 1},
+    "objections": {"type": "array"},
+    "preferences": {"type": "object"},
+}
+_ORDER = _object(
+    ["order_id", "amount", "currency"],
+    {
+        "order_id": TEXT_OR_NUMBER,
+        "amount": {"type": ["string", "number"]},
+        "currency": {"type": "string"},
+        "products": {"type": "array"},
+    },
+)
+GENERIC_DATA: dict[str, Schema] = {
+    **dict.fromkeys(PURCHASE_TYPES, _ORDER),
+    **dict.fromkeys(SENTIMENT_TYPES, _object([], _WORDS)),
+    **dict.fromkeys(CAMPAIGN_TYPES, _object(["campaign_id"], {"campaign_id": TEXT_OR_NUMBER})),
+    "page_viewed": _object([], {"category": TEXT_OR_NUMBER, "product_id": TEXT_OR_NUMBER}),
+    "preference_stated": _object(["preferences"], {"preferences": {"type": "object", "minProperties": 1}}),
+    "objection_raised": _object(["objections"], {"objections": {"type": "array", "minItems": 1}}),
+}
+
+_ANYTHING: Schema = {"type": ["object", "null"]}
+WEB_FORM: Schema = {
+    "type": "object",
+    "required": ["submission_id", "submitted_at", "fields"],
+    "properties": {"fields": {"type": "object"}},
+}
+ORDER: Schema = {
+    "type": "object",
+    "required": ["id"],
+    "properties": {"topic": {"type": "string"}, "customer": _ANYTHING, "line_items": {"type": "array"}},
+}
+
+RECEIPT: Schema = {
+    "type": "object",
+    "required": ["accepted", "events"],
+    "properties": {
+        "accepted": {"type": "integer", "minimum": 0},
+        "events": {
+            "type": "array",
+            "items": _object(
+                ["external_event_id", "event_type"],
+                {"external_event_id": {"type": "string"}, "event_type": {"type": "string"}},
+            ),
+        },
+        "rejected": {
+            "type": "array",
+            "description": "parts of a batch that are no events; kept for an operator, with the reason",
+            "items": _object(
+                ["field", "reason"], {"field": {"type": "string"}, "reason": {"type": "string"}}
+            ),
+        },
+    },
+}

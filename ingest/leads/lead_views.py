@@ -1,0 +1,135 @@
+"""What is known of a lead, as the API shows it. An absorbed lead's id answers with its root's data."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from adapters.leads.feature_store import FeatureItem, FeatureStore
+from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.memory_store import MemoryStore
+from ingest.engagement.history import page, span_of
+from ingest.web.caller import ApiError
+from rules.days import EPOCH
+from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
+from rules.leads.memory import Entry, confidence_at
+
+# Merges are flat; more hops than this would be a loop that some change is just about to undo.
+HOPS_MAX = 5
+HIDDEN = frozenset({SORT_KEY, "event_type#occurred_at", "raw_payload", "raw_payload_ref", "root_id"})
+# What a sort key may have.
+NAME_BYTES_MAX = 1024
+AHEAD = FUTURE_MAX + timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A lead asked about: its root, the root's leaves, and the root's Feature item (None: none yet)."""
+
+    root: str
+    leaves: tuple[str, ...]
+    item: FeatureItem | None
+
+
+@dataclass(frozen=True, slots=True)
+class LeadViews:
+    """Reads leads."""
+
+    event_store: LeadEventStore
+    memories: MemoryStore
+    features_store: FeatureStore
+
+    def find(self, source: str, external_event_id: str) -> dict[str, Any]:
+        """Return the lead that an integration's event was stored for (its root); 404 if there is none."""
+        leaf = self.event_store.leaf_of(source, external_event_id)
+        if leaf is None:
+            raise ApiError(404, "not_found", "no such event has been stored")
+        return {"lead_id": self._lead(leaf).root}
+
+    def events(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
+        """Return a page of the events of all the root's leaves, newest first; by default all."""
+        span, lead = span_of(query, EPOCH, now + AHEAD), self._lead(lead_id)
+        rows = self.event_store.newest(lead.leaves, span.since, span.until, span.limit)
+        if not rows and lead.item is None:
+            self._check_known(lead)
+        shown = page("events", rows, span.limit, SORT_KEY)
+        return {"lead_id": lead.root, **shown, "events": [event_view(row) for row in rows]}
+
+    def memory(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
+        """Return what is remembered: all, of one type, or a single entry by type and key (404 if none)."""
+        kind, key = query.get("type"), query.get("key")
+        if key and not kind:
+            raise ApiError(400, "invalid_parameter", "key needs a type")
+        if len(f"{kind}#{key}".encode()) > NAME_BYTES_MAX:
+            raise ApiError(400, "invalid_parameter", f"type and key are over {NAME_BYTES_MAX} bytes")
+        lead = self._lead(lead_id)
+        entries = self._entries(lead.root, kind, key)
+        alive = [entry for entry in entries if entry.evidence and not is_expired(entry, now)]
+        if not entries and lead.item is None:
+            self._check_known(lead)
+        if key and not alive:
+            raise ApiError(404, "not_found", "nothing of that type and key is remembered")
+        return {"lead_id": lead.root, "memory": [memory_view(entry, now) for entry in alive]}
+
+    def features(self, lead_id: str) -> dict[str, Any]:
+        """Return features, and when they were computed; none before the first computation."""
+        lead = self._lead(lead_id)
+        if lead.item is None:
+            self._check_known(lead)
+            return {"lead_id": lead.root, "features": {}, "computed_at": None}
+        features = dict(sorted(lead.item.features.items()))
+        return {
+            "lead_id": lead.root,
+            "features": features,
+            "computed_at": lead.item.computed_at,
+            "as_of": dict(lead.item.as_of),
+        }
+
+    def _entries(self, root: str, kind: str | None, key: str | None) -> list[Entry]:
+        if kind and key:
+            found = self.memories.get(root, kind, key)
+            return [] if found is None else [found]
+        return list(self.memories.of_type(root, kind) if kind else self.memories.all_of(root))
+
+    def _lead(self, lead_id: str) -> Lead:
+        """Find the root of a lead; it costs one read, and one more for an absorbed lead."""
+        root, item = lead_id, self.features_store.get(lead_id)
+        for _ in range(HOPS_MAX):
+            if item is None or not item.merged_into:
+                break
+            root = item.merged_into
+            item = self.features_store.get(root)
+        leaves = item.group if item is not None else (root,)
+        # Until the topology of a merge has been set, an absorbed lead's own events are not among the root's.
+        return Lead(root, tuple(dict.fromkeys((*leaves, lead_id))), item)
+
+    def _check_known(self, lead: Lead) -> None:
+        if not self.event_store.newest(lead.leaves, "0", "~", 1):
+            raise ApiError(404, "not_found", "there is no such lead")
+
+
+def event_view(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an event without what only the machinery needs, and without people's own words."""
+    shown = {name: value for name, value in row.items() if name not in HIDDEN}
+    return {"id": row[SORT_KEY].partition("#")[2], **shown, "payload": json.loads(row["payload"])}
+
+
+def is_expired(entry: Entry, now: datetime) -> bool:
+    """Whether the entry's time is over; the table may keep it a while longer."""
+    return entry.expires_at <= now.timestamp()
+
+
+def memory_view(entry: Entry, now: datetime) -> dict[str, Any]:
+    """Return an entry with the confidence that it has by now."""
+    return {
+        "type": entry.memory_type,
+        "key": entry.key,
+        "value": entry.value,
+        "confidence": confidence_at(entry, now),
+        "source": entry.source,
+        "source_event_ids": list(entry.source_event_ids),
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+        "expires_at": entry.expires_at,
+    }

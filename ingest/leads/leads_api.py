@@ -1,0 +1,169 @@
+"""Everything under /v1/leads: integrations' events go to the queue, what is known of leads is read."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from adapters import clock, settings
+from adapters.leads.feature_store import FeatureStore
+from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.lead_payloads import LeadPayloads
+from adapters.leads.lead_queue import LeadQueue
+from adapters.leads.memory_store import MemoryStore
+from adapters.platform.aws import client
+from ingest.leads.lead_accept import BadEnvelope, Opened, envelope, open_payload
+from ingest.leads.lead_schemas import (
+    INTEGRATION,
+    LEAD_EVENTS,
+    LEAD_ID,
+    ORGANIZATION,
+    REVERSAL,
+    UNMERGE_COMMAND,
+)
+from ingest.leads.lead_views import LeadViews
+from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.exact_json import exact_json
+from ingest.web.http import answer, json_body, resolver
+from ingest.web.validate import check
+from rules.days import stamp
+
+BY_CHARACTERS_MAX = 128
+FINDING = {"organization_id": ORGANIZATION, "integration": INTEGRATION, "external_event_id": r"^.{1,512}$"}
+
+logger = Logger(service="leads-api")
+app: APIGatewayHttpResolver = resolver(logger)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    queue: LeadQueue
+    views: LeadViews
+    currency: str
+
+
+@cache
+def _parts() -> _Parts:
+    config, dynamodb = settings.read(settings.LeadsApi), client("dynamodb")
+    payloads = LeadPayloads(lambda: client("s3"), config.payload_bucket)
+    views = LeadViews(
+        LeadEventStore(dynamodb, config.event_table),
+        MemoryStore(dynamodb, config.memory_table),
+        FeatureStore(dynamodb, config.feature_table),
+    )
+    return _Parts(LeadQueue(client("sqs"), config.lead_queue_url, payloads), views, config.currency)
+
+
+@app.post("/v1/leads/events")
+def post_events() -> Response[str]:
+    """Take in a webhook: 202 with the events it holds, once it is on the queue."""
+    _caller().check_leads()
+    body, now = json_body(app.current_event.raw_event, LEAD_EVENTS), clock.now()
+    try:
+        sent = envelope(body | {"received_at": stamp(now)}, _parts().currency, now)
+    except BadEnvelope as bad:
+        raise _invalid([bad]) from None
+    opened = open_payload(body["payload"], sent, now)
+    if opened.refused and not opened.events and not opened.broken:
+        raise _invalid(opened.refused)
+    if opened.events or opened.broken:
+        _parts().queue.put(sent.message())
+    for error in opened.broken:
+        logger.error("a decoder broke", exc_info=error, extra={"source": sent.source_type})
+    logger.info("leads", extra={"source": sent.source_type, "events": len(opened.events)})
+    return answer(202, _receipt(opened))
+
+
+def _receipt(opened: Opened) -> dict[str, Any]:
+    """What became of the webhook; what no decoder could read is on the queue all the same."""
+    events = [
+        {"external_event_id": each.external_event_id, "event_type": each.event_type}
+        for each, _ in opened.events
+    ]
+    rejected = [{"field": each.field, "reason": each.reason} for each in opened.refused]
+    more = {"rejected": rejected, "undecoded": len(opened.broken)}
+    return {"accepted": len(events), "events": events} | {name: each for name, each in more.items() if each}
+
+
+def _invalid(errors: list[Any]) -> ApiError:
+    details = [{"field": each.field, "reason": each.reason} for each in errors]
+    return ApiError(422, "invalid_field", f"{errors[0].field} {errors[0].reason}", details)
+
+
+@app.get("/v1/leads")
+def find_lead() -> Response[str]:
+    """The lead that an integration's event was stored for."""
+    _caller().check_leads()
+    wanted = {name: _query().get(name, "") for name in FINDING}
+    for name, pattern in FINDING.items():
+        if problem := check({"type": "string", "pattern": pattern}, wanted[name]):
+            raise ApiError(400, "invalid_parameter", f"{name} {problem[1]}")
+    source = f"{wanted['organization_id']}/{wanted['integration']}"
+    return _exactly(_parts().views.find(source, wanted["external_event_id"]))
+
+
+@app.get("/v1/leads/<lead_id>/events")
+def get_events(lead_id: str) -> Response[str]:
+    """Events, newest first."""
+    _reader(lead_id)
+    return _exactly(_parts().views.events(lead_id, _query(), clock.now()))
+
+
+@app.get("/v1/leads/<lead_id>/memory")
+def get_memory(lead_id: str) -> Response[str]:
+    """What is remembered."""
+    _reader(lead_id)
+    return _exactly(_parts().views.memory(lead_id, _query(), clock.now()))
+
+
+@app.get("/v1/leads/<lead_id>/features")
+def get_features(lead_id: str) -> Response[str]:
+    """Features."""
+    _reader(lead_id)
+    return _exactly(_parts().views.features(lead_id))
+
+
+@app.post("/v1/leads/changes/<change>/reversal")
+def post_reversal(change: str) -> Response[str]:
+    """Undo a merge of leads: a command for the queue's consumer."""
+    caller = _caller()
+    caller.check_admin()
+    if not (change.isascii() and change.isdigit() and 0 < len(change) < 19 and int(change)):
+        raise ApiError(400, "invalid_parameter", "change must be a whole number from 1")
+    reason = json_body(app.current_event.raw_event, REVERSAL)["reason"]
+    command = {
+        "command": UNMERGE_COMMAND,
+        "change": int(change),
+        "reason": reason,
+        "by": caller.user_id[:BY_CHARACTERS_MAX],
+    }
+    _parts().queue.put(command)
+    return answer(202, {"change": int(change)})
+
+
+def _caller() -> Caller:
+    return caller_of(app.current_event.raw_event)
+
+
+def _reader(lead_id: str) -> None:
+    """Check that the caller may read leads, and that such a lead can be."""
+    _caller().check_leads()
+    if problem := check({"type": "string", "pattern": LEAD_ID}, lead_id):
+        raise ApiError(400, "invalid_parameter", f"lead_id {problem[1]}")
+
+
+def _query() -> Mapping[str, str]:
+    return app.current_event.query_string_parameters or {}
+
+
+def _exactly(body: Mapping[str, Any]) -> Response[str]:
+    return Response(200, content_type="application/json", body=exact_json(body))
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: an HTTP API request, payload format 2.0."""
+    return app.resolve(event, context)

@@ -1,0 +1,87 @@
+"""E-mail campaigns, in the format of SendGrid's Event Webhook: a list of events, each of one recipient.
+
+https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
+The campaign is marketing_campaign_id, singlesend_id, a unique argument campaign_id, or the first category.
+`delivered` is what counts as sent: who never got a mail cannot have ignored it. An `open` by a mail program
+that fetches everything in advance (sg_machine_open) is nobody's act. `reply` is our extension.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ingest.leads.decoding import Context, Decoded, DecodeError, Part, epoch, identities, text_id
+from rules.leads import lead_events
+
+TYPES = {
+    "delivered": lead_events.CAMPAIGN_SENT,
+    "open": lead_events.CAMPAIGN_OPENED,
+    "click": lead_events.CAMPAIGN_CLICKED,
+    "reply": lead_events.CAMPAIGN_REPLIED,
+    "bounce": lead_events.CAMPAIGN_BOUNCED,
+    "dropped": lead_events.CAMPAIGN_BOUNCED,
+    "unsubscribe": lead_events.CAMPAIGN_UNSUBSCRIBED,
+    "group_unsubscribe": lead_events.CAMPAIGN_UNSUBSCRIBED,
+    "spamreport": lead_events.CAMPAIGN_UNSUBSCRIBED,
+}
+# On its way, or about an account: nothing that happened between the campaign and the lead.
+IGNORED = frozenset({"processed", "deferred", "group_resubscribe", "account_status_change"})
+CAMPAIGN = ("marketing_campaign_id", "singlesend_id", "campaign_id")
+
+
+def parts(payload: Any) -> list[Part]:
+    """Split a batch by event."""
+    return [Part(each, str(place)) for place, each in enumerate(_listed(payload))]
+
+
+def decode(payload: Any, context: Context) -> list[Decoded]:
+    """Read a batch, or one event."""
+    if isinstance(payload, Mapping):
+        event = _event(payload, context)
+        return [event] if event else []
+    read: list[Decoded] = []
+    for place, each in enumerate(_listed(payload)):
+        try:
+            read += decode(each, context) if isinstance(each, Mapping) else _no_event()
+        except DecodeError as error:
+            raise DecodeError(f"{place}.{error.field}".rstrip("."), error.reason) from None
+    return read
+
+
+def _listed(payload: Any) -> list[Any]:
+    if isinstance(payload, Mapping):
+        return [payload]
+    if not isinstance(payload, list):
+        raise DecodeError("", "must be an event, or a list of events")
+    return payload
+
+
+def _no_event() -> list[Decoded]:
+    raise DecodeError("", "must be an object")
+
+
+def _event(event: Mapping[str, Any], context: Context) -> Decoded | None:
+    name = str(event.get("event", ""))
+    if name in IGNORED or (name == "open" and event.get("sg_machine_open") is True):
+        return None
+    if name not in TYPES:
+        known = ", ".join(sorted({*TYPES, *IGNORED}))
+        raise DecodeError("event", f"must be one of {known}" if "event" in event else "is missing")
+    campaign = _campaign(event)
+    return Decoded(
+        external_event_id=text_id(event.get("sg_event_id"), "sg_event_id"),
+        event_type=TYPES[name],
+        occurred_at=epoch(event.get("timestamp"), "timestamp"),
+        identities=identities([("email", event.get("email"))], context, "email"),
+        object_id=campaign,
+        object_id_ref="campaign",
+        payload={"campaign_id": campaign},
+    )
+
+
+def _campaign(event: Mapping[str, Any]) -> str:
+    for name in CAMPAIGN:
+        if event.get(name) not in (None, ""):
+            return text_id(event[name], name)
+    category = event.get("category")
+    first = category[0] if isinstance(category, list) and category else category
+    return text_id(first, "campaign_id")

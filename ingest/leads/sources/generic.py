@@ -1,0 +1,97 @@
+"""Our own shape, for whoever has no format of their own: one event, told in our words.
+
+    {"external_event_id", "event_type", "occurred_at", "identities": {channel: id or [ids]},
+     "object"?: {"id", "type"?}, "data"?: {...}}
+
+data by event type: order_*: order_id, currency, amount (decimal text or number), products?;
+message_received and form_submitted: text?, sentiment? (-1 to 1), objections?, preferences?;
+page_viewed: category?, product_id?; preference_stated: preferences; objection_raised: objections;
+campaign_*: campaign_id. `text` is only read.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ingest.leads.decoding import (
+    Context,
+    Decoded,
+    DecodeError,
+    checked,
+    minor_units,
+    moment,
+    preferences_of,
+    products,
+    said,
+    same_currency,
+    strict_identities,
+    text_id,
+    topics_of,
+)
+from ingest.leads.lead_schemas import GENERIC, GENERIC_DATA
+from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
+
+Data = dict[str, Any]
+
+
+def decode(payload: Any, context: Context) -> list[Decoded]:
+    """Read the event; strict, for its sender can mend it."""
+    body = checked(GENERIC, payload)
+    kind = body["event_type"]
+    about = body.get("object", {})
+    try:
+        data = checked(GENERIC_DATA[kind], body.get("data", {}))
+        derived = READERS[kind](data, context)
+    except DecodeError as error:
+        raise DecodeError(f"data.{error.field}".rstrip("."), error.reason) from None
+    return [
+        Decoded(
+            external_event_id=text_id(body["external_event_id"], "external_event_id"),
+            event_type=kind,
+            occurred_at=moment(body["occurred_at"], "occurred_at"),
+            identities=strict_identities(body["identities"], context, "identities"),
+            object_id=text_id(about["id"], "object.id") if about else derived.get("order_id"),
+            object_id_ref=about.get("type") if about else "order" if "order_id" in derived else None,
+            payload=derived,
+        )
+    ]
+
+
+def _order(data: Data, context: Context) -> Data:
+    currency = same_currency(data["currency"], context)
+    derived = {
+        "order_id": text_id(data["order_id"], "order_id"),
+        "amount_minor": minor_units(data["amount"], currency, "amount"),
+        "currency": currency,
+    }
+    listed = products(data.get("products", []), "products")
+    return derived | ({"products": listed} if listed else {})
+
+
+def _words(data: Data, _: Context) -> Data:
+    return said(data.get("text"), data.get("sentiment"), data.get("objections"), data.get("preferences"))
+
+
+def _page(data: Data, _: Context) -> Data:
+    return {name: text_id(value, name) for name, value in data.items()}
+
+
+def _preferences(data: Data, _: Context) -> Data:
+    return {"preferences": preferences_of(data["preferences"])}
+
+
+def _objections(data: Data, _: Context) -> Data:
+    return {"objections": topics_of(data["objections"])}
+
+
+def _campaign(data: Data, _: Context) -> Data:
+    return {"campaign_id": text_id(data["campaign_id"], "campaign_id")}
+
+
+READERS: Mapping[str, Callable[[Data, Context], Data]] = {
+    **dict.fromkeys(PURCHASE_TYPES, _order),
+    **dict.fromkeys(SENTIMENT_TYPES, _words),
+    **dict.fromkeys(CAMPAIGN_TYPES, _campaign),
+    "page_viewed": _page,
+    "preference_stated": _preferences,
+    "objection_raised": _objections,
+}

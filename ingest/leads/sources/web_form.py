@@ -1,0 +1,40 @@
+"""A submitted web form.
+
+    {"submission_id", "submitted_at", "form_id"?, "customer_id"?, "device_id"?, "cookie_id"?,
+     "fields": {"email"?, "phone"?, "message"? or "comments"?, ...},
+     "sentiment"?, "objections"?, "preferences"?}
+
+What people wrote is read and not copied: see `said`.
+"""
+
+from typing import Any
+
+from ingest.leads.decoding import Context, Decoded, checked, identities, moment, said, text_id
+from ingest.leads.lead_schemas import WEB_FORM
+from rules.leads.lead_events import FORM_SUBMITTED
+
+
+def decode(payload: Any, context: Context) -> list[Decoded]:
+    """Read the submission."""
+    body = checked(WEB_FORM, payload)
+    fields = body["fields"]
+    found = [
+        *(("customer", body.get("customer_id")), ("email", fields.get("email"))),
+        *(("phone", fields.get("phone")), ("device", body.get("device_id"))),
+        ("cookie", body.get("cookie_id")),
+    ]
+    form = body.get("form_id")
+    return [
+        Decoded(
+            external_event_id=text_id(body["submission_id"], "submission_id"),
+            event_type=FORM_SUBMITTED,
+            occurred_at=moment(body["submitted_at"], "submitted_at"),
+            identities=identities(found, context, "fields"),
+            object_id=None if form is None else text_id(form, "form_id"),
+            object_id_ref=None if form is None else "form",
+            payload=said(
+                fields.get("message") or fields.get("comments"),
+                *(body.get("sentiment"), body.get("objections"), body.get("preferences")),
+            ),
+        )
+    ]

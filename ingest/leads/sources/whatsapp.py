@@ -1,0 +1,97 @@
+"""WhatsApp Business Cloud API: messages that people sent to a business number.
+
+https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/payload-examples
+A webhook holds any number of messages under entry[].changes[].value.messages[], and updates of the status of
+what the business sent, which are no events of ours. `sentiment` on a message is our extension.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ingest.leads.decoding import (
+    Context,
+    Decoded,
+    DecodeError,
+    Part,
+    epoch,
+    identities,
+    said,
+    text_id,
+)
+from rules.leads.lead_events import MESSAGE_RECEIVED
+
+# Told in the same list and written by nobody: a changed number, a form of message that is not delivered.
+NOTICES = frozenset({"system", "unsupported", "unknown", "errors"})
+
+
+def parts(payload: Any) -> list[Part]:
+    """Split a webhook by message."""
+    return [Part(_around(message), path, FIRST) for path, message in _messages(payload)]
+
+
+def decode(payload: Any, context: Context) -> list[Decoded]:
+    """Read all messages."""
+    read = (_message(path, message, context) for path, message in _messages(payload))
+    return [event for event in read if event]
+
+
+FIRST = "entry.0.changes.0.value.messages.0"
+
+
+def _around(message: Any) -> dict[str, Any]:
+    return {"entry": [{"changes": [{"field": "messages", "value": {"messages": [message]}}]}]}
+
+
+def _messages(payload: Any) -> Iterator[tuple[str, Any]]:
+    for entry_path, entry in _each(payload, "", "entry"):
+        for change_path, change in _each(entry, entry_path, "changes"):
+            value = change.get("value")
+            if change.get("field", "messages") != "messages":
+                continue
+            if not isinstance(value, Mapping):
+                raise DecodeError(f"{change_path}value", "must be an object")
+            if "messages" in value:
+                yield from (
+                    (path.rstrip("."), each)
+                    for path, each in _each(value, f"{change_path}value.", "messages")
+                )
+
+
+def _each(holder: Any, path: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    listed = holder.get(name) if isinstance(holder, Mapping) else None
+    if not isinstance(listed, list):
+        raise DecodeError(f"{path}{name}", "is missing" if listed is None else "must be a list")
+    for place, each in enumerate(listed):
+        if not isinstance(each, Mapping):
+            raise DecodeError(f"{path}{name}.{place}", "must be an object")
+        yield f"{path}{name}.{place}.", each
+
+
+def _message(path: str, message: Mapping[str, Any], context: Context) -> Decoded | None:
+    if str(message.get("type")) in NOTICES:
+        return None
+    try:
+        sender = text_id(message.get("from"), "from")
+        return Decoded(
+            external_event_id=text_id(message.get("id"), "id"),
+            event_type=MESSAGE_RECEIVED,
+            occurred_at=epoch(message.get("timestamp"), "timestamp"),
+            identities=identities([("phone", sender)], context, "from"),
+            object_id=text_id(message.get("id"), "id"),
+            object_id_ref="message",
+            payload=said(_words(message), message.get("sentiment")),
+        )
+    except DecodeError as error:
+        raise DecodeError(f"{path}.{error.field}", error.reason) from None
+
+
+def _words(message: Mapping[str, Any]) -> str:
+    """What the sender wrote or chose; nothing for a picture without a caption."""
+    kind = message.get("type")
+    content = message.get(kind) if isinstance(kind, str) else None
+    if kind == "interactive" and isinstance(content, Mapping):
+        content = content.get("button_reply") or content.get("list_reply")
+    if not isinstance(content, Mapping):
+        return ""
+    words = (content.get(name) for name in ("body", "text", "title", "caption"))
+    return next((each for each in words if isinstance(each, str)), "")

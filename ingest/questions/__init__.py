@@ -1,0 +1,1 @@
+"""The doors of questions, answers, subscriptions and stats."""

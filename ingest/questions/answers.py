@@ -1,0 +1,190 @@
+"""Answering a question, and waiting for its answers."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adapters import clock
+from adapters.questions.fingerprints import Fingerprints
+from adapters.questions.question_store import QuestionStore
+from adapters.questions.response_store import AlreadyAnswered, ResponseStore
+from ingest.engagement.history import integer
+from ingest.questions.question_views import Questions, invalid
+from ingest.web.caller import ApiError, Caller
+from ingest.web.rate_limit import RateLimit
+from rules.days import Moment, UnknownZone, date_of, stamp
+from rules.engagement.events import Refused
+from rules.questions.answer_points import points_for
+from rules.questions.questions import Question, check_answer, check_open, is_done, shown
+from rules.questions.responses import Response, public_id
+
+WAIT_SECONDS_MAX = 20
+POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
+LIMIT_DEFAULT, LIMIT_MAX = 100, 100
+
+
+def response_view(response: Response) -> dict[str, Any]:
+    """Return an answer as its agent sees it: nothing that leads to the person."""
+    view = {
+        "response_id": public_id(*response.key),
+        "number": response.number,
+        "option_index": response.option_index,
+        "text": response.text,
+        "confidence": response.confidence,
+        "response_time_ms": response.response_time_ms,
+        "created_at": response.created_at,
+    }
+    return {name: value for name, value in view.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Takes answers: at most two requests to DynamoDB where nobody else answers just now."""
+
+    questions: Questions
+    store: QuestionStore
+    responses: ResponseStore
+    fingerprints: Fingerprints
+    limit: RateLimit
+
+    def answer(self, identifier: str, body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
+        """Store an answer.
+
+        Raises 403, 404, 422, 429, and 409: already_answered, question_closed, question_expired.
+        """
+        person, user_id = self._person(body, caller)
+        now = clock.now()
+        self.limit.check(f"answer:{person}", 1, now)
+        question = self.questions.find(identifier)
+        try:
+            check_open(question, now)
+            check_answer(question, body)
+            response = _response(question, body, person, user_id, now)
+            after, stored = self.store.answer(question, response, now)
+        except AlreadyAnswered as already:
+            raise _already(already.response) from None
+        except Refused as refused:
+            if refused.field == "question" and (mine := self.responses.get(identifier, person)):
+                raise _already(mine) from None
+            raise invalid(refused) from None
+        return _receipt(after, stored, points_for(stored.confidence, stored.response_time_ms), now)
+
+    def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[str, str | None]:
+        """The fingerprint_hash, and the user_id of one who answers for themselves."""
+        if "fingerprint" not in body:
+            return self.fingerprints.of_user(caller.user_id), caller.user_id
+        caller.check_agent()
+        return self.fingerprints.of_device(body["fingerprint"]), None
+
+
+def _response(
+    question: Question, body: Mapping[str, Any], person: str, user_id: str | None, now: datetime
+) -> Response:
+    try:
+        day, zone = date_of(Moment(now, None), body.get("timezone"), None)
+    except UnknownZone as error:
+        raise Refused("invalid_field", "timezone", str(error)) from None
+    confidence, took = body.get("confidence"), body.get("response_time_ms")
+    return Response(
+        question_id=question.question_id,
+        fingerprint_hash=person,
+        agent_id=question.agent_id,
+        kind=question.kind,
+        category=question.category,
+        number=0,  # Given when it is stored.
+        points=sum(points_for(confidence, took).values()),
+        created_at=stamp(now),
+        activity_date=day,
+        zone=zone,
+        user_id=user_id,
+        option_index=body.get("option_index"),
+        text=body.get("text"),
+        confidence=confidence,
+        response_time_ms=took,
+        timezone=body.get("timezone"),
+    )
+
+
+def _already(response: Response) -> ApiError:
+    details = {"response_id": public_id(*response.key), "created_at": response.created_at}
+    return ApiError(409, "already_answered", "this person has answered this question", details)
+
+
+def _receipt(
+    question: Question, response: Response, earned: Mapping[str, int], now: datetime
+) -> dict[str, Any]:
+    return {
+        "question_id": question.question_id,
+        "response_id": public_id(*response.key),
+        "number": response.number,
+        "status": shown(question, now).value,
+        "answers_count": question.answers_count,
+        "points": response.points,
+        "points_for": dict(earned),
+        "created_at": response.created_at,
+        "activity_date": response.activity_date.isoformat(),
+        "timezone": response.zone,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Polls:
+    """Waits for answers. pause, elapsed: time.sleep and time.monotonic."""
+
+    questions: Questions
+    responses: ResponseStore
+    pause: Callable[[float], None] = time.sleep
+    elapsed: Callable[[], float] = time.monotonic
+
+    def newer(self, identifier: str, query: Mapping[str, str], caller: Caller) -> dict[str, Any]:
+        """Return the answers after a number, waiting for one if asked to; for the agent who asked.
+
+        While it waits it reads the question alone; answers are read when the counter says there are any.
+        """
+        caller.check_agent()
+        wait = whole(query, "wait", 0, WAIT_SECONDS_MAX)
+        after = whole(query, "after", 0, 1000)
+        limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+        until, pause = self.elapsed() + wait, POLL_SECONDS_MIN
+        question = self.questions.find(identifier)
+        caller.check(question.agent_id)
+        while self._is_waiting(question, after) and self.elapsed() + pause <= until:
+            self.pause(pause)
+            pause = min(POLL_SECONDS_MAX, pause * 1.5)
+            question = self.questions.find(identifier)
+        return self._view(question, after, limit)
+
+    @staticmethod
+    def _is_waiting(question: Question, after: int) -> bool:
+        return question.answers_count <= after and not is_done(question, clock.now())
+
+    def _view(self, question: Question, after: int, limit: int) -> dict[str, Any]:
+        rows: list[Response] = []
+        if question.answers_count > after:
+            # An earlier question under the same key, long deleted, may have left answers.
+            own = (
+                each
+                for each in self.responses.of_question(question.question_id)
+                if each.number > after and each.created_at >= question.created_at
+            )
+            rows = sorted(own, key=lambda each: each.number)[:limit]
+        last, now = rows[-1].number if rows else after, clock.now()
+        return {
+            "question_id": question.question_id,
+            "status": shown(question, now).value,
+            "answers_count": question.answers_count,
+            "required_responses": question.required_responses,
+            "responses": [response_view(each) for each in rows],
+            "cursor": str(last),
+            "done": is_done(question, now) and last >= question.answers_count,
+        }
+
+
+def whole(query: Mapping[str, str], name: str, least: int, most: int) -> int:
+    """Read a whole number, `least` where none is given; raises 400."""
+    text = query.get(name) or str(least)
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+        raise ApiError(400, "invalid_parameter", f"{name} must be a whole number from {least} to {most}")
+    return int(text)

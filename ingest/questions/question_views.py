@@ -1,0 +1,157 @@
+"""Asking questions and reading them: newest first, in pages."""
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adapters.questions.question_store import Page, Place, QuestionStore
+from ingest.engagement.history import integer
+from ingest.questions.question_schemas import QUESTION_ID, TAG, TAGS_MAX
+from ingest.web.caller import ApiError, Caller
+from ingest.web.validate import parse_json
+from rules.days import stamp
+from rules.engagement.events import FUTURE_MAX, Refused, body_hash
+from rules.questions.questions import (
+    OPEN_MAX,
+    Question,
+    Status,
+    is_for,
+    is_listed,
+    new_question,
+    question_id,
+    shown,
+    to_item,
+)
+
+LIMIT_DEFAULT, LIMIT_MAX = 20, 100
+# Read in the one request, so that those that do not match seldom leave a page short.
+READ_MAX = 200
+HIDDEN = frozenset({"body_hash", "expires_at", "closed_at"})
+STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z", re.ASCII)
+
+
+def question_view(question: Question, now: datetime) -> dict[str, Any]:
+    """Return a question as the API shows it."""
+    view = {name: value for name, value in to_item(question).items() if name not in HIDDEN}
+    view["status"] = shown(question, now).value
+    return view | ({"closed_at": question.closed_at} if question.closed_at else {})
+
+
+def invalid(refused: Refused) -> ApiError:
+    """Return the API's answer to a refusal by a rule: 422 for a field, 409 for a state."""
+    if refused.code != "invalid_field":
+        return ApiError(409, refused.code, str(refused))
+    details = [{"field": refused.field, "reason": refused.reason}]
+    return ApiError(422, "invalid_field", str(refused), details)
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """Creates and reads."""
+
+    store: QuestionStore
+
+    def create(self, body: Mapping[str, Any], caller: Caller, now: datetime) -> tuple[int, dict[str, Any]]:
+        """Ask a question; returns 201, or 200 with duplicate where this very body was sent before.
+
+        Raises 409 for another body under the key, 422 naming the field.
+        """
+        caller.check_agent()
+        digest = body_hash(body)
+        try:
+            question = new_question(body, caller.user_id, digest, now)
+            held = self.store.create(question, now)
+        except Refused as refused:
+            # Sent again after it has closed, it still is what was asked.
+            known = self.store.get(question_id(caller.user_id, body["idempotency_key"]))
+            if known is None or known.body_hash != digest:
+                raise invalid(refused) from None
+            return 200, question_view(known, now) | {"duplicate": True}
+        if held.body_hash != digest:
+            raise ApiError(409, "conflict", "idempotency_key was used for another body")
+        if held is question:
+            return 201, question_view(held, now)
+        return 200, question_view(held, now) | {"duplicate": True}
+
+    def find(self, identifier: str) -> Question:
+        """Return a question; raises 404."""
+        found = self.store.get(identifier) if re.fullmatch(QUESTION_ID, identifier, re.ASCII) else None
+        if found is None:
+            raise ApiError(404, "not_found", "there is no such question")
+        return found
+
+    def listed(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
+        """Return questions of a status (default: those that can be answered), for some tags: one query."""
+        asked, tags = _status(query, Status.OPEN) or Status.OPEN, _tags(query)
+        stored = Status.CLOSED if asked is Status.CLOSED else Status.OPEN
+        # What is older cannot be open any more.
+        since = stamp(now - OPEN_MAX - FUTURE_MAX) if asked in (Status.OPEN, Status.PARTIAL) else "0"
+        page = self.store.of_status(stored, _cursor(query), since, READ_MAX)
+        return _view(page, query, now, asked, tags)
+
+    def of_agent(
+        self, agent_id: str, query: Mapping[str, str], caller: Caller, now: datetime
+    ) -> dict[str, Any]:
+        """Return an agent's own questions, of a status if one is asked for: one query."""
+        caller.check(agent_id)
+        caller.check_agent()
+        page = self.store.of_agent(agent_id, _cursor(query), READ_MAX)
+        return _view(page, query, now, _status(query, None), None)
+
+
+def _view(
+    page: Page, query: Mapping[str, str], now: datetime, asked: Status | None, tags: list[str] | None
+) -> dict[str, Any]:
+    limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+    matching = [
+        each
+        for each in page.questions
+        if (asked is None or is_listed(shown(each, now), asked))
+        and (tags is None or is_for(each.audience, tags))
+    ]
+    rows, following = matching[:limit], page.next
+    if len(matching) > limit:
+        following = rows[-1].created_at, rows[-1].question_id
+    return {"questions": [question_view(each, now) for each in rows], "cursor": _as_cursor(following)}
+
+
+def _status(query: Mapping[str, str], default: Status | None) -> Status | None:
+    text = query.get("status")
+    if not text:
+        return default
+    if text not in Status.__members__:
+        raise ApiError(400, "invalid_parameter", f"status must be one of {', '.join(Status)}")
+    return Status(text)
+
+
+def _tags(query: Mapping[str, str]) -> list[str] | None:
+    """The tags asked for; None: whatever the audience."""
+    text = query.get("audience")
+    if not text:
+        return None
+    tags = text.split(",")
+    if len(tags) > TAGS_MAX or not all(re.fullmatch(TAG[1:-1], tag, re.ASCII) for tag in tags):
+        reason = f"must be up to {TAGS_MAX} tags of small letters, digits, - and _, divided by commas"
+        raise ApiError(400, "invalid_parameter", f"audience {reason}")
+    return tags
+
+
+def _cursor(query: Mapping[str, str]) -> Place | None:
+    text = query.get("cursor")
+    if not text:
+        return None
+    try:
+        created_at, identifier = parse_json(base64.urlsafe_b64decode(text.encode()))["before"]
+        if not STAMP.fullmatch(created_at) or not re.fullmatch(QUESTION_ID, identifier, re.ASCII):
+            raise ValueError
+    except (ValueError, TypeError, KeyError):
+        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned") from None
+    return created_at, identifier
+
+
+def _as_cursor(place: Place | None) -> str | None:
+    return place and base64.urlsafe_b64encode(json.dumps({"before": place}).encode()).decode()

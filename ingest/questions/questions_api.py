@@ -1,0 +1,136 @@
+"""Everything under /v1/questions, /v1/agents, /v1/subscriptions and /v1/stats."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from adapters import clock, settings
+from adapters.engagement.engagement_cache import Cache
+from adapters.platform.aws import client
+from adapters.questions.fingerprints import Fingerprints
+from adapters.questions.question_store import QuestionStore
+from adapters.questions.response_store import ResponseStore
+from adapters.questions.user_stats_store import UserStatsStore
+from ingest.engagement import engagement_schemas
+from ingest.engagement.history import integer
+from ingest.questions import subscriptions
+from ingest.questions.answers import Answers, Polls
+from ingest.questions.question_schemas import ANSWER, QUESTION
+from ingest.questions.question_views import Questions, question_view
+from ingest.questions.stats_view import AnswerStats
+from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.http import answer, json_body, resolver
+from ingest.web.rate_limit import RateLimit
+from ingest.web.validate import check
+
+LEADERS_DEFAULT, LEADERS_MAX = 10, 100
+# What people wrote is data: no browser shall take it for a page, nor keep it.
+HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
+
+logger = Logger(service="questions-api")
+app: APIGatewayHttpResolver = resolver(logger)
+app.include_router(subscriptions.router)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    questions: Questions
+    answers: Answers
+    polls: Polls
+    stats: AnswerStats
+
+
+@cache
+def _parts() -> _Parts:
+    config, dynamodb = settings.read(settings.QuestionsApi), client("dynamodb")
+    responses = ResponseStore(dynamodb, config.responses_table)
+    store = QuestionStore(dynamodb, config.questions_table, responses)
+    questions = Questions(store)
+    fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
+    limit = RateLimit(Cache(config.redis_url), config.rate_limit_per_minute)
+    return _Parts(
+        questions,
+        Answers(questions, store, responses, fingerprints, limit),
+        Polls(questions, responses),
+        AnswerStats(UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards), fingerprints),
+    )
+
+
+def _caller() -> Caller:
+    return caller_of(app.current_event.raw_event)
+
+
+def _query() -> Mapping[str, str]:
+    return app.current_event.query_string_parameters or {}
+
+
+@app.post("/v1/questions")
+def post_question() -> Response[str]:
+    """Ask a question."""
+    caller = _caller()
+    caller.check_agent()
+    body = json_body(app.current_event.raw_event, QUESTION)
+    return answer(*_parts().questions.create(body, caller, clock.now()))
+
+
+@app.get("/v1/questions")
+def get_questions() -> Response[str]:
+    """Questions, newest first."""
+    _caller()
+    return answer(200, _parts().questions.listed(_query(), clock.now()))
+
+
+@app.get("/v1/questions/<question_id>")
+def get_question(question_id: str) -> Response[str]:
+    """A question."""
+    _caller()
+    return answer(200, question_view(_parts().questions.find(question_id), clock.now()))
+
+
+@app.get("/v1/agents/<agent_id>/questions")
+def get_agent_questions(agent_id: str) -> Response[str]:
+    """An agent's own questions, newest first."""
+    caller = _caller()
+    if problem := check({"type": "string", "pattern": engagement_schemas.USER_ID}, agent_id):
+        raise ApiError(400, "invalid_parameter", f"agent_id {problem[1]}")
+    return answer(200, _parts().questions.of_agent(agent_id, _query(), caller, clock.now()))
+
+
+@app.post("/v1/questions/<question_id>/responses")
+def post_response(question_id: str) -> Response[str]:
+    """Answer a question."""
+    caller = _caller()
+    body = json_body(app.current_event.raw_event, ANSWER)
+    return answer(201, _parts().answers.answer(question_id, body, caller))
+
+
+@app.get("/v1/questions/<question_id>/responses")
+def get_responses(question_id: str) -> Response[str]:
+    """Answers, in order; waits for one if asked to."""
+    return answer(200, _parts().polls.newer(question_id, _query(), _caller()))
+
+
+@app.get("/v1/stats")
+def get_leaders() -> Response[str]:
+    """The best by points."""
+    caller, limit = _caller(), integer(_query(), "limit", LEADERS_DEFAULT, LEADERS_MAX)
+    return answer(200, _parts().stats.leaders(limit, caller))
+
+
+@app.get("/v1/stats/<fingerprint>")
+def get_stats(fingerprint: str) -> Response[str]:
+    """A person's stats."""
+    return answer(200, _parts().stats.of(fingerprint, _caller(), clock.now()))
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: an HTTP API request, payload format 2.0."""
+    answered = app.resolve(event, context)
+    answered["headers"] = {**answered.get("headers", {}), **HEADERS}
+    logger.info("answered", extra={"route": event.get("routeKey"), "status": answered["statusCode"]})
+    return answered

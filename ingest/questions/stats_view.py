@@ -1,0 +1,76 @@
+"""What a person's answers have earned, and the leaderboard by points."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adapters.questions.fingerprints import Fingerprints
+from adapters.questions.user_stats_store import UserStatsStore
+from ingest.engagement.leaderboards import ranked
+from ingest.questions.question_schemas import FINGERPRINT_HASH
+from ingest.web.caller import ApiError, Caller
+from rules.questions.answer_stats import Stats, alias, streak_now
+from rules.questions.badges import earned
+
+ME = "me"
+
+
+def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
+    """Return stats as the API shows them, the streak as of now."""
+    streak = streak_now(stats, now)
+    return {
+        "fingerprint": person,
+        "alias": alias(person),
+        "total_points": stats.total_points,
+        "answers": stats.answers,
+        "streak_days": streak.current,
+        "longest_streak_days": streak.longest,
+        "streak_status": streak.status.value,
+        "last_activity_date": streak.last.isoformat() if streak.last else None,
+        "timezone": stats.newest[1],
+        "badges": [
+            {"badge": each.badge.name, "title": each.badge.title, "earned_on": each.earned_on.isoformat()}
+            for each in earned(stats)
+        ],
+        "answers_by_category": {name: each.answers for name, each in sorted(stats.categories.items())},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerStats:
+    """Reads UserStats."""
+
+    store: UserStatsStore
+    fingerprints: Fingerprints
+
+    def of(self, asked: str, caller: Caller, now: datetime) -> dict[str, Any]:
+        """Return a person's stats: the caller's own ("me" or their hash), or anybody's for an admin."""
+        own = self.fingerprints.of_user(caller.user_id)
+        person = own if asked == ME else asked
+        if not re.fullmatch(FINGERPRINT_HASH, person, re.ASCII):
+            raise ApiError(404, "not_found", "a fingerprint is 32 hexadecimal digits")
+        if person != own:
+            caller.check_admin()
+        kept = self.store.get([person])[person]
+        if person != own and kept.version == 0:
+            raise ApiError(404, "not_found", "nobody of this fingerprint has answered")
+        return stats_view(person, kept.stats, now)
+
+    def leaders(self, limit: int, caller: Caller) -> dict[str, Any]:
+        """Return the best by points; ties share a rank (1, 2, 2, 4)."""
+        own = self.fingerprints.of_user(caller.user_id)
+        rows = self.store.top(limit)
+        ranks = ranked([(person, points) for person, points, _ in rows])
+        return {
+            "entries": [
+                {
+                    "rank": rank["rank"],
+                    "alias": alias(person),
+                    "points": points,
+                    "answers": answers,
+                    "is_me": person == own,
+                }
+                for rank, (person, points, answers) in zip(ranks, rows, strict=True)
+            ]
+        }

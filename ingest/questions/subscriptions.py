@@ -1,0 +1,127 @@
+"""POST and DELETE /v1/subscriptions: who is told of questions, on which phone."""
+
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools.event_handler import Response
+from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
+
+from adapters import clock, settings
+from adapters.platform.aws import client
+from adapters.questions.push import SnsPush
+from adapters.questions.subscription_store import SubscriptionStore
+from ingest.questions.subscription_schemas import SUBSCRIPTION, SUBSCRIPTION_ID
+from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.http import answer, json_body
+from rules.days import UnknownZone, zone
+from rules.questions.notifications import QuietHours, Subscription, quiet_hours
+
+NAMESPACE = uuid.UUID("5f2d3b0c-8c0e-5d0c-9b57-2f6d3e1a4c90")
+INTERVAL_DEFAULT, ZONE_DEFAULT = 60, "UTC"
+ATTEMPTS_MAX = 4
+
+router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    store: SubscriptionStore
+    push: SnsPush
+
+
+@cache
+def _parts() -> _Parts:
+    config = settings.read(settings.Subscriptions)
+    return _Parts(SubscriptionStore(client("dynamodb"), config.subscriptions_table), SnsPush(client("sns")))
+
+
+def subscription_id(owner: str, fcm_token: str) -> str:
+    """Return the id of a person's subscription for a phone: registering it again arrives at the same."""
+    return str(uuid.uuid5(NAMESPACE, f"{owner}\x00{fcm_token}"))
+
+
+@router.post("/v1/subscriptions")
+def post_subscription() -> Response[str]:
+    """Register a phone, or say anew what it is to hear: what the body leaves out has its default."""
+    caller = caller_of(router.current_event.raw_event)
+    body, now = json_body(router.current_event.raw_event, SUBSCRIPTION), clock.now()
+    stored, is_new = _parts().store.register(_wanted(caller.user_id, body), now)
+    return answer(201 if is_new else 200, view(stored))
+
+
+@router.delete("/v1/subscriptions/<subscription_id>")
+def delete_subscription(subscription_id: str) -> Response[str]:
+    """Tell this phone nothing more. Somebody else's subscription is not there."""
+    caller = caller_of(router.current_event.raw_event)
+    if re.fullmatch(SUBSCRIPTION_ID, subscription_id) and _remove(caller, subscription_id):
+        return Response(204, body="")
+    raise ApiError(404, "not_found", "there is no such subscription")
+
+
+def _remove(caller: Caller, wanted: str) -> bool:
+    """Remove endpoint and subscription, in this order: an endpoint that has gone is made again if need be."""
+    store, push = _parts().store, _parts().push
+    for _ in range(ATTEMPTS_MAX):
+        subscription = store.get(wanted)
+        if subscription is None or not (caller.is_admin or subscription.owner == caller.user_id):
+            return False
+        if subscription.endpoint_arn:
+            push.forget(subscription.endpoint_arn)
+        if store.remove(subscription):
+            return True
+    raise ApiError(503, "unavailable", "the subscription kept changing", headers={"Retry-After": "1"})
+
+
+def _wanted(owner: str, body: Mapping[str, Any]) -> Subscription:
+    """Return what the body asks for; raises 422 that names the field."""
+    token = body["fcm_token"]
+    return Subscription(
+        subscription_id=subscription_id(owner, token),
+        owner=owner,
+        fcm_token=token,
+        audience=tuple(sorted(body.get("audience", ()))),
+        min_interval_minutes=int(body.get("min_interval_minutes", INTERVAL_DEFAULT)),
+        timezone=_zone(body.get("timezone", ZONE_DEFAULT)),
+        quiet_hours=_quiet(body.get("quiet_hours")),
+        streak_reminders=body.get("streak_reminders", False),
+        created_at="",
+        updated_at="",
+    )
+
+
+def _zone(name: str) -> str:
+    try:
+        zone(name)
+    except UnknownZone as error:
+        raise _invalid("timezone", str(error)) from None
+    return name
+
+
+def _quiet(given: Mapping[str, str] | None) -> QuietHours | None:
+    try:
+        return quiet_hours(given["from"], given["to"]) if given else None
+    except ValueError as error:
+        raise _invalid("quiet_hours", str(error)) from None
+
+
+def _invalid(field: str, reason: str) -> ApiError:
+    return ApiError(422, "invalid_field", f"{field} {reason}", [{"field": field, "reason": reason}])
+
+
+def view(subscription: Subscription) -> dict[str, Any]:
+    """Return what its owner sees: all they asked for, but not the token."""
+    quiet = subscription.quiet_hours
+    return {
+        "subscription_id": subscription.subscription_id,
+        "audience": list(subscription.audience),
+        "min_interval_minutes": subscription.min_interval_minutes,
+        "timezone": subscription.timezone,
+        "quiet_hours": quiet and {"from": f"{quiet.since:%H:%M}", "to": f"{quiet.until:%H:%M}"},
+        "streak_reminders": subscription.streak_reminders,
+        "created_at": subscription.created_at,
+        "updated_at": subscription.updated_at,
+    }

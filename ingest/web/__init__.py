@@ -1,0 +1,1 @@
+"""What all HTTP doors share, whatever their domain."""

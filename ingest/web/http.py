@@ -1,0 +1,81 @@
+"""What the HTTP functions share: bodies, answers, errors (DESIGN section 5)."""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from adapters.platform.aws import Unavailable
+from adapters.platform.batches import Unprocessed
+from ingest.engagement.engagement_schemas import Schema
+from ingest.web.caller import ApiError
+from ingest.web.validate import check, parse_json
+
+BODY_BYTES_MAX = 1_000_000
+
+
+def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    """Return the request's body, checked; raises 400, 413 or 422 that names the field."""
+    raw = event.get("body") or ""
+    if event.get("isBase64Encoded"):
+        raw = _from_base64(raw)
+    if len(raw.encode(errors="replace")) > BODY_BYTES_MAX:
+        raise ApiError(413, "too_large", f"the body is over {BODY_BYTES_MAX} bytes")
+    try:
+        body = parse_json(raw)
+    except ValueError as error:
+        raise ApiError(400, "invalid_json", f"the body is not JSON: {error}"[:300]) from None
+    problem = check(schema, body)
+    if problem:
+        raise ApiError(422, "invalid_field", f"{problem[0]} {problem[1]}", [_detail(*problem)])
+    # To JSON Schema 5.0 is an integer; to a table it is not.
+    whole = {name for name, each in schema["properties"].items() if each.get("type") == "integer"}
+    return {name: int(value) if name in whole else value for name, value in body.items()}
+
+
+def _from_base64(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode()
+    except ValueError:
+        raise ApiError(400, "invalid_json", "the body is not UTF-8") from None
+
+
+def _detail(field: str, reason: str) -> dict[str, str]:
+    return {"field": field, "reason": reason}
+
+
+def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response[str]:
+    """Return a JSON response."""
+    text, guard = json.dumps(body, separators=(",", ":")), {"X-Content-Type-Options": "nosniff"}
+    return Response(status, content_type="application/json", body=text, headers={**guard, **(headers or {})})
+
+
+def failure(error: ApiError) -> Response[str]:
+    """Return the contract's error body."""
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.details is not None:
+        body["details"] = error.details
+    return answer(error.status, {"error": body}, error.headers)
+
+
+def resolver(logger: Logger) -> APIGatewayHttpResolver:
+    """Return a router whose every error has the contract's shape."""
+    app = APIGatewayHttpResolver()
+
+    @app.exception_handler(ApiError)
+    def refused(error: ApiError) -> Response[str]:
+        return failure(error)
+
+    @app.exception_handler([*Unavailable, Unprocessed])
+    def unavailable(error: Exception) -> Response[str]:
+        logger.error("a store is unavailable", exc_info=error)
+        return failure(ApiError(503, "unavailable", "try again", headers={"Retry-After": "1"}))
+
+    @app.not_found
+    def missing(_: Exception) -> Response[str]:
+        return failure(ApiError(404, "not_found", "there is no such route"))
+
+    return app

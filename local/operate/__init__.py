@@ -1,0 +1,1 @@
+"""The operator's commands: the nightly run, failure queues, reports."""

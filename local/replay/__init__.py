@@ -1,0 +1,1 @@
+"""Input for a deployed stack, and an independent calculation of its answers."""

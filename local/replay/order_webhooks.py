@@ -1,0 +1,63 @@
+"""Purchases of a CSV file as a shop's order webhooks, sent through the leads' doors."""
+
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from adapters.platform.batches import chunks
+from local.replay.event_sources import Purchase
+from local.replay.replay import Api, Outcome, progress
+from local.stack import Stack
+
+ORGANIZATION = "cdnow"
+POSTERS = 4
+SEND_MAX = 10
+Webhook = dict[str, Any]
+
+
+def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
+    """Return a purchase as the webhook of a shop: one order of one product."""
+    return {
+        "organization_id": organization,
+        "source": "ecommerce",
+        "payload": {
+            "id": f"{purchase.customer}-{purchase.number}",
+            "created_at": purchase.placed.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "currency": "USD",
+            "total_price": str(purchase.amount),
+            "customer": {"id": purchase.customer},
+            "line_items": [{"product_id": "cd", "quantity": purchase.quantity}],
+        },
+    }
+
+
+def post(stack: Stack, webhooks: Iterable[Webhook]) -> Outcome:
+    """Post webhooks over HTTP, one a request."""
+    api, outcome, listed = Api(stack), Outcome(), list(webhooks)
+    more = progress(len(listed), "HTTP   ")
+
+    def send(webhook: Webhook) -> tuple[Webhook, int, Any]:
+        status, answer = api.call("POST", "/v1/leads/events", webhook)
+        more(1)
+        return webhook, status, answer
+
+    with ThreadPoolExecutor(POSTERS) as posters:
+        for webhook, status, answer in posters.map(send, listed):
+            outcome.counts["accepted" if status == 202 else f"http {status}"] += 1
+            if status != 202:
+                outcome.refused.append({"event": webhook, "result": answer})
+    return outcome
+
+
+def send(stack: Stack, webhooks: Iterable[Webhook]) -> Outcome:
+    """Put webhooks on the lead-ingestion queue directly, ten a call."""
+    sqs, url, outcome = stack.client("sqs"), stack.outputs["LeadIngestionUrl"], Outcome()
+    for some in chunks(webhooks, SEND_MAX):
+        entries = [{"Id": str(place), "MessageBody": json.dumps(each)} for place, each in enumerate(some)]
+        while entries:
+            answer = sqs.send_message_batch(QueueUrl=url, Entries=entries)
+            failed = {each["Id"] for each in answer.get("Failed", ())}
+            entries = [each for each in entries if each["Id"] in failed]
+        outcome.counts["sent"] += len(some)
+    return outcome

@@ -1,0 +1,222 @@
+"""Posts events to the deployed stack, through HTTP and Kinesis, and waits for the effects."""
+
+import json
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+import urllib3
+from aws_kinesis_agg.aggregator import RecordAggregator
+
+from adapters.platform.batches import chunks
+from local.cloud.tokens import ADMIN, token
+from local.operate import queue_counts
+from local.paths import LOCAL
+from local.replay.event_sources import Body
+from local.stack import Stack
+
+BATCH = 100
+POSTERS = 4
+ATTEMPTS_MAX = 10
+KINESIS_RECORDS_MAX = 100
+DRAIN_SECONDS_MAX = 300
+REFUSED_FILE = LOCAL / "replay-refused.ndjson"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of the events: counts by status, and those refused, with the reason."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    refused: list[dict[str, Any]] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+class Api:
+    """The deployed API, as an admin, as a member of another group, or as one user."""
+
+    def __init__(
+        self, stack: Stack, user_id: str = "operator", *, admin: bool = True, group: str | None = None
+    ) -> None:
+        self._url = stack.api_url
+        self._pool = urllib3.PoolManager(maxsize=64, retries=False)
+        self._headers = {
+            "authorization": f"Bearer {token(stack, user_id, group or (ADMIN if admin else None))}",
+            "content-type": "application/json",
+        }
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Return (status, JSON answer).
+
+        A 429 or a 5xx is tried again after what Retry-After says: keys make every request repeatable.
+        """
+        for attempt in range(ATTEMPTS_MAX):
+            answer = self._pool.request(
+                method,
+                self._url + path,
+                body=None if body is None else json.dumps(body).encode(),
+                headers=self._headers,
+                timeout=180,
+            )
+            if (answer.status != 429 and answer.status < 500) or attempt == ATTEMPTS_MAX - 1:
+                break
+            time.sleep(float(answer.headers.get("Retry-After", 1)))
+        return answer.status, json.loads(answer.data or b"null")
+
+    def get(self, path: str) -> Any:
+        """Return the answer to a GET; raises RuntimeError unless it is 200."""
+        status, answer = self.call("GET", path)
+        if status != 200:
+            raise RuntimeError(f"GET {path}: {status} {answer}")
+        return answer
+
+
+def progress(total: int, what: str) -> Callable[[int], None]:
+    """Return a function that is told how many more are done, and shows a bar on a terminal."""
+    done, started, shown = 0, time.monotonic(), 0.0
+
+    def more(number: int) -> None:
+        nonlocal done, shown
+        done += number
+        now = time.monotonic()
+        last = done >= total
+        if sys.stderr.isatty() and (last or now - shown > 0.2):
+            shown = now
+            bar = "#" * (30 * done // max(total, 1))
+            rate = done / max(now - started, 1e-9)
+            end = "\n" if last else ""
+            print(f"\r{what} [{bar:30}] {done}/{total} {rate:,.0f}/s", end=end, file=sys.stderr, flush=True)
+
+    return more
+
+
+def post(stack: Stack, events: Sequence[Body], batch: int = BATCH) -> Outcome:
+    """Post events over HTTP, as an admin (who may backfill), batches in parallel."""
+    api, outcome = Api(stack), Outcome()
+    more = progress(len(events), "HTTP   ")
+    started = time.monotonic()
+
+    def send(some: list[Body]) -> tuple[list[Body], int, Any]:
+        status, answer = api.call("POST", "/v1/events", {"events": some})
+        more(len(some))
+        return some, status, answer
+
+    with ThreadPoolExecutor(POSTERS) as posters:
+        for some, status, answer in posters.map(send, chunks(events, batch)):
+            results = answer.get("results") or answer.get("error", {}).get("details")
+            if not isinstance(results, list) or len(results) != len(some):
+                results = [{"status": f"http {status}", "error": answer.get("error")}] * len(some)
+            for body, result in zip(some, results, strict=True):
+                outcome.counts[result["status"]] += 1
+                if result["status"] not in ("accepted", "duplicate"):
+                    outcome.refused.append({"event": body, "result": result})
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def put(stack: Stack, events: Sequence[Body]) -> Outcome:
+    """Put events on the Kinesis stream, every other batch KPL-aggregated, the rest plain."""
+    kinesis, stream = stack.client("kinesis"), stack.outputs["EventsStreamName"]
+    outcome, started = Outcome(), time.monotonic()
+    more = progress(len(events), "Kinesis")
+    for number, some in enumerate(chunks(events, KINESIS_RECORDS_MAX)):
+        records = _aggregated(some) if number % 2 else _plain(some)
+        while records:
+            answer = kinesis.put_records(StreamName=stream, Records=records)
+            pairs = zip(records, answer["Records"], strict=True)
+            records = [record for record, result in pairs if result.get("ErrorCode")]
+        outcome.counts["sent"] += len(some)
+        more(len(some))
+    outcome.seconds = time.monotonic() - started
+    return outcome
+
+
+def _plain(events: Iterable[Body]) -> list[dict[str, Any]]:
+    return [{"Data": json.dumps(each).encode(), "PartitionKey": each["user_id"]} for each in events]
+
+
+def _aggregated(events: Iterable[Body]) -> list[dict[str, Any]]:
+    """One KPL record for each user: a record goes to one shard, and order is kept per shard."""
+    records = []
+    by_user: dict[str, list[Body]] = {}
+    for each in events:
+        by_user.setdefault(each["user_id"], []).append(each)
+    for user, some in by_user.items():
+        aggregator = RecordAggregator()
+        for each in some:
+            aggregator.add_user_record(user, json.dumps(each))
+        key, _, data = aggregator.clear_and_get().get_contents()
+        records.append({"Data": data, "PartitionKey": key})
+    return records
+
+
+def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> Outcome:
+    """Send events through a door ("http", "kinesis", or "both": half of them each) and drain."""
+    if via == "both":
+        outcome = post(stack, events[::2])
+        sent = put(stack, events[1::2])
+        outcome.counts += sent.counts
+        outcome.seconds += sent.seconds
+    else:
+        outcome = (post if via == "http" else put)(stack, events)
+    started = time.monotonic()
+    drain(stack)
+    outcome.seconds += time.monotonic() - started
+    if outcome.refused:
+        REFUSED_FILE.write_text("".join(json.dumps(each) + "\n" for each in outcome.refused))
+    return outcome
+
+
+def drain(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX, *, lake: bool = False) -> None:
+    """Wait until every consumer has caught up with what was sent before; raises RuntimeError.
+
+    lake: also until all of it is in the lake.
+    """
+    deadline = time.monotonic() + seconds_max
+    for consumer in ("EventsStream", "Engagement", *(("Publisher",) if lake else ())):
+        _await_stream(stack, consumer, deadline)
+
+
+def drain_leads(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX) -> None:
+    """Wait until all that was sent to the leads' doors has had its effects; raises RuntimeError."""
+    deadline = time.monotonic() + seconds_max
+    _await_queues(stack, ("LeadIngestion",), deadline)
+    _await_stream(stack, "LeadEvents", deadline)
+    _await_queues(stack, ("MemoryProcessing", "FeatureProcessing"), deadline)
+
+
+def _await_stream(stack: Stack, consumer: str, deadline: float) -> None:
+    function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
+    while _caught_up_at(function) <= sent_at:
+        _pause(f"{function} has not caught up", deadline)
+
+
+def _await_queues(stack: Stack, names: Iterable[str], deadline: float) -> None:
+    for name in names:
+        while waiting := queue_counts.depth(stack, stack.outputs[f"{name}Url"]):
+            _pause(f"{waiting} messages still wait in {name}", deadline)
+
+
+def _pause(what: str, deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise RuntimeError(f"{what}, and the time is up")
+    time.sleep(0.1)
+
+
+def _caught_up_at(function: str) -> float:
+    try:
+        return float(json.loads((LOCAL / "poller.json").read_text())[function]["caught_up_at"])
+    except (OSError, ValueError, KeyError):
+        return 0.0
+
+
+def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
+    """Return the events in another order, the same for the same seed."""
+    mixed = list(events)
+    random.Random(seed).shuffle(mixed)
+    return mixed

@@ -1,0 +1,91 @@
+"""What the answers must be, worked out from the events alone and in another way than the product does it.
+
+No code is shared with rules/: dates, runs and sums are told by brute force from the whole history.
+Freezes, pauses and skipped dates are not part of it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import date, datetime, timedelta, timezone
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from local.replay.event_sources import Body
+from local.replay.replay import Api
+from rules.engagement.points import RULES
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """A user's answers as of a date."""
+
+    active_days: int
+    longest_streak: int
+    current_streak: int
+    total_bestie_points: int
+
+
+def local_date(body: Body) -> date:
+    """Return the date of an event in the zone that it names, else in the offset it was written with."""
+    moment = datetime.fromisoformat(body["occurred_at"].replace("Z", "+00:00"))
+    name = body.get("timezone")
+    if not name:
+        return moment.date()
+    if name[0] in "+-":
+        hours, minutes = int(name[1:3]), int(name[4:6])
+        delta = timedelta(hours=hours, minutes=minutes)
+        return moment.astimezone(timezone(-delta if name[0] == "-" else delta)).date()
+    return moment.astimezone(ZoneInfo(name)).date()
+
+
+def expect(events: Iterable[Body], as_of: date) -> dict[str, Expected]:
+    """Return what every user's profile must show as of a date."""
+    unique = {(body["user_id"], body["idempotency_key"]): body for body in events}
+    days: dict[str, set[date]] = defaultdict(set)
+    points: dict[tuple[str, date, str], int] = defaultdict(int)
+    for body in unique.values():
+        day = local_date(body)
+        kind = body.get("event_type", "CONTRIBUTION")
+        if day <= as_of:
+            days[body["user_id"]].add(day)
+        points[body["user_id"], day, kind] += RULES[kind].points
+    totals: dict[str, int] = defaultdict(int)
+    for (user, _, kind), earned in points.items():
+        totals[user] += min(earned, RULES[kind].daily_cap)
+    return {
+        user: Expected(len(days[user]), _longest(days[user]), _current(days[user], as_of), totals[user])
+        for user in totals
+    }
+
+
+def _longest(days: set[date]) -> int:
+    best = 0
+    for day in days:
+        if day - timedelta(days=1) not in days:
+            length = 1
+            while day + timedelta(days=length) in days:
+                length += 1
+            best = max(best, length)
+    return best
+
+
+def _current(days: set[date], as_of: date) -> int:
+    end = as_of if as_of in days else as_of - timedelta(days=1)
+    length = 0
+    while end - timedelta(days=length) in days:
+        length += 1
+    return length
+
+
+def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[str, Any]]:
+    """Return every difference between what the API answers and what it must."""
+    wrong = []
+    for user, wanted in expected.items():
+        got = api.get(f"/v1/users/{user}?as_of={as_of.isoformat()}")
+        wrong += [
+            {"user_id": user, "field": name, "got": got[name], "wanted": value}
+            for name, value in asdict(wanted).items()
+            if got[name] != value
+        ]
+    return wrong

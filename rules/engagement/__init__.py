@@ -1,0 +1,1 @@
+"""Events, points, streaks, accounts and their ledger."""

@@ -1,0 +1,50 @@
+"""An account told anew from its journal alone: what profile and days must be (rule 6)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import date
+
+from rules.engagement.accounts import Day, Profile, absorb, absorb_days
+from rules.engagement.ledger import Entry, Kind
+from rules.engagement.streaks import fold
+
+
+def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
+    """Return the profile that these entries lead to, oldest first.
+
+    settings: gives what is not in the journal: zones, pauses, skipped dates, version.
+    """
+    cover = replace(settings.cover, freezes=())
+    absorbed = absorb(replace(settings, head=None, total=0, streak=None, cover=cover), entries)
+    dates = {date.fromisoformat(each.draft.activity_date) for each in entries if each.draft.activity_date}
+    return replace(absorbed, streak=fold(dates, absorbed.cover))
+
+
+def days_of(entries: Sequence[Entry]) -> dict[str, Day]:
+    """Return the days that these entries lead to, by ISO date."""
+    return {when.isoformat(): day for when, day in absorb_days({}, entries).items()}
+
+
+def upto(entries: Sequence[Entry], place: str) -> Sequence[Entry]:
+    """Return the entries that are not newer than a place."""
+    return [entry for entry in entries if entry.created_at <= place]
+
+
+def chain_faults(entries: Sequence[Entry]) -> list[str]:
+    """Return what makes entries, oldest first, no ledger (rule 6); nothing for none."""
+    faults: list[str] = []
+    balance = 0
+    for seq, entry in enumerate(entries):
+        balance += entry.draft.points
+        if entry.seq != seq:
+            faults.append(f"seq {entry.seq} stands where {seq} belongs")
+            break
+        if entry.balance != balance or balance < 0:
+            faults.append(f"balance {entry.balance} after seq {seq}: the points add up to {balance}")
+            break
+    active = [entry.seq for entry in entries if entry.active]
+    if entries and active != [entries[-1].seq]:
+        faults.append(f"active: seq {active}; the newest is {entries[-1].seq}")
+    if entries and entries[0].draft.kind is not Kind.OPEN:
+        faults.append(f"it begins with {entries[0].draft.kind}")
+    return faults

@@ -1,0 +1,124 @@
+"""The engagement side of the lake: events, days, ledger, streaks; and how their items become rows."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from rules.days import stamp, unstamp
+from rules.lake.schema import Entity, Field, Type
+
+TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
+
+EVENTS = Entity(
+    "events",
+    (
+        Field("event_id", TEXT, "`{occurred, UTC}#{uuid}`: the same for every attempt to send it", True),
+        Field("user_id", TEXT, "whose event it is", True),
+        Field("idempotency_key", TEXT, "the sender's key; unique per user", True),
+        Field("event_type", TEXT, "a type of the rule table (rules/engagement/points.py)", True),
+        Field("occurred_at", TIMESTAMP, "when it happened", True),
+        Field("occurred_local", TEXT, "the same as its sender wrote it, offset included", True),
+        Field("activity_date", DATE, "the date it counts for, fixed when it was stored (rule 1)", True),
+        Field("zone", TEXT, "the zone that activity_date was read in", True),
+        Field("timezone", TEXT, "the zone that the event itself named"),
+        Field("points_awarded", INTEGER, "points, after the daily cap", True),
+        Field("source", TEXT, "the door or integration it came from", True),
+        Field("properties", TEXT, "the sender's properties, JSON text"),
+        Field("properties_ref", TEXT, "where large properties are: an s3:// URL"),
+        Field("created_at", TIMESTAMP, "when it was stored", True),
+        Field("version", INTEGER, "0; 1 once a daily cap has cut its points", True),
+    ),
+    key=("event_id", "user_id"),
+    occurred="occurred_at",
+    order=("event_id", "user_id"),  # so, by time
+    version="version",
+)
+
+DAILY_ACTIVITY = Entity(
+    "daily_activity",
+    (
+        Field("user_id", TEXT, "whose day it is", True),
+        Field("activity_date", DATE, "the date", True),
+        Field("first_event_id", TEXT, "the day's earliest event", True),
+        Field("events_count", INTEGER, "events that count for the date", True),
+        Field("points_earned", INTEGER, "points earned by them", True),
+        Field("points_by_type", TEXT, "the same by event type, JSON text"),
+        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in", True),
+        Field("created_at", TIMESTAMP, "when the date was first credited", True),
+    ),
+    key=("user_id", "activity_date"),
+    occurred="activity_date",
+    order=("user_id", "activity_date"),
+    version="ledger_head",
+)
+
+LEDGER = Entity(
+    "ledger",
+    (
+        Field("account_id", TEXT, "the user", True),
+        Field("created_at", TIMESTAMP, "place in the account; strictly increasing in it", True),
+        Field("seq", INTEGER, "0, 1, 2 ... without a gap", True),
+        Field("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE or ADJUST", True),
+        Field("points", INTEGER, "signed: what the entry adds to the balance", True),
+        Field("balance", INTEGER, "balance after the entry", True),
+        Field("event_id", TEXT, "EARN: the event"),
+        Field("event_type", TEXT, "EARN: its type"),
+        Field("activity_date", DATE, "EARN: the date it counts for"),
+        Field("reward_id", TEXT, "REDEEM: what was bought"),
+        Field("reverses", TEXT, "REVERSE: created_at of the entry that it undoes"),
+        Field("freeze", TEXT, "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded"),
+        Field("freeze_date", DATE, "the date of that freeze"),
+    ),
+    key=("account_id", "created_at"),
+    occurred="created_at",
+    order=("account_id", "created_at"),
+)
+
+STREAKS = Entity(
+    "streaks",
+    (
+        Field("user_id", TEXT, "the user", True),
+        Field("version", INTEGER, "counts the writes of the profile", True),
+        Field("current_streak", INTEGER, "length of the run that ends on last_activity_date"),
+        Field("longest_streak", INTEGER, "length of the longest run"),
+        Field("last_activity_date", DATE, "the newest active date"),
+        Field("active_days", INTEGER, "number of active dates"),
+        Field("freezes_spent", TEXT, "dates that a freeze covered, separated by commas"),
+        Field("total_bestie_points", INTEGER, "points ever earned", True),
+        Field("balance", INTEGER, "points that can be redeemed", True),
+        Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in"),
+        Field("ledger_seq", INTEGER, "seq of that entry"),
+        Field("timezone", TEXT, "the zone in which the user's today is asked for", True),
+        Field("timezone_chosen", TEXT, "the zone that the user has set"),
+        Field("freezes", TEXT, "grants (+1) and reversed grants (-1): 2026-01-31+1, separated by commas"),
+        Field("pauses", TEXT, "paused dates, both included: 2026-01-01/2026-01-31, separated by commas"),
+        Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
+        Field("leaderboard_partition", TEXT, "region#shard"),
+        Field("lapses_at", TIMESTAMP, "when the streak shows 0 if nothing more happens"),
+        Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed"),
+        Field("updated_at", TIMESTAMP, "when this version was written", True),
+    ),
+    key=("user_id", "version"),
+    occurred="updated_at",
+    order=("user_id", "version"),
+)
+
+
+def event_row(row: Mapping[str, Any], corrected: bool) -> dict[str, Any]:
+    """Tell when an event occurred, which its id says, and its version."""
+    occurred = str(row.get("event_id", "")).partition("#")[0]
+    return {**row, "occurred_at": occurred, "version": int(corrected)}
+
+
+def streak_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo what serves the table's index alone: a lapsed streak's 0, and the lapse in epoch seconds."""
+    changed = dict(row)
+    if "run_length" in changed:
+        changed["current_streak"] = changed.pop("run_length")
+    lapse, updated = changed.get("lapses_at"), changed.get("updated_at")
+    if type(lapse) is int:
+        changed["lapses_at"] = stamp(datetime.fromtimestamp(lapse, UTC))
+    try:
+        return changed | {"updated_at": stamp(unstamp(str(updated)))}
+    except ValueError:
+        return changed  # Its place will be asked for next, and refused.

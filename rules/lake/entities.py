@@ -1,0 +1,120 @@
+"""What the lake holds: one declared schema per entity (DESIGN section 6), and where an item's row belongs.
+
+The publisher writes rows of this shape, curation checks them, the warehouse's tables have the same columns.
+A schema only grows: new fields are optional and come last, a type is only ever widened, and nothing
+is renamed. What a row has beyond its schema is kept as JSON text in the column `extra`.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from rules.days import unstamp
+from rules.engagement.ledger import OPENED_AT
+from rules.lake.engagement_entities import DAILY_ACTIVITY, EVENTS, LEDGER, STREAKS, event_row, streak_row
+from rules.lake.lead_entities import (
+    LEAD_EVENTS,
+    LEAD_FEATURES,
+    LEAD_MEMORY,
+    lead_event_row,
+    lead_features_row,
+    lead_memory_row,
+)
+from rules.lake.schema import EXTRA, Entity, Field, Type
+from rules.leads.lead_events import TYPE_KEY
+
+__all__ = [
+    "DAILY_ACTIVITY",
+    "ENTITIES",
+    "EVENTS",
+    "EXTRA",
+    "LEAD_EVENTS",
+    "LEAD_FEATURES",
+    "LEAD_MEMORY",
+    "LEDGER",
+    "LEFT_OUT",
+    "RENAMED",
+    "STREAKS",
+    "Entity",
+    "Field",
+    "Type",
+    "Unplaceable",
+    "row_of",
+]
+
+ENTITIES = {
+    entity.name: entity
+    for entity in (EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS, LEAD_EVENTS, LEAD_MEMORY, LEAD_FEATURES)
+}
+
+# Table attributes whose columns have another name, and those that are not columns at all.
+RENAMED: dict[str, dict[str, str]] = {
+    "events": {"client_key": "idempotency_key", "occurred_at": "occurred_local"},
+    "daily_activity": {},
+    "ledger": {},
+    "streaks": {"streak_updated_at": "updated_at"},
+    "lead_events": {},
+    "lead_memory": {},
+    "lead_features": {},
+}
+LEFT_OUT: dict[str, set[str]] = {
+    "events": {"idempotency_key", "ttl"},
+    "daily_activity": set(),
+    "ledger": {"active", "reversed_by", "folded"},
+    "streaks": {"recent_tz_changes", "observed_zone", "observed_at"},
+    # The integration's own words may hold people's texts.
+    "lead_events": {TYPE_KEY, "raw_payload"},
+    "lead_memory": {"evidence"},
+    "lead_features": {"inputs", "active_shard"},
+}
+Row = dict[str, Any]
+SHAPED: dict[str, Callable[[Row, datetime, bool], Row]] = {
+    "events": lambda row, _, corrected: event_row(row, corrected),
+    "streaks": lambda row, *_: streak_row(row),
+    "lead_events": lambda row, *_: lead_event_row(row),
+    "lead_memory": lambda row, arrived, _: lead_memory_row(row, arrived),
+    "lead_features": lambda row, arrived, _: lead_features_row(row, arrived),
+}
+
+
+class Unplaceable(ValueError):
+    """An item that belongs to no day: the attribute at fault, and the reason."""
+
+
+def row_of(
+    entity: Entity, attributes: Mapping[str, Any], arrived: datetime, corrected: bool
+) -> dict[str, Any]:
+    """Return a table item as a row of the lake, with the partition (dt, hour) that it belongs to.
+
+    arrived: when its change came into the stream; where an account's opening entry belongs, which has
+    no time of its own. corrected: whether an event was changed after it was stored.
+    Values are not checked (curation does, and keeps what fails). Raises Unplaceable.
+    """
+    renamed, left_out = RENAMED[entity.name], LEFT_OUT[entity.name]
+    row = {renamed.get(name, name): value for name, value in attributes.items() if name not in left_out}
+    if entity.name in SHAPED:
+        row = SHAPED[entity.name](row, arrived, corrected)
+    row = {name: _flat(value) for name, value in row.items()}
+    moment = _place(entity, row.get(entity.occurred), arrived)
+    # In the schema's order: curation reads lines of one shape fastest.
+    known = {field.name: row.pop(field.name) for field in entity.fields if field.name in row}
+    return {**known, **row, "dt": moment.strftime("%Y-%m-%d"), "hour": moment.strftime("%H")}
+
+
+def _place(entity: Entity, place: Any, arrived: datetime) -> datetime:
+    if entity is LEDGER and place == OPENED_AT:
+        return arrived
+    try:
+        return unstamp(str(place))
+    except ValueError:
+        raise Unplaceable(f"{entity.occurred} is no time: {place!r}") from None
+
+
+def _flat(value: Any) -> Any:
+    """Lists of our items hold short texts without commas; maps become JSON text."""
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    if isinstance(value, Mapping):
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return value

@@ -1,0 +1,1 @@
+"""Who a lead is, what is remembered of it, and its features."""

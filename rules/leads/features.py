@@ -1,0 +1,187 @@
+"""What is known of a lead in numbers (DESIGN rule 9): each feature declared once, for live path and batch.
+
+Time is counted in calendar dates, UTC (rule 1): a window of 90 days is the 90 dates that end with the
+date asked about. Amounts are whole minor units, sentiment is whole thousandths: sums are exact whatever
+order events came in.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # rules.leads.series asks the table below what it has to keep
+    from rules.leads.series import Series, State
+
+from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
+
+# The schedule follows leads active on one of the last 90 dates, and once more, so that what counts
+# over 90 dates ends at 0.
+ACTIVE_DAYS_MAX = 91
+# A campaign is ignored once it has gone unanswered for so many dates.
+CAMPAIGN_GRACE_DAYS = 3
+CAMPAIGN_DAYS_MAX = 90
+
+
+class Input(StrEnum):
+    """What a feature is computed from. All but campaigns are series of (date, count, amount)."""
+
+    PURCHASES = "purchases"  # orders count 1 with their amount, refunds count 0 with minus theirs
+    SENTIMENT = "sentiment"  # count 1, thousandths
+    ACTIVITY = "activity"  # what the lead did itself
+    CAMPAIGNS = "campaigns"  # memory of campaign contacts
+
+
+class Aggregate(StrEnum):
+    """How a feature is computed from the part of its input that lies in the window."""
+
+    SUM = "sum"  # of amounts; 0 of nothing
+    COUNT = "count"
+    ANY = "any"  # whether there is one that counts
+    AVERAGE = "average"  # amounts by count, rounded half up; None of nothing
+    DAYS_SINCE_FIRST = "days_since_first"  # of those that count; None of nothing
+    DAYS_SINCE_LAST = "days_since_last"
+    IGNORED = "ignored"  # campaigns sent in the window, more than the grace ago, with no reaction at all
+
+
+class Unit(StrEnum):
+    """What a value counts. Minor units are shown with two decimals, thousandths with three."""
+
+    MINOR = "minor"
+    MILLI = "milli"
+    DAYS = "days"
+    COUNT = "count"
+    FLAG = "flag"
+
+
+DECIMALS = {Unit.MINOR: 2, Unit.MILLI: 3}
+TRIGGERS: Mapping[Input, frozenset[str]] = {
+    Input.PURCHASES: PURCHASE_TYPES,
+    Input.SENTIMENT: SENTIMENT_TYPES,
+    Input.ACTIVITY: ACTIVITY_TYPES,
+    Input.CAMPAIGNS: CAMPAIGN_TYPES,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One feature. window_days: how many dates count, the date asked about included; None: all."""
+
+    name: str
+    input: Input
+    aggregate: Aggregate
+    unit: Unit
+    doc: str
+    window_days: int | None = None
+
+    @property
+    def triggers(self) -> frozenset[str]:
+        """The event types that change it."""
+        return TRIGGERS[self.input]
+
+    @property
+    def is_time_dependent(self) -> bool:
+        """Whether time alone changes it."""
+        return self.window_days is not None or self.unit is Unit.DAYS
+
+
+A, B, C, D = Input  # purchases, sentiment, activity, campaigns
+FEATURES = (
+    Feature("monetary_total", A, Aggregate.SUM, Unit.MINOR, "spent, less refunds"),
+    Feature("monetary_30d", A, Aggregate.SUM, Unit.MINOR, "the same in 30 dates", 30),
+    Feature("monetary_90d", A, Aggregate.SUM, Unit.MINOR, "the same in 90 dates", 90),
+    Feature("monetary_365d", A, Aggregate.SUM, Unit.MINOR, "the same in 365 dates", 365),
+    Feature("frequency_purchases_30d", A, Aggregate.COUNT, Unit.COUNT, "orders in 30 dates", 30),
+    Feature("frequency_purchases_90d", A, Aggregate.COUNT, Unit.COUNT, "orders in 90 dates", 90),
+    Feature("frequency_purchases_365d", A, Aggregate.COUNT, Unit.COUNT, "orders in 365 dates", 365),
+    Feature("average_order_value", A, Aggregate.AVERAGE, Unit.MINOR, "spent, less refunds, by orders"),
+    Feature("days_since_last_purchase", A, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "since the last order"),
+    Feature("tenure_days", A, Aggregate.DAYS_SINCE_FIRST, Unit.DAYS, "since the first order"),
+    Feature("has_purchased", A, Aggregate.ANY, Unit.FLAG, "whether there is an order"),
+    Feature("recency_days", C, Aggregate.DAYS_SINCE_LAST, Unit.DAYS, "since the lead last did anything"),
+    Feature("sentiment_avg_30d", B, Aggregate.AVERAGE, Unit.MILLI, "-1 to 1, of messages in 30 dates", 30),
+    Feature(
+        *("campaign_ignored", D, Aggregate.IGNORED, Unit.COUNT),
+        "campaigns of 90 dates without any reaction, the last three dates' left out",
+        CAMPAIGN_DAYS_MAX,
+    ),
+)
+BY_NAME = {feature.name: feature for feature in FEATURES}
+Value = int | bool | None
+Shown = Decimal | int | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """One campaign, as a lead met it. sent: the date of the newest sending, an ordinal; None: unknown."""
+
+    sent: int | None
+    reacted: bool
+
+
+def evaluate(feature: Feature, state: "State", campaigns: Iterable[Contact], as_of: datetime) -> Value:
+    """Return a feature's value at an instant (UTC) that no event of the state is later than."""
+    today = as_of.toordinal()
+    if feature.input is Input.CAMPAIGNS:
+        return _ignored(campaigns, today)
+    series = state[feature.input]
+    if feature.aggregate is Aggregate.DAYS_SINCE_FIRST:
+        return today - series.first if series.first else None
+    if feature.aggregate is Aggregate.DAYS_SINCE_LAST:
+        return today - series.last if series.last else None
+    return _of_window(feature.aggregate, *_window(series, feature.window_days, today))
+
+
+def _of_window(aggregate: Aggregate, count: int, amount: int) -> Value:
+    if aggregate is Aggregate.SUM:
+        return amount
+    if aggregate is Aggregate.COUNT:
+        return count
+    if aggregate is Aggregate.ANY:
+        return count > 0
+    return rounded(amount, count) if count else None
+
+
+def _window(series: "Series", window_days: int | None, today: int) -> tuple[int, int]:
+    if window_days is None:
+        return series.count, series.amount
+    floor, count, amount = today - window_days, 0, 0
+    for day, (counted, sum_) in reversed(series.days.items()):
+        if day <= floor:
+            break
+        count += counted
+        amount += sum_
+    return count, amount
+
+
+def _ignored(campaigns: Iterable[Contact], today: int) -> int:
+    oldest, newest = today - CAMPAIGN_DAYS_MAX, today - CAMPAIGN_GRACE_DAYS
+    return sum(
+        not each.reacted and each.sent is not None and oldest < each.sent <= newest for each in campaigns
+    )
+
+
+def listed_on(newest: str | None, as_of: datetime) -> str | None:
+    """Return the date by which a lead is found by the schedule; None: time no longer needs to touch it.
+
+    newest: the ISO date of the newest thing that features follow from. That is what the lead did, but a
+    refund or a campaign too: their windows outlast the lead's own activity.
+    """
+    if newest is None or as_of.toordinal() - date.fromisoformat(newest).toordinal() >= ACTIVE_DAYS_MAX:
+        return None
+    return newest
+
+
+def shown(feature: Feature, value: Value) -> Shown:
+    """Return a value as people read it: amounts and sentiment with their decimals."""
+    decimals = DECIMALS.get(feature.unit)
+    if decimals is None or value is None:
+        return value
+    return Decimal(int(value)).scaleb(-decimals)
+
+
+def rounded(total: int, count: int) -> int:
+    """Return total / count, rounded half up (towards plus infinity), in whole numbers."""
+    return (2 * total + count) // (2 * count)

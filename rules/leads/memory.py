@@ -1,0 +1,210 @@
+"""What an event leaves in memory: the only place that knows, by event type, what is worth remembering."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rules.days import stamp
+from rules.leads.evidence import Entry, Evidence, MemoryType, Reading, confidence_at, entry, join
+from rules.leads.features import Contact
+from rules.leads.lead_events import (
+    CAMPAIGN_SENT,
+    CAMPAIGN_TYPES,
+    FORM_SUBMITTED,
+    MESSAGE_RECEIVED,
+    OBJECTION_RAISED,
+    ORDER_PLACED,
+    PAGE_VIEWED,
+    PREFERENCE_STATED,
+    LeadEvent,
+    Malformed,
+)
+
+__all__ = [
+    "TYPES",
+    "Entry",
+    "MemoryType",
+    "confidence_at",
+    "contact",
+    "derive",
+    "join",
+    "remembered",
+    "state",
+]
+
+KEY_CHARACTERS_MAX = 150
+VALUE_CHARACTERS_MAX = 100
+SENTIMENT_MILLI_MAX = 1000
+STATED_WEIGHT = 900
+
+PREFERENCE = MemoryType("preference", Reading.LATEST, half_life_days=180, retention_days=730)
+PURCHASE = MemoryType("purchase", Reading.FACT, half_life_days=365, retention_days=1095)
+SENTIMENT = MemoryType("sentiment", Reading.MEAN, half_life_days=30, retention_days=180)
+# Kept for five years: while it is there, a reaction of long ago still says that a campaign was not ignored.
+CAMPAIGN_CONTACT = MemoryType("campaign_contact", Reading.REACTIONS, half_life_days=90, retention_days=1826)
+OBJECTION = MemoryType("objection", Reading.FACT, half_life_days=90, retention_days=365)
+TYPES = {each.name: each for each in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_CONTACT, OBJECTION)}
+
+Found = Iterator[tuple[str, str]]  # (key, value)
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """What one event type says about one memory type. weight: of one such piece, in thousandths."""
+
+    kind: MemoryType
+    weight: int
+    read: Callable[[LeadEvent], Found]
+
+
+def _preferences(event: LeadEvent) -> Found:
+    for name, value in _map(event, "preferences").items():
+        yield name, _text(value)
+
+
+def _category(event: LeadEvent) -> Found:
+    if category := event.payload.get("category"):
+        yield "category", _text(category)
+
+
+def _products(event: LeadEvent) -> Found:
+    quantities: dict[str, int] = {}
+    for each in _list(event, "products"):
+        if not isinstance(each, Mapping) or not each.get("product_id"):
+            raise Malformed("products holds one without product_id")
+        quantity = each.get("quantity", 1)
+        if type(quantity) is not int:
+            raise Malformed("products holds a quantity that is no whole number")
+        product = _text(each["product_id"])
+        quantities[product] = quantities.get(product, 0) + quantity
+    for product, quantity in quantities.items():
+        yield f"product:{product}", f"{quantity} on {event.occurred_at[:10]}"
+
+
+def _sentiment(event: LeadEvent) -> Found:
+    milli = event.payload.get("sentiment_milli")
+    if milli is None:
+        return
+    if type(milli) is not int or abs(milli) > SENTIMENT_MILLI_MAX:
+        raise Malformed("sentiment_milli is no whole number from -1000 to 1000")
+    yield "overall", str(milli)
+
+
+def _objections(event: LeadEvent) -> Found:
+    for topic in sorted({_text(each) for each in _list(event, "objections")}):
+        yield topic, f"raised on {event.occurred_at[:10]}"
+
+
+def _reaction(event: LeadEvent) -> Found:
+    campaign = event.payload.get("campaign_id")
+    if not isinstance(campaign, str) or not campaign:
+        raise Malformed("campaign_id is no text")
+    yield campaign, event.event_type.removeprefix("campaign_")
+
+
+DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
+    PREFERENCE_STATED: (Derivation(PREFERENCE, 800, _preferences),),
+    PAGE_VIEWED: (Derivation(PREFERENCE, 150, _category),),
+    OBJECTION_RAISED: (Derivation(OBJECTION, 800, _objections),),
+    ORDER_PLACED: (Derivation(PURCHASE, 950, _products),),
+    **dict.fromkeys(
+        (FORM_SUBMITTED, MESSAGE_RECEIVED),
+        (
+            Derivation(PREFERENCE, 600, _preferences),
+            Derivation(SENTIMENT, 400, _sentiment),
+            Derivation(OBJECTION, 500, _objections),
+        ),
+    ),
+    **dict.fromkeys(CAMPAIGN_TYPES, (Derivation(CAMPAIGN_CONTACT, 1000, _reaction),)),
+}
+
+
+def derive(event: LeadEvent) -> list[Entry]:
+    """Return the memories that an event gives, each with this one piece of evidence; raises Malformed."""
+    found: dict[str, Entry] = {}
+    for each in DERIVATIONS.get(event.event_type, ()):
+        for key, value in each.read(event):
+            piece = Evidence(
+                event.occurred_at,
+                event.id,
+                value[:VALUE_CHARACTERS_MAX],
+                each.weight,
+                event.source,
+                event.lead_organization_id,
+            )
+            made = entry(each.kind, _short(key), (piece,))
+            found[made.name] = made
+    return list(found.values())
+
+
+def remembered(events: Iterable[LeadEvent]) -> dict[str, Entry]:
+    """Return all that events leave in memory, by name. One that says nothing readable leaves nothing.
+
+    Such an event was kept with its reason when it was first processed.
+    """
+    result: dict[str, Entry] = {}
+    for event in events:
+        try:
+            given = derive(event)
+        except Malformed:
+            continue
+        for each in given:
+            result[each.name] = join(result[each.name], each) if each.name in result else each
+    return result
+
+
+def state(memory_type: str, key: str, value: str, home: str, source: str, at: datetime) -> Entry:  # noqa: PLR0913, PLR0917 (what is stated, of whom, by whom, when)
+    """Return a memory that an operator or another service states, as evidence of its own.
+
+    Raises ValueError: campaign contacts come from events alone, because a feature is computed of them.
+    """
+    kind = TYPES.get(memory_type)
+    if kind is None or kind is CAMPAIGN_CONTACT:
+        raise ValueError(f"memory_type {memory_type} cannot be stated")
+    if kind is SENTIMENT and not (value.lstrip("-").isdigit() and abs(int(value)) <= SENTIMENT_MILLI_MAX):
+        raise ValueError("value of a sentiment is no whole number of thousandths from -1000 to 1000")
+    piece = Evidence(
+        stamp(at),
+        f"{home}@{stamp(at)}",
+        value[:VALUE_CHARACTERS_MAX],
+        STATED_WEIGHT,
+        source,
+        home,
+        by_hand=True,
+    )
+    return entry(kind, _short(key), (piece,))
+
+
+def contact(found: Entry) -> Contact:
+    """Return what the feature campaign_ignored asks of a campaign's memory."""
+    kinds = {each.value: each.at for each in reversed(found.evidence)}
+    sent = kinds.pop(CAMPAIGN_SENT.removeprefix("campaign_"), None)
+    return Contact(datetime.fromisoformat(sent).toordinal() if sent else None, reacted=bool(kinds))
+
+
+def _short(key: str) -> str:
+    """A key that is too long keeps its beginning, and a digest of all of it."""
+    if len(key) <= KEY_CHARACTERS_MAX:
+        return key
+    return f"{key[:KEY_CHARACTERS_MAX]}~{hashlib.sha256(key.encode()).hexdigest()[:16]}"
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def _map(event: LeadEvent, name: str) -> Mapping[str, Any]:
+    found = event.payload.get(name) or {}
+    if not isinstance(found, Mapping):
+        raise Malformed(f"{name} is no object")
+    return found
+
+
+def _list(event: LeadEvent, name: str) -> list[Any]:
+    found = event.payload.get(name) or []
+    if not isinstance(found, list):
+        raise Malformed(f"{name} is no list")
+    return found

@@ -1,0 +1,52 @@
+"""An answer as an engagement event, so that a signed-in person's streak and balance follow from it."""
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+
+from rules.days import date_of, parse_moment, stamp
+from rules.engagement.events import Event, body_hash, event_id
+from rules.engagement.points import Boost, points_of
+from rules.questions.responses import Response
+
+EVENT_TYPE = "QUESTION_ANSWERED"
+SOURCE = "questions"
+
+
+def idempotency_key(question_id: str) -> str:
+    """Return the key under which a person's answer to a question is one event (rule 4)."""
+    return f"answer:{question_id}"
+
+
+def answered(
+    response: Response, zone_stored: str | None, now: datetime, boosts: Sequence[Boost] = ()
+) -> Event | None:
+    """Return the event of an answer; None of somebody who is not signed in.
+
+    The date is rule 1's: the answer's own timezone, else the zone that the user has set, else UTC.
+    """
+    if response.user_id is None:
+        return None
+    moment, key = parse_moment(response.created_at), idempotency_key(response.question_id)
+    day, zone = date_of(moment, response.timezone, zone_stored)
+    properties = {"category": response.category, "question_id": response.question_id}
+    return Event(
+        user_id=response.user_id,
+        event_id=event_id(response.user_id, key, moment),
+        idempotency_key=key,
+        event_type=EVENT_TYPE,
+        occurred_at=response.created_at,
+        activity_date=day,
+        zone=zone,
+        points_awarded=points_of(EVENT_TYPE, moment.utc, boosts),
+        source=SOURCE,
+        created_at=stamp(now),
+        timezone=response.timezone,
+        properties=json.dumps(properties, separators=(",", ":")),
+    )
+
+
+def digest(event: Event) -> str:
+    """Return the digest of the body that this event would have had, for its claim."""
+    body = {"event_type": event.event_type, "occurred_at": event.occurred_at, "source": event.source}
+    return body_hash(body)

@@ -1,0 +1,27 @@
+"""Points of an answer (DESIGN rule 5): from these tables alone, fixed when the answer is stored.
+
+The base and the daily cap are those of QUESTION_ANSWERED in rules.engagement.points; bonuses are
+declared here.
+The sum for a person and date is min(daily cap, sum of the answers' points), so the order of
+arrival does not matter.
+"""
+
+from types import MappingProxyType
+
+from rules.engagement.points import RULES
+
+BASE = RULES["QUESTION_ANSWERED"].points
+DAILY_CAP = RULES["QUESTION_ANSWERED"].daily_cap
+BONUSES = MappingProxyType({"confidence": 3, "timing": 2})
+# Faster was not read, slower was left lying: milliseconds.
+TIMING_MS_MIN, TIMING_MS_MAX = 1_000, 600_000
+
+
+def points_for(confidence: int | None, response_time_ms: int | None) -> dict[str, int]:
+    """Return what an answer earns before the daily cap, by what it is earned for."""
+    earned = {"answer": BASE}
+    if confidence is not None:
+        earned["confidence"] = BONUSES["confidence"]
+    if response_time_ms is not None and TIMING_MS_MIN <= response_time_ms <= TIMING_MS_MAX:
+        earned["timing"] = BONUSES["timing"]
+    return earned

@@ -1,0 +1,85 @@
+"""Badges: declared here once, each with the date on which it was earned.
+
+A badge follows from the stats alone: whatever order responses come in, it is earned on the same date.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from itertools import accumulate
+
+from rules.engagement import streaks
+from rules.questions.answer_stats import NO_COVER, Stats
+
+
+class Counted(StrEnum):
+    """What a badge is for."""
+
+    ANSWERS = "answers"
+    STREAK_DAYS = "streak_days"
+    CATEGORIES = "categories"
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """Earned on the date on which `counted` first reaches `threshold`."""
+
+    name: str
+    title: str
+    counted: Counted
+    threshold: int
+
+
+BADGES = (
+    Badge("first_answer", "First answer", Counted.ANSWERS, 1),
+    Badge("answers_10", "10 answers", Counted.ANSWERS, 10),
+    Badge("answers_100", "100 answers", Counted.ANSWERS, 100),
+    Badge("answers_1000", "1,000 answers", Counted.ANSWERS, 1_000),
+    Badge("streak_7", "A week without a gap", Counted.STREAK_DAYS, 7),
+    Badge("streak_30", "30 days without a gap", Counted.STREAK_DAYS, 30),
+    Badge("streak_100", "100 days without a gap", Counted.STREAK_DAYS, 100),
+    Badge("categories_5", "Answers in 5 categories", Counted.CATEGORIES, 5),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Earned:
+    """A badge that a person has."""
+
+    badge: Badge
+    earned_on: date
+
+
+Progress = Iterator[tuple[date, int]]
+
+
+def earned(stats: Stats, badges: Sequence[Badge] = BADGES) -> list[Earned]:
+    """Return the badges earned, in the table's order."""
+    progress = {
+        Counted.ANSWERS: list(_answers(stats)),
+        Counted.STREAK_DAYS: list(_longest(stats)),
+        Counted.CATEGORIES: list(_categories(stats)),
+    }
+    return [
+        Earned(badge, day)
+        for badge in badges
+        if (day := next((when for when, n in progress[badge.counted] if n >= badge.threshold), None))
+    ]
+
+
+def _answers(stats: Stats) -> Progress:
+    days = sorted(stats.days)
+    return zip(days, accumulate(stats.days[day].answers for day in days), strict=True)
+
+
+def _longest(stats: Stats) -> Progress:
+    state: streaks.Streak | None = None
+    for day in sorted(stats.days):
+        state = streaks.advance(state, day, NO_COVER)
+        yield day, state.longest
+
+
+def _categories(stats: Stats) -> Progress:
+    firsts = sorted(each.first for each in stats.categories.values())
+    return ((first, number) for number, first in enumerate(firsts, 1))

@@ -1,0 +1,68 @@
+"""When somebody is reminded of a streak that ends tonight: once a local date, at REMINDER_HOUR or as soon
+after it as quiet hours allow.
+
+A reminder is due at an instant, worked out for one local date; its key is that date. So where the clocks
+show the hour twice it is due the first time; where they jump over it, when the jump has been made; where they
+jump over the whole date, never.
+"""
+
+import zlib
+from datetime import UTC, date, datetime, time, timedelta
+
+from rules.days import DAY, today, zone
+from rules.engagement.streaks import Cover, Status, Streak, effective
+from rules.questions.notifications import QuietHours, is_quiet
+
+REMINDER_HOUR = 20
+# The index partitions that reminders wait in: one would be too hot at eight in the evening of a large zone.
+SHARDS = 4
+# A date that has no evening (skipped by its zone) is followed by one that has.
+DATES_AHEAD = 3
+
+
+def reminder_at(day: date, zone_name: str, quiet: QuietHours | None) -> datetime | None:
+    """Return the instant (UTC) at which a local date's reminder is due; None: not on that date."""
+    for clock in (time(REMINDER_HOUR), quiet.until if quiet else None):
+        if clock is None or clock < time(REMINDER_HOUR):
+            continue
+        due = datetime.combine(day, clock, zone(zone_name)).astimezone(UTC)
+        if today(due, zone_name) == day and not is_quiet(quiet, zone_name, due):
+            return due
+    return None
+
+
+def next_reminder(after: datetime, zone_name: str, quiet: QuietHours | None) -> datetime | None:
+    """Return the first reminder after an instant; None if quiet hours cover every evening."""
+    first = today(after, zone_name) - DAY
+    for ahead in range(DATES_AHEAD + 2):
+        due = reminder_at(first + timedelta(days=ahead), zone_name, quiet)
+        if due is not None and due > after:
+            return due
+    return None
+
+
+def is_timely(due: datetime, now: datetime, zone_name: str, quiet: QuietHours | None) -> bool:
+    """Whether a reminder that was due may still be sent: the same local date, and not quiet."""
+    same_date = today(due, zone_name) == today(now, zone_name)
+    return due <= now and same_date and not is_quiet(quiet, zone_name, now)
+
+
+def at_risk(streak: Streak | None, cover: Cover, zone_name: str, now: datetime) -> int:
+    """Return the length of a streak that today's activity would keep; 0: done, paused, lapsed or none.
+
+    zone_name: the one that the streak's dates are in.
+    """
+    if streak is None:
+        return 0
+    shown = effective(streak, cover, max(today(now, zone_name), streak.last))
+    return shown.current if shown.status is Status.AT_RISK else 0
+
+
+def reminder_partition(subscription_id: str) -> str:
+    """Return the index partition that a subscription's reminders wait in."""
+    return f"reminder#{zlib.crc32(subscription_id.encode()) % SHARDS}"
+
+
+def reminder_partitions() -> list[str]:
+    """Return all of them."""
+    return [f"reminder#{shard}" for shard in range(SHARDS)]

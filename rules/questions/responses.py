@@ -1,0 +1,101 @@
+"""A response as it is stored: the shape in which the answers' door and their stream's consumer meet."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+from rules.days import unstamp, zone
+from rules.engagement.events import Malformed, Refused, count_of, text_of
+from rules.questions.questions import Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """One person's answer to one question.
+
+    number: its place among the question's answers, from 1, in the order of their commits.
+    user_id: only of a signed-in person. points: before the daily cap. activity_date: by rule 1, in
+    `zone`; timezone: what the answer itself named, if anything.
+    """
+
+    question_id: str
+    fingerprint_hash: str
+    agent_id: str
+    kind: Kind
+    category: str
+    number: int
+    points: int
+    created_at: str
+    activity_date: date
+    zone: str
+    user_id: str | None = None
+    option_index: int | None = None
+    text: str | None = None
+    confidence: int | None = None
+    response_time_ms: int | None = None
+    timezone: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """Question and response_id, which is the fingerprint: one answer per person and question."""
+        return self.question_id, self.fingerprint_hash
+
+
+def public_id(question_id: str, fingerprint_hash: str) -> str:
+    """Return the id that an agent sees: it tells one question's respondents apart, and nothing else."""
+    return hashlib.sha256(f"{question_id}\x00{fingerprint_hash}".encode()).hexdigest()[:16]
+
+
+def to_item(response: Response) -> dict[str, Any]:
+    """Return the response as table attributes."""
+    return {
+        "question_id": response.question_id,
+        "response_id": response.fingerprint_hash,
+        "fingerprint_hash": response.fingerprint_hash,
+        "agent_id": response.agent_id,
+        "user_id": response.user_id,
+        "kind": response.kind.value,
+        "option_index": response.option_index,
+        "text": response.text,
+        "confidence": response.confidence,
+        "response_time_ms": response.response_time_ms,
+        "category": response.category,
+        "number": response.number,
+        "points": response.points,
+        "created_at": response.created_at,
+        "activity_date": response.activity_date.isoformat(),
+        "zone": response.zone,
+        "timezone": response.timezone,
+    }
+
+
+def from_item(item: Mapping[str, Any]) -> Response:
+    """Read a stored response; raises Malformed, with the attribute and the reason."""
+    try:
+        response = Response(
+            question_id=text_of(item, "question_id"),
+            fingerprint_hash=text_of(item, "fingerprint_hash"),
+            agent_id=text_of(item, "agent_id"),
+            kind=Kind(text_of(item, "kind")),
+            category=text_of(item, "category"),
+            number=count_of(item, "number"),
+            points=count_of(item, "points"),
+            created_at=text_of(item, "created_at"),
+            activity_date=date.fromisoformat(text_of(item, "activity_date")),
+            zone=text_of(item, "zone"),
+            **{name: item.get(name) for name in _OPTIONAL},
+        )
+        unstamp(response.created_at)
+        zone(response.zone)
+    except (Malformed, Refused):
+        raise
+    except ValueError as error:
+        raise Malformed(f"the stored response is malformed: {error}") from None
+    if item.get("response_id") != response.fingerprint_hash:
+        raise Malformed("response_id is not the fingerprint_hash")
+    return response
+
+
+_OPTIONAL = ("user_id", "option_index", "text", "confidence", "response_time_ms", "timezone")

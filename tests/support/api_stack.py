@@ -1,0 +1,49 @@
+"""The whole API in the process, on an engine: environment, queues, secret, and no memory of other tests."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from uuid import uuid4
+
+import pytest
+
+from adapters.platform.aws import client
+from ingest.questions import questions_api
+from ingest.questions.answers import Polls
+from tests.support.engine import Engine
+from tests.support.gateway import CLOSED, FUNCTIONS, pause
+from tests.support.pipeline import CONSUMERS
+
+
+@contextmanager
+def stack(engine: Engine, redis_url: str, **settings: str) -> Iterator[None]:
+    """Let every function of the gateway and the pipeline run with the engine's settings."""
+    secret = engine.client("secretsmanager").create_secret(Name=f"key-{uuid4()}", SecretString="k" * 32)
+    queues = {"EngagementFailures": engine.queue_url, "AnswersFailures": engine.queue_url}
+    environment = {
+        **engine.environment(redis_url),
+        "FINGERPRINT_SECRET_ARN": secret["ARN"],
+        "QUEUE_URLS": json.dumps(queues),
+        "OIDC_AUTHORITY": "",
+        "OIDC_CLIENT_ID": "",
+        "OIDC_ORIGINS": "",
+        **settings,
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        patch.setattr(questions_api, "Polls", partial(Polls, pause=pause))
+        forget()
+        CLOSED.clear()
+        yield
+        CLOSED.set()
+    forget()
+
+
+def forget() -> None:
+    """Drop what processes hold in memory: clients, settings."""
+    client.cache_clear()
+    for name in (*(name for _, name in FUNCTIONS), *CONSUMERS.values()):
+        import_module(name)._parts.cache_clear()

@@ -1,0 +1,181 @@
+"""A stand-in for Redshift's Data API: its HTTP protocol, with a real PostgreSQL executing the statements.
+
+Statements run in the background, a batch is one transaction, a token that was seen before runs nothing,
+results come in pages. COPY reads Parquet from the lake as Redshift does: by position, columns of equal number.
+"""
+
+import json
+import threading
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import psycopg
+
+from adapters.platform.objects import Objects
+from analytics.warehouse.copying import Copy, tables
+from analytics.warehouse.translate import POSTGRES, translate
+
+PAGE_ROWS = 1000
+TYPES = {
+    16: "bool",
+    19: "name",
+    20: "int8",
+    21: "int2",
+    23: "int4",
+    25: "text",
+    701: "float8",
+    1043: "varchar",
+}
+TYPES |= {1082: "date", 1114: "timestamp", 1700: "numeric"}
+
+
+@dataclass
+class Batch:
+    sqls: list[str]
+    status: str = "SUBMITTED"
+    subs: list[dict[str, Any]] = field(default_factory=list)
+    error: str = ""
+    columns: list[dict[str, str]] = field(default_factory=list)
+    rows: list[Any] = field(default_factory=list)
+    looks: int = 0
+
+
+class DataApi:
+    """failures: errors that the next batches end with, instead of being run; calls: what was asked."""
+
+    def __init__(self, dsn: str, lake: str, objects: Objects) -> None:
+        self.dsn, self.lake, self.objects = dsn, lake, objects
+        self.batches: dict[str, Batch] = {}
+        self.tokens: dict[str, str] = {}
+        self.failures: list[str] = []
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self.page_rows = PAGE_ROWS
+        self.pool = ThreadPoolExecutor(4)
+
+    def answer(self, action: str, request: dict[str, Any]) -> dict[str, Any]:
+        self.calls.append((action, request))
+        answers = {
+            "BatchExecuteStatement": self.execute,
+            "DescribeStatement": self.describe,
+            "GetStatementResult": self.result,
+        }
+        return answers[action](request)
+
+    def execute(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert 1 <= len(request["Sqls"]) <= 40, "the API takes 1 to 40 statements"
+        assert all(len(sql.encode()) <= 100_000 for sql in request["Sqls"]), "a statement has 100 KB at most"
+        if request["ClientToken"] not in self.tokens:
+            name = str(uuid.uuid4())
+            self.tokens[request["ClientToken"]] = name
+            self.batches[name] = Batch(request["Sqls"])
+            self.pool.submit(self._run, self.batches[name])
+        return {"Id": self.tokens[request["ClientToken"]]}
+
+    def describe(self, request: dict[str, Any]) -> dict[str, Any]:
+        batch = self.batches[request["Id"]]
+        batch.looks += 1
+        if batch.looks == 1:  # an answer is never there at the first look
+            return {"Id": request["Id"], "Status": "STARTED"}
+        return {
+            "Id": request["Id"],
+            "Status": batch.status,
+            "Error": batch.error,
+            "SubStatements": batch.subs,
+        }
+
+    def result(self, request: dict[str, Any]) -> dict[str, Any]:
+        name, _, number = request["Id"].partition(":")
+        batch = self.batches[name]
+        assert int(number) == len(batch.sqls)
+        start = int(request.get("NextToken", "0"))
+        more = {"NextToken": str(start + self.page_rows)} if start + self.page_rows < len(batch.rows) else {}
+        return {
+            "ColumnMetadata": batch.columns,
+            "Records": [
+                [_field(value) for value in row] for row in batch.rows[start : start + self.page_rows]
+            ],
+            **more,
+        }
+
+    def _run(self, batch: Batch) -> None:
+        if self.failures:
+            batch.error = self.failures.pop(0)
+            batch.subs = [{"Id": "x:1", "Status": "FAILED", "Error": batch.error}]
+            batch.status = "FAILED"
+            return
+        try:
+            with psycopg.connect(self.dsn) as connection:
+                for sql in batch.sqls:
+                    self._execute(connection, sql, batch)
+                    batch.subs.append({"Id": "x", "Status": "FINISHED"})
+            batch.status = "FINISHED"
+        except Exception as error:
+            batch.error = f"ERROR: {error}"
+            batch.subs.append({"Id": "x", "Status": "FAILED", "Error": batch.error})
+            batch.status = "FAILED"
+
+    def _execute(self, connection: Any, sql: str, batch: Batch) -> None:
+        copy = Copy.of(sql)
+        if copy is not None:
+            for table in tables(self.objects, self.lake, copy.manifest):
+                with connection.cursor().copy(f"COPY {copy.table} FROM STDIN") as sink:
+                    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+                        sink.write_row(row)
+            return
+        translated = translate(sql, POSTGRES)
+        assert translated
+        cursor = connection.execute(translated)
+        if cursor.description:
+            batch.columns = [
+                {"name": column.name, "typeName": TYPES[column.type_code]} for column in cursor.description
+            ]
+            batch.rows = cursor.fetchall()
+
+
+def _field(value: Any) -> dict[str, Any]:
+    if value is None:
+        return {"isNull": True}
+    kinds = {bool: "booleanValue", int: "longValue", float: "doubleValue"}
+    kind = kinds.get(type(value))
+    return {kind: value} if kind else {"stringValue": str(value)}
+
+
+@contextmanager
+def serving(api: DataApi) -> Iterator[str]:
+    """Serve on a loopback port; yields the URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        wbufsize = -1  # an answer leaves in one packet, not waiting for the first one's acknowledgement
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status = 200
+            try:
+                answer = api.answer(self.headers["X-Amz-Target"].partition(".")[2], request)
+            except AssertionError as error:
+                status, answer = 400, {"__type": "ValidationException", "message": str(error)}
+            data = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/x-amz-json-1.1")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        api.pool.shutdown()

@@ -1,0 +1,91 @@
+"""What the property tests draw from: dates from 1990 to 2035, clustered so that runs, gaps and freezes meet."""
+
+from datetime import UTC, date, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from rules.days import stamp
+from rules.engagement.events import Event
+from rules.engagement.points import RULES
+from rules.engagement.streaks import Cover
+
+FIRST, LAST = date(1990, 1, 1), date(2035, 12, 31)
+ZONES = (
+    "UTC",
+    "America/New_York",
+    "America/Los_Angeles",
+    "America/St_Johns",
+    "America/Sao_Paulo",
+    "America/Havana",
+    "Asia/Kathmandu",
+    "Asia/Tokyo",
+    "Australia/Lord_Howe",
+    "Europe/Berlin",
+    "Europe/Dublin",
+    "Pacific/Apia",
+    "Pacific/Kiritimati",
+    "-07:00",
+    "+05:45",
+    "+14:00",
+)
+NOW = datetime(2036, 2, 1, 12, tzinfo=UTC)
+TYPES = ("CHECK_IN", "CONTRIBUTION", "WORKOUT_COMPLETED")
+
+dates = st.dates(FIRST, LAST)
+zones = st.sampled_from(ZONES)
+instants = st.datetimes(datetime(1990, 1, 1), datetime(2035, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
+bases = st.dates(FIRST, LAST - timedelta(days=80))
+
+
+def near(base: date, days_max: int = 40) -> st.SearchStrategy[date]:
+    return st.integers(0, days_max).map(lambda days: base + timedelta(days=days))
+
+
+@st.composite
+def covers(draw: st.DrawFn, base: date, revocations: bool = True) -> Cover:
+    """Grants, reversed grants (each not before some grant), pauses and skipped dates around a base."""
+    grants = draw(st.lists(near(base), max_size=4))
+    freezes = [(day, 1) for day in grants]
+    if revocations:
+        for day in grants:
+            if draw(st.integers(0, 3)) == 0:
+                freezes.append((day + timedelta(days=draw(st.integers(0, 20))), -1))
+    pauses = draw(st.lists(st.tuples(near(base), st.integers(0, 6)), max_size=2))
+    return Cover(
+        freezes=tuple(sorted(freezes)),
+        pauses=tuple((first, first + timedelta(days=length)) for first, length in pauses),
+        skipped=frozenset(draw(st.lists(near(base), max_size=2))),
+    )
+
+
+@st.composite
+def histories(draw: st.DrawFn, days_min: int = 0) -> tuple[list[date], Cover]:
+    """Active dates, unordered and repeated, with their cover."""
+    base = draw(bases)
+    return draw(st.lists(near(base), min_size=days_min, max_size=25)), draw(covers(base))
+
+
+def event(
+    key: str,
+    day: date,
+    event_type: str = "CONTRIBUTION",
+    zone: str = "UTC",
+    created_at: datetime = NOW,
+    points: int | None = None,
+    at: datetime | None = None,
+) -> Event:
+    """An accepted event that occurred at noon UTC of a date."""
+    moment = at or datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
+    return Event(
+        user_id="u",
+        event_id=f"{stamp(moment)}#{key}",
+        idempotency_key=key,
+        event_type=event_type,
+        occurred_at=moment.isoformat(),
+        activity_date=day,
+        zone=zone,
+        points_awarded=RULES[event_type].points if points is None else points,
+        source="test",
+        created_at=stamp(created_at),
+        timezone=zone,
+    )

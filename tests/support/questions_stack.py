@@ -1,0 +1,180 @@
+"""The questions' functions on an engine, called as the gateway and the stream call them."""
+
+import importlib
+import json
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from adapters.platform.aws import client
+from adapters.platform.items import plain
+from tests.support.engine import Engine
+
+CONTEXT = SimpleNamespace(
+    function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
+)
+STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/Responses/stream/1"
+FUNCTIONS = (
+    *("ingest.questions.questions_api", "processors.answers", "processors.engagement"),
+    *("ingest.engagement.events_api", "ingest.engagement.users_api"),
+)
+
+
+@contextmanager
+def prepared(engine: Engine) -> Iterator[None]:
+    """The functions with their settings, without Redis, and the engine with the fingerprints' key."""
+    secret = {"Name": f"fingerprints-{uuid.uuid4()}", "SecretString": "a key of these tests"}
+    arn = engine.client("secretsmanager").create_secret(**secret)["ARN"]
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (engine.environment() | {"FINGERPRINT_SECRET_ARN": arn}).items():
+            patch.setenv(name, value)
+        forget()
+        yield
+    forget()
+
+
+def forget() -> None:
+    """Let the functions read their settings again."""
+    client.cache_clear()
+    for name in FUNCTIONS:
+        importlib.import_module(name)._parts.cache_clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the API answered."""
+
+    status: int
+    body: Any
+    headers: dict[str, str]
+
+    @property
+    def code(self) -> str:
+        return str(self.body["error"]["code"])
+
+
+def call(
+    method: str, path: str, body: Any = None, *, sub: str = "person", groups: str = "", **query: Any
+) -> Reply:
+    """Call the API as somebody."""
+    claims = {"sub": sub, "cognito:groups": groups} if sub else {}
+    event = {
+        "version": "2.0",
+        "routeKey": f"{method} {path}",
+        "rawPath": path,
+        "rawQueryString": "",
+        "headers": {},
+        "queryStringParameters": {name: str(value) for name, value in query.items()},
+        "requestContext": {
+            "http": {"method": method, "path": path},
+            "stage": "$default",
+            "authorizer": {"jwt": {"claims": claims}},
+        },
+        "body": body if isinstance(body, str) else json.dumps(body),
+    }
+    answer = importlib.import_module("ingest.questions.questions_api").handler(event, CONTEXT)
+    return Reply(answer["statusCode"], json.loads(answer["body"]), answer["headers"])
+
+
+def as_agent(method: str, path: str, body: Any = None, agent: str = "agent", **query: Any) -> Reply:
+    return call(method, path, body, sub=agent, groups="[streakline/agents]", **query)
+
+
+def ask(agent: str = "agent", **changes: Any) -> dict[str, Any]:
+    """Ask a choice question of two options, or as changed; None leaves a field out."""
+    body = {
+        "idempotency_key": str(uuid.uuid4()),
+        "kind": "choice",
+        "prompt": "Which?",
+        "options": ["a", "b"],
+        "required_responses": 5,
+        **changes,
+    }
+    reply = as_agent("POST", "/v1/questions", {k: v for k, v in body.items() if v is not None}, agent)
+    assert reply.status == 201, reply.body
+    view: dict[str, Any] = reply.body
+    return view
+
+
+def answer(question: dict[str, Any], person: str, **changes: Any) -> Reply:
+    path = f"/v1/questions/{question['question_id']}/responses"
+    return call("POST", path, {"option_index": 0, "confidence": 3, **changes}, sub=person)
+
+
+def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
+    with ThreadPoolExecutor(len(calls)) as pool:
+        return [future.result() for future in [pool.submit(each) for each in calls]]
+
+
+@dataclass
+class Requests:
+    """Requests that left for DynamoDB, retries of botocore included."""
+
+    operations: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def seen(self, event_name: str, **_: Any) -> None:
+        with self.lock:
+            self.operations.append(event_name.rsplit(".", 1)[1])
+
+
+@contextmanager
+def requests() -> Iterator[Requests]:
+    """Count the requests of the process's client, at botocore's last step before the wire."""
+    seen, events = Requests(), client("dynamodb").meta.events
+    events.register("before-send.dynamodb", seen.seen)
+    try:
+        yield seen
+    finally:
+        events.unregister("before-send.dynamodb", seen.seen)
+
+
+def responses_of(question_id: str) -> list[dict[str, Any]]:
+    """A question's stored responses, in the wire format."""
+    found = client("dynamodb").query(
+        TableName="Responses",
+        KeyConditionExpression="question_id = :q",
+        ExpressionAttributeValues={":q": {"S": question_id}},
+        ConsistentRead=True,
+    )
+    items: list[dict[str, Any]] = found["Items"]
+    return items
+
+
+def records(images: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Stream records of responses, as they were when they were put."""
+    return [
+        {
+            "eventName": "INSERT",
+            "eventSourceARN": STREAM,
+            "dynamodb": {
+                "Keys": {name: image[name] for name in ("question_id", "response_id") if name in image},
+                "NewImage": {name: value for name, value in image.items() if name != "counted_at"},
+                "SequenceNumber": str(number),
+            },
+        }
+        for number, image in enumerate(images, 1)
+    ]
+
+
+def deliver(batch: list[dict[str, Any]], **more: Any) -> list[str]:
+    """Hand records to the processor; returns what it reports as failed."""
+    answered = importlib.import_module("processors.answers").handler({"Records": batch, **more}, CONTEXT)
+    return [each["itemIdentifier"] for each in answered["batchItemFailures"]]
+
+
+def events_of(user_id: str) -> list[dict[str, Any]]:
+    found = client("dynamodb").query(
+        TableName="BPEvents",
+        KeyConditionExpression="user_id = :u",
+        ExpressionAttributeValues={":u": {"S": user_id}},
+        ConsistentRead=True,
+    )
+    return [plain(each) for each in found["Items"]]

@@ -1,0 +1,107 @@
+"""Raw objects for tests of the lake, and what curation must make of them by a plain reading of the rules."""
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapters.platform.objects import Objects
+from analytics.curation.strict_reader import Refused, read_row
+from analytics.lake.bookkeeping import Counts, bookkeeping
+from analytics.lake.layout import Place, curated
+from rules.lake.entities import ENTITIES
+
+DT, HOUR = "2026-03-01", "05"
+PLACE = Place("events", DT, HOUR)
+DAY = Place("events", DT, None)
+
+
+def event(number: int = 0, **changes: Any) -> dict[str, Any]:
+    """A raw row of events; a change to ... leaves the field out."""
+    at = f"{DT}T{HOUR}:00:00.{number:06}Z"
+    row = {
+        "event_id": f"{at}#e{number}",
+        "user_id": f"u{number % 7}",
+        "idempotency_key": f"k{number}",
+        "event_type": "CHECK_IN",
+        "occurred_at": at,
+        "occurred_local": at,
+        "activity_date": DT,
+        "zone": "UTC",
+        "points_awarded": 5,
+        "source": "app",
+        "created_at": at,
+        "version": 0,
+        "dt": DT,
+        "hour": HOUR,
+    } | changes
+    return {name: value for name, value in row.items() if value is not ...}
+
+
+def line(row: Any) -> bytes:
+    return row if isinstance(row, bytes) else json.dumps(row, separators=(",", ":")).encode()
+
+
+def put_raw(
+    objects: Objects, name: str, rows: Iterable[Any], place: Place = PLACE, zipped: bool = True
+) -> str:
+    """Store lines (bytes as they are, anything else as JSON) as a raw object; returns its key."""
+    key = f"raw/{place.entity}/dt={place.dt}/hour={place.hour}/{name}"
+    data = b"\n".join(map(line, rows)) + b"\n"
+    objects.put(key, gzip.compress(data, mtime=0) if zipped else data)
+    return key
+
+
+def table(objects: Objects, entity: str = "events") -> pa.Table:
+    """All curated rows, in the order of files and rows."""
+    files = curated(objects, entity)
+    return pa.concat_tables(pq.read_table(pa.BufferReader(objects.get(each.key))) for each in files)
+
+
+def rows(objects: Objects, entity: str = "events") -> list[dict[str, Any]]:
+    return table(objects, entity).replace_schema_metadata().to_pylist() if curated(objects, entity) else []
+
+
+def quarantined(objects: Objects) -> list[dict[str, Any]]:
+    return [
+        json.loads(each)
+        for stored in objects.list("quarantine/")
+        for each in objects.get(stored.key).splitlines()
+    ]
+
+
+def total(objects: Objects, entity: str = "events") -> Counts:
+    """What the footers say."""
+    return sum((bookkeeping(objects, each.key).counts for each in curated(objects, entity)), Counts())
+
+
+def expected(lines: Sequence[bytes], place: Place = PLACE) -> tuple[list[dict[str, Any]], Counts]:
+    """The rows that must come of lines read in this order, sorted, and their counts."""
+    entity = ENTITIES[place.entity]
+    kept: dict[tuple[Any, ...], Mapping[str, Any]] = {}
+    refused = taken = 0
+    for each in lines:
+        if not each.strip():
+            continue
+        try:
+            row = read_row(each, place)
+        except Refused:
+            refused += 1
+            continue
+        taken += 1
+        key = tuple(row[name] for name in entity.key)
+        if key not in kept or _version(entity.version, row) > _version(entity.version, kept[key]):
+            kept[key] = row
+    ordered = sorted(kept.values(), key=lambda row: [str(row[name]).encode() for name in entity.order])
+    return [dict(row) for row in ordered], Counts(taken + refused, len(kept), taken - len(kept), refused)
+
+
+def _version(name: str | None, row: Mapping[str, Any]) -> Any:
+    value = row[name] if name else 0
+    if isinstance(value, datetime):
+        return value.timestamp()
+    return float("-inf") if value is None else value

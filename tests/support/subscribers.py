@@ -1,0 +1,156 @@
+"""Subscribers for tests: a table of their own, filled as registrations would fill it."""
+
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+from adapters.platform.batches import put_all
+from adapters.platform.items import item
+from adapters.questions.announcements import Announcements
+from adapters.questions.subscription_items import items_of
+from adapters.questions.subscription_store import SubscriptionStore
+from local.cloud.dynamodb_engine import table_definition
+from processors.messages import Sender
+from processors.notify import Notifier, logger
+from rules.days import stamp
+from rules.questions.notifications import Subscription
+from rules.questions.questions import KEPT, Kind, Question, Status, to_item
+from tests.support.engine import Engine
+from tests.support.phones import Phones
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+class Counting:
+    """A DynamoDB client that counts calls and items read, and dies before a call if it is told to."""
+
+    def __init__(self, dynamodb: Any) -> None:
+        self._dynamodb, self.exceptions = dynamodb, dynamodb.exceptions
+        self.calls: dict[str, int] = {}
+        self.read = 0
+        self.left: dict[str, int] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        def call(**request: Any) -> Any:
+            if not self.left.get(name, 1):
+                self.left = dict.fromkeys(dir(self._dynamodb), 0)
+                raise Killed
+            if name in self.left:
+                self.left[name] -= 1
+            self.calls[name] = self.calls.get(name, 0) + 1
+            answer = getattr(self._dynamodb, name)(**request)
+            self.read += len(answer.get("Items", ())) if name == "query" else 0
+            self.read += (
+                sum(map(len, answer.get("Responses", {}).values())) if name == "batch_get_item" else 0
+            )
+            return answer
+
+        return call
+
+
+@dataclass
+class World:
+    """A table of questions and one of subscriptions, and phones."""
+
+    dynamodb: Any
+    questions: str
+    subscriptions: str
+    phones: Phones = field(default_factory=Phones)
+
+    def store(self, dynamodb: Any = None) -> SubscriptionStore:
+        return SubscriptionStore(dynamodb or self.dynamodb, self.subscriptions)
+
+    def notifier(self, dynamodb: Any = None, writers: int = 1, now: datetime = NOW) -> Notifier:
+        client = dynamodb or self.dynamodb
+        announcements = Announcements(client, self.store(client))
+        sender = Sender(announcements.claims, self.phones, logger)
+        return Notifier(client, self.questions, announcements, sender, writers, lambda: now)
+
+    def fill(self, subscriptions: Iterable[Subscription]) -> None:
+        """Fill as registrations would, but for whose phone it is."""
+        stored = [each for some in subscriptions for each in items_of(some, NOW).values() if "active" in each]
+        put_all(self.dynamodb, self.subscriptions, stored)
+
+    def ask(self, **more: Any) -> dict[str, Any]:
+        """Store a question; returns its stream record."""
+        attributes = to_item(question(**more))
+        self.dynamodb.put_item(TableName=self.questions, Item=item(attributes))
+        return record(attributes)
+
+    def scan(self) -> dict[str, Any]:
+        found = self.dynamodb.scan(TableName=self.subscriptions, ConsistentRead=True)["Items"]
+        return {each["subscription_id"]["S"]: each for each in found}
+
+
+def record(attributes: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "eventName": "INSERT",
+        "eventSourceARN": "arn:aws:dynamodb:eu-west-1:1:table/Questions/stream/2026-01-01T00:00:00.000",
+        "dynamodb": {
+            "Keys": item({"question_id": attributes.get("question_id", "?")}),
+            "NewImage": item(attributes),
+            "SequenceNumber": "1",
+        },
+    }
+
+
+def question(**more: Any) -> Question:
+    closes = more.pop("closes", NOW + timedelta(hours=1))
+    values: dict[str, Any] = {
+        "question_id": str(uuid.uuid4()),
+        "agent_id": "agent",
+        "kind": Kind.TEXT,
+        "prompt": "What now?",
+        "options": (),
+        "audience": (),
+        "category": "general",
+        "required_responses": 5,
+        "answers_count": 0,
+        "status": Status.OPEN,
+        "created_at": stamp(NOW),
+        "closes_at": stamp(closes),
+        "expires_at": int((closes + KEPT).timestamp()),
+        "body_hash": "x",
+    }
+    return Question(**(values | more))
+
+
+def subscriber(number: int, **more: Any) -> Subscription:
+    values: dict[str, Any] = {
+        "subscription_id": str(uuid.UUID(int=number)),
+        "owner": f"u{number}",
+        "fcm_token": f"t{number}",
+        "audience": (),
+        "min_interval_minutes": 0,
+        "timezone": "UTC",
+        "quiet_hours": None,
+        "streak_reminders": False,
+        "created_at": stamp(NOW),
+        "updated_at": stamp(NOW),
+    }
+    return Subscription(**(values | more))
+
+
+@cache
+def _definition(logical: str) -> dict[str, Any]:
+    return table_definition(logical, logical)
+
+
+@contextmanager
+def world(engine: Engine) -> Iterator[World]:
+    """Tables of its own, gone afterwards."""
+    dynamodb, suffix = engine.client("dynamodb"), uuid.uuid4().hex[:8]
+    names = {logical: f"{logical}-{suffix}" for logical in ("Questions", "Subscriptions")}
+    for logical, name in names.items():
+        dynamodb.create_table(**{**_definition(logical), "TableName": name})
+    yield World(dynamodb, names["Questions"], names["Subscriptions"])
+    for name in names.values():
+        dynamodb.delete_table(TableName=name)

@@ -1,0 +1,249 @@
+"""A town of users whose accounts the real code wrote, and the lake that its writes lead to."""
+
+import json
+import random
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.claims import ClaimStore
+from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.event_store import EventStore
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.projections import Projections
+from adapters.platform.items import Item, item, plain
+from adapters.platform.objects import FolderObjects
+from analytics.curation.curate import Task, curate
+from analytics.steps.reconcile_function import Steps
+from analytics.warehouse.build import build
+from analytics.warehouse.ddl import prepare
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.load import Loader
+from analytics.warehouse.models import ancestors, models
+from ingest.engagement.rewards import Rewards
+from ingest.web.caller import ApiError
+from processors.engagement import Engagement
+from rules.days import date_of, parse_moment, stamp
+from rules.engagement.events import Event, event_id, to_item
+from rules.engagement.points import RULES
+from rules.lake.entities import ENTITIES, row_of
+
+START = datetime(2026, 3, 20, 12, tzinfo=UTC)
+SHARDS = 2
+ENTITY = {
+    "BPEvents": "events",
+    "DailyActivity": "daily_activity",
+    "RewardsLedger": "ledger",
+    "UserStreaks": "streaks",
+}
+ZONES = ("Europe/Berlin", "Asia/Tokyo", "America/Lima", "+05:45")
+KINDS = ("CHECK_IN", "CONTRIBUTION", "LESSON_COMPLETED")
+
+
+class Recorder:
+    """A DynamoDB client that notes every item written, as the tables' streams do. paused: notes nothing."""
+
+    def __init__(self, real: Any) -> None:
+        self._real, self.exceptions, self.paused = real, real.exceptions, False
+        self.rows: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+        self.writes = 0
+
+    def __getattr__(self, operation: str) -> Any:
+        real = getattr(self._real, operation)
+
+        def call(**arguments: Any) -> Any:
+            answer = real(**arguments)
+            for table, written in _puts(operation, arguments):
+                self.note(table, written)
+            self.writes += operation in ("put_item", "update_item", "delete_item", "transact_write_items")
+            return answer
+
+        return call
+
+    def note(self, table: str, written: Item) -> None:
+        if not self.paused and table in ENTITY:
+            entity = ENTITIES[ENTITY[table]]
+            row = row_of(entity, plain(written), START, corrected=False)
+            self.rows[entity.name, row["dt"], row["hour"]].append(json.dumps(row))
+
+
+def _puts(operation: str, arguments: dict[str, Any]) -> Iterable[tuple[str, Item]]:
+    if operation == "put_item":
+        yield arguments["TableName"], arguments["Item"]
+    for action in arguments.get("TransactItems", ()):
+        if "Put" in action:
+            yield action["Put"]["TableName"], action["Put"]["Item"]
+    if operation == "batch_write_item":
+        for table, requests in arguments["RequestItems"].items():
+            yield from ((table, each["PutRequest"]["Item"]) for each in requests)
+
+
+@dataclass
+class Town:
+    """users: by their names, which are unique in the engine."""
+
+    real: Any
+    folder: Path
+    name: str
+    size: int
+    redis: Cache = field(default_factory=lambda: Cache("", SHARDS))
+    now: datetime = START
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(self.name)
+        self.tasks: list[Task] = []
+        self.users = [f"{self.name}-{number:03}" for number in range(self.size)]
+        self.dynamodb = Recorder(self.real)
+        ledger = LedgerStore(self.dynamodb, "RewardsLedger")
+        self.accounts = AccountStore(self.dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS)
+        self.events = EventStore(self.dynamodb, "BPEvents")
+        self.engagement = Engagement(self.accounts, self.events, self.redis)
+        claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
+        self.rewards = Rewards(self.accounts, claims, "IdempotencyKeys", self.redis)
+        self.projections = Projections(self.dynamodb, "UserStreaks", "DailyActivity")
+        self.objects = FolderObjects(self.folder / "lake")
+        self.warehouse = DuckWarehouse(
+            self.folder / "warehouse.duckdb", str(self.folder / "lake"), self.objects
+        )
+
+    @property
+    def steps(self) -> Steps:
+        return Steps(self.objects, self.warehouse, self.accounts, self.projections, self.redis, SHARDS)
+
+    # ---- what users do
+
+    def tick(self) -> datetime:
+        self.now += timedelta(milliseconds=7)
+        return self.now
+
+    def event(self, user: str, number: int, days_ago: int) -> Event:
+        zone = self.chance.choice(ZONES) if self.chance.random() < 0.8 else None
+        moment = parse_moment((START - timedelta(days=days_ago, minutes=3 + number)).isoformat())
+        day, read_in = date_of(moment, zone, None)
+        kind = self.chance.choice(KINDS)
+        return Event(
+            user_id=user,
+            event_id=event_id(user, f"k{number}", moment),
+            idempotency_key=f"k{number}",
+            event_type=kind,
+            occurred_at=moment.utc.isoformat(),
+            activity_date=day,
+            zone=read_in,
+            points_awarded=RULES[kind].points,
+            source="test",
+            created_at=stamp(self.tick()),
+            timezone=zone,
+        )
+
+    def apply(self, events: Iterable[Event]) -> None:
+        """Store events, and hand them to the processor in a batch."""
+        listed = list(events)
+        self.events.put(list({each.event_id: each for each in listed}.values()))
+        records = [
+            {
+                "eventName": "INSERT",
+                "dynamodb": {"SequenceNumber": str(place), "NewImage": item(to_item(each))},
+            }
+            for place, each in enumerate(listed)
+        ]
+        outcome = self.engagement.apply(records, self.tick())
+        assert not outcome.poison
+        assert not outcome.again
+
+    def live(self) -> None:
+        """Shuffled, late and repeated events; freezes, redemptions, pauses and moves between them."""
+        events = [
+            self.event(user, number, self.chance.choice((0, 1, 2, 3, 6, 7)))
+            for user in self.users
+            for number in range(self.chance.randrange(2, 6))
+        ]
+        self.chance.shuffle(events)
+        for first in range(0, len(events), 60):
+            batch = events[first : first + 60]
+            self.apply([*batch, *self.chance.sample(batch, min(5, len(batch)))])
+            for user in self.chance.sample(self.users, self.size // 4):
+                self.command(user)
+
+    def command(self, user: str) -> None:
+        with suppress(ApiError):
+            now, kind = self.tick(), self.chance.randrange(4)
+            if kind == 0:
+                granted = (START - timedelta(days=self.chance.randrange(9))).date()
+                outcome = self.rewards.grant_freeze(user, None, granted, now)
+                if self.chance.random() < 0.4:
+                    self.rewards.reverse(user, outcome.entry.created_at, self.tick())
+            elif kind == 1:
+                self.rewards.redeem(user, 5, "mug", f"r{now}", now)
+            elif kind == 2:
+                self.rewards.pause(user, now.date() + timedelta(days=2), now.date() + timedelta(days=4), now)
+            else:
+                self.rewards.set_timezone(user, self.chance.choice(ZONES[:3]), now)
+
+    # ---- the lake, the run
+
+    def curate(self) -> None:
+        """Bring the writes noted so far into the lake."""
+        for (entity, dt, hour), lines in self.dynamodb.rows.items():
+            key = f"raw/{entity}/dt={dt}/hour={hour}/{self.now:%H%M%S%f}-{len(lines)}"
+            self.objects.put(key, "\n".join(lines).encode())
+            self.tasks.append(Task(entity, dt, hour))
+            curate(self.objects, self.tasks[-1])
+        self.dynamodb.rows.clear()
+
+    def load(self) -> None:
+        """Bring the lake into the warehouse: what needs a user's past, or the models, needs it."""
+        prepare(self.warehouse)
+        loader = Loader(self.warehouse, self.objects, str(self.folder / "lake"), "")
+        loader.load(f"load-{self.now:%H%M%S%f}", self.tasks)
+        self.tasks = []
+
+    def reconcile(self, run_id: str, repair: bool = True, **more: Any) -> dict[str, Any]:
+        """Recompute and reconcile; returns differences.json."""
+        self.steps.recompute({"run_id": run_id})
+        self.steps.reconcile({"run_id": run_id, "repair": repair, **more}, self.tick())
+        told: dict[str, Any] = json.loads(self.objects.get(f"runs/{run_id}/differences.json"))
+        return told
+
+    def models(self) -> None:
+        self.load()
+        asked, known = ("marts.streaks_recomputed", "marts.lead_quality"), models()
+        build(
+            self.warehouse, {*asked, *(made.name for each in asked for made in ancestors(known[each], known))}
+        )
+
+    # ---- the tables
+
+    def profile(self, user: str) -> Item:
+        found = self.projections.profile(user)
+        assert found
+        return found
+
+    def put(self, table: str, changed: Item) -> None:
+        """Write an item by hand, past the code and its stream."""
+        self.real.put_item(TableName=table, Item=changed)
+
+    def delete(self, table: str, **key: str) -> None:
+        self.real.delete_item(TableName=table, Key=item(key))
+
+    def tables(self) -> dict[str, Any]:
+        """Return all of the town's projections, without what a repair may change."""
+        told: dict[str, Any] = {}
+        for user in self.users:
+            profile = self.projections.profile(user) or {}
+            kept = {
+                name: value for name, value in profile.items() if name not in ("version", "streak_updated_at")
+            }
+            told[user] = (kept, self.projections.days(user))
+        return told
+
+    def clear(self) -> None:
+        """Leave the engine's tables as they were: other towns must not see these users."""
+        for user in self.users:
+            self.delete("UserStreaks", user_id=user)
+            for when in self.projections.days(user):
+                self.delete("DailyActivity", user_id=user, activity_date=when)

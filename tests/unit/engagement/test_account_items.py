@@ -1,0 +1,212 @@
+"""What is written to a table, or to Redis, reads back as it was."""
+
+import json
+import string
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.engagement.account_items import (
+    day_attributes,
+    day_from,
+    entry_from,
+    entry_item,
+    partition_of,
+    profile_attributes,
+    profile_from,
+)
+from adapters.platform.items import item, plain, value
+from rules.days import is_skipped, stamp, today
+from rules.engagement.accounts import Day, Profile
+from rules.engagement.ledger import Draft, Entry, FreezeNote, Head, Kind
+from rules.engagement.streaks import Streak, lapse_date
+from tests.support.engagement_strategies import bases, covers, dates, instants, near, zones
+
+names = st.text(string.ascii_letters + "_", min_size=1, max_size=8)
+values = st.recursive(
+    st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(names, values, max_size=6))
+def test_an_item_reads_back(attributes: dict[str, Any]) -> None:
+    assert plain(item(attributes)) == attributes
+    assert plain(json.loads(json.dumps(item(attributes)))) == attributes
+
+
+@pytest.mark.parametrize(
+    ("written", "wire"),
+    [
+        ("", {"S": ""}),
+        (True, {"BOOL": True}),
+        (1, {"N": "1"}),
+        (-7, {"N": "-7"}),
+        ({}, {"M": {}}),
+        ((1, "a"), {"L": [{"N": "1"}, {"S": "a"}]}),
+        ({"a": None, "b": False}, {"M": {"b": {"BOOL": False}}}),
+    ],
+)
+def test_each_type_has_its_wire_format(written: Any, wire: dict[str, Any]) -> None:
+    assert value(written) == wire
+
+
+def test_flags_do_not_become_numbers_nor_numbers_flags() -> None:
+    read = plain(item({"flag": True, "number": 1}))
+    assert (read["flag"] is True, type(read["number"]) is int) == (True, True)
+
+
+def test_an_attribute_that_is_none_is_left_out() -> None:
+    assert item({"a": None, "b": "x"}) == {"b": {"S": "x"}}
+
+
+@pytest.mark.parametrize("odd", [1.5, b"x", {1, 2}, [None], date(2026, 1, 1)])
+def test_a_type_that_no_table_holds_is_refused(odd: Any) -> None:
+    with pytest.raises(TypeError, match="does not go into a table"):
+        item({"a": odd})
+
+
+@pytest.mark.parametrize("wire", [{"N": "1.5"}, {"N": "1e3"}, {"B": "eA=="}, {"SS": ["a"]}, {"NULL": True}])
+def test_what_our_code_never_writes_stays_in_its_wire_format(wire: dict[str, Any]) -> None:
+    assert plain({"a": wire}) == {"a": wire}
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    base = draw(bases)
+    spent = tuple(sorted(draw(st.sets(near(base), max_size=3))))
+    streak = st.builds(
+        Streak, near(base), st.integers(1, 999), st.integers(1, 999), st.integers(1, 999), st.just(spent)
+    )
+    head = st.builds(Head, instants.map(stamp), st.integers(0, 10**9), st.integers(0, 10**9))
+    changes = st.tuples(instants.map(datetime.isoformat), zones)
+    return Profile(
+        user_id=draw(st.text(min_size=1, max_size=10)),
+        version=draw(st.integers(0, 10**9)),
+        head=draw(st.none() | head),
+        total=draw(st.integers(0, 10**9)),
+        streak=draw(st.none() | streak),
+        cover=draw(covers(base)),
+        timezone=draw(st.none() | zones),
+        observed_zone=draw(st.none() | zones),
+        observed_at=draw(st.just("") | instants.map(stamp)),
+        tz_changes=tuple(draw(st.lists(changes, max_size=3))),
+        tz_review=draw(st.booleans()),
+        updated_at=draw(st.just("") | instants.map(datetime.isoformat)),
+    )
+
+
+@settings(deadline=None)
+@given(profiles(), st.integers(1, 64))
+def test_a_profile_reads_back_from_its_table_and_from_redis(profile: Profile, shards: int) -> None:
+    attributes = profile_attributes(profile, shards)
+    assert profile_from(plain(item(attributes))) == profile
+    assert profile_from(json.loads(json.dumps(attributes))) == profile
+
+
+@settings(deadline=None)
+@given(profiles())
+def test_only_a_streak_puts_a_profile_into_the_leaderboard_s_index(profile: Profile) -> None:
+    stored = item(profile_attributes(profile, 4))
+    for name in ("leaderboard_partition", "current_streak", "lapses_at"):
+        assert (name in stored) is (profile.streak is not None)
+
+
+@settings(deadline=None)
+@given(profiles())
+def test_a_streak_lapses_at_the_beginning_of_the_user_s_date(profile: Profile) -> None:
+    if profile.streak is None:
+        return
+    lapses = lapse_date(profile.streak, profile.cover)
+    if is_skipped(lapses, profile.zone):
+        return
+    at = datetime.fromtimestamp(profile_attributes(profile, 1)["lapses_at"], tz=UTC)
+    assert today(at, profile.zone) == lapses
+    assert today(at - timedelta(seconds=1), profile.zone) < lapses
+
+
+days = st.builds(
+    Day,
+    user_id=st.text(min_size=1, max_size=10),
+    activity_date=dates,
+    first_event_id=st.text(min_size=1, max_size=10),
+    events_count=st.integers(1, 999),
+    points_earned=st.integers(0, 999),
+    by_type=st.dictionaries(names, st.integers(0, 999), max_size=4),
+    ledger_head=instants.map(stamp),
+    created_at=instants.map(stamp),
+)
+
+
+@settings(deadline=None)
+@given(days)
+def test_a_day_reads_back_from_its_table_and_from_redis(day: Day) -> None:
+    attributes = day_attributes(day)
+    assert day_from(plain(item(attributes))) == day
+    assert day_from(json.loads(json.dumps(attributes))) == day
+
+
+drafts = st.builds(
+    Draft,
+    kind=st.sampled_from(Kind),
+    points=st.integers(-(10**9), 10**9),
+    event_id=st.none() | st.text(min_size=1, max_size=10),
+    event_type=st.none() | names,
+    activity_date=st.none() | dates.map(date.isoformat),
+    reward_id=st.none() | names,
+    reverses=st.none() | instants.map(stamp),
+    freeze=st.none() | st.sampled_from(FreezeNote),
+    freeze_date=st.none() | dates.map(date.isoformat),
+)
+entries = st.builds(
+    Entry,
+    account_id=st.text(min_size=1, max_size=10),
+    created_at=instants.map(stamp),
+    seq=st.integers(0, 10**9),
+    balance=st.integers(0, 10**9),
+    draft=drafts,
+    folded=st.lists(st.text(max_size=20), max_size=6).map(tuple),
+    active=st.booleans(),
+    reversed_by=st.none() | instants.map(stamp),
+)
+
+
+@settings(deadline=None)
+@given(entries)
+def test_an_entry_reads_back_and_is_marked_active_only_if_it_is(entry: Entry) -> None:
+    stored = entry_item(entry)
+    assert entry_from(stored) == entry
+    assert ("active" in stored) is entry.active
+
+
+def test_a_carrier_of_common_size_stays_under_one_kilobyte() -> None:
+    user = "0f8fad5b-d9cb-469f-a165-70867728950e"
+    event_id = f"2026-06-01T12:00:00.000000Z#{user}"
+    folded = tuple(f"25|CHALLENGE_COMPLETED|2026-06-01|{event_id}" for _ in range(6))
+    draft = Draft(Kind.EARN, 25, event_id, "CHALLENGE_COMPLETED", "2026-06-01")
+    stored = entry_item(Entry(user, event_id[:27], 12345, 67890, draft, folded, active=True))
+
+    def size(wire: dict[str, Any]) -> int:
+        ((kind, inner),) = wire.items()
+        return 3 + sum(1 + size(each) for each in inner) if kind == "L" else len(str(inner))
+
+    assert sum(len(name) + size(wire) for name, wire in stored.items()) <= 1024
+
+
+@given(st.text(min_size=1), zones, st.integers(1, 64))
+def test_a_user_is_always_in_the_same_one_of_the_partitions(user: str, zone: str, shards: int) -> None:
+    region, _, shard = partition_of(user, zone, shards).partition("#")
+    assert 0 <= int(shard) < shards
+    assert partition_of(user, zone, shards) == f"{region}#{shard}"
+
+
+def test_users_spread_over_the_partitions() -> None:
+    count = [0] * 8
+    for number in range(4000):
+        count[int(partition_of(f"user-{number}", "UTC", 8).partition("#")[2])] += 1
+    assert min(count) > 350

@@ -1,0 +1,303 @@
+"""Rules 2 and 3: the streak is a pure function of dates, freezes, pauses and the date asked about."""
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rules.engagement.streaks import (
+    Cover,
+    Reason,
+    Status,
+    Streak,
+    advance,
+    effective,
+    explain,
+    fold,
+    lapse_date,
+)
+from tests.support.engagement_strategies import bases, covers, histories, near
+
+DAY = timedelta(days=1)
+NONE = Cover()
+
+
+def run(*days: int, month: int = 6) -> list[date]:
+    return [date(2026, month, day) for day in days]
+
+
+def grants(*days: int, month: int = 6) -> Cover:
+    return Cover(freezes=tuple((date(2026, month, day), 1) for day in days))
+
+
+def walked(days: list[date], cover: Cover, until: date | None = None) -> tuple[int, int, list[date]]:
+    """The same answer by another way: every date one by one, with the freezes held counted up and down."""
+    length = longest = held = 0
+    spent: list[date] = []
+    active = set(days)
+    changes = dict.fromkeys((day for day, _ in cover.freezes), 0)
+    for day, change in cover.freezes:
+        changes[day] += change
+    first = min([*active, *changes])
+    last = max(active) if until is None else until - DAY
+    day = first
+    while day <= last:
+        held += changes.get(day, 0)
+        if day in active:
+            length += 1
+            longest = max(longest, length)
+        elif length and day not in cover.skipped and not any(a <= day <= b for a, b in cover.pauses):
+            if held > 0:
+                held -= 1
+                spent.append(day)
+            else:
+                length = 0
+        day += DAY
+    return length, longest, spent
+
+
+def test_consecutive_dates_count_and_a_missed_one_ends_the_run() -> None:
+    assert fold(run(1, 2, 3, 5, 6), NONE) == Streak(date(2026, 6, 6), 2, 3, 5)
+
+
+def test_25_26_27_october_are_a_streak_of_3() -> None:
+    streak = fold([date(2025, 10, 25), date(2025, 10, 26), date(2025, 10, 27)], NONE)
+    assert streak is not None
+    assert streak.length == 3
+
+
+def test_a_date_that_comes_twice_on_the_way_west_is_credited_once() -> None:
+    assert fold([*run(10, 11, 11), *run(12)], NONE) == Streak(date(2026, 6, 12), 3, 3, 3)
+
+
+def test_a_date_that_the_zone_skipped_is_no_miss() -> None:
+    days = [date(2011, 12, 29), date(2011, 12, 31)]
+    cover = Cover(skipped=frozenset({date(2011, 12, 30)}))
+    assert fold(days, cover) == Streak(date(2011, 12, 31), 2, 2, 2)
+    assert fold(days, NONE) == Streak(date(2011, 12, 31), 1, 1, 2)
+
+
+def test_two_freezes_and_three_missed_days_are_used_in_date_order_then_the_run_ends() -> None:
+    two, three = run(1, 2, 5), run(1, 2, 6)
+    assert fold(two, grants(1, 1)) == Streak(date(2026, 6, 5), 3, 3, 3, tuple(run(3, 4)))
+    assert fold(three, grants(1, 1)) == Streak(date(2026, 6, 6), 1, 2, 3, tuple(run(3, 4)))
+
+
+def test_one_freeze_never_covers_two_days() -> None:
+    streak = fold(run(1, 3, 5), grants(1))
+    assert streak == Streak(date(2026, 6, 5), 1, 2, 3, tuple(run(2)))
+
+
+def test_a_freeze_covers_nothing_before_the_date_it_was_granted_on() -> None:
+    assert fold(run(1, 3), grants(3)) == Streak(date(2026, 6, 3), 1, 1, 2)
+    assert fold(run(1, 3), grants(2)) == Streak(date(2026, 6, 3), 2, 2, 2, tuple(run(2)))
+
+
+def test_a_late_date_gives_back_the_freeze_that_covered_it() -> None:
+    before, after = fold(run(1, 3), grants(1)), fold(run(1, 2, 3), grants(1))
+    assert before
+    assert after
+    assert (before.length, before.spent) == (2, tuple(run(2)))
+    assert (after.length, after.spent) == (3, ())
+    assert effective(after, grants(1), date(2026, 6, 3)).freezes_available == 1
+
+
+def test_a_revoked_freeze_that_is_spent_is_a_debt_that_the_next_grant_pays() -> None:
+    owed = Cover(freezes=((date(2026, 6, 1), 1), (date(2026, 6, 4), -1)))
+    streak = fold(run(1, 3), owed)
+    assert streak == Streak(date(2026, 6, 3), 2, 2, 2, tuple(run(2)))
+    assert effective(streak, owed, date(2026, 6, 4)).freezes_available == -1
+    paid = Cover(freezes=(*owed.freezes, (date(2026, 6, 5), 1)))
+    assert effective(streak, paid, date(2026, 6, 5)).freezes_available == 0
+    assert fold(run(1, 3, 4, 6, 8), paid) == Streak(date(2026, 6, 8), 1, 3, 5, tuple(run(2)))
+
+
+def test_a_revoked_freeze_that_is_not_spent_is_gone() -> None:
+    cover = Cover(freezes=((date(2026, 6, 1), 1), (date(2026, 6, 2), -1)))
+    assert fold(run(1, 2, 4), cover) == Streak(date(2026, 6, 4), 1, 2, 3)
+
+
+def test_paused_dates_are_no_misses_and_cost_no_freeze() -> None:
+    cover = Cover(freezes=((date(2026, 6, 1), 1),), pauses=((date(2026, 6, 2), date(2026, 6, 5)),))
+    assert fold(run(1, 6), cover) == Streak(date(2026, 6, 6), 2, 2, 2)
+    assert fold(run(1, 7), cover) == Streak(date(2026, 6, 7), 2, 2, 2, tuple(run(6)))
+
+
+def test_the_streak_shows_0_at_once_after_a_missed_day() -> None:
+    streak = fold(run(1, 2, 3), NONE)
+    shown = [effective(streak, NONE, date(2026, 6, day)) for day in (3, 4, 5)]
+    assert [each.current for each in shown] == [3, 3, 0]
+    assert [each.status for each in shown] == [Status.ACTIVE, Status.AT_RISK, Status.BROKEN]
+    assert [each.longest for each in shown] == [3, 3, 3]
+
+
+def test_on_a_paused_date_the_streak_is_not_at_risk() -> None:
+    cover = Cover(pauses=((date(2026, 6, 2), date(2026, 6, 2)),))
+    assert effective(fold(run(1), cover), cover, date(2026, 6, 2)).status is Status.ACTIVE
+
+
+def test_without_activity_there_is_no_streak_but_there_may_be_freezes() -> None:
+    shown = effective(None, grants(1, 2), date(2026, 6, 1))
+    assert (shown.current, shown.status, shown.last, shown.freezes_available) == (0, Status.NONE, None, 1)
+
+
+def test_what_is_asked_before_the_last_active_date_needs_the_history() -> None:
+    streak = fold(run(1, 2), NONE)
+    assert streak
+    with pytest.raises(ValueError, match="fold the history"):
+        effective(streak, NONE, date(2026, 6, 1))
+    with pytest.raises(ValueError, match="fold the whole history"):
+        advance(streak, date(2026, 6, 1), NONE)
+
+
+@settings(deadline=None)
+@given(histories())
+def test_folding_is_advancing_one_by_one(history: tuple[list[date], Cover]) -> None:
+    days, cover = history
+    state: Streak | None = None
+    for day in sorted(days):
+        state = advance(state, day, cover)
+        assert state == fold([each for each in days if each <= day], cover)
+    assert state == fold(days, cover)
+
+
+@settings(deadline=None)
+@given(histories(), st.data())
+def test_any_order_and_repetition_give_the_same_streak(
+    history: tuple[list[date], Cover], data: st.DataObject
+) -> None:
+    days, cover = history
+    shuffled = data.draw(st.permutations(days))
+    again = data.draw(st.lists(st.sampled_from(days), max_size=10)) if days else []
+    assert fold([*shuffled, *again], cover) == fold(days, cover)
+
+
+@settings(deadline=None, max_examples=200)
+@given(histories(days_min=1))
+def test_the_streak_is_what_a_walk_over_every_date_finds(history: tuple[list[date], Cover]) -> None:
+    days, cover = history
+    streak = fold(days, cover)
+    assert streak
+    length, longest, spent = walked(days, cover)
+    assert (streak.length, streak.longest, list(streak.spent)) == (length, longest, spent)
+    assert streak.active_days == len(set(days))
+    assert streak.last == max(days)
+
+
+@settings(deadline=None, max_examples=200)
+@given(histories(days_min=1), st.integers(0, 40))
+def test_what_shows_on_a_date_is_what_a_walk_up_to_it_finds(
+    history: tuple[list[date], Cover], later: int
+) -> None:
+    days, cover = history
+    streak = fold(days, cover)
+    assert streak
+    as_of = streak.last + timedelta(days=later)
+    shown = effective(streak, cover, as_of)
+    if later:
+        length, longest, spent = walked(days, cover, until=as_of)
+    else:
+        length, longest, spent = walked(days, cover)
+    assert (shown.current, shown.longest, list(shown.spent)) == (length, longest, spent)
+    held = sum(change for day, change in cover.freezes if day <= as_of)
+    assert shown.freezes_available == held - len(spent)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_without_cover_the_day_after_a_missed_day_shows_0(data: st.DataObject) -> None:
+    days = data.draw(st.lists(near(data.draw(bases)), min_size=1))
+    streak = fold(days, NONE)
+    assert streak
+    assert effective(streak, NONE, streak.last + DAY).current == streak.length
+    assert effective(streak, NONE, streak.last + 2 * DAY).current == 0
+
+
+@settings(deadline=None, max_examples=200)
+@given(histories(days_min=1))
+def test_the_lapse_date_is_the_first_on_which_the_streak_shows_0(history: tuple[list[date], Cover]) -> None:
+    days, cover = history
+    streak = fold(days, cover)
+    assert streak
+    lapses = lapse_date(streak, cover)
+    day = streak.last
+    while day < lapses:
+        assert effective(streak, cover, day).current == streak.length
+        day += DAY
+    for later in range(60):
+        assert effective(streak, cover, lapses + later * DAY).current == 0
+
+
+@settings(deadline=None)
+@given(histories(days_min=2), st.data())
+def test_an_active_date_more_never_shortens_the_longest_run(
+    history: tuple[list[date], Cover], data: st.DataObject
+) -> None:
+    days, _ = history
+    more = data.draw(near(min(days)))
+    less, full = fold(days, NONE), fold([*days, more], NONE)
+    assert less
+    assert full
+    assert full.longest >= less.longest
+    assert full.active_days >= less.active_days
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_without_revocations_no_freeze_is_spent_that_is_not_held(data: st.DataObject) -> None:
+    base = data.draw(bases)
+    days, cover = data.draw(st.lists(near(base), min_size=1)), data.draw(covers(base, revocations=False))
+    streak = fold(days, cover)
+    assert streak
+    for count, day in enumerate(streak.spent, 1):
+        assert cover.granted(day) >= count
+        assert day not in days
+        assert not cover.is_neutral(day)
+    assert len(set(streak.spent)) == len(streak.spent)
+
+
+TODAY = date(2026, 6, 10)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reason", "length"),
+    [
+        (date(2026, 5, 31), Reason.BEFORE, None),
+        (date(2026, 6, 1), Reason.COUNTED, 1),
+        (date(2026, 6, 2), Reason.FREEZE, 1),
+        (date(2026, 6, 3), Reason.COUNTED, 2),
+        (date(2026, 6, 4), Reason.PAUSE, 2),
+        (date(2026, 6, 5), Reason.SKIPPED, 2),
+        (date(2026, 6, 6), Reason.MISSED, 2),
+        (date(2026, 6, 7), Reason.MISSED, 2),
+        (date(2026, 6, 8), Reason.COUNTED, 1),
+        (date(2026, 6, 9), Reason.MISSED, 1),
+        (TODAY, Reason.OPEN, 1),
+        (date(2026, 6, 20), Reason.OPEN, 1),
+    ],
+)
+def test_each_date_has_its_reason(asked: date, reason: Reason, length: int | None) -> None:
+    cover = Cover(
+        freezes=((date(2026, 6, 1), 1),),
+        pauses=((date(2026, 6, 4), date(2026, 6, 4)),),
+        skipped=frozenset({date(2026, 6, 5)}),
+    )
+    told, streak = explain(run(1, 3, 8), cover, asked, TODAY)
+    assert told is reason
+    assert (streak.length if streak else None) == length
+
+
+@settings(deadline=None, max_examples=200)
+@given(histories(days_min=1), st.data())
+def test_the_explanation_agrees_with_the_walk(history: tuple[list[date], Cover], data: st.DataObject) -> None:
+    days, cover = history
+    asked = data.draw(near(min(days), 50))
+    today = max(days) + timedelta(days=60)
+    reason, streak = explain(days, cover, asked, today)
+    _, _, spent = walked(days, cover, until=today)
+    assert (reason is Reason.COUNTED) is (asked in days)
+    assert (reason is Reason.FREEZE) is (asked in spent)
+    if reason is Reason.MISSED:
+        assert streak
+        assert effective(streak, cover, asked + DAY).current == 0

@@ -1,0 +1,203 @@
+"""What a nightly run has to curate."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.platform.objects import FolderObjects, NoObject
+from analytics.curation.curate import Task, curate
+from analytics.curation.plan import (
+    BATCH_BYTES_MAX,
+    BATCH_TASKS_MAX,
+    BEGINNING,
+    Plan,
+    commit,
+    move_watermark,
+    plan,
+    read_tasks,
+    watermark,
+    write_plan,
+)
+from analytics.lake import layout
+from tests.support.raw_lake import DAY, DT, PLACE, event, put_raw
+
+TODAY, SOON = date(2026, 3, 3), date(2026, 3, 20)
+NOW = datetime(2026, 3, 3, tzinfo=UTC)
+OTHER = replace(PLACE, hour="06")
+
+
+class Lake(FolderObjects):
+    """A folder in which raw objects have the times that a test gives them."""
+
+    def put_at(self, name: str, place: Task, when: datetime) -> None:
+        key = put_raw(
+            self,
+            name,
+            [event(1, occurred_at=f"{place.dt}T{place.hour}:00:00Z", dt=place.dt, hour=place.hour)],
+            place,
+        )
+        os.utime(self.root / key, (when.timestamp(), when.timestamp()))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path)
+
+
+def run(lake: Lake, today: date = TODAY, name: str = "run") -> Sequence[Task]:
+    """One nightly run."""
+    key, _ = write_plan(lake, name, plan(lake, today))
+    for task in read_tasks(lake, key):
+        curate(lake, task)
+    commit(lake, name)
+    return read_tasks(lake, key)
+
+
+def test_only_what_is_new_since_the_last_run(lake: Lake) -> None:
+    lake.put_at("a", PLACE, NOW)
+    lake.put_at("a", OTHER, NOW + timedelta(hours=2))
+    assert watermark(lake) < NOW - timedelta(days=9999)
+    assert run(lake) == [PLACE, OTHER]
+    assert watermark(lake) == NOW + timedelta(hours=2)
+    assert run(lake) == [OTHER]  # within the overlap
+    lake.put_at("b", PLACE, NOW + timedelta(hours=4))
+    assert run(lake) == [PLACE, OTHER]
+    assert run(lake) == [PLACE]
+
+
+def test_an_object_that_shows_up_late_is_not_missed(lake: Lake) -> None:
+    lake.put_at("a", PLACE, NOW)
+    run(lake)
+    lake.put_at("b", OTHER, NOW - timedelta(minutes=30))
+    assert OTHER in run(lake)
+
+
+def test_a_run_that_fails_leaves_the_watermark(lake: Lake) -> None:
+    lake.put_at("a", PLACE, NOW)
+    write_plan(lake, "failed", plan(lake, TODAY))
+    assert run(lake) == [PLACE]
+    commit(lake, "failed")
+    assert watermark(lake) == NOW
+    move_watermark(lake, NOW - timedelta(days=1))
+    assert watermark(lake) == NOW
+    with pytest.raises(NoObject):
+        commit(lake, "never planned")
+
+
+def test_an_empty_lake(lake: Lake) -> None:
+    made = plan(lake, TODAY)
+    assert (made.tasks, made.watermark) == ([], watermark(lake))
+    assert watermark(lake) > BEGINNING
+
+
+def test_a_range_of_dates_takes_all_that_is_there(lake: Lake) -> None:
+    places = [replace(PLACE, dt=dt) for dt in ("2026-02-27", "2026-02-28", DT, "2026-03-02")]
+    for place in places:
+        lake.put_at("a", place, NOW)
+    run(lake)
+    assert plan(lake, SOON, since_dt="2026-02-28", until_dt=DT).tasks == places[1:3]
+    assert plan(lake, SOON, since_dt=DT).tasks == places[2:]
+    assert plan(lake, SOON, until_dt="2026-02-27").tasks == [replace(places[0], hour=None)]
+    lake.delete([each.key for each in list(lake.list("raw/"))])  # archived: still to be loaded again
+    assert plan(lake, SOON, since_dt=DT, until_dt=DT).tasks == [PLACE]
+    assert plan(lake, SOON, since_dt=DT).watermark == NOW
+
+
+def test_small_past_days_are_compacted_once(lake: Lake) -> None:
+    for place in (PLACE, OTHER):
+        lake.put_at("a", place, NOW)
+    run(lake)
+    assert run(lake, date(2026, 3, 4)) == [PLACE, OTHER]  # not yet: three days have to pass
+    assert run(lake, date(2026, 3, 5)) == [DAY]
+    assert [each.key for each in layout.curated(lake, "events")] == [layout.curated_key(DAY)]
+    assert run(lake, SOON) == [DAY]  # the overlap alone
+    lake.put_at("late", OTHER, NOW + timedelta(days=30))
+    assert run(lake, SOON) == [DAY]
+    assert len(list(lake.list("curated/"))) == 1
+    lake.put_at("other", replace(PLACE, dt="2026-04-01"), NOW + timedelta(days=40))
+    run(lake, SOON)
+    assert DAY not in run(lake, SOON)
+
+
+def test_one_hour_or_a_large_day_is_left_alone(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    lake.put_at("a", PLACE, NOW)
+    run(lake)
+    assert run(lake, SOON) == [PLACE]
+    lake.put_at("a", OTHER, NOW)
+    run(lake)
+    monkeypatch.setattr("analytics.curation.plan.COMPACTED_BYTES_MAX", 100)
+    assert run(lake, SOON) == [PLACE, OTHER]
+
+
+def test_an_unfinished_compaction_is_finished(lake: Lake) -> None:
+    for place in (PLACE, OTHER):
+        lake.put_at("a", place, NOW)
+    run(lake)
+    files = {each.key: lake.get(each.key) for each in layout.curated(lake, "events")}
+    run(lake, SOON)
+    lake.put_at("other", replace(PLACE, dt="2026-04-01"), NOW + timedelta(days=40))
+    run(lake, SOON)
+    for key, data in files.items():  # as if the deletes had not been reached
+        lake.put(key, data)
+    assert DAY in run(lake, SOON)
+    assert [each.key for each in layout.curated(lake, "events", DT, DT)] == [layout.curated_key(DAY)]
+    assert len(list(lake.list(f"curated/events/dt={DT}/"))) == 1
+
+
+def test_a_past_day_of_which_little_has_come_needs_no_hours(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in (PLACE, OTHER):
+        lake.put_at("a", place, NOW)
+    assert plan(lake, SOON).tasks == [DAY]
+    assert plan(lake, TODAY).tasks == [PLACE, OTHER]
+    monkeypatch.setattr("analytics.curation.plan.NEW_BYTES_MAX", 100)
+    assert plan(lake, SOON).tasks == [PLACE, OTHER]
+
+
+def test_tasks_are_a_plain_array_and_batches_hold_them_all(lake: Lake) -> None:
+    lake.put_at("a", PLACE, NOW)
+    key, batches = write_plan(lake, "r1", plan(lake, TODAY))
+    assert key == "runs/r1/tasks.json"
+    tasks = [{"entity": "events", "dt": DT, "hour": "05"}]
+    assert json.loads(lake.get(key)) == tasks
+    assert json.loads(lake.get(batches)) == [{"tasks": tasks}]
+
+
+@given(st.lists(st.integers(0, 70), max_size=600))
+def test_batches_are_full_and_none_is_too_large(sizes: list[int]) -> None:
+    tasks = [replace(PLACE, dt=f"{number:010}") for number in range(len(sizes))]
+    by_task = {task: size * 2**20 for task, size in zip(tasks, sizes, strict=True)}
+    batches = list(Plan(tasks, NOW, by_task).batches())
+    assert [task for batch in batches for task in batch] == tasks
+    weights = [sum(by_task[task] for task in batch) for batch in batches]
+    for batch, weight in zip(batches, weights, strict=True):
+        assert len(batch) <= BATCH_TASKS_MAX
+        assert weight <= BATCH_BYTES_MAX or len(batch) == 1
+    for number in range(len(batches) - 1):
+        more = weights[number] + by_task[batches[number + 1][0]]
+        assert len(batches[number]) == BATCH_TASKS_MAX or more > BATCH_BYTES_MAX
+
+
+def test_a_task_s_size_is_that_of_its_new_raw_objects(lake: Lake) -> None:
+    for name, place in (("a", PLACE), ("b", PLACE), ("a", OTHER)):
+        lake.put_at(name, place, NOW)
+    sizes = {each.key: each.size for each in lake.list("raw/")}
+    assert sum(plan(lake, TODAY).sizes.values()) == sum(sizes.values())
+    assert plan(lake, SOON).sizes == {DAY: sum(sizes.values())}
+
+
+def test_keys_of_another_form_are_not_ours(lake: Lake) -> None:
+    lake.put(f"raw/events/dt={DT}/stray", b"x")
+    lake.put("raw/other/dt=2026-03-01/hour=05/a", b"x")
+    assert plan(lake, TODAY).tasks == []
+    assert layout.raw_place("raw/events/dt=2026-03-01/hour=5/a") is None
+    assert layout.curated_place("curated/events/dt=2026-03-01/hour-05.parquet.tmp") is None
+    assert layout.curated_place(layout.curated_key(DAY)) == DAY

@@ -1,0 +1,58 @@
+"""What Firehose could not place comes back once, and nothing of it is lost."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.platform.objects import FolderObjects
+from analytics.curation.recover import recover
+
+ROW = {"user_id": "u", "dt": "2026-01-02", "hour": "03"}
+KEY = "errors/events/processing-failed/dt=2026-11-20/x"
+MOVED = "raw/events/dt=2026-01-02/hour=03/recovered/processing-failed/dt=2026-11-20/x"
+
+
+def record(row: Any) -> bytes:
+    data = row if isinstance(row, bytes) else json.dumps(row).encode() + b"\n"
+    return json.dumps({"ErrorCode": "e", "rawData": base64.b64encode(data).decode()}).encode() + b"\n"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> FolderObjects:
+    return FolderObjects(tmp_path)
+
+
+def test_rows_go_to_their_partitions(lake: FolderObjects) -> None:
+    other = {**ROW, "hour": "04"}
+    lake.put(KEY, record(ROW) + record(other) + record(ROW))
+    assert recover(lake) == (3, 0)
+    assert lake.get(MOVED) == 2 * (json.dumps(ROW).encode() + b"\n")
+    assert [each.key for each in lake.list("raw/")] == [MOVED, MOVED.replace("hour=03", "hour=04")]
+    assert list(lake.list("errors/")) == []
+    assert recover(lake) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        b"not json\n",
+        b'{"rawData": 5}\n',
+        record(b"\xff"),
+        record([1]),
+        record({"dt": "2026-01-02"}),
+        record({**ROW, "hour": "24"}),
+        record({**ROW, "dt": "2026-1-2"}),
+        record({**ROW, "dt": 5}),
+        record({**ROW, "dt": "../x"}),
+    ],
+)
+def test_what_belongs_nowhere_stays_for_an_operator(lake: FolderObjects, bad: bytes) -> None:
+    lake.put(KEY, record(ROW) + bad)
+    assert recover(lake) == (1, 1)
+    first = {each.key: each.etag for each in lake.list("")}
+    assert set(first) == {KEY, MOVED}
+    assert recover(lake) == (1, 1)
+    assert {each.key: each.etag for each in lake.list("")} == first

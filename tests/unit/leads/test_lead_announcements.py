@@ -1,0 +1,196 @@
+"""Every stored event is announced, or comes again, or is kept with its reason; in as few calls as SNS allows."""
+
+import json
+from collections.abc import Sequence
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.leads.lead_event_store import stored_form
+from adapters.platform import topics
+from adapters.platform.failures import FailureQueue
+from adapters.platform.topics import Message, Refused, Topic, batches
+from processors import lead_events
+from processors.lead_events import announce
+from rules.leads.lead_events import LeadEvent, from_item
+
+CONTEXT = SimpleNamespace(
+    function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
+)
+
+
+class Sns:
+    """Takes what it is sent, but refuses the bodies it was told to, as often as it was told to."""
+
+    def __init__(self, refusals: dict[str, int] | None = None, faulty: str = "", dead_calls: int = 0) -> None:
+        self.calls: list[list[str]] = []
+        self.taken: list[dict[str, Any]] = []
+        self.refusals, self.faulty, self.dead_calls = refusals or {}, faulty, dead_calls
+
+    def publish_batch(self, **request: Any) -> dict[str, Any]:
+        entries = request["PublishBatchRequestEntries"]
+        self.calls.append([each["Message"] for each in entries])
+        if len(self.calls) <= self.dead_calls:
+            raise EndpointConnectionError(endpoint_url="http://sns")
+        failed = []
+        for each in entries:
+            body = each["Message"]
+            if body == self.faulty:
+                failed.append({"Id": each["Id"], "Code": "InvalidParameter", "SenderFault": True})
+            elif self.refusals.get(body, 0) > 0:
+                self.refusals[body] -= 1
+                failed.append({"Id": each["Id"], "Code": "InternalError", "SenderFault": False})
+            else:
+                self.taken.append(each)
+        return {"Successful": [], "Failed": failed}
+
+
+@pytest.fixture(autouse=True)
+def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topics, "pauses", range)
+
+
+def messages(*bodies: str) -> list[Message]:
+    return [Message(body, {"event_type": "t"}) for body in bodies]
+
+
+@given(st.lists(st.integers(1, 200_000), max_size=30))
+@settings(max_examples=50)
+def test_calls_hold_what_they_may_and_every_message_is_in_one(sizes: Sequence[int]) -> None:
+    class Sized:
+        def __init__(self, size: int) -> None:
+            self.size = size
+
+    sized: list[Any] = [Sized(size) for size in sizes]
+    calls = list(batches(sized))
+    assert [place for call in calls for place in call] == list(range(len(sizes)))
+    for call in calls:
+        assert 0 < len(call) <= 10
+        assert sum(sizes[place] for place in call) <= 256 * 1024
+    for call, after in pairwise(calls):
+        assert len(call) == 10 or sum(sizes[place] for place in [*call, after[0]]) > 256 * 1024
+
+
+def test_attributes_count() -> None:
+    assert Message("é", {"ab": "cd"}).size == 2 + 2 + 6 + 2
+
+
+def test_only_what_was_refused_is_sent_again() -> None:
+    sns = Sns({"b": 2, "d": 1})
+    assert Topic(sns, "t").publish(messages("a", "b", "c", "d")) == Refused()
+    assert sns.calls == [["a", "b", "c", "d"], ["b", "d"], ["b"]]
+    assert sorted(each["Message"] for each in sns.taken) == ["a", "b", "c", "d"]
+
+
+def test_a_fault_of_the_message_is_told_apart_from_one_that_passes() -> None:
+    sns = Sns({"b": 99}, faulty="c")
+    refused = Topic(sns, "t").publish(messages("a", "b", "c"))
+    assert (refused.again, list(refused.faulty)) == ([1], [2])
+    assert "InvalidParameter" in refused.faulty[2]
+    assert len(sns.calls) == topics.ATTEMPTS_MAX
+
+
+def test_a_call_that_fails_does_not_keep_the_others_back() -> None:
+    sns = Sns(dead_calls=1)
+    refused = Topic(sns, "t").publish(messages(*(str(number) for number in range(25))))
+    assert refused.again == list(range(10))
+    assert len(sns.taken) == 15
+
+
+EVENT = LeadEvent(
+    organization_id="acme",
+    lead_organization_id="leaf",
+    root_id="root",
+    source="acme/shop",
+    source_type="ecommerce",
+    external_event_id="order:1",
+    event_type="order_placed",
+    occurred_at="2026-03-10T05:00:00.000000Z",
+    received_at="2026-03-10T05:00:01.000000Z",
+    payload={"order_id": "1", "amount_minor": 1177, "currency": "USD"},
+    raw_payload='{"secret": "words"}',
+)
+
+
+def record(number: int, image: Any = None, name: str = "INSERT") -> dict[str, Any]:
+    held = stored_form(EVENT) if image is None else image
+    return {"eventName": name, "dynamodb": {"NewImage": held, "SequenceNumber": f"{number}"}}
+
+
+def test_an_announcement_is_the_event_without_anybody_s_words() -> None:
+    sns = Sns()
+    outcome = announce([record(1)], Topic(sns, "t"))
+    assert (outcome.announced, outcome.again, outcome.poison) == (1, [], [])
+    (sent,) = sns.taken
+    assert {name: each["StringValue"] for name, each in sent["MessageAttributes"].items()} == {
+        "event_type": "order_placed",
+        "organization_id": "acme",
+    }
+    told = json.loads(sent["Message"])
+    assert "raw_payload" not in told
+    read = from_item(told)
+    assert (read.id, read.payload) == (EVENT.id, EVENT.payload)
+
+
+class Failures(FailureQueue):
+    """The real one, but for the queue."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: None, "")
+        self.kept: list[tuple[Any, str]] = []
+
+    def keep(self, consumer: str, failures: Sequence[tuple[Any, str]], now: Any) -> None:
+        assert consumer == "lead-events"
+        self.kept += failures
+
+
+def handled(
+    monkeypatch: pytest.MonkeyPatch, sns: Sns, records: list[Any], **more: Any
+) -> tuple[list[str], Failures]:
+    failures = Failures()
+    monkeypatch.setattr(lead_events, "_parts", lambda: (Topic(sns, "t"), failures))
+    answer = lead_events.handler({"Records": records, **more}, CONTEXT)
+    return [each["itemIdentifier"] for each in answer["batchItemFailures"]], failures
+
+
+BAD: list[Any] = [
+    {"event_type": {"S": "order_placed"}},
+    {**stored_form(EVENT), "payload": {"S": "no json"}},
+    {**stored_form(EVENT), "payload": {"S": "[1]"}},
+    {**stored_form(EVENT), "payload": {"S": "[" * 100_000}},
+    {**stored_form(EVENT), "occurred_at": {"S": "yesterday"}},
+    {**stored_form(EVENT), "occurred_at": {"S": "0001-01-01T00:00:00+01:00"}},
+    {**stored_form(EVENT), "event_type": {"N": "1"}},
+    {"event_type": {}},
+    7,
+]
+
+
+@pytest.mark.parametrize("image", BAD)
+def test_what_is_no_event_is_kept_and_its_neighbours_go_on(
+    image: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sns, records = Sns(), [record(1), record(2, image), record(3)]
+    again, failures = handled(monkeypatch, sns, records)
+    assert (again, len(sns.taken)) == ([], 2)
+    assert [kept["dynamodb"]["SequenceNumber"] for kept, _ in failures.kept] == ["2"]
+    assert all(reason for _, reason in failures.kept)
+    again, failures = handled(monkeypatch, Sns(), records, streakline_redrive=True)
+    assert (again, failures.kept) == (["2"], [])
+
+
+def test_only_what_is_new_is_announced(monkeypatch: pytest.MonkeyPatch) -> None:
+    sns = Sns()
+    removed = {"eventName": "REMOVE", "dynamodb": {"SequenceNumber": "2"}}
+    assert handled(monkeypatch, sns, [record(1, name="MODIFY"), removed, record(3)])[0] == []
+    assert len(sns.taken) == 1
+
+
+def test_while_the_topic_is_down_each_record_comes_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    again, failures = handled(monkeypatch, Sns(dead_calls=1), [record(1), record(2)])
+    assert (again, failures.kept) == (["1", "2"], [])

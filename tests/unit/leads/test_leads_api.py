@@ -1,0 +1,270 @@
+"""POST /v1/leads/events: a webhook is told at once what is wrong with it, and whatever is not is on the queue."""
+
+import base64
+import json
+from decimal import Decimal
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.leads.lead_payloads import LeadPayloads
+from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadQueue
+from ingest.leads import leads_api, sources
+from ingest.leads.lead_accept import envelope, open_payload
+from ingest.web.exact_json import exact_json
+from tests.unit.engagement.test_http import called
+from tests.unit.leads.test_lead_sources import CONTEXT, GENERIC, MAIL, NOW, changed, text, whatsapp
+
+SENT: dict[str, Any] = {"organization_id": "acme", "source": "generic", "payload": GENERIC}
+
+
+class Aws:
+    """SQS and S3 that note what they get."""
+
+    def __init__(self) -> None:
+        self.messages: list[str] = []
+        self.objects: dict[str, bytes] = {}
+        self.is_down = False
+
+    def send_message(self, QueueUrl: str, MessageBody: str) -> None:  # noqa: N803
+        if self.is_down:
+            raise EndpointConnectionError(endpoint_url="http://sqs")
+        self.messages.append(MessageBody)
+
+    def put_object(self, Bucket: str, Key: str, Body: bytes, ContentType: str) -> None:  # noqa: N803
+        self.objects[f"s3://{Bucket}/{Key}"] = Body
+
+
+@pytest.fixture
+def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
+    aws = Aws()
+    parts = SimpleNamespace(
+        queue=LeadQueue(aws, "q", LeadPayloads(lambda: aws, "b")), views=None, currency="USD"
+    )
+    monkeypatch.setattr(leads_api, "_parts", lambda: parts)
+    monkeypatch.setattr("adapters.clock.now", lambda: NOW)
+    return aws
+
+
+def post(body: Any, scope: str = "streakline/leads", path: str = "/v1/leads/events") -> tuple[int, Any]:
+    raw = body if isinstance(body, str) else json.dumps(body)
+    event: dict[str, Any] = {"body": raw, "requestContext": context("POST", path, scope)}
+    answer = called(leads_api.handler, "POST", path, **event)
+    return answer["statusCode"], json.loads(answer["body"])
+
+
+def context(method: str, path: str, scope: str) -> dict[str, Any]:
+    claims = {"sub": "crm", "scope": scope}
+    return {
+        "http": {"method": method, "path": path},
+        "stage": "$default",
+        "authorizer": {"jwt": {"claims": claims}},
+    }
+
+
+def test_what_is_accepted_is_on_the_queue(aws: Aws) -> None:
+    status, told = post(SENT)
+    assert (status, told) == (
+        202,
+        {"accepted": 1, "events": [{"external_event_id": "g-1", "event_type": "order_placed"}]},
+    )
+    (message,) = map(json.loads, aws.messages)
+    assert message == {
+        **SENT,
+        "integration": "generic",
+        "received_at": "2026-03-10T06:00:00.000000Z",
+    }
+    sent = envelope(message, "USD", NOW)
+    assert [event.external_event_id for event, _ in open_payload(sent.payload, sent, NOW).events] == ["g-1"]
+
+
+@pytest.mark.parametrize("scope", ["", "openid", "streakline/other"])
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v1/leads/events"),
+        ("GET", "/v1/leads/l/events"),
+        ("GET", "/v1/leads/l/memory"),
+        ("GET", "/v1/leads/l/features"),
+        ("POST", "/v1/leads/changes/1/reversal"),
+    ],
+)
+def test_others_are_refused_before_anything_is_read(scope: str, method: str, path: str, aws: Aws) -> None:
+    event: dict[str, Any] = {"body": "{", "requestContext": context(method, path, scope)}
+    answer = called(leads_api.handler, method, path, **event)
+    assert answer["statusCode"] == 403
+    assert aws.messages == []
+
+
+def test_integrations_may_not_undo_merges_and_admins_may(aws: Aws) -> None:
+    path = "/v1/leads/changes/7/reversal"
+    assert post({"reason": "two people"}, path=path)[0] == 403
+    assert post({"reason": "two people"}, "streakline/admin", path) == (202, {"change": 7})
+    command = {"command": "unmerge", "change": 7, "reason": "two people", "by": "crm"}
+    assert [json.loads(each) for each in aws.messages] == [command]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/v1/leads/changes/0/reversal", {"reason": "r"}, 400),
+        ("/v1/leads/changes/-1/reversal", {"reason": "r"}, 400),
+        ("/v1/leads/changes/x/reversal", {"reason": "r"}, 400),
+        ("/v1/leads/changes/9999999999999999999/reversal", {"reason": "r"}, 400),
+        ("/v1/leads/changes/1/reversal", {"reason": ""}, 422),
+        ("/v1/leads/changes/1/reversal", {"reason": "a\x00b"}, 422),
+        ("/v1/leads/changes/1/reversal", {}, 422),
+    ],
+)
+def test_a_bad_reversal(path: str, body: Any, status: int, aws: Aws) -> None:
+    assert post(body, "streakline/admin", path)[0] == status
+    assert aws.messages == []
+
+
+def test_admins_may_send(aws: Aws) -> None:
+    assert post(SENT, "streakline/admin")[0] == 202
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field", "reason"),
+    [
+        ("{", 400, None, "not JSON"),
+        ('{"organization_id": NaN}', 400, None, "not JSON"),
+        ({}, 422, "organization_id", "is missing"),
+        (
+            {**SENT, "source": "nosuch"},
+            422,
+            "source",
+            "must be one of ecommerce, email_campaign, generic, web_form",
+        ),
+        ({**SENT, "integration": "identity"}, 422, "integration", "our own"),
+        ({**SENT, "payload": "text"}, 422, "payload", "must be object or array"),
+        ({**SENT, "payload_ref": "s3://b/leads/inbox/x"}, 422, "body", "unknown"),
+        ({**SENT, "received_at": "2020-01-01T00:00:00Z"}, 422, "body", "unknown"),
+        (
+            {**SENT, "payload": changed(GENERIC, "occurred_at", "soon")},
+            422,
+            "payload.occurred_at",
+            "RFC 3339",
+        ),
+        (
+            {**SENT, "payload": changed(GENERIC, "occurred_at", "2027-01-01T00:00:00Z")},
+            422,
+            "payload.occurred_at",
+            "future",
+        ),
+        ({**SENT, "source": "ecommerce"}, 422, "payload.id", "is missing"),
+        ({**SENT, "source": "email_campaign", "payload": [{}, {}]}, 422, "payload.0.event", "is missing"),
+        ("x" * 1_000_001, 413, None, "over"),
+    ],
+)
+def test_what_is_wrong_is_told_at_once(
+    body: Any, status: int, field: str | None, reason: str, aws: Aws
+) -> None:
+    told_status, told = post(body)
+    assert told_status == status
+    assert reason in told["error"]["message"]
+    if field:
+        assert told["error"]["details"][0]["field"] == field
+    assert aws.messages == []
+
+
+def test_a_bad_event_of_a_batch_is_told_and_goes_along_to_be_kept(aws: Aws) -> None:
+    batch = [MAIL, changed(MAIL, "timestamp", ...)]
+    status, told = post({**SENT, "source": "email_campaign", "payload": batch})
+    assert (status, told["accepted"]) == (202, 1)
+    assert told["rejected"] == [{"field": "payload.1.timestamp", "reason": "is missing"}]
+    assert json.loads(aws.messages[0])["payload"] == batch
+
+
+def test_a_webhook_without_events_is_done(aws: Aws) -> None:
+    body = {**SENT, "source": "whatsapp", "payload": whatsapp(text("a", type="system"))}
+    assert post(body) == (202, {"accepted": 0, "events": []})
+    assert aws.messages == []
+
+
+def test_what_breaks_a_decoder_is_queued_all_the_same(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        parts = staticmethod(sources.source("generic").parts)
+
+        def decode(self, payload: Any, context: Any) -> Any:
+            raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr(sources, "source", lambda name: Broken())
+    assert post(SENT) == (202, {"accepted": 0, "events": [], "undecoded": 1})
+    assert json.loads(aws.messages[0])["payload"] == GENERIC
+
+
+def test_while_the_queue_is_down_the_sender_is_told_to_come_again(aws: Aws) -> None:
+    aws.is_down = True
+    assert post(SENT)[0] == 503
+
+
+def test_a_body_in_base64_is_the_same(aws: Aws) -> None:
+    encoded = base64.b64encode(json.dumps(SENT).encode()).decode()
+    event = {
+        "body": encoded,
+        "isBase64Encoded": True,
+        "requestContext": context("POST", "/v1/leads/events", "streakline/leads"),
+    }
+    assert called(leads_api.handler, "POST", "/v1/leads/events", **event)["statusCode"] == 202
+
+
+@pytest.mark.parametrize(
+    "filler", ["x" * 300_000, '"' * 60_000, "é" * 40_000], ids=["long", "quotes", "accents"]
+)
+def test_a_large_payload_goes_to_the_bucket(filler: str, aws: Aws) -> None:
+    payload = changed(GENERIC, "data", {"text": filler})
+    payload["event_type"] = "message_received"
+    assert post({**SENT, "payload": payload})[0] == 202
+    message = json.loads(aws.messages[0])
+    assert "payload" not in message
+    ((url, body),) = aws.objects.items()
+    assert message["payload_ref"] == url
+    assert url.startswith("s3://b/leads/inbox/")
+    assert json.loads(body) == payload
+
+
+@given(st.integers(0, 70_000), st.sampled_from(['"', "x", "é", "\\"]))
+@settings(max_examples=30, deadline=None)
+def test_any_message_fits_the_queue_with_its_reason_around_it(size: int, character: str) -> None:
+    aws = Aws()
+    LeadQueue(aws, "q", LeadPayloads(lambda: aws, "b")).put({**SENT, "payload": {"a": character * size}})
+    assert len(json.dumps(aws.messages[0])) <= MESSAGE_BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (Decimal("11.77"), "11.77"),
+        (Decimal("12.00"), "12.00"),
+        (Decimal("1E+2"), "100"),
+        (Decimal("12345678901234567890.12"), "12345678901234567890.12"),
+        ({"a": [Decimal("0.1"), None, True, 'é"']}, '{"a":[0.1,null,true,"\\u00e9\\""]}'),
+    ],
+)
+def test_decimals_are_written_exactly(value: Any, written: str) -> None:
+    assert exact_json(value) == written
+    assert json.loads(written, parse_float=Decimal) == json.loads(exact_json(value), parse_float=Decimal)
+
+
+@pytest.mark.parametrize("value", [Decimal("NaN"), Decimal("Infinity"), float("inf")])
+def test_what_is_no_number_is_not_written(value: Any) -> None:
+    with pytest.raises(ValueError):
+        exact_json(value)
+
+
+@pytest.mark.parametrize("lead_id", ["a%00", "-a", "x" * 129], ids=["zero", "dash", "long"])
+def test_a_lead_that_cannot_be_is_refused_by_name(lead_id: str, aws: Aws) -> None:
+    path = f"/v1/leads/{lead_id}/features"
+    event: dict[str, Any] = {"requestContext": context("GET", path, "streakline/leads")}
+    answer = called(leads_api.handler, "GET", path, **event)
+    assert (answer["statusCode"], "lead_id" in answer["body"]) == (400, True)
+
+
+def test_the_context_of_tests_is_the_one_of_requests() -> None:
+    assert envelope({**SENT, "integration": "shop"}, "USD", NOW).context == CONTEXT

@@ -1,0 +1,182 @@
+"""The compact state of a lead is that of its events: any order, any repetition, whatever has been rolled off."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rules.days import DAY
+from rules.leads.features import (
+    ACTIVE_DAYS_MAX,
+    BY_NAME,
+    FEATURES,
+    Contact,
+    Input,
+    evaluate,
+    listed_on,
+    rounded,
+    shown,
+)
+from rules.leads.lead_events import LeadEvent, Malformed
+from rules.leads.memory import contact, remembered
+from rules.leads.series import (
+    NOTHING,
+    SEEN_MAX,
+    SERIES,
+    Series,
+    add,
+    build,
+    contributions,
+    decode,
+    encode,
+    roll,
+)
+from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
+
+
+def folded(delivered: Iterable[tuple[LeadEvent, datetime]]) -> tuple[dict[Input, Series], int]:
+    """Add events one by one, each as of a time; returns the state, and how often it had to be built."""
+    state, known, built = dict(NOTHING), list[LeadEvent](), 0
+    for event, as_of in delivered:
+        known.append(event)
+        for input_, each in contributions(event).items():
+            new = add(decode(encode(state[input_])), input_, each, as_of)
+            built += new is None
+            state[input_] = build(known, as_of)[input_] if new is None else new
+    return state, built
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.data())
+def test_adding_in_any_order_with_duplicates_is_building(data: st.DataObject) -> None:
+    events = data.draw(histories(size_max=30, types=("order_placed", "order_refunded", "message_received")))
+    delivered = data.draw(deliveries(events))
+    steps = sorted(data.draw(st.lists(st.integers(0, 400), min_size=len(delivered), max_size=len(delivered))))
+    moments = [START + timedelta(days=each) for each in steps]
+    state, _ = folded(zip(delivered, moments, strict=True))
+    last = moments[-1]
+    rolled = {each: roll(series, each, last) for each, series in state.items()}
+    assert rolled == build(events, last)
+
+
+@settings(max_examples=80, deadline=None)
+@given(histories(), st.integers(0, 500))
+def test_encoding_loses_nothing(events: list[LeadEvent], days: int) -> None:
+    for series in build(events, START + days * DAY).values():
+        assert decode(encode(series)) == series
+
+
+def test_what_cannot_be_judged_is_told_and_what_can_is_recognised() -> None:
+    events = [lead_event(n, at=START + n * DAY) for n in range(SEEN_MAX + 2)]
+    now = START + 40 * DAY
+    series = build(events[1:], now)[Input.PURCHASES]
+    for place, event in enumerate(events):
+        found = add(series, Input.PURCHASES, contributions(event)[Input.PURCHASES], now)
+        assert found is (None if place < 2 else series)
+    short = build(events[2:], now)[Input.PURCHASES]
+    late = lead_event(99, at=START + 2 * DAY + timedelta(hours=1))
+    assert (
+        add(short, Input.PURCHASES, contributions(late)[Input.PURCHASES], now)
+        == (build([*events[2:], late], now)[Input.PURCHASES])
+    )
+
+
+@settings(max_examples=150, deadline=None)
+@given(histories(), st.integers(0, 420))
+def test_features_are_what_their_definition_says(events: list[LeadEvent], days: int) -> None:
+    as_of = START + days * DAY
+    state = build(events, as_of)
+    contacts = [
+        contact(each) for each in remembered(events).values() if each.memory_type == "campaign_contact"
+    ]
+    expected = by_definition(events, as_of)
+    assert {each.name: evaluate(each, state, contacts, as_of) for each in FEATURES} == expected
+
+
+def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
+    def within(days: int | None, *types: str) -> list[LeadEvent]:
+        ages = {id(each): (as_of.date() - each.occurred.date()).days for each in events}
+        return [
+            each for each in events if each.event_type in types and (days is None or ages[id(each)] < days)
+        ]
+
+    def money(days: int | None) -> int:
+        refunds = sum(each.payload["amount_minor"] for each in within(days, "order_refunded"))
+        return int(sum(each.payload["amount_minor"] for each in within(days, "order_placed")) - refunds)
+
+    def ages_of(some: list[LeadEvent]) -> list[int]:
+        return [(as_of.date() - each.occurred.date()).days for each in some]
+
+    orders = within(None, "order_placed")
+    moods = [
+        each.payload["sentiment_milli"]
+        for each in within(30, "message_received", "form_submitted")
+        if "sentiment_milli" in each.payload
+    ]
+    acts = [
+        each
+        for each in events
+        if each.event_type not in ("order_refunded", "campaign_sent", "campaign_bounced")
+    ]
+    ignored = 0
+    for campaign in ("spring", "summer"):
+        met = [each for each in events if each.payload.get("campaign_id") == campaign]
+        sent = ages_of([each for each in met if each.event_type == "campaign_sent"])
+        ignored += bool(sent) and len(sent) == len(met) and 3 <= min(sent) < 90
+    return {
+        "monetary_total": money(None),
+        **{f"monetary_{days}d": money(days) for days in (30, 90, 365)},
+        **{f"frequency_purchases_{days}d": len(within(days, "order_placed")) for days in (30, 90, 365)},
+        "average_order_value": rounded(money(None), len(orders)) if orders else None,
+        "days_since_last_purchase": min(ages_of(orders), default=None),
+        "tenure_days": max(ages_of(orders), default=None),
+        "has_purchased": bool(orders),
+        "recency_days": min(ages_of(acts), default=None),
+        "sentiment_avg_30d": rounded(sum(moods), len(moods)) if moods else None,
+        "campaign_ignored": ignored,
+    }
+
+
+@pytest.mark.parametrize(("ago", "ignored"), [(2, 0), (3, 1), (89, 1), (90, 0)])
+def test_a_campaign_is_ignored_after_its_grace_and_until_its_window_ends(ago: int, ignored: int) -> None:
+    feature, sent = BY_NAME["campaign_ignored"], START.toordinal() - ago
+    assert evaluate(feature, NOTHING, [Contact(sent, reacted=False)], START) == ignored
+    assert evaluate(feature, NOTHING, [Contact(sent, reacted=True)], START) == 0
+
+
+def test_halves_are_rounded_up_also_below_zero() -> None:
+    assert [rounded(total, 2) for total in (3, 1, -1, -3)] == [2, 1, 0, -1]
+    assert shown(BY_NAME["sentiment_avg_30d"], -250) == Decimal("-0.250")
+
+
+def test_a_lead_is_listed_until_its_windows_have_ended() -> None:
+    day = START.date().isoformat()
+    assert listed_on(day, START + (ACTIVE_DAYS_MAX - 1) * DAY) == day
+    assert listed_on(day, START + ACTIVE_DAYS_MAX * DAY) is None
+    assert listed_on(None, START) is None
+
+
+@pytest.mark.parametrize("amount", [-1, "5", None, True, 1.5])
+def test_a_bad_amount_is_named_and_left_out_of_a_rebuild(amount: Any) -> None:
+    event = lead_event(1, "order_placed", START, amount_minor=amount)
+    with pytest.raises(Malformed, match="amount_minor"):
+        contributions(event)
+    assert build([event], START) == NOTHING
+
+
+def test_a_campaign_without_its_id_is_no_activity_either() -> None:
+    with pytest.raises(Malformed, match="campaign_id"):
+        contributions(lead_event(1, "campaign_opened", START, campaign_id=""))
+
+
+def test_state_is_short() -> None:
+    events = [lead_event(n, at=START - n * 9 * DAY) for n in range(20)]
+    assert len("".join(encode(each) for each in build(events, START).values())) < 800
+
+
+def test_every_series_has_a_state() -> None:
+    assert {*SERIES, Input.CAMPAIGNS} == set(Input)

@@ -1,0 +1,63 @@
+"""How a connection is opened: with the URL's password, or over TLS with a secret or a signed token."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import botocore.session
+import pytest
+
+from adapters.platform.postgres import Postgres, arguments
+from adapters.platform.rds import authorities, token
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "session/token+")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+
+
+def test_a_url_with_a_password_is_taken_as_it_is() -> None:
+    found = arguments(urlsplit("postgresql://me:a%40b@127.0.0.1:5433/leads"))
+    assert found == {
+        "host": "127.0.0.1",
+        "port": 5433,
+        "user": "me",
+        "dbname": "leads",
+        "password": "a@b",
+    }
+
+
+def test_a_url_without_one_asks_for_tls_and_a_token() -> None:
+    found = arguments(urlsplit("postgresql://app@proxy.example/leads"))
+    assert found["sslmode"] == "verify-full"
+    assert found["port"] == 5432
+    assert found["password"].startswith("proxy.example:5432/?Action=connect&DBUser=app&")
+
+
+def test_a_secret_takes_the_token_s_place() -> None:
+    found = arguments(urlsplit("postgresql://owner@cluster.example/leads"), lambda: "from the secret")
+    assert (found["password"], found["sslmode"]) == ("from the secret", "verify-full")
+
+
+def test_a_token_is_what_the_sdk_s_own_client_signs(monkeypatch: pytest.MonkeyPatch) -> None:
+    at = datetime(2026, 3, 10, 12, tzinfo=UTC)
+    monkeypatch.setattr("botocore.auth.get_current_datetime", lambda **_: at.replace(tzinfo=None))
+    rds: Any = botocore.session.get_session().create_client("rds", region_name="eu-west-1")
+    theirs = rds.generate_db_auth_token("proxy.example", 5432, "app")
+    assert parse_qs(urlsplit(f"//{token('proxy.example', 5432, 'app')}").query) == parse_qs(
+        urlsplit(f"//{theirs}").query
+    )
+
+
+def test_authorities_are_a_file_with_everybody_s(tmp_path: Path) -> None:
+    assert Path(authorities()).read_text().count("BEGIN CERTIFICATE") > 100
+
+
+@pytest.mark.parametrize("url", ["", "mysql://a@b/c", "postgresql://host/db", "postgresql://me@/db"])
+def test_what_is_no_url_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="IDENTITY_URL must be"):
+        Postgres(url)

@@ -1,0 +1,186 @@
+"""Settings are read in one place, and the template gives each function exactly its own."""
+
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from adapters.settings import (
+    Answers,
+    Curate,
+    Engagement,
+    EventsApi,
+    EventsStream,
+    Features,
+    LeadEvents,
+    Leads,
+    LeadsApi,
+    Memory,
+    Migrate,
+    Notify,
+    Operations,
+    Page,
+    Publisher,
+    QuestionsApi,
+    Ranks,
+    Reconcile,
+    Refresh,
+    Reminders,
+    UsersApi,
+    Warehouse,
+    boosts,
+    read,
+    variable,
+)
+from rules.engagement.points import points_of
+from tests.support.template import resources, template
+
+CLASSES: dict[str, type[Any]] = {
+    "EventsApiFunction": EventsApi,
+    "EventsStreamFunction": EventsStream,
+    "UsersApiFunction": UsersApi,
+    "EngagementFunction": Engagement,
+    "RanksFunction": Ranks,
+    "PublisherFunction": Publisher,
+    "CurateFunction": Curate,
+    "WarehouseFunction": Warehouse,
+    "ReconcileFunction": Reconcile,
+    "LeadsApiFunction": LeadsApi,
+    "LeadsFunction": Leads,
+    "MigrateFunction": Migrate,
+    "LeadEventsFunction": LeadEvents,
+    "MemoryFunction": Memory,
+    "FeaturesFunction": Features,
+    "RefreshFunction": Refresh,
+    "QuestionsApiFunction": QuestionsApi,
+    "AnswersFunction": Answers,
+    "NotifyFunction": Notify,
+    "RemindersFunction": Reminders,
+    "PageFunction": Page,
+    "OperationsApiFunction": Operations,
+}
+SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL"}
+COMPLETE = {
+    "USER_STREAKS_TABLE": "streaks",
+    "BP_EVENTS_TABLE": "events",
+    "IDEMPOTENCY_KEYS_TABLE": "keys",
+    "PAYLOAD_BUCKET": "bucket",
+    "REDIS_URL": "",
+    "POINT_BOOSTS": "[]",
+    "RATE_LIMIT_PER_MINUTE": "60",
+    "INDEX_IDEMPOTENCY_KEYS": "false",
+}
+
+
+def test_settings_are_read_with_their_types() -> None:
+    config = read(EventsApi, COMPLETE)
+    assert config.user_streaks_table == "streaks"
+    assert config.rate_limit_per_minute == 60
+    assert config.index_idempotency_keys is False
+    assert read(EventsApi, {**COMPLETE, "INDEX_IDEMPOTENCY_KEYS": "true"}).index_idempotency_keys is True
+
+
+def test_an_empty_text_is_a_value() -> None:
+    assert read(EventsApi, COMPLETE).redis_url == ""
+
+
+@pytest.mark.parametrize("kind", CLASSES.values())
+def test_an_empty_environment_is_told_with_every_variable_that_is_missing(kind: type[Any]) -> None:
+    with pytest.raises(RuntimeError) as told:
+        read(kind, {})
+    for each in fields(kind):
+        assert f"{variable(each.name)} is not set" in str(told.value)
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    wrong = {**COMPLETE, "RATE_LIMIT_PER_MINUTE": "many", "INDEX_IDEMPOTENCY_KEYS": "True"}
+    del wrong["PAYLOAD_BUCKET"]
+    with pytest.raises(RuntimeError) as told:
+        read(EventsApi, wrong)
+    reasons = str(told.value).split("; ")
+    assert [reason.split()[0] for reason in reasons] == [
+        "PAYLOAD_BUCKET",
+        "RATE_LIMIT_PER_MINUTE",
+        "INDEX_IDEMPOTENCY_KEYS",
+    ]
+    assert "must be true or false" in reasons[2]
+
+
+@pytest.mark.parametrize("text", ["", "1.5", "60 s"])
+def test_a_number_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(RuntimeError, match="RATE_LIMIT_PER_MINUTE"):
+        read(EventsApi, {**COMPLETE, "RATE_LIMIT_PER_MINUTE": text})
+
+
+def test_what_a_function_does_not_ask_for_is_not_read() -> None:
+    assert read(EventsApi, {**COMPLETE, "WRITERS": "none"}) == read(EventsApi, COMPLETE)
+
+
+def test_each_function_of_the_template_has_a_settings_class() -> None:
+    assert set(resources("AWS::Serverless::Function")) == set(CLASSES)
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_the_template_sets_exactly_the_variables_that_a_function_reads(name: str) -> None:
+    properties = template()["Resources"][name]["Properties"]
+    own = properties["Environment"]["Variables"]
+    assert set(own) == {variable(each.name) for each in fields(CLASSES[name])}
+
+
+def test_all_functions_share_the_time_zones_and_the_log_level_alone() -> None:
+    shared = template()["Globals"]["Function"]["Environment"]["Variables"]
+    assert set(shared) == SHARED
+    assert shared["PYTHONTZPATH"] == ""
+
+
+def test_boosts_are_read_from_json() -> None:
+    text = (
+        '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00+02:00", "factor": 2},'
+        ' {"since": "2026-06-01T00:00:00Z", "until": "2026-06-03T00:00:00Z", "factor": 3,'
+        ' "event_types": ["CHECK_IN"]}]'
+    )
+    both, one = boosts(text)
+    assert both.until == datetime(2026, 6, 1, 22, tzinfo=UTC)
+    assert (both.factor, both.event_types) == (2, frozenset())
+    assert one.event_types == {"CHECK_IN"}
+
+
+@pytest.mark.parametrize("text", ["", "[]"])
+def test_no_boosts_are_no_boosts(text: str) -> None:
+    assert boosts(text) == ()
+
+
+TEXT_FOR_TYPES = (
+    '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2,'
+    ' "event_types": "CHECK_IN"}]'
+)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[",
+        '[{"since": "2026-06-01T00:00:00Z", "factor": 2}]',
+        '[{"since": "soon", "until": "2026-06-02T00:00:00Z", "factor": 2}]',
+        '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": "x"}]',
+        '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": -1}]',
+        '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 1.9}]',
+        TEXT_FOR_TYPES,
+        "{}",
+        "[1]",
+        "5",
+    ],
+)
+def test_boosts_that_cannot_be_read_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="POINT_BOOSTS"):
+        boosts(text)
+
+
+def test_boosts_that_are_taken_can_be_applied() -> None:
+    text = '[{"since": "2026-06-01T00:00:00", "until": "2026-06-02T00:00:00", "factor": 2}]'
+    try:
+        taken = boosts(text)
+    except ValueError:
+        return
+    assert points_of("CHECK_IN", datetime(2026, 6, 1, 12, tzinfo=UTC), taken) in (5, 10)

@@ -1,0 +1,273 @@
+"""Stats are a function of the set of responses: any order, any cut, any repetition, one result."""
+
+import random
+from collections import defaultdict
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.platform.items import item, plain
+from adapters.questions.user_stats_store import attributes, kept, partition
+from rules.days import stamp
+from rules.engagement.events import Malformed
+from rules.engagement.events import from_item as event_from
+from rules.engagement.events import to_item as event_item
+from rules.questions.answer_days import ANSWERS_COUNTED_MAX, Tally, decode, encode
+from rules.questions.answer_events import answered, digest
+from rules.questions.answer_points import DAILY_CAP
+from rules.questions.answer_stats import Stats, add, alias, fold, streak_now
+from rules.questions.badges import BADGES, Badge, Counted, earned
+from rules.questions.questions import Kind
+from rules.questions.responses import Response, from_item, public_id, to_item
+
+DAY0 = date(2026, 3, 1)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def answer(
+    number: int, day: int = 0, points: int = 10, category: str = "general", zone: str = "UTC"
+) -> Response:
+    return Response(
+        question_id=f"q{number}",
+        fingerprint_hash="f" * 32,
+        agent_id="agent",
+        kind=Kind.CHOICE,
+        category=category,
+        number=1,
+        points=points,
+        created_at=stamp(NOON + timedelta(days=day, seconds=number)),
+        activity_date=DAY0 + timedelta(days=day),
+        zone=zone,
+        user_id="u",
+        option_index=0,
+    )
+
+
+histories = st.lists(
+    st.builds(
+        answer,
+        st.integers(0, 60),
+        st.integers(0, 40),
+        st.integers(0, 90),
+        st.sampled_from("abcdef"),
+        st.sampled_from(("UTC", "Asia/Tokyo", "-07:00")),
+    ),
+    max_size=40,
+    unique_by=lambda each: each.key,
+)
+
+
+@given(histories, st.randoms(use_true_random=False), st.integers(1, 7))
+@settings(max_examples=60)
+def test_any_order_in_any_batches_gives_what_all_from_scratch_give(
+    history: list[Response], chance: random.Random, size: int
+) -> None:
+    shuffled = [*history, *history[:3]]
+    chance.shuffle(shuffled)
+    whole = fold(shuffled)
+    stats, order = Stats(), sorted(history, key=lambda _: chance.random())
+    for first in range(0, len(order), size):
+        stats = kept(plain(item(_stored(add(stats, order[first : first + size]))))).stats
+    assert stats == whole
+    assert _stored(stats) == _stored(whole)
+
+
+def _stored(stats: Stats) -> dict[str, Any]:
+    return attributes("f" * 32, stats, 8) | {"version": 1, "updated_at": "t"}
+
+
+@given(histories)
+@settings(max_examples=60)
+def test_what_shows_is_what_a_plain_reading_of_the_rules_gives(history: list[Response]) -> None:
+    stats = fold(history)
+    by_day: defaultdict[date, int] = defaultdict(int)
+    for each in history:
+        by_day[each.activity_date] += each.points
+    assert stats.answers == len(history)
+    assert stats.total_points == sum(min(DAILY_CAP, points) for points in by_day.values())
+    runs: list[int] = []
+    for day in sorted(by_day):
+        runs.append(runs.pop() + 1 if runs and day - timedelta(days=1) in by_day else 1)
+        if day + timedelta(days=1) not in by_day:
+            runs.append(0)
+    lengths = [each for each in runs if each]
+    shown = _stored(stats)
+    assert shown["streak_days"] == (lengths[-1] if lengths else 0)
+    assert shown["longest_streak_days"] == max(lengths, default=0)
+    assert shown["answers_by_category"] == {
+        name: sum(each.category == name for each in history) for name in sorted({e.category for e in history})
+    }
+
+
+@given(histories)
+@settings(max_examples=60)
+def test_a_badge_is_dated_by_the_first_date_whose_history_earns_it(history: list[Response]) -> None:
+    table = (
+        *(Badge(f"a{n}", "", Counted.ANSWERS, n) for n in (1, 3, 10)),
+        *(Badge(f"s{n}", "", Counted.STREAK_DAYS, n) for n in (2, 3)),
+        *(Badge(f"c{n}", "", Counted.CATEGORIES, n) for n in (2, 5)),
+    )
+    dates = {each.badge.name: each.earned_on for each in earned(fold(history), table)}
+    days = sorted({each.activity_date for each in history})
+    for badge in table:
+        reached = [
+            day
+            for day in days
+            if _count(badge, [e for e in history if e.activity_date <= day]) >= badge.threshold
+        ]
+        assert dates.get(badge.name) == (reached[0] if reached else None)
+
+
+def _count(badge: Badge, history: list[Response]) -> int:
+    stats = fold(history)
+    longest = stats.streak.longest if stats.streak else 0
+    return {"answers": len(history), "streak_days": longest, "categories": len(stats.categories)}[
+        badge.counted
+    ]
+
+
+def test_the_table_of_badges_is_reached() -> None:
+    history = [answer(n, n // 11, category=f"c{n % 5}") for n in range(1_100)]
+    assert [each.badge for each in earned(fold(history))] == list(BADGES)
+    assert len({badge.name for badge in BADGES}) == len(BADGES)
+    assert {each.badge.name: each.earned_on for each in earned(fold(history[:10]))} == {
+        "first_answer": DAY0,
+        "answers_10": DAY0,
+        "categories_5": DAY0,
+    }
+
+
+def test_no_badge_asks_for_more_answers_than_a_date_keeps() -> None:
+    assert max(badge.threshold for badge in BADGES if badge.counted is Counted.ANSWERS) <= ANSWERS_COUNTED_MAX
+
+
+def test_a_daily_cap_holds_whatever_comes_first() -> None:
+    assert fold([answer(n, points=15) for n in range(9)]).total_points == 135
+    assert fold([answer(n, points=15) for n in range(11)]).total_points == DAILY_CAP
+
+
+def test_ten_thousand_answers_counted_as_they_come_equal_the_rebuilt() -> None:
+    chance = random.Random(7)
+    people: dict[int, list[Response]] = defaultdict(list)
+    for number in range(10_000):
+        person = int(chance.paretovariate(0.6)) % 500
+        response = answer(
+            number, chance.randrange(120), chance.choice((10, 12, 13, 15)), chance.choice("abcdefgh")
+        )
+        people[person].append(replace(response, fingerprint_hash=f"{person:032x}"))
+    assert len(people) > 300
+    for history in people.values():
+        live = Stats()
+        for first in range(0, len(history), 20):
+            live = kept(plain(item(_stored(add(live, history[first : first + 20]))))).stats
+        chance.shuffle(history)
+        assert live == fold(history)
+
+
+@given(
+    st.dictionaries(
+        st.dates(date(1990, 1, 1), date(2090, 1, 1)),
+        st.builds(Tally, st.integers(1, 1000), st.integers(0, 150)),
+    )
+)
+@settings(max_examples=50)
+def test_days_are_read_as_they_were_written(days: dict[date, Tally]) -> None:
+    assert decode(encode(days)) == days
+
+
+@pytest.mark.parametrize("text", ["1", "1:", "1:000", "x:0000", "1:00_0"])
+def test_cut_off_days_are_no_days(text: str) -> None:
+    with pytest.raises(ValueError, match=r"cut off|invalid literal"):
+        decode(text)
+
+
+def test_a_year_of_answers_stays_small() -> None:
+    whole = attributes("f" * 32, fold([answer(n, n, category=f"category-{n % 8}") for n in range(365)]), 8)
+    assert len(whole["days"]) < 1_500
+
+
+@pytest.mark.parametrize(
+    ("days_later", "shows", "status"),
+    [(0, 3, "active"), (1, 3, "at_risk"), (2, 0, "broken")],
+)
+def test_a_streak_shows_0_once_a_day_was_missed(days_later: int, shows: int, status: str) -> None:
+    stats = fold([answer(day, day) for day in range(3)])
+    streak = streak_now(stats, NOON + timedelta(days=2 + days_later))
+    assert (streak.current, streak.longest, streak.status.value) == (shows, 3, status)
+
+
+def test_a_streak_is_seen_from_the_newest_answer_s_zone() -> None:
+    late = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
+    west = fold([answer(1), replace(answer(2, zone="-07:00"), activity_date=DAY0 + timedelta(days=1))])
+    assert streak_now(west, late).current == 2  # The earlier date has begun for the person already.
+    assert streak_now(Stats(), late).current == 0
+
+
+def test_a_shard_is_the_same_in_every_process_and_all_are_used() -> None:
+    people = [f"{number:032x}" for number in range(200)]
+    assert partition(people[0], 8) == partition(people[0], 8) == "answers#0"
+    assert {partition(each, 8) for each in people} == {f"answers#{shard}" for shard in range(8)}
+
+
+def test_an_alias_and_a_public_id_lead_back_to_nobody() -> None:
+    person = "0123456789abcdef0123456789abcdef"
+    for name in (alias(person), public_id("q", person)):
+        assert not any(name[at : at + 6] in person for at in range(len(name) - 5))
+    assert public_id("q", person) != public_id("r", person)
+
+
+def test_a_response_is_read_as_it_was_stored() -> None:
+    for response in (
+        answer(1),
+        replace(answer(2), user_id=None, confidence=3, timezone="Asia/Tokyo", text="t"),
+    ):
+        assert from_item(plain(item(to_item(response)))) == response
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fingerprint_hash": None},
+        {"response_id": "other"},
+        {"points": -1},
+        {"points": "5"},
+        {"kind": "poll"},
+        {"activity_date": "2026-02-30"},
+        {"created_at": "yesterday"},
+        {"zone": "Nowhere/At-all"},
+        {"category": ""},
+    ],
+)
+def test_a_malformed_response_is_named(change: dict[str, Any]) -> None:
+    with pytest.raises(Malformed, match=r"(is|is not) |malformed"):
+        from_item(to_item(answer(1)) | change)
+
+
+@pytest.mark.parametrize(
+    ("own", "stored", "day", "zone"),
+    [
+        (None, None, "2026-03-01", "UTC"),
+        (None, "Asia/Tokyo", "2026-03-02", "Asia/Tokyo"),
+        ("America/Lima", "Asia/Tokyo", "2026-03-01", "America/Lima"),
+    ],
+)
+def test_an_answer_s_event_is_dated_by_rule_1(
+    own: str | None, stored: str | None, day: str, zone: str
+) -> None:
+    response = replace(answer(1), created_at="2026-03-01T20:00:00.000000Z", timezone=own)
+    event = answered(response, stored, NOON)
+    assert event is not None
+    assert (event.activity_date.isoformat(), event.zone, event.points_awarded) == (day, zone, 10)
+    assert (event.idempotency_key, event.occurred_at) == ("answer:q1", response.created_at)
+    assert event_from(event_item(event)) == event
+    again = answered(response, stored, NOON + timedelta(days=1))
+    assert again is not None
+    assert (again.event_id, digest(again)) == (event.event_id, digest(event))
+
+
+def test_somebody_who_is_not_signed_in_has_no_event() -> None:
+    assert answered(replace(answer(1), user_id=None), None, NOON) is None

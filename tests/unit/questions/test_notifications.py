@@ -1,0 +1,182 @@
+"""Who is told of a question: the index and the rule agree, intervals are kept, quiet hours follow the wall."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, time, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.platform.items import plain
+from adapters.questions.subscription_items import items_of, keys_of, subscription_from, subscription_item
+from rules.days import stamp, unstamp, zone
+from rules.questions.notifications import (
+    INTERVALS,
+    NEVER,
+    QuietHours,
+    Subscription,
+    after,
+    eligible,
+    hears,
+    is_quiet,
+    partitions_to_ask,
+    quiet_hours,
+    told_before,
+)
+from tests.support.engagement_strategies import instants, zones
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+SMALL = settings(max_examples=40, deadline=None)
+BERLIN = "Europe/Berlin"
+tags = st.lists(st.sampled_from("abcd"), unique=True, max_size=3).map(sorted)
+clocks = st.builds(time, st.integers(0, 23), st.integers(0, 59))
+quiets = st.builds(QuietHours, clocks, clocks).filter(lambda each: each.since != each.until)
+
+
+def subscription(**more: Any) -> Subscription:
+    made = Subscription("id", "owner", "token", (), 60, "UTC", None, False, stamp(NOW), stamp(NOW))
+    return replace(made, **more)
+
+
+@st.composite
+def subscriptions(draw: st.DrawFn) -> Subscription:
+    return subscription(
+        audience=tuple(draw(tags)),
+        min_interval_minutes=draw(st.sampled_from(INTERVALS)),
+        timezone=draw(zones),
+        quiet_hours=draw(st.none() | quiets),
+        streak_reminders=draw(st.booleans()),
+        last_notified_at=draw(st.just(NEVER) | instants.map(stamp)),
+        endpoint_arn=draw(st.sampled_from(["", "arn"])),
+    )
+
+
+@SMALL
+@given(subscriptions())
+def test_a_subscription_is_stored_and_read(each: Subscription) -> None:
+    assert subscription_from(plain(subscription_item(each))) == each
+
+
+@SMALL
+@given(subscriptions(), tags, instants)
+def test_the_index_is_asked_for_those_who_hear_and_whose_interval_has_elapsed(
+    each: Subscription, asked: Sequence[str], now: datetime
+) -> None:
+    places = [plain(stored) for stored in items_of(each, now).values()]
+    found = [
+        place
+        for minutes, partition in partitions_to_ask(asked)
+        for place in places
+        if place.get("active") == partition
+        and place["last_notified_at"] <= (told_before(minutes, now) or "3")
+    ]
+    awake = replace(each, quiet_hours=None)
+    assert bool(found) == eligible(awake, asked, now)
+    assert eligible(each, asked, now) == (bool(found) and not is_quiet(each.quiet_hours, each.timezone, now))
+    assert set(items_of(each, now)) <= set(keys_of(each))
+
+
+@SMALL
+@given(tags)
+def test_as_many_queries_as_classes_and_tags_and_none_twice(asked: Sequence[str]) -> None:
+    places = [partition for _, partition in partitions_to_ask(asked)]
+    assert len(places) == len(set(places)) == len(INTERVALS) * (1 + max(1, len(asked)))
+
+
+@pytest.mark.parametrize(
+    ("audience", "asked", "told"),
+    [
+        ((), (), True),
+        ((), ("a",), True),
+        (("a",), (), True),
+        (("a", "b"), ("b", "c"), True),
+        (("a",), ("b",), False),
+    ],
+)
+def test_without_tags_is_everything_on_either_side(audience: Any, asked: Any, told: bool) -> None:
+    assert hears(audience, asked) is told
+    assert eligible(subscription(audience=audience), asked, NOW) is told
+
+
+@SMALL
+@given(st.sampled_from(INTERVALS[1:]), instants)
+def test_an_interval_has_elapsed_when_it_is_over_and_no_earlier(minutes: int, last: datetime) -> None:
+    each = subscription(min_interval_minutes=minutes, last_notified_at=stamp(last))
+    over = last + timedelta(minutes=minutes)
+    assert eligible(each, (), over)
+    assert not eligible(each, (), over - timedelta(microseconds=1))
+
+
+def test_no_interval_is_none_even_if_clocks_differ() -> None:
+    ahead = subscription(min_interval_minutes=0, last_notified_at=stamp(NOW + timedelta(minutes=5)))
+    assert eligible(ahead, (), NOW)
+
+
+def test_nobody_is_told_of_anything_by_a_dead_token() -> None:
+    assert not eligible(subscription(is_active=False), (), NOW)
+
+
+@SMALL
+@given(quiets, clocks)
+def test_quiet_and_the_rest_of_the_day_share_it(quiet: QuietHours, clock: time) -> None:
+    assert quiet.holds(clock) != QuietHours(quiet.until, quiet.since).holds(clock)
+    assert quiet.holds(quiet.since) and not quiet.holds(quiet.until)
+
+
+@SMALL
+@given(quiets, zones, instants)
+def test_quiet_is_told_by_the_wall(quiet: QuietHours, name: str, now: datetime) -> None:
+    wall = now.astimezone(zone(name)).time()
+    minute, first, last = (each.hour * 60 + each.minute for each in (wall, quiet.since, quiet.until))
+    assert is_quiet(quiet, name, now) == ((minute - first) % 1440 < (last - first) % 1440)
+
+
+@pytest.mark.parametrize(
+    ("now", "quiet"),
+    [
+        ("2026-03-28T21:00:00Z", True),  # 22:00
+        ("2026-03-29T00:59:00Z", True),  # 01:59, the minute before the gap
+        ("2026-03-29T01:00:00Z", True),  # 03:00, the minute after it
+        ("2026-03-29T04:59:00Z", True),
+        ("2026-03-29T05:00:00Z", False),  # 07:00, in summer
+        ("2026-10-25T05:59:00Z", True),
+        ("2026-10-25T06:00:00Z", False),  # 07:00, in winter
+    ],
+)
+def test_a_night_in_which_the_clocks_change(now: str, quiet: bool) -> None:
+    assert is_quiet(quiet_hours("22:00", "07:00"), BERLIN, unstamp(now)) is quiet
+
+
+def test_an_hour_that_comes_twice_is_quiet_twice_and_one_that_does_not_never() -> None:
+    hour = quiet_hours("02:00", "03:00")
+    autumn, spring = datetime(2026, 10, 25, tzinfo=UTC), datetime(2026, 3, 29, tzinfo=UTC)
+
+    def minutes(day: datetime) -> int:
+        return sum(is_quiet(hour, BERLIN, day + timedelta(minutes=each)) for each in range(-120, 1440))
+
+    assert (minutes(autumn), minutes(spring)) == (120, 0)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "reason"),
+    [
+        ("24:00", "07:00", "24:00 is no time of a day"),
+        ("22:60", "07:00", "22:60 is no time of a day"),
+        ("7:00", "08:00", "'7:00' is no time HH:MM"),
+        ("0700", "08:00", "'0700' is no time HH:MM"),
+        ("٢٢:00", "08:00", "'٢٢:00' is no time HH:MM"),
+        ("08:00", "08:00", "must not end when they begin"),
+    ],
+)
+def test_quiet_hours_that_are_none(since: str, until: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        quiet_hours(since, until)
+
+
+@SMALL
+@given(instants, instants)
+def test_a_version_is_never_taken_twice(old: datetime, now: datetime) -> None:
+    assert after(stamp(old), now) > stamp(old)
+    assert after("", now) == stamp(now)

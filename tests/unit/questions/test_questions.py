@@ -1,0 +1,243 @@
+"""What a question shows, which answers it takes, and what can be asked at all."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.platform.items import item, plain
+from ingest.questions.question_schemas import ANSWER, QUESTION
+from ingest.web.caller import ApiError, caller_of
+from ingest.web.validate import check
+from rules.days import stamp
+from rules.engagement.events import FUTURE_MAX, Refused
+from rules.questions.answer_points import DAILY_CAP, points_for
+from rules.questions.questions import (
+    ANSWERABLE,
+    KEPT,
+    OPEN_DEFAULT,
+    OPEN_MAX,
+    STORED_WITHIN,
+    Kind,
+    Question,
+    Status,
+    check_answer,
+    check_open,
+    from_item,
+    is_done,
+    is_for,
+    is_listed,
+    new_question,
+    question_id,
+    shown,
+    to_item,
+)
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+BODY = {
+    "idempotency_key": "k",
+    "kind": "choice",
+    "prompt": "Which?",
+    "options": ["a", "b"],
+    "required_responses": 5,
+}
+SECOND = timedelta(seconds=1)
+
+
+def asked(**changes: Any) -> Question:
+    body = {name: value for name, value in {**BODY, **changes}.items() if value is not None}
+    return new_question(body, "agent", "digest", NOW)
+
+
+def refusal(call: Any, *arguments: Any) -> tuple[str, str]:
+    with pytest.raises(Refused) as refused:
+        call(*arguments)
+    return refused.value.code, refused.value.field
+
+
+@pytest.mark.parametrize(
+    ("count", "when", "status"),
+    [
+        (0, timedelta(), Status.OPEN),
+        (1, timedelta(), Status.PARTIAL),
+        (4, timedelta(hours=24) - SECOND, Status.PARTIAL),
+        (4, timedelta(hours=24), Status.EXPIRED),
+        (0, timedelta(days=400), Status.EXPIRED),
+    ],
+)
+def test_what_shows_follows_from_counter_and_clock(count: int, when: timedelta, status: Status) -> None:
+    assert shown(replace(asked(), answers_count=count), NOW + when) is status
+
+
+def test_a_closed_question_never_becomes_expired() -> None:
+    closed = replace(asked(), answers_count=5, status=Status.CLOSED, closed_at=stamp(NOW))
+    assert shown(closed, NOW + timedelta(days=400)) is Status.CLOSED
+    assert refusal(check_open, closed, NOW) == ("question_closed", "question")
+
+
+def test_an_item_that_its_time_to_live_has_left_behind_is_expired() -> None:
+    left = replace(asked(), closes_at=stamp(NOW + SECOND), expires_at=int(NOW.timestamp()))
+    assert shown(left, NOW) is Status.EXPIRED
+    assert refusal(check_open, left, NOW) == ("question_expired", "question")
+
+
+@pytest.mark.parametrize(
+    ("after", "done"), [(timedelta(), False), (STORED_WITHIN - SECOND, False), (STORED_WITHIN, True)]
+)
+def test_a_question_is_done_when_answers_under_way_have_been_stored(after: timedelta, done: bool) -> None:
+    question = asked()
+    now = NOW + OPEN_DEFAULT + after
+    assert (shown(question, now), is_done(question, now)) == (Status.EXPIRED, done)
+    assert is_done(replace(question, status=Status.CLOSED), NOW)
+    assert not is_done(question, NOW)
+
+
+def test_open_is_asked_for_what_can_be_answered() -> None:
+    assert {each for each in Status if is_listed(each, Status.OPEN)} == ANSWERABLE
+    for status in set(Status) - {Status.OPEN}:
+        assert [each for each in Status if is_listed(each, status)] == [status]
+
+
+@given(st.sets(st.sampled_from("abcd")), st.sets(st.sampled_from("abcd")))
+def test_an_audience_is_one_common_tag_or_everybody(audience: set[str], tags: set[str]) -> None:
+    assert is_for(sorted(audience), sorted(tags)) is (not audience or bool(audience & tags))
+
+
+@given(
+    st.integers(-3, 14),
+    st.lists(st.text("xyz", min_size=1, max_size=4), min_size=2, max_size=10, unique=True),
+)
+@settings(max_examples=50)
+def test_an_option_is_one_of_those_there_are(index: int, options: list[str]) -> None:
+    question = asked(options=options)
+    if 0 <= index < len(options):
+        check_answer(question, {"option_index": index})
+    else:
+        assert refusal(check_answer, question, {"option_index": index}) == ("invalid_field", "option_index")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "field"),
+    [
+        ("choice", {}, "option_index"),
+        ("choice", {"text": "a"}, "text"),
+        ("choice", {"text": "a", "option_index": 0}, "text"),
+        ("text", {}, "text"),
+        ("text", {"option_index": 0}, "option_index"),
+        ("text", {"text": " \n\u2003"}, "text"),
+    ],
+)
+def test_an_answer_is_of_the_question_s_kind(kind: str, body: dict[str, Any], field: str) -> None:
+    question = asked(kind=kind, options=["a", "b"] if kind == "choice" else None)
+    assert refusal(check_answer, question, body) == ("invalid_field", field)
+
+
+def test_a_text_answers_a_text_question() -> None:
+    check_answer(asked(kind="text", options=None), {"text": "yes"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"options": None}, "options"),
+        ({"options": ["a", "a"]}, "options"),
+        ({"options": ["Yes", " yes "]}, "options"),
+        ({"options": ["a", " "]}, "options.1"),
+        ({"kind": "text"}, "options"),
+        ({"prompt": " "}, "prompt"),
+        ({"closes_at": "tomorrow"}, "closes_at"),
+        ({"closes_at": stamp(NOW)}, "closes_at"),
+        ({"closes_at": stamp(NOW - SECOND)}, "closes_at"),
+        ({"closes_at": stamp(NOW + OPEN_MAX + FUTURE_MAX + SECOND)}, "closes_at"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_by_field(changes: dict[str, Any], field: str) -> None:
+    assert refusal(lambda: asked(**changes)) == ("invalid_field", field)
+
+
+@given(st.timedeltas(timedelta(microseconds=1), OPEN_MAX))
+@settings(max_examples=50)
+def test_a_question_is_kept_90_days_after_it_closes(ahead: timedelta) -> None:
+    question = asked(closes_at=stamp(NOW + ahead))
+    assert question.closes_at == stamp(NOW + ahead)
+    assert question.expires_at == int((NOW + ahead + KEPT).timestamp())
+    assert shown(question, NOW) is Status.OPEN
+
+
+def test_the_id_belongs_to_agent_and_key() -> None:
+    ids = {question_id("a", "k"), question_id("b", "k"), question_id("a", "l"), question_id("ak", "")}
+    assert len(ids) == 4
+    assert asked().question_id == question_id("agent", "k")
+
+
+def test_a_question_is_read_as_it_was_stored() -> None:
+    for question in (asked(), asked(kind="text", options=None, audience=["b", "a", "b"], category="c")):
+        assert from_item(plain(item(to_item(question)))) == question
+    assert asked(audience=["b", "a", "b"]).audience == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("confidence", "took", "points"),
+    [(None, None, 10), (1, None, 13), (5, 1_000, 15), (5, 999, 13), (None, 600_000, 12), (None, 600_001, 10)],
+)
+def test_points_are_base_and_bonuses(confidence: int | None, took: int | None, points: int) -> None:
+    assert sum(points_for(confidence, took).values()) == points <= DAILY_CAP
+
+
+@pytest.mark.parametrize(
+    ("schema", "body", "field"),
+    [
+        (QUESTION, BODY | {"required_responses": 0}, "required_responses"),
+        (QUESTION, BODY | {"required_responses": 1001}, "required_responses"),
+        (QUESTION, BODY | {"prompt": "x" * 1001}, "prompt"),
+        (QUESTION, BODY | {"options": ["a"]}, "options"),
+        (QUESTION, BODY | {"options": list("abcdefghijk")}, "options"),
+        (QUESTION, BODY | {"audience": ["No"]}, "audience.0"),
+        (QUESTION, BODY | {"category": "a b"}, "category"),
+        (QUESTION, BODY | {"kind": "poll"}, "kind"),
+        (QUESTION, BODY | {"agent_id": "other"}, "body"),
+        (ANSWER, {"confidence": 0}, "confidence"),
+        (ANSWER, {"confidence": 6}, "confidence"),
+        (ANSWER, {"option_index": -1}, "option_index"),
+        (ANSWER, {"option_index": True}, "option_index"),
+        (ANSWER, {"text": "x" * 2001}, "text"),
+        (ANSWER, {"response_time_ms": -1}, "response_time_ms"),
+        (ANSWER, {"user_id": "other"}, "body"),
+    ],
+)
+def test_a_body_s_fault_is_named(schema: Any, body: dict[str, Any], field: str) -> None:
+    problem = check(schema, body)
+    assert problem is not None
+    assert problem[0] == field
+
+
+def test_examples_are_valid() -> None:
+    assert check(QUESTION, QUESTION["example"]) is None
+    assert check(ANSWER, ANSWER["example"]) is None
+    assert new_question(QUESTION["example"], "agent", "", NOW).kind is Kind.CHOICE
+
+
+@pytest.mark.parametrize(
+    ("groups", "is_agent"),
+    [
+        ("[streakline/agents]", True),
+        ("other,streakline/agents", True),
+        ("[my-streakline/agents]", False),
+        ("streakline/admin", False),
+        ("", False),
+    ],
+)
+def test_an_agent_is_known_by_group(groups: str, is_agent: bool) -> None:
+    claims = {"sub": "a", "cognito:groups": groups}
+    caller = caller_of({"requestContext": {"authorizer": {"jwt": {"claims": claims}}}})
+    assert caller.is_agent is is_agent
+    assert caller.is_admin is (groups == "streakline/admin")
+    if is_agent or caller.is_admin:
+        caller.check_agent()
+        return
+    with pytest.raises(ApiError) as refused:
+        caller.check_agent()
+    assert refused.value.status == 403
