@@ -1,4 +1,7 @@
-"""GET /v1/operations: the pipeline, live. A part that cannot be told is null, with its reason."""
+"""What an operator or a tool asks of the service itself: the pipeline, live; health; the API's description.
+
+A part of the live view that cannot be told is null, with its reason.
+"""
 
 import json
 from collections.abc import Callable
@@ -93,6 +96,20 @@ def get_operations() -> Response[str]:
     """The live view, for admins."""
     caller_of(app.current_event.raw_event).check_admin()
     return answer(200, _parts().view(clock.now()), {"Cache-Control": "no-store"})
+
+
+@app.get("/v1/health")
+def get_health() -> Response[str]:
+    """Whether functions run; it asks no store, so that a store's trouble is not called ours."""
+    return answer(200, {"status": "ok"})
+
+
+@app.get("/v1/openapi.json")
+def get_openapi() -> Response[str]:
+    """The API's description, made from the schemas that validate."""
+    from ingest.openapi import document  # noqa: PLC0415 (no other request needs it)
+
+    return answer(200, document())
 
 
 @logger.inject_lambda_context

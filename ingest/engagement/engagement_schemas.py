@@ -1,31 +1,13 @@
-"""The bodies that the API takes, as JSON Schema: what validates them is what the OpenAPI serves."""
+"""The bodies of events and of account commands, as JSON Schema.
 
-from typing import Any
+What validates them is what the OpenAPI shows.
+"""
 
+from ingest.web.json_schema import DATE, KEY, SHORT, USER_ID, Schema, closed_object
 from rules.engagement.points import RULES, SERVER_WRITTEN
 
 EVENTS_MAX = 100
-USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"
-PRINTABLE = r"^[ -~]{1,128}$"
-SHORT = r"^[ -~]{1,64}$"
-DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-
-Schema = dict[str, Any]
-
-
-def _object(required: list[str], properties: dict[str, Schema], example: Any = None) -> Schema:
-    schema: Schema = {
-        "type": "object",
-        "required": required,
-        "properties": properties,
-        "additionalProperties": False,
-    }
-    return schema | ({"example": example} if example else {})
-
-
-KEY = {"type": "string", "pattern": PRINTABLE, "description": "scope: the user; kept for 90 days"}
-
-EVENT = _object(
+EVENT = closed_object(
     ["idempotency_key", "event_type", "occurred_at"],
     {
         "idempotency_key": KEY,
@@ -50,14 +32,14 @@ EVENT = _object(
         "user_id": {"type": "string", "pattern": USER_ID, "description": "admins; else the caller's own"},
         "properties": {"type": "object", "description": "anything, up to 64 KB as JSON"},
     },
-    {
+    example={
         "idempotency_key": "3f1c",
         "event_type": "LESSON_COMPLETED",
         "occurred_at": "2026-11-20T23:30:00-05:00",
         "timezone": "America/New_York",
     },
 )
-EVENTS = _object(
+EVENTS = closed_object(
     ["events"],
     {
         "events": {
@@ -69,7 +51,7 @@ EVENTS = _object(
         }
     },
 )
-REDEMPTION = _object(
+REDEMPTION = closed_object(
     ["points", "reward_id", "idempotency_key"],
     {
         "points": {"type": "integer", "minimum": 1, "maximum": 1_000_000_000},
@@ -77,7 +59,7 @@ REDEMPTION = _object(
         "idempotency_key": KEY,
     },
 )
-FREEZE = _object(
+FREEZE = closed_object(
     [],
     {
         "idempotency_key": KEY,
@@ -88,8 +70,8 @@ FREEZE = _object(
         },
     },
 )
-TIMEZONE = _object(["timezone"], {"timezone": {"type": "string", "minLength": 1, "maxLength": 64}})
-PAUSE = _object(
+TIMEZONE = closed_object(["timezone"], {"timezone": {"type": "string", "minLength": 1, "maxLength": 64}})
+PAUSE = closed_object(
     ["first", "last"],
     {
         "first": {"type": "string", "pattern": DATE, "description": "not before the user's today"},
@@ -97,16 +79,7 @@ PAUSE = _object(
     },
 )
 
-ERROR = _object(
-    ["error"],
-    {
-        "error": _object(
-            ["code", "message"],
-            {"code": {"type": "string"}, "message": {"type": "string"}, "details": {}},
-        )
-    },
-)
-RESULTS = _object(
+RESULTS = closed_object(
     ["accepted", "duplicates", "rejected", "results"],
     {
         "accepted": {"type": "integer"},
@@ -114,7 +87,7 @@ RESULTS = _object(
         "rejected": {"type": "integer", "description": "conflicts included"},
         "results": {
             "type": "array",
-            "items": _object(
+            "items": closed_object(
                 ["idempotency_key", "status"],
                 {
                     "idempotency_key": {"type": ["string", "null"]},
@@ -126,7 +99,7 @@ RESULTS = _object(
         },
     },
 )
-ENTRY = {
+ENTRY: Schema = {
     "type": "object",
     "required": ["entry_id", "kind", "points", "balance", "created_at"],
     "properties": {
@@ -138,7 +111,7 @@ ENTRY = {
         "duplicate": {"type": "boolean"},
     },
 }
-PROFILE = {
+PROFILE: Schema = {
     "type": "object",
     "required": [
         *("user_id", "current_streak", "longest_streak", "streak_status", "last_activity_date"),
@@ -158,4 +131,3 @@ PROFILE = {
         "as_of": {"type": "string"},
     },
 }
-ANY: Schema = {"type": "object"}

@@ -1,4 +1,4 @@
-"""Everything under /v1/users and /v1/leaderboards, health, and the API's own description."""
+"""Everything under /v1/users and /v1/leaderboards."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,13 +16,15 @@ from adapters.engagement.event_store import EventStore
 from adapters.engagement.leaderboard_index import Boards
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
-from ingest.engagement import engagement_schemas
-from ingest.engagement.history import Histories, created_at, day_of, entry_view, integer
+from ingest.engagement.engagement_schemas import FREEZE, PAUSE, REDEMPTION, TIMEZONE
+from ingest.engagement.history import Histories, created_at, entry_view
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.profiles import Profiles
 from ingest.engagement.rewards import Outcome, Rewards
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, failure, json_body, resolver
+from ingest.web.json_schema import USER_ID, Schema
+from ingest.web.paging import day_of, integer
 from ingest.web.validate import check
 from rules.days import UnknownZone, zone
 
@@ -67,13 +69,13 @@ def _query() -> dict[str, str]:
 def _caller(user_id: str) -> Caller:
     """The caller, who may reach this user; a user id that cannot exist is refused by name."""
     caller = caller_of(app.current_event.raw_event)
-    if problem := check({"type": "string", "pattern": engagement_schemas.USER_ID}, user_id):
+    if problem := check({"type": "string", "pattern": USER_ID}, user_id):
         raise ApiError(400, "invalid_parameter", f"user_id {problem[1]}")
     caller.check(user_id)
     return caller
 
 
-def _body(schema: engagement_schemas.Schema) -> dict[str, Any]:
+def _body(schema: Schema) -> dict[str, Any]:
     return json_body(app.current_event.raw_event, schema)
 
 
@@ -126,7 +128,7 @@ def get_explanation(user_id: str) -> Response[str]:
 def post_redemption(user_id: str) -> Response[str]:
     """Spend points."""
     _caller(user_id)
-    body = _body(engagement_schemas.REDEMPTION)
+    body = _body(REDEMPTION)
     rewards = _parts().rewards
     return _entry(
         rewards.redeem(user_id, body["points"], body["reward_id"], body["idempotency_key"], clock.now())
@@ -144,7 +146,7 @@ def post_reversal(user_id: str, entry_id: str) -> Response[str]:
 def post_freeze(user_id: str) -> Response[str]:
     """Get a streak freeze."""
     caller = _caller(user_id)
-    body = _body(engagement_schemas.FREEZE) if app.current_event.body else {}
+    body = _body(FREEZE) if app.current_event.body else {}
     granted_on = day_of(body, "granted_on")
     if granted_on and not caller.is_admin:
         raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
@@ -157,7 +159,7 @@ def post_freeze(user_id: str) -> Response[str]:
 def post_pause(user_id: str) -> Response[str]:
     """Pause the streak."""
     _caller(user_id)
-    body = _body(engagement_schemas.PAUSE)
+    body = _body(PAUSE)
     first, last = day_of(body, "first"), day_of(body, "last")
     if first is None or last is None or not first <= last <= first + timedelta(days=PAUSE_DAYS_MAX):
         reason = f"must be from first to {PAUSE_DAYS_MAX} days after it"
@@ -171,7 +173,7 @@ def post_pause(user_id: str) -> Response[str]:
 def put_timezone(user_id: str) -> Response[str]:
     """Set the user's zone."""
     _caller(user_id)
-    name = _body(engagement_schemas.TIMEZONE)["timezone"]
+    name = _body(TIMEZONE)["timezone"]
     try:
         zone(name)
     except UnknownZone as error:
@@ -204,20 +206,6 @@ def get_rank(board: str, user_id: str) -> Response[str]:
     _caller(user_id)
     region = _query().get("region") or GLOBAL
     return answer(200, _parts().boards.rank(board, region, user_id, clock.now()))
-
-
-@app.get("/v1/health")
-def get_health() -> Response[str]:
-    """Whether this function runs; it asks no store, so that a store's trouble is not called ours."""
-    return answer(200, {"status": "ok"})
-
-
-@app.get("/v1/openapi.json")
-def get_openapi() -> Response[str]:
-    """The API's description, made from the schemas that validate."""
-    from ingest.openapi import document  # noqa: PLC0415 (no other request needs it)
-
-    return answer(200, document())
 
 
 def _entry(outcome: Outcome) -> Response[str]:

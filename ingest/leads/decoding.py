@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
-from ingest.engagement.engagement_schemas import Schema
+from ingest.web.json_schema import Schema
 from ingest.web.validate import check
 from rules.days import parse_moment, stamp
 from rules.leads.identity import Identity, identity

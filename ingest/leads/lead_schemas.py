@@ -1,8 +1,6 @@
 """The bodies of the lead routes and of lead sources, as JSON Schema."""
 
-from typing import Any
-
-from ingest.engagement.engagement_schemas import SHORT, Schema
+from ingest.web.json_schema import SHORT, Schema, closed_object
 from rules.leads.lead_events import (
     CAMPAIGN_TYPES,
     EVENT_TYPES,
@@ -18,12 +16,7 @@ SOURCE = r"^[a-z][a-z0-9_]{0,63}$"
 LEAD_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 
 
-def _object(required: list[str], properties: dict[str, Schema], **more: Any) -> Schema:
-    whole = {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
-    return whole | more
-
-
-LEAD_EVENTS = _object(
+LEAD_EVENTS = closed_object(
     ["organization_id", "source", "payload"],
     {
         "organization_id": {"type": "string", "pattern": ORGANIZATION},
@@ -49,12 +42,12 @@ LEAD_EVENTS = _object(
 )
 # All that PostgreSQL takes for text.
 NO_NUL = r"^[^\u0000]+$"
-REVERSAL = _object(
+REVERSAL = closed_object(
     ["reason"], {"reason": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": NO_NUL}}
 )
 STAMP: Schema = {"type": "string", "maxLength": 40}
 # What waits on the lead-ingestion queue, whether a door put it there or somebody else.
-MESSAGE = _object(
+MESSAGE = closed_object(
     ["organization_id", "source"],
     {
         **LEAD_EVENTS["properties"],
@@ -64,7 +57,7 @@ MESSAGE = _object(
 )
 UNMERGE_COMMAND = "unmerge"
 ANNOUNCE_COMMAND = "announce"
-UNMERGE = _object(
+UNMERGE = closed_object(
     ["command", "change", "reason", "by"],
     {
         "command": {"const": UNMERGE_COMMAND},
@@ -75,14 +68,14 @@ UNMERGE = _object(
 )
 
 TEXT_OR_NUMBER: Schema = {"type": ["string", "integer"]}
-GENERIC = _object(
+GENERIC = closed_object(
     ["external_event_id", "event_type", "occurred_at", "identities"],
     {
         "external_event_id": TEXT_OR_NUMBER,
         "event_type": {"type": "string", "enum": sorted(EVENT_TYPES - IDENTITY_TYPES)},
         "occurred_at": {"type": "string"},
         "identities": {"type": "object", "minProperties": 1},
-        "object": _object(["id"], {"id": TEXT_OR_NUMBER, "type": {"type": "string", "pattern": SHORT}}),
+        "object": closed_object(["id"], {"id": TEXT_OR_NUMBER, "type": {"type": "string", "pattern": SHORT}}),
         "data": {"type": "object"},
     },
 )
@@ -92,7 +85,7 @@ _WORDS: dict[str, Schema] = {
     "objections": {"type": "array"},
     "preferences": {"type": "object"},
 }
-_ORDER = _object(
+_ORDER = closed_object(
     ["order_id", "amount", "currency"],
     {
         "order_id": TEXT_OR_NUMBER,
@@ -103,11 +96,13 @@ _ORDER = _object(
 )
 GENERIC_DATA: dict[str, Schema] = {
     **dict.fromkeys(PURCHASE_TYPES, _ORDER),
-    **dict.fromkeys(SENTIMENT_TYPES, _object([], _WORDS)),
-    **dict.fromkeys(CAMPAIGN_TYPES, _object(["campaign_id"], {"campaign_id": TEXT_OR_NUMBER})),
-    "page_viewed": _object([], {"category": TEXT_OR_NUMBER, "product_id": TEXT_OR_NUMBER}),
-    "preference_stated": _object(["preferences"], {"preferences": {"type": "object", "minProperties": 1}}),
-    "objection_raised": _object(["objections"], {"objections": {"type": "array", "minItems": 1}}),
+    **dict.fromkeys(SENTIMENT_TYPES, closed_object([], _WORDS)),
+    **dict.fromkeys(CAMPAIGN_TYPES, closed_object(["campaign_id"], {"campaign_id": TEXT_OR_NUMBER})),
+    "page_viewed": closed_object([], {"category": TEXT_OR_NUMBER, "product_id": TEXT_OR_NUMBER}),
+    "preference_stated": closed_object(
+        ["preferences"], {"preferences": {"type": "object", "minProperties": 1}}
+    ),
+    "objection_raised": closed_object(["objections"], {"objections": {"type": "array", "minItems": 1}}),
 }
 
 _ANYTHING: Schema = {"type": ["object", "null"]}
@@ -129,7 +124,7 @@ RECEIPT: Schema = {
         "accepted": {"type": "integer", "minimum": 0},
         "events": {
             "type": "array",
-            "items": _object(
+            "items": closed_object(
                 ["external_event_id", "event_type"],
                 {"external_event_id": {"type": "string"}, "event_type": {"type": "string"}},
             ),
@@ -137,7 +132,7 @@ RECEIPT: Schema = {
         "rejected": {
             "type": "array",
             "description": "parts of a batch that are no events; kept for an operator, with the reason",
-            "items": _object(
+            "items": closed_object(
                 ["field", "reason"], {"field": {"type": "string"}, "reason": {"type": "string"}}
             ),
         },

@@ -9,8 +9,8 @@ from typing import Any
 from adapters.leads.feature_store import FeatureItem, FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
-from ingest.engagement.history import page, span_of
 from ingest.web.caller import ApiError
+from ingest.web.paging import page, span_of
 from rules.days import EPOCH
 from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
 from rules.leads.memory import Entry, confidence_at

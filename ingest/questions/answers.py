@@ -10,9 +10,9 @@ from adapters import clock
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from ingest.engagement.history import integer
 from ingest.questions.question_views import Questions, invalid
 from ingest.web.caller import ApiError, Caller
+from ingest.web.paging import integer
 from ingest.web.rate_limit import RateLimit
 from rules.days import Moment, UnknownZone, date_of, stamp
 from rules.engagement.events import Refused
@@ -144,8 +144,8 @@ class Polls:
         While it waits it reads the question alone; answers are read when the counter says there are any.
         """
         caller.check_agent()
-        wait = whole(query, "wait", 0, WAIT_SECONDS_MAX)
-        after = whole(query, "after", 0, 1000)
+        wait = integer(query, "wait", 0, WAIT_SECONDS_MAX, least=0)
+        after = integer(query, "after", 0, 1000, least=0)
         limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
         until, pause = self.elapsed() + wait, POLL_SECONDS_MIN
         question = self.questions.find(identifier)
@@ -180,11 +180,3 @@ class Polls:
             "cursor": str(last),
             "done": is_done(question, now) and last >= question.answers_count,
         }
-
-
-def whole(query: Mapping[str, str], name: str, least: int, most: int) -> int:
-    """Read a whole number, `least` where none is given; raises 400."""
-    text = query.get(name) or str(least)
-    if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
-        raise ApiError(400, "invalid_parameter", f"{name} must be a whole number from {least} to {most}")
-    return int(text)

@@ -1,54 +1,112 @@
-"""The question routes for the OpenAPI document."""
+"""The routes of questions, answers and stats."""
 
-from typing import Any
-
-from ingest.engagement.engagement_schemas import USER_ID
-from ingest.questions import question_schemas as shapes
+from ingest.questions.question_schemas import (
+    ANSWER,
+    ANSWERED,
+    LEADERS,
+    QUESTION,
+    QUESTION_ID,
+    QUESTION_VIEW,
+    QUESTIONS_VIEW,
+    RESPONSES_VIEW,
+    STATS_VIEW,
+)
+from ingest.web.json_schema import USER_ID
+from ingest.web.routes import TEXT, Route, in_path, in_query, matching
 from rules.questions.questions import Status
 
-Parameter = dict[str, Any]
-
-
-def _path(name: str, pattern: str) -> Parameter:
-    return {"name": name, "in": "path", "required": True, "schema": {"type": "string", "pattern": pattern}}
-
-
-def _query(name: str, schema: dict[str, Any]) -> Parameter:
-    return {"name": name, "in": "query", "required": False, "schema": schema}
-
-
-QUESTION = _path("question_id", shapes.QUESTION_ID)
-AGENT = _path("agent_id", USER_ID)
-FINGERPRINT = _path("fingerprint", r"^(me|[0-9a-f]{32})$")
-LIMIT = _query("limit", {"type": "integer", "minimum": 1, "maximum": 100})
-PAGE = [
-    _query("status", {"type": "string", "enum": [each.value for each in Status]}),
+QUESTIONS_API = "QuestionsApi"
+QUESTION_PATH = in_path("question_id", matching(QUESTION_ID))
+AGENT = in_path("agent_id", matching(USER_ID))
+FINGERPRINT = in_path("fingerprint", matching(r"^(me|[0-9a-f]{32})$"))
+LIMIT = in_query("limit", {"type": "integer", "minimum": 1, "maximum": 100})
+LISTED = [
+    in_query("status", {"type": "string", "enum": [each.value for each in Status]}),
     LIMIT,
-    _query("cursor", {"type": "string"}),
+    in_query("cursor", TEXT),
 ]
-AUDIENCE = _query("audience", {"type": "string", "description": "a person's tags, divided by commas"})
+AUDIENCE = in_query("audience", TEXT | {"description": "a person's tags, divided by commas"})
 POLL = [
-    _query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),
-    _query("after", {"type": "integer", "minimum": 0, "maximum": 1000, "description": "a cursor"}),
+    in_query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),
+    in_query("after", {"type": "integer", "minimum": 0, "maximum": 1000, "description": "a cursor"}),
     LIMIT,
 ]
-# (method, path, what it does, parameters, body, success status, answer), as in ingest.openapi
-QUESTION_ROUTES: list[Any] = [
-    ("post", "/v1/questions", "Ask a question (agents)", [], shapes.QUESTION, 201, shapes.QUESTION_VIEW),
-    ("get", "/v1/questions", "Questions, newest first", [AUDIENCE, *PAGE], None, 200, shapes.QUESTIONS_VIEW),
-    ("get", "/v1/questions/{question_id}", "A question", [QUESTION], None, 200, shapes.QUESTION_VIEW),
-    (
-        *("get", "/v1/agents/{agent_id}/questions", "An agent's own questions, newest first"),
-        *([AGENT, *PAGE], None, 200, shapes.QUESTIONS_VIEW),
+
+QUESTION_ROUTES = [
+    Route(
+        "PostQuestion",
+        QUESTIONS_API,
+        "post",
+        "/v1/questions",
+        "Ask a question (agents)",
+        body=QUESTION,
+        status=201,
+        answer=QUESTION_VIEW,
+        may_repeat=True,
     ),
-    (
-        *("post", "/v1/questions/{question_id}/responses", "Answer a question, once"),
-        *([QUESTION], shapes.ANSWER, 201, shapes.ANSWERED),
+    Route(
+        "GetQuestions",
+        QUESTIONS_API,
+        "get",
+        "/v1/questions",
+        "Questions, newest first",
+        [AUDIENCE, *LISTED],
+        answer=QUESTIONS_VIEW,
     ),
-    (
-        *("get", "/v1/questions/{question_id}/responses", "Answers, in order (the agent who asked)"),
-        *([QUESTION, *POLL], None, 200, shapes.RESPONSES_VIEW),
+    Route(
+        "GetQuestion",
+        QUESTIONS_API,
+        "get",
+        "/v1/questions/{question_id}",
+        "A question",
+        [QUESTION_PATH],
+        answer=QUESTION_VIEW,
     ),
-    ("get", "/v1/stats", "The best by points", [LIMIT], None, 200, shapes.LEADERS),
-    ("get", "/v1/stats/{fingerprint}", "A person's stats", [FINGERPRINT], None, 200, shapes.STATS_VIEW),
+    Route(
+        "GetAgentQuestions",
+        QUESTIONS_API,
+        "get",
+        "/v1/agents/{agent_id}/questions",
+        "An agent's own questions, newest first",
+        [AGENT, *LISTED],
+        answer=QUESTIONS_VIEW,
+    ),
+    Route(
+        "PostResponse",
+        QUESTIONS_API,
+        "post",
+        "/v1/questions/{question_id}/responses",
+        "Answer a question, once",
+        [QUESTION_PATH],
+        body=ANSWER,
+        status=201,
+        answer=ANSWERED,
+    ),
+    Route(
+        "GetResponses",
+        QUESTIONS_API,
+        "get",
+        "/v1/questions/{question_id}/responses",
+        "Answers, in order (the agent who asked)",
+        [QUESTION_PATH, *POLL],
+        answer=RESPONSES_VIEW,
+    ),
+    Route(
+        "GetStatsBoard",
+        QUESTIONS_API,
+        "get",
+        "/v1/stats",
+        "The best by points",
+        [LIMIT],
+        answer=LEADERS,
+    ),
+    Route(
+        "GetStats",
+        QUESTIONS_API,
+        "get",
+        "/v1/stats/{fingerprint}",
+        "A person's stats",
+        [FINGERPRINT],
+        answer=STATS_VIEW,
+    ),
 ]

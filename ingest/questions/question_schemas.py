@@ -1,8 +1,6 @@
 """The bodies of the question routes, as JSON Schema, and what they answer."""
 
-from typing import Any
-
-from ingest.engagement.engagement_schemas import KEY, Schema
+from ingest.web.json_schema import KEY, Schema, closed_object
 from rules.questions.questions import CATEGORY_DEFAULT, OPEN_DEFAULT, OPEN_MAX, Status
 
 TAG = r"^[a-z0-9][a-z0-9_-]{0,31}$"
@@ -11,13 +9,8 @@ QUESTION_ID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
 FINGERPRINT_HASH = r"^[0-9a-f]{32}$"
 
 
-def _object(required: list[str], properties: dict[str, Schema], **more: Any) -> Schema:
-    whole = {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
-    return whole | more
-
-
 OPTION: Schema = {"type": "string", "minLength": 1, "maxLength": 200}
-QUESTION = _object(
+QUESTION = closed_object(
     ["idempotency_key", "kind", "prompt", "required_responses"],
     {
         "idempotency_key": KEY | {"description": "scope: the agent; the same body again gives the question"},
@@ -54,7 +47,7 @@ QUESTION = _object(
         "required_responses": 5,
     },
 )
-ANSWER = _object(
+ANSWER = closed_object(
     [],
     {
         "option_index": {"type": "integer", "minimum": 0, "maximum": 9, "description": "of a choice: from 0"},
@@ -173,7 +166,7 @@ STATS_VIEW: Schema = {
         "timezone": _TEXT,
         "badges": {
             "type": "array",
-            "items": _object(
+            "items": closed_object(
                 ["badge", "title", "earned_on"], {"badge": _TEXT, "title": _TEXT, "earned_on": _TEXT}
             ),
         },
@@ -186,7 +179,7 @@ LEADERS: Schema = {
     "properties": {
         "entries": {
             "type": "array",
-            "items": _object(
+            "items": closed_object(
                 ["rank", "alias", "points", "answers", "is_me"],
                 {
                     "rank": _NUMBER,

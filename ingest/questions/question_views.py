@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from adapters.questions.question_store import Page, Place, QuestionStore
-from ingest.engagement.history import integer
 from ingest.questions.question_schemas import QUESTION_ID, TAG, TAGS_MAX
 from ingest.web.caller import ApiError, Caller
+from ingest.web.paging import integer
 from ingest.web.validate import parse_json
 from rules.days import stamp
 from rules.engagement.events import FUTURE_MAX, Refused, body_hash

@@ -15,8 +15,6 @@ from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
-from ingest.engagement import engagement_schemas
-from ingest.engagement.history import integer
 from ingest.questions import subscriptions
 from ingest.questions.answers import Answers, Polls
 from ingest.questions.question_schemas import ANSWER, QUESTION
@@ -24,6 +22,8 @@ from ingest.questions.question_views import Questions, question_view
 from ingest.questions.stats_view import AnswerStats
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, json_body, resolver
+from ingest.web.json_schema import USER_ID
+from ingest.web.paging import integer
 from ingest.web.rate_limit import RateLimit
 from ingest.web.validate import check
 
@@ -95,7 +95,7 @@ def get_question(question_id: str) -> Response[str]:
 def get_agent_questions(agent_id: str) -> Response[str]:
     """An agent's own questions, newest first."""
     caller = _caller()
-    if problem := check({"type": "string", "pattern": engagement_schemas.USER_ID}, agent_id):
+    if problem := check({"type": "string", "pattern": USER_ID}, agent_id):
         raise ApiError(400, "invalid_parameter", f"agent_id {problem[1]}")
     return answer(200, _parts().questions.of_agent(agent_id, _query(), caller, clock.now()))
 

@@ -1,21 +1,29 @@
-"""The subscription routes for the OpenAPI document."""
+"""The routes of subscriptions."""
 
-from typing import Any
-
-from ingest.engagement import engagement_schemas
 from ingest.questions.subscription_schemas import STORED, SUBSCRIPTION, SUBSCRIPTION_ID
+from ingest.web.routes import Route, in_path, matching
 
-SUBSCRIPTION_PATH = {
-    "name": "subscription_id",
-    "in": "path",
-    "required": True,
-    "schema": {"type": "string", "pattern": SUBSCRIPTION_ID},
-}
-# (method, path, what it does, parameters, body, success status, answer), as in ingest.openapi
-SUBSCRIPTION_ROUTES: list[Any] = [
-    ("post", "/v1/subscriptions", "Be told of questions on a phone", [], SUBSCRIPTION, 201, STORED),
-    (
-        *("delete", "/v1/subscriptions/{subscription_id}", "Be told nothing more there"),
-        *([SUBSCRIPTION_PATH], None, 204, engagement_schemas.ANY),
+SUBSCRIPTION_PATH = in_path("subscription_id", matching(SUBSCRIPTION_ID))
+
+SUBSCRIPTION_ROUTES = [
+    Route(
+        "PostSubscription",
+        "QuestionsApi",
+        "post",
+        "/v1/subscriptions",
+        "Be told of questions on a phone",
+        body=SUBSCRIPTION,
+        status=201,
+        answer=STORED,
+        may_repeat=True,
+    ),
+    Route(
+        "DeleteSubscription",
+        "QuestionsApi",
+        "delete",
+        "/v1/subscriptions/{subscription_id}",
+        "Be told nothing more there",
+        [SUBSCRIPTION_PATH],
+        status=204,
     ),
 ]

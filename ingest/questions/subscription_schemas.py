@@ -1,7 +1,7 @@
 """The bodies of the subscription routes, as JSON Schema."""
 
-from ingest.engagement.engagement_schemas import Schema
 from ingest.questions.question_schemas import TAG, TAGS_MAX
+from ingest.web.json_schema import Schema
 from rules.questions.notifications import INTERVALS
 
 SUBSCRIPTION_ID = r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"

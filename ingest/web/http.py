@@ -10,8 +10,8 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters.platform.aws import Unavailable
 from adapters.platform.batches import Unprocessed
-from ingest.engagement.engagement_schemas import Schema
 from ingest.web.caller import ApiError
+from ingest.web.json_schema import Schema
 from ingest.web.validate import check, parse_json
 
 BODY_BYTES_MAX = 1_000_000

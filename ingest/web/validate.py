@@ -8,7 +8,7 @@ from typing import Any
 
 import fastjsonschema
 
-from ingest.engagement.engagement_schemas import Schema
+from ingest.web.json_schema import Schema
 
 NESTING_MAX = 64
 

@@ -15,9 +15,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from local.cloud import embedded_postgres, processes, tokens
+from local.cloud import embedded_postgres, processes, queue_counts, tokens
 from local.cloud.tools import tool
-from local.operate import queue_counts
 from local.paths import LOCAL, LOGS, ROOT, STACK, WAREHOUSE
 from local.stack import KEY, REGION, SECRET, Stack, load
 

@@ -14,8 +14,8 @@ import urllib3
 from aws_kinesis_agg.aggregator import RecordAggregator
 
 from adapters.platform.batches import chunks
+from local.cloud import queue_counts
 from local.cloud.tokens import ADMIN, token
-from local.operate import queue_counts
 from local.paths import LOCAL
 from local.replay.event_sources import Body
 from local.stack import Stack

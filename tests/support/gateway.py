@@ -12,7 +12,8 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from ingest.openapi import OPEN, ROUTES
+from ingest.openapi import ROUTES
+from ingest.web.routes import Route
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
@@ -20,7 +21,7 @@ CONTEXT = SimpleNamespace(
 # The first that fits; as in the template, where a test holds every route to its function.
 FUNCTIONS = (
     (r"/|/app/.*", "ingest.page"),
-    (r"/v1/operations", "ingest.operations_api"),
+    (r"/v1/(operations|health|openapi.json)", "ingest.operations_api"),
     (r"/v1/(questions|agents|subscriptions|stats)(/.*)?", "ingest.questions.questions_api"),
     (r"/v1/.*", "ingest.engagement.users_api"),
 )
@@ -76,14 +77,14 @@ def ask(method: str, target: str, headers: Mapping[str, str], body: bytes = b"")
     found = _route(method, url.path)
     if found is None:
         return _refusal(404, "Not Found")
-    template, parameters = found
+    route, parameters = found
     given = {name.lower(): value for name, value in headers.items()}
     claims = claims_of(given.get("authorization", ""))
-    if template not in OPEN and claims is None:
+    if not route.is_open and claims is None:
         return _refusal(401, "Unauthorized")
     event = {
         "version": "2.0",
-        "routeKey": f"{method} {template}",
+        "routeKey": route.key,
         "rawPath": url.path,
         "rawQueryString": url.query,
         "headers": given,
@@ -113,12 +114,12 @@ def _as_text(claims: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _route(method: str, path: str) -> tuple[str, dict[str, str]] | None:
-    for verb, template, *_ in ROUTES:
-        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(template))
-        match = re.fullmatch(pattern, path) if verb == method.lower() else None
+def _route(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
+    for route in ROUTES:
+        pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(route.path))
+        match = re.fullmatch(pattern, path) if route.method == method.lower() else None
         if match:
-            return template, {name: unquote(value) for name, value in match.groupdict().items()}
+            return route, {name: unquote(value) for name, value in match.groupdict().items()}
     return None
 
 

@@ -14,29 +14,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ingest.engagement.users_api
+import ingest.operations_api
 from adapters.engagement.claims import Claim
 from adapters.engagement.engagement_cache import Cache
 from ingest import openapi
 from ingest.engagement import engagement_schemas
 from ingest.engagement.accept import Acceptor, Result, Status
-from ingest.engagement.history import (
+from ingest.engagement.history import Histories, created_at, entry_id
+from ingest.engagement.leaderboards import check_board, ranked
+from ingest.engagement.rewards import Rewards
+from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.http import BODY_BYTES_MAX, json_body
+from ingest.web.json_schema import Schema
+from ingest.web.paging import (
     FIRST_DATE,
     LAST_DATE,
     LIMIT_MAX,
-    Histories,
     Span,
-    created_at,
     day_of,
-    entry_id,
     integer,
     moment_of,
     page,
     span_of,
 )
-from ingest.engagement.leaderboards import check_board, ranked
-from ingest.engagement.rewards import Rewards
-from ingest.web.caller import ApiError, Caller, caller_of
-from ingest.web.http import BODY_BYTES_MAX, json_body
 from ingest.web.rate_limit import RateLimit
 from ingest.web.validate import NESTING_MAX, check
 from rules.days import stamp, unstamp
@@ -207,9 +207,7 @@ def sent_bytes(data: bytes) -> dict[str, Any]:
     return {"body": base64.b64encode(data).decode(), "isBase64Encoded": True}
 
 
-def refusal(
-    event: dict[str, Any], schema: engagement_schemas.Schema = engagement_schemas.EVENTS
-) -> tuple[int, str]:
+def refusal(event: dict[str, Any], schema: Schema = engagement_schemas.EVENTS) -> tuple[int, str]:
     with pytest.raises(ApiError) as refused:
         json_body(event, schema)
     json.dumps([refused.value.message, refused.value.details]).encode()
@@ -790,9 +788,9 @@ def test_a_refusal_has_the_contract_s_shape(
 
 
 def test_health_and_the_description_ask_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ingest.engagement.users_api, "_parts", lambda: pytest.fail("a store was asked"))
-    assert called(ingest.engagement.users_api.handler, "GET", "/v1/health")["statusCode"] == 200
-    served = called(ingest.engagement.users_api.handler, "GET", "/v1/openapi.json")
+    monkeypatch.setattr(ingest.operations_api, "_parts", lambda: pytest.fail("a store was asked"))
+    assert called(ingest.operations_api.handler, "GET", "/v1/health")["statusCode"] == 200
+    served = called(ingest.operations_api.handler, "GET", "/v1/openapi.json")
     assert json.loads(served["body"]) == openapi.document()
 
 
@@ -820,7 +818,7 @@ def test_an_operation_describes_its_path_its_refusals_and_who_may_call(
     assert sorted(in_path) == sorted(part.strip("{}") for part in path.split("/") if part.startswith("{"))
     assert {"400", "401", "403", "404", "409", "413", "422", "429", "503"} <= set(operation["responses"])
     assert any(status.startswith("2") for status in operation["responses"])
-    assert bool(operation["security"]) is (path not in openapi.OPEN)
+    assert bool(operation["security"]) is (path not in {each.path for each in openapi.ROUTES if each.is_open})
 
 
 def test_every_reference_in_the_description_leads_somewhere() -> None:

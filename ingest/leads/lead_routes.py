@@ -1,0 +1,59 @@
+"""The routes of leads."""
+
+from ingest.leads.lead_schemas import LEAD_EVENTS, LEAD_ID, RECEIPT, REVERSAL
+from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching
+
+LEADS_API = "LeadsApi"
+LEAD = in_path("lead_id", matching(LEAD_ID))
+CHANGE = in_path("change", {"type": "integer", "minimum": 1})
+
+LEAD_ROUTES = [
+    Route(
+        "PostLeadEvent",
+        LEADS_API,
+        "post",
+        "/v1/leads/events",
+        "Send an integration's webhook",
+        body=LEAD_EVENTS,
+        status=202,
+        answer=RECEIPT,
+    ),
+    Route(
+        "FindLead",
+        LEADS_API,
+        "get",
+        "/v1/leads",
+        "The lead that an integration's event was stored for",
+        [
+            in_query(name, TEXT, required=True)
+            for name in ("organization_id", "integration", "external_event_id")
+        ],
+    ),
+    Route(
+        "GetLeadEvents",
+        LEADS_API,
+        "get",
+        "/v1/leads/{lead_id}/events",
+        "A lead's events, newest first",
+        [LEAD, *PAGE],
+    ),
+    Route(
+        "GetLeadMemory",
+        LEADS_API,
+        "get",
+        "/v1/leads/{lead_id}/memory",
+        "What is remembered of a lead",
+        [LEAD, in_query("type", TEXT), in_query("key", TEXT)],
+    ),
+    Route("GetLeadFeatures", LEADS_API, "get", "/v1/leads/{lead_id}/features", "A lead's features", [LEAD]),
+    Route(
+        "PostLeadReversal",
+        LEADS_API,
+        "post",
+        "/v1/leads/changes/{change}/reversal",
+        "Undo a merge of leads",
+        [CHANGE],
+        body=REVERSAL,
+        status=202,
+    ),
+]

@@ -1,0 +1,29 @@
+"""What the bodies of all routes share: the type of a JSON Schema, common patterns, the error body."""
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"
+PRINTABLE = r"^[ -~]{1,128}$"
+SHORT = r"^[ -~]{1,64}$"
+DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+KEY: Schema = {"type": "string", "pattern": PRINTABLE, "description": "scope: the user; kept for 90 days"}
+ANY: Schema = {"type": "object"}
+
+
+def closed_object(required: list[str], properties: dict[str, Schema], **more: Any) -> Schema:
+    """Return the schema of an object that has no other properties than these; `more`: further keywords."""
+    whole = {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
+    return whole | more
+
+
+ERROR = closed_object(
+    ["error"],
+    {
+        "error": closed_object(
+            ["code", "message"],
+            {"code": {"type": "string"}, "message": {"type": "string"}, "details": {}},
+        )
+    },
+)

@@ -1,0 +1,98 @@
+"""Reading what a query asks for - numbers, dates, spans, cursors - and giving pages, newest first."""
+
+import base64
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from ingest.web.caller import ApiError
+from ingest.web.validate import parse_json
+from rules.days import DAY, parse_moment, stamp, unstamp
+
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+# A date, an entry's created_at, or an event_id: what pages end with.
+PLACE = re.compile(r"[0-9TZa-f:.#-]{1,100}", re.ASCII)
+LIMIT_DEFAULT = 50
+LIMIT_MAX = 500
+FIRST_DATE, LAST_DATE = date(1970, 1, 1), date(2999, 12, 31)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What is asked for: since <= time < until, at most `limit`; until may come from a cursor."""
+
+    since: str
+    until: str
+    limit: int
+
+
+def integer(query: Mapping[str, str], name: str, default: int, most: int, least: int = 1) -> int:
+    """Read a whole number from `least` to `most`, `default` where none is given; raises 400."""
+    text = query.get(name) or str(default)
+    if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
+        raise ApiError(400, "invalid_parameter", f"{name} must be a whole number from {least} to {most}")
+    return int(text)
+
+
+def day_of(query: Mapping[str, str], name: str) -> date | None:
+    """Read a date, None if it was not given; raises 400."""
+    text = query.get(name)
+    if not text:
+        return None
+    try:
+        if not DATE.fullmatch(text):
+            raise ValueError
+        day = date.fromisoformat(text)
+    except ValueError:
+        raise ApiError(400, "invalid_parameter", f"{name} must be a date: YYYY-MM-DD") from None
+    if not FIRST_DATE <= day <= LAST_DATE:
+        raise ApiError(400, "invalid_parameter", f"{name} must lie between {FIRST_DATE} and {LAST_DATE}")
+    return day
+
+
+def moment_of(query: Mapping[str, str], name: str, after: timedelta) -> datetime | None:
+    """Read a date (its beginning in UTC, and `after`) or an RFC 3339 instant; raises 400."""
+    text = query.get(name)
+    if not text:
+        return None
+    try:
+        if len(text) == 10 and (day := day_of(query, name)):
+            return unstamp(f"{day.isoformat()}T00:00:00.000000Z") + after
+        return parse_moment(text).utc
+    except ValueError:
+        raise ApiError(400, "invalid_parameter", f"{name} must be a date or an RFC 3339 timestamp") from None
+
+
+def span_of(query: Mapping[str, str], since: datetime, until: datetime) -> Span:
+    """Read from, to (a date includes its whole day), limit and cursor."""
+    start = moment_of(query, "from", timedelta()) or since
+    end = moment_of(query, "to", DAY) or until
+    since_stamp = stamp(start)
+    # A span that ends before it begins is an empty one.
+    until_stamp = max(since_stamp, cursor_of(query) or stamp(end))
+    return Span(since_stamp, until_stamp, integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX))
+
+
+def cursor_of(query: Mapping[str, str]) -> str | None:
+    """Read the place before which a page starts, None if no cursor was given; raises 400."""
+    text = query.get("cursor")
+    if not text:
+        return None
+    try:
+        before = parse_json(base64.urlsafe_b64decode(text.encode()))["before"]
+        if not PLACE.fullmatch(before):
+            raise ValueError
+    except (ValueError, TypeError, KeyError):
+        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned") from None
+    return str(before)
+
+
+def page(name: str, rows: list[dict[str, Any]], limit: int, key: str) -> dict[str, Any]:
+    """Return a page; its cursor is there when it is full."""
+    cursor = None
+    if len(rows) == limit:
+        cursor = base64.urlsafe_b64encode(json.dumps({"before": rows[-1][key]}).encode()).decode()
+    return {name: rows, "cursor": cursor}

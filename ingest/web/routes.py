@@ -1,0 +1,60 @@
+"""How a route is declared: once, for the OpenAPI document and for template.yaml."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ingest.web.json_schema import ANY, Schema
+
+Parameter = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One route.
+
+    name: the template's logical id without `Route`; it never changes, or a deployment would make the
+    route anew. api: which function has it (`{api}Function` in the template). body: None for a route
+    without one. is_open: anybody may call it, without a token. may_repeat: the same body again answers
+    200 with what there is, the first time `status`.
+    """
+
+    name: str
+    api: str
+    method: str
+    path: str
+    summary: str
+    parameters: list[Parameter] = field(default_factory=list)
+    body: Schema | None = None
+    status: int = 200
+    answer: Schema = field(default_factory=lambda: ANY)
+    is_open: bool = False
+    may_repeat: bool = False
+
+    @property
+    def key(self) -> str:
+        """The route as API Gateway names it: `GET /v1/users/{user_id}`."""
+        return f"{self.method.upper()} {self.path}"
+
+
+def in_path(name: str, schema: Schema) -> Parameter:
+    """Return a parameter that is a part of the path."""
+    return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def in_query(name: str, schema: Schema, required: bool = False) -> Parameter:
+    """Return a parameter of the query."""
+    return {"name": name, "in": "query", "required": required, "schema": schema}
+
+
+def matching(pattern: str) -> Schema:
+    """Return the schema of a text that matches a pattern."""
+    return {"type": "string", "pattern": pattern}
+
+
+TEXT: Schema = {"type": "string"}
+PAGE = [
+    in_query("from", TEXT),
+    in_query("to", TEXT),
+    in_query("limit", {"type": "integer", "minimum": 1, "maximum": 500}),
+    in_query("cursor", TEXT),
+]
