@@ -1,7 +1,8 @@
 """The warehouse's models: sql/models/{folder}/NAME.sql, one SELECT in Redshift SQL, and NAME.yml about it.
 
 NAME.yml: grain (a sentence), key (columns), materialized (view, table or incremental), dist and sort
-(columns, by which Redshift spreads and sorts), columns (name: what it says), tests (model_tests.py).
+(columns, by which Redshift spreads and sorts), columns (name: what it says), left_out (of facts: which
+columns of staging are not here, and why), tests (model_tests.py).
 An incremental model has a column load_number: the newest load that any row it was made from came with. Rows
 of later loads replace those with the same values in the columns `replace` (the key, unless named).
 """
@@ -23,7 +24,7 @@ from analytics.warehouse.translate import REDSHIFT
 
 FOLDERS = ("staging", "facts", "dimensions", "marts")
 MATERIALIZED = ("view", "table", "incremental")
-_FIELDS = {"grain", "key", "materialized", "replace", "dist", "sort", "columns", "tests"}
+_FIELDS = {"grain", "key", "materialized", "replace", "dist", "sort", "columns", "left_out", "tests"}
 
 
 class ModelError(ValueError):
@@ -45,6 +46,7 @@ class Model:
     dist: str | None = None
     sort: tuple[str, ...] = ()
     replace: tuple[str, ...] = ()
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 @cache
@@ -81,6 +83,7 @@ def _read(name: str, path: Path) -> Model:
         about.get("dist"),
         tuple(about.get("sort") or ()),
         tuple(about.get("replace") or about["key"]),
+        about.get("left_out") or {},
     )
 
 

@@ -1,40 +1,11 @@
 """The lake's tables are those that rules.lake.entities declares, also after it has grown."""
 
-from pathlib import Path
 
 import pytest
 
 from analytics.warehouse import ddl
-from analytics.warehouse.ddl import Column, Table, prepare, tables
-from analytics.warehouse.merge_sql import LOAD_NUMBER
-from rules.lake.entities import ENTITIES, EXTRA, Entity, Type
+from analytics.warehouse.ddl import Column, Table, prepare
 from tests.sql.conftest import Lake
-
-FAMILIES = {
-    Type.TEXT: "varchar",
-    Type.INTEGER: "bigint",
-    Type.BOOLEAN: "boolean",
-    Type.DATE: "date",
-    Type.TIMESTAMP: "timestamp",
-}
-
-
-@pytest.mark.parametrize("entity", ENTITIES.values(), ids=lambda each: each.name)
-def test_columns_are_the_declared_fields(entity: Entity) -> None:
-    declared = [(each.name, FAMILIES[each.type]) for each in entity.fields]
-    extra = [(EXTRA, "varchar"), (LOAD_NUMBER, "bigint")]
-    assert [(each.name, each.family) for each in tables()[entity.name].columns] == declared + extra
-
-
-@pytest.mark.parametrize("entity", ENTITIES.values(), ids=lambda each: each.name)
-def test_required_fields_are_never_null_and_keys_are_declared(entity: Entity) -> None:
-    sql = tables()[entity.name].sql
-    for each in entity.fields:
-        (line,) = [
-            line for line in sql.splitlines() if line.strip().replace('"', "").startswith(f"{each.name} ")
-        ]
-        assert ("NOT NULL" in line) == each.required
-    assert f"PRIMARY KEY ({', '.join(entity.key)})" in sql
 
 
 def test_prepared_twice_changes_nothing(lake: Lake) -> None:
@@ -59,8 +30,3 @@ def test_missing_columns_are_added_and_narrow_ones_widened(
         assert 'ALTER TABLE lake.t ADD COLUMN "d" DATE' in changes
         assert warehouse.rows("SELECT a, b, c, d FROM lake.t") == [{"a": 1, "b": "2", "c": "é", "d": None}]
         assert prepare(warehouse) == []
-
-
-def test_every_table_has_its_file() -> None:
-    names = {path.stem for path in (Path(ddl.SQL) / "ddl").glob("*.sql")}
-    assert names == {*ENTITIES, "curation", "builds"}

@@ -1,4 +1,5 @@
--- The rule table (rules/engagement/points.py), and types that events carry but that have left it since.
+-- Generated from rules/engagement/points.py by `make models`.
+-- The rule table, and types that events carry but that have left it since.
 WITH rules AS (
     SELECT 'APP_OPENED' AS event_type, 1 AS points, 1 AS daily_cap
     UNION ALL SELECT 'CHALLENGE_COMPLETED', 25, 100

@@ -1,3 +1,4 @@
+-- Generated from rules/lake by `make models`: a column a field of the entity daily_activity.
 SELECT
     user_id,
     activity_date,
@@ -5,6 +6,7 @@ SELECT
     events_count,
     points_earned,
     points_by_type,
+    ledger_head,
     created_at,
     load_number
 FROM lake.daily_activity

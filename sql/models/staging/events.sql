@@ -1,4 +1,4 @@
--- Events as loaded, with their day and hour in UTC.
+-- Generated from rules/lake by `make models`: a column a field of the entity events.
 SELECT
     event_id,
     user_id,
@@ -8,6 +8,7 @@ SELECT
     occurred_local,
     activity_date,
     zone,
+    timezone,
     points_awarded,
     source,
     properties,

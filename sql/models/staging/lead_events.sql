@@ -1,4 +1,5 @@
--- Events of leads as loaded. What the live path could not read is here too, and tells why: nothing follows from it.
+-- Generated from rules/lake by `make models`: a column a field of the entity lead_events.
+-- What the live path could not read is here too, and tells why: nothing follows from it.
 SELECT
     lead_organization_id,
     event_id,
@@ -16,9 +17,11 @@ SELECT
     raw_payload_ref,
     unreadable,
     amount_minor,
-    sentiment_milli,
     order_id,
     currency,
+    sentiment_milli,
     campaign_id,
+    change_number,
+    change_groups,
     load_number
 FROM lake.lead_events

@@ -1,3 +1,4 @@
+-- Generated from rules/lake by `make models`: a column a field of the entity lead_features.
 -- The newest version of each lead's features; a leaf that was absorbed has none, but tells its root.
 SELECT
     lead_organization_id,
@@ -29,8 +30,8 @@ SELECT
     load_number
 FROM (
     SELECT
-        f.*,
-        ROW_NUMBER() OVER (PARTITION BY f.lead_organization_id ORDER BY f.version DESC) AS place
-    FROM lake.lead_features AS f
+        v.*,
+        ROW_NUMBER() OVER (PARTITION BY v.lead_organization_id ORDER BY v.version DESC) AS place
+    FROM lake.lead_features AS v
 ) AS versions
 WHERE place = 1

@@ -1,3 +1,4 @@
+-- Generated from rules/lake by `make models`: a column a field of the entity lead_memory.
 -- The newest version of each thing remembered, withdrawn and expired ones included.
 SELECT
     lead_organization_id,
@@ -14,10 +15,8 @@ SELECT
     load_number
 FROM (
     SELECT
-        m.*,
-        ROW_NUMBER() OVER (
-            PARTITION BY m.lead_organization_id, m.memory_type, m.memory_key ORDER BY m.version DESC
-        ) AS place
-    FROM lake.lead_memory AS m
+        v.*,
+        ROW_NUMBER() OVER (PARTITION BY v.lead_organization_id, v.memory_type, v.memory_key ORDER BY v.version DESC) AS place
+    FROM lake.lead_memory AS v
 ) AS versions
 WHERE place = 1

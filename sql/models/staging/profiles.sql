@@ -1,3 +1,4 @@
+-- Generated from rules/lake by `make models`: a column a field of the entity streaks.
 -- The newest version of each user's profile.
 SELECT
     user_id,
@@ -23,8 +24,8 @@ SELECT
     load_number
 FROM (
     SELECT
-        s.*,
-        ROW_NUMBER() OVER (PARTITION BY s.user_id ORDER BY s.version DESC) AS place
-    FROM lake.streaks AS s
+        v.*,
+        ROW_NUMBER() OVER (PARTITION BY v.user_id ORDER BY v.version DESC) AS place
+    FROM lake.streaks AS v
 ) AS versions
 WHERE place = 1

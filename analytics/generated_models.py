@@ -1,0 +1,59 @@
+"""All files under sql/ that follow from declarations in rules/: written by `make models`.
+
+`make check` fails while one of them is stale.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from analytics.features.feature_sql import GENERATED
+from analytics.warehouse.ddl import SQL
+from analytics.warehouse.staging_sql import STAGING, model_sql, model_yml
+from rules.engagement.points import RULES
+
+MODELS = SQL / "models"
+_EVENT_TYPES = """-- Generated from rules/engagement/points.py by `make models`.
+-- The rule table, and types that events carry but that have left it since.
+WITH rules AS (
+    {rules}
+),
+seen AS (
+    SELECT DISTINCT event_type FROM facts.events
+)
+SELECT
+    COALESCE(rules.event_type, seen.event_type) AS event_type,
+    rules.points,
+    rules.daily_cap,
+    CASE WHEN rules.event_type IS NULL THEN FALSE ELSE TRUE END AS is_current
+FROM rules
+FULL OUTER JOIN seen ON seen.event_type = rules.event_type
+"""
+
+
+def event_types_sql() -> str:
+    """Return the dimension of event types: the rule table as rows."""
+    rows = [f"'{name}', {rule.points}, {rule.daily_cap}" for name, rule in sorted(RULES.items())]
+    name, points, daily_cap = rows[0].split(", ")
+    first = f"SELECT {name} AS event_type, {points} AS points, {daily_cap} AS daily_cap"
+    return _EVENT_TYPES.format(rules="\n    UNION ALL SELECT ".join([first, *rows[1:]]))
+
+
+def generated() -> Iterator[tuple[Path, str]]:
+    """Yield each file that follows from a declaration, with the text that it must have."""
+    yield MODELS / "dimensions" / "event_types.sql", event_types_sql()
+    for name, staging in STAGING.items():
+        about = MODELS / "staging" / f"{name}.yml"
+        yield about.with_suffix(".sql"), model_sql(staging)
+        yield about, model_yml(staging, about.read_text(encoding="utf-8"))
+    for name, text in GENERATED.items():
+        yield MODELS / "marts" / f"{name}.sql", text()
+
+
+def main() -> None:
+    """Write all of them."""
+    for path, text in generated():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""The staging models: each follows from its entity's declaration (rules/lake), column by column.
+
+What is said here is only what is more than that: other names, other values, further columns. The
+files are written by `make models`; of NAME.yml only the columns are, the rest is written by hand.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import yaml
+
+from analytics.warehouse.merge_sql import LOAD_NUMBER
+from rules.lake.entities import ENTITIES, Entity
+
+LOAD_NUMBER_DOC = "the newest load that this row, or one that it follows from, came with"
+# Words that SQL would take for its own.
+RESERVED = frozenset({"freeze", "value"})
+PLACE = "^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{6}Z$"
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a column of an entity is shown: its name in staging and the SQL it comes from."""
+
+    column: str
+    sql: str
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A staging model of an entity.
+
+    newest_of: rows of one such key are versions of each other, and only the newest is shown.
+    shown: by field, what is shown in its place. after: by field, the columns that follow it besides.
+    """
+
+    entity: str
+    comment: str = ""
+    newest_of: tuple[str, ...] = ()
+    shown: Mapping[str, Shown] = field(default_factory=dict)
+    after: Mapping[str, Shown] = field(default_factory=dict)
+
+
+def _or_zero(column: str) -> Shown:
+    return Shown(column, f"COALESCE({column}, 0)")
+
+
+STAGING: dict[str, Staging] = {
+    "events": Staging("events"),
+    "daily_activity": Staging("daily_activity"),
+    "ledger": Staging(
+        "ledger",
+        "The opening entry has no time of its own (1970-01-01): it moves nothing and belongs to no day.\n"
+        "`reverses` is the place of the entry that is undone, as text; anything else is no place.",
+        shown={
+            "account_id": Shown("user_id", "account_id"),
+            "reverses": Shown(
+                "reverses",
+                f"CASE WHEN reverses ~ '{PLACE}'\n"
+                "        THEN CAST(REPLACE(REPLACE(reverses, 'T', ' '), 'Z', '') AS TIMESTAMP) END",
+            ),
+            "freeze": Shown("freeze_note", '"freeze"'),
+        },
+        after={
+            "created_at": Shown(
+                "entry_date",
+                "CASE WHEN seq = 0 THEN NULL ELSE CAST(created_at AS DATE) END",
+                "the date of created_at in UTC; NULL for the opening entry, which has no time",
+            )
+        },
+    ),
+    "profiles": Staging(
+        "streaks",
+        "The newest version of each user's profile.",
+        newest_of=("user_id",),
+        shown={
+            **{each: _or_zero(each) for each in ("current_streak", "longest_streak", "active_days")},
+            "tz_review": Shown("tz_review", "COALESCE(tz_review, FALSE)"),
+        },
+    ),
+    "lead_events": Staging(
+        "lead_events",
+        "What the live path could not read is here too, and tells why: nothing follows from it.",
+    ),
+    "lead_memory": Staging(
+        "lead_memory",
+        "The newest version of each thing remembered, withdrawn and expired ones included.",
+        newest_of=("lead_organization_id", "memory_type", "memory_key"),
+        shown={"value": Shown("memory_value", '"value"')},
+    ),
+    "lead_features": Staging(
+        "lead_features",
+        "The newest version of each lead's features; a leaf that was absorbed has none, but tells its root.",
+        newest_of=("lead_organization_id",),
+    ),
+}
+
+
+def columns_of(staging: Staging) -> list[Shown]:
+    """Return a staging model's columns, in order: the entity's fields, and what is shown besides."""
+    found = []
+    for each in ENTITIES[staging.entity].fields:
+        name = f'"{each.name}"' if each.name in RESERVED else each.name
+        shown = staging.shown.get(each.name, Shown(each.name, name))
+        found.append(Shown(shown.column, shown.sql, shown.doc or each.doc))
+        if each.name in staging.after:
+            found.append(staging.after[each.name])
+    return [*found, Shown(LOAD_NUMBER, LOAD_NUMBER, LOAD_NUMBER_DOC)]
+
+
+def model_sql(staging: Staging) -> str:
+    """Return the text of NAME.sql."""
+    entity = ENTITIES[staging.entity]
+    lines = [f"-- Generated from rules/lake by `make models`: a column a field of the entity {entity.name}."]
+    lines += [f"-- {line}" for line in staging.comment.splitlines()]
+    listed = [
+        each.sql if each.sql == each.column else f"{each.sql} AS {each.column}"
+        for each in columns_of(staging)
+    ]
+    lines += ["SELECT", ",\n".join(f"    {each}" for each in listed)]
+    return "\n".join([*lines, *_from(staging, entity)]) + "\n"
+
+
+def _from(staging: Staging, entity: Entity) -> list[str]:
+    if not staging.newest_of:
+        return [f"FROM lake.{entity.name}"]
+    key = ", ".join(f"v.{each}" for each in staging.newest_of)
+    return [
+        "FROM (",
+        "    SELECT",
+        "        v.*,",
+        f"        ROW_NUMBER() OVER (PARTITION BY {key} ORDER BY v.version DESC) AS place",
+        f"    FROM lake.{entity.name} AS v",
+        ") AS versions",
+        "WHERE place = 1",
+    ]
+
+
+def model_yml(staging: Staging, written: str) -> str:
+    """Return the text of NAME.yml: as written by hand, with the columns made anew."""
+    listed = {each.column: each.doc for each in columns_of(staging)}
+    block = yaml.safe_dump({"columns": listed}, sort_keys=False, allow_unicode=True, width=10_000)
+    made, count = re.subn(r"^columns:\n(?:  .*\n)*", lambda _: block, written, flags=re.MULTILINE)
+    if count != 1:
+        raise ValueError(f"{staging.entity}: NAME.yml needs one block `columns:`")
+    return made
