@@ -3,7 +3,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv 2>/dev/null || echo .local/bin/uv)
 RUN := $(UV) run --frozen --quiet
 
-.PHONY: help setup browser demo test unit check bench soak up down deploy clean
+.PHONY: help setup browser demo test unit check models bench soak up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -34,6 +34,9 @@ check: setup ## the gate: format, lint, types, imports, templates, unit tests
 	@$(RUN) lint-imports
 	@$(RUN) cfn-lint template.yaml infra/*.yaml
 	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup
+
+models: setup ## the SQL that follows from declarations in rules/
+	@$(RUN) python -m analytics.generated_models
 
 bench: setup ## budgets, each against what a user would pick instead
 	@$(RUN) python -m bench

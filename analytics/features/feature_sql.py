@@ -109,8 +109,7 @@ def _rounded(total: str, count: str, division: str) -> str:
 # The warehouse's twin -----------------------------------------------------------------------------
 
 _HEAD = """-- The features of each lead, computed from its events as of when the live table computed them.
--- Generated from rules/leads/features.py by
--- `python -m analytics.features.feature_sql`; tests hold them equal.
+-- Generated from rules/leads/features.py by `make models`.
 -- An input that the live table has not computed for a lead yet has no features here either.
 """
 
@@ -224,7 +223,7 @@ def quality_model() -> str:
     differ = "\n        + ".join(_differs(column_of(each), "1", "0") for each in FEATURES)
     named = "\n        || ".join(_differs(column_of(each), f"'{each.name} '", "''") for each in FEATURES)
     return f"""-- Live features against those recomputed from the lake's events for the same instants.
--- Generated from rules/leads/features.py by `python -m analytics.features.feature_sql`.
+-- Generated from rules/leads/features.py by `make models`.
 -- Events and features reach the lake
 -- by streams of their own: a lead of whom something came in the last two hours that the lake knows of may be
 -- ahead in one of them, and is not settled.
@@ -265,9 +264,3 @@ def _differs(column: str, then: str, otherwise: str) -> str:
 
 
 GENERATED = {"lead_features_recomputed": recomputed_model, "lead_quality": quality_model}
-
-if __name__ == "__main__":
-    from analytics.warehouse.ddl import SQL
-
-    for stem, made in GENERATED.items():
-        (SQL / "models" / "marts" / f"{stem}.sql").write_text(made(), encoding="utf-8")

@@ -14,7 +14,11 @@ EVENT = closed_object(
         "event_type": {
             "type": "string",
             "enum": sorted(RULES),
-            "description": f"written by the service; sent by admins: {', '.join(sorted(SERVER_WRITTEN))}",
+            "description": "; ".join(
+                f"{name}: {each.points} points, at most {each.daily_cap} a day"
+                + (" (written by the service; sent by admins alone)" if name in SERVER_WRITTEN else "")
+                for name, each in sorted(RULES.items())
+            ),
         },
         "occurred_at": {
             "type": "string",

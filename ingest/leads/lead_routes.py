@@ -1,11 +1,15 @@
 """The routes of leads."""
 
-from ingest.leads.lead_schemas import LEAD_EVENTS, LEAD_ID, RECEIPT, REVERSAL
+from ingest.leads import sources
+from ingest.leads.lead_schemas import FEATURES_VIEW, LEAD_EVENTS, LEAD_ID, RECEIPT, REVERSAL
 from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching
 
 LEADS_API = "LeadsApi"
 LEAD = in_path("lead_id", matching(LEAD_ID))
 CHANGE = in_path("change", {"type": "integer", "minimum": 1})
+# The body as it is validated, with the sources there are.
+SOURCE = LEAD_EVENTS["properties"]["source"] | {"enum": sources.names()}
+WEBHOOK = LEAD_EVENTS | {"properties": LEAD_EVENTS["properties"] | {"source": SOURCE}}
 
 LEAD_ROUTES = [
     Route(
@@ -14,7 +18,7 @@ LEAD_ROUTES = [
         "post",
         "/v1/leads/events",
         "Send an integration's webhook",
-        body=LEAD_EVENTS,
+        body=WEBHOOK,
         status=202,
         answer=RECEIPT,
     ),
@@ -45,7 +49,15 @@ LEAD_ROUTES = [
         "What is remembered of a lead",
         [LEAD, in_query("type", TEXT), in_query("key", TEXT)],
     ),
-    Route("GetLeadFeatures", LEADS_API, "get", "/v1/leads/{lead_id}/features", "A lead's features", [LEAD]),
+    Route(
+        "GetLeadFeatures",
+        LEADS_API,
+        "get",
+        "/v1/leads/{lead_id}/features",
+        "A lead's features",
+        [LEAD],
+        answer=FEATURES_VIEW,
+    ),
     Route(
         "PostLeadReversal",
         LEADS_API,

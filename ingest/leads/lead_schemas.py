@@ -1,6 +1,7 @@
 """The bodies of the lead routes and of lead sources, as JSON Schema."""
 
 from ingest.web.json_schema import SHORT, Schema, closed_object
+from rules.leads.features import FEATURES, Unit
 from rules.leads.lead_events import (
     CAMPAIGN_TYPES,
     EVENT_TYPES,
@@ -136,5 +137,24 @@ RECEIPT: Schema = {
                 ["field", "reason"], {"field": {"type": "string"}, "reason": {"type": "string"}}
             ),
         },
+    },
+}
+FEATURES_VIEW: Schema = {
+    "type": "object",
+    "required": ["lead_id", "features", "computed_at"],
+    "properties": {
+        "lead_id": {"type": "string"},
+        "features": {
+            "type": "object",
+            "properties": {
+                each.name: {
+                    "type": ["boolean" if each.unit is Unit.FLAG else "number", "null"],
+                    "description": each.doc,
+                }
+                for each in FEATURES
+            },
+        },
+        "computed_at": {"type": ["string", "null"]},
+        "as_of": {"type": "object", "description": "by input: as of when its features were computed"},
     },
 }

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from ingest.web.error_codes import CODES
+
 Schema = dict[str, Any]
 
 USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"
@@ -23,7 +25,15 @@ ERROR = closed_object(
     {
         "error": closed_object(
             ["code", "message"],
-            {"code": {"type": "string"}, "message": {"type": "string"}, "details": {}},
+            {
+                "code": {
+                    "type": "string",
+                    "enum": sorted(CODES),
+                    "description": "; ".join(f"{code}: {meaning}" for code, meaning in sorted(CODES.items())),
+                },
+                "message": {"type": "string"},
+                "details": {},
+            },
         )
     },
 )

@@ -1,6 +1,5 @@
 """The lake's tables are those that rules.lake.entities declares, also after it has grown."""
 
-
 import pytest
 
 from analytics.warehouse import ddl

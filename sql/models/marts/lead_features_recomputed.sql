@@ -1,6 +1,5 @@
 -- The features of each lead, computed from its events as of when the live table computed them.
--- Generated from rules/leads/features.py by
--- `python -m analytics.features.feature_sql`; tests hold them equal.
+-- Generated from rules/leads/features.py by `make models`.
 -- An input that the live table has not computed for a lead yet has no features here either.
 WITH leads AS (
     SELECT

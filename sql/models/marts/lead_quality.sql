@@ -1,5 +1,5 @@
 -- Live features against those recomputed from the lake's events for the same instants.
--- Generated from rules/leads/features.py by `python -m analytics.features.feature_sql`.
+-- Generated from rules/leads/features.py by `make models`.
 -- Events and features reach the lake
 -- by streams of their own: a lead of whom something came in the last two hours that the lake knows of may be
 -- ahead in one of them, and is not settled.

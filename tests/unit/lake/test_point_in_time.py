@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
 from analytics.features import point_in_time as module
-from analytics.features.feature_sql import GENERATED
 from analytics.features.point_in_time import COLUMNS, point_in_time, training_set
-from analytics.warehouse.ddl import SQL
 from rules.lake.lead_entities import column_of
 from rules.leads.features import FEATURES, evaluate
 from rules.leads.lead_events import IDENTITY_TYPES, groups_of
@@ -151,10 +149,3 @@ def test_a_training_set_is_a_file(lake: FolderObjects, tmp_path: Path) -> None:
     pq.write_table(labels, tmp_path / "labels.parquet")
     assert training_set(lake, tmp_path / "labels.parquet", tmp_path / "out.parquet", known_by=True) == 30
     assert pq.read_table(tmp_path / "out.parquet").equals(point_in_time(lake, labels, known_by=True))
-
-
-def test_the_generated_models_are_the_stored_ones() -> None:
-    for name, made in GENERATED.items():
-        assert (SQL / "models" / "marts" / f"{name}.sql").read_text() == made(), (
-            "python -m analytics.features.feature_sql"
-        )

@@ -1,0 +1,28 @@
+"""Every code that a refusal may carry, and what it means: what the OpenAPI document lists.
+
+A test finds a code that is used and not listed here.
+"""
+
+CODES = {
+    "already_answered": "this person has answered the question; the body has the first answer",
+    "already_reversed": "the redemption has been reversed before",
+    "backfill_forbidden": "the event is older than 72 hours: that needs the permission to backfill",
+    "conflict": "the key was used with another body",
+    "forbidden": "the caller may not do this, or not for this user",
+    "freezes_held_max": "the user holds as many freezes as are allowed",
+    "in_the_future": "the event is more than 5 minutes ahead",
+    "insufficient_balance": "the balance does not cover the points",
+    "invalid_field": "a field is missing or wrong; details name it",
+    "invalid_json": "the body is no JSON",
+    "invalid_parameter": "a part of the path or of the query is wrong",
+    "not_found": "there is no such thing",
+    "not_reversible": "only a redemption can be reversed",
+    "pauses_max": "the user has as many pauses as are allowed",
+    "question_closed": "the question has all the answers it asked for",
+    "question_expired": "the question's time is over",
+    "rate_limited": "too many requests in this minute",
+    "too_large": "the body is too large",
+    "too_old": "the event is older than events may be",
+    "unauthorized": "there is no valid token",
+    "unavailable": "try again",
+}

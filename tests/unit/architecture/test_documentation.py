@@ -1,0 +1,69 @@
+"""What users can meet is in the OpenAPI document: every route, error code, event type, source and feature."""
+
+import ast
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from ingest import openapi
+from ingest.leads import sources
+from ingest.web.error_codes import CODES
+from ingest.web.routes import Route
+from rules.engagement.points import RULES
+from rules.leads.features import FEATURES
+from tests.support.template import ROOT
+
+DOCUMENT = openapi.document()
+RULES_TEXT = ROOT / "docs" / "rules.md"
+
+
+def codes_in(source: str) -> Iterator[str]:
+    """Yield the codes that a module's refusals carry: ApiError(status, CODE, ...), Refused(CODE, ...)."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            place = {"ApiError": 1, "Refused": 0}.get(node.func.id)
+            if place is not None and len(node.args) > place:
+                given = node.args[place]
+                if isinstance(given, ast.Constant) and isinstance(given.value, str):
+                    yield given.value
+
+
+def used_codes() -> dict[str, str]:
+    """By code, a file that refuses with it."""
+    files = [*(ROOT / "ingest").rglob("*.py"), *(ROOT / "rules").rglob("*.py")]
+    return {code: str(each.relative_to(ROOT)) for each in files for code in codes_in(each.read_text())}
+
+
+def test_every_code_of_a_refusal_is_described() -> None:
+    unknown = {code: file for code, file in used_codes().items() if code not in CODES}
+    assert not unknown, f"ingest/web/error_codes.py lacks {unknown}"
+    assert set(CODES) == set(used_codes()), "ingest/web/error_codes.py lists a code that nothing refuses with"
+
+
+def test_a_code_is_found_where_it_is_used() -> None:
+    assert list(codes_in('raise ApiError(409, "a", "b")\nraise Refused("c", "d", "e")')) == ["a", "c"]
+
+
+def test_every_event_type_is_described() -> None:
+    described = json.dumps(DOCUMENT["components"]["schemas"]["Event"])
+    missing = [name for name, each in RULES.items() if f"{name}: {each.points} points" not in described]
+    assert not missing
+
+
+def test_every_source_is_listed() -> None:
+    body = DOCUMENT["paths"]["/v1/leads/events"]["post"]["requestBody"]["content"]["application/json"]
+    assert body["schema"]["properties"]["source"]["enum"] == sources.names()
+
+
+def test_every_feature_is_described() -> None:
+    answer = DOCUMENT["paths"]["/v1/leads/{lead_id}/features"]["get"]["responses"]["200"]
+    listed = answer["content"]["application/json"]["schema"]["properties"]["features"]["properties"]
+    assert {name: each["description"] for name, each in listed.items()} == {
+        each.name: each.doc for each in FEATURES
+    }
+
+
+@pytest.mark.parametrize("route", openapi.ROUTES, ids=lambda each: each.key)
+def test_every_route_says_what_it_does(route: Route) -> None:
+    assert len(route.summary) > 3, f"{route.key} needs a summary"

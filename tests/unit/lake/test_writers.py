@@ -1,0 +1,184 @@
+"""Every column of the lake is filled by what writes the entity's items: a column that nobody fills is found here.
+
+Items are as full as they get, and are made by the functions that make the stored ones.
+"""
+
+from collections.abc import Iterator
+from datetime import date
+from typing import Any
+
+import pytest
+
+from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes
+from adapters.leads import memory_store
+from adapters.leads.feature_store import Change, FeatureItem, FeatureStore
+from adapters.platform.items import item, plain
+from rules.days import stamp
+from rules.engagement.accounts import Day, Profile
+from rules.engagement.events import Event, to_item
+from rules.engagement.ledger import Draft, Entry, FreezeNote, Head, Kind
+from rules.engagement.streaks import Cover, fold
+from rules.lake.entities import (
+    DAILY_ACTIVITY,
+    ENTITIES,
+    EVENTS,
+    LEAD_EVENTS,
+    LEAD_FEATURES,
+    LEAD_MEMORY,
+    LEDGER,
+    STREAKS,
+    Entity,
+    row_of,
+)
+from rules.leads import lead_events
+from rules.leads.features import FEATURES, Input
+from rules.leads.lead_events import Group, LeadEvent
+from rules.leads.memory import derive, remembered
+from tests.support.engagement_strategies import NOW
+
+AT = stamp(NOW)
+DAY = date(2026, 3, 10)
+# Where an item of each entity gets its attributes.
+WRITERS = {
+    "events": "rules/engagement/events.py (to_item)",
+    "daily_activity": "adapters/engagement/account_items.py (day_attributes)",
+    "ledger": "adapters/engagement/account_items.py (entry_item)",
+    "streaks": "adapters/engagement/account_items.py (profile_attributes)",
+    "lead_events": "rules/leads/lead_events.py (to_item)",
+    "lead_memory": "adapters/leads/memory_store.py (attributes)",
+    "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
+}
+
+
+def events() -> Iterator[dict[str, Any]]:
+    event = Event(
+        user_id="u",
+        event_id=f"{AT}#id",
+        idempotency_key="k",
+        event_type="CHECK_IN",
+        occurred_at=AT,
+        activity_date=DAY,
+        zone="UTC",
+        points_awarded=5,
+        source="api",
+        created_at=AT,
+        timezone="UTC",
+        properties='{"a": 1}',
+        properties_ref="s3://b/k",
+    )
+    yield to_item(event, index_key=True)
+
+
+def daily_activity() -> Iterator[dict[str, Any]]:
+    yield day_attributes(Day("u", DAY, "e", 2, 10, {"CHECK_IN": 10}, AT, AT))
+
+
+def ledger() -> Iterator[dict[str, Any]]:
+    draft = Draft(Kind.EARN, 5, "e", "CHECK_IN", "2026-03-10", "reward", AT, FreezeNote.SPENT, "2026-03-09")
+    yield plain(entry_item(Entry("u", AT, 1, 5, draft)))
+
+
+def streaks() -> Iterator[dict[str, Any]]:
+    cover = Cover(
+        ((date(2026, 3, 1), 1),), ((date(2026, 3, 5), date(2026, 3, 6)),), frozenset({date(2026, 3, 8)})
+    )
+    streak = fold([date(2026, 3, 7), date(2026, 3, 10)], cover)
+    assert streak
+    assert streak.spent, "a freeze is used"
+    yield profile_attributes(
+        Profile("u", 3, Head(AT, 4, 20), 30, streak, cover, timezone="UTC", tz_review=True, updated_at=AT), 4
+    )
+
+
+def lead_event(kind: str, payload: dict[str, Any]) -> LeadEvent:
+    return LeadEvent(
+        organization_id="o",
+        lead_organization_id="leaf",
+        root_id="root",
+        source="o/shop",
+        source_type="generic",
+        external_event_id="1",
+        event_type=kind,
+        occurred_at=AT,
+        received_at=AT,
+        payload=payload,
+        object_id="7",
+        object_id_ref="order",
+        raw_payload="{}",
+        raw_payload_ref="s3://b/k",
+    )
+
+
+ORDER = {
+    "amount_minor": 5,
+    "order_id": "7",
+    "currency": "USD",
+    "products": [{"product_id": "p", "quantity": 1}],
+}
+GROUPS = {"change": 1, "groups": [{"root": "leaf", "leaves": ["leaf", "other"]}]}
+
+
+def all_lead_events() -> Iterator[dict[str, Any]]:
+    for event in (
+        lead_event("order_placed", ORDER),
+        lead_event("order_placed", {"amount_minor": "much"}),
+        lead_event("message_received", {"sentiment_milli": 5}),
+        lead_event("campaign_opened", {"campaign_id": "c"}),
+        lead_event("leads_merged", GROUPS),
+    ):
+        stored = lead_events.to_item(event)
+        yield {name: each for name, each in stored.items() if each is not None}
+
+
+def lead_memory() -> Iterator[dict[str, Any]]:
+    event = lead_event("order_placed", ORDER)
+    assert derive(event)
+    for each in remembered([event]).values():
+        yield {"lead_organization_id": "l", "version": 1} | memory_store.attributes("l", each)
+
+
+class Recorder:
+    """Stands for DynamoDB: keeps the attributes that each update sets."""
+
+    def __init__(self) -> None:
+        self.items: list[dict[str, Any]] = []
+
+    def update_item(self, **request: Any) -> None:
+        names, values = request["ExpressionAttributeNames"], request["ExpressionAttributeValues"]
+        stored = dict(request["Key"])
+        for assigned in request["UpdateExpression"].partition(" REMOVE ")[0].removeprefix("SET ").split(", "):
+            path, given = assigned.split(" = ")
+            stored[names[path]] = values[given]
+        self.items.append(plain(stored))
+
+    def get_item(self, **_: Any) -> dict[str, Any]:
+        return {}
+
+
+def lead_features() -> Iterator[dict[str, Any]]:
+    recorder = Recorder()
+    store = FeatureStore(recorder, "Feature", 4)
+    values = {each.name: 1 for each in FEATURES}
+    store.write(FeatureItem("l"), Change(values, {}, dict.fromkeys(Input, AT), AT, "2026-03-10"))
+    store.set_topology(1, [Group("root", ("root", "leaf"))])
+    yield from recorder.items
+
+
+ITEMS = {
+    EVENTS.name: events,
+    DAILY_ACTIVITY.name: daily_activity,
+    LEDGER.name: ledger,
+    STREAKS.name: streaks,
+    LEAD_EVENTS.name: all_lead_events,
+    LEAD_MEMORY.name: lead_memory,
+    LEAD_FEATURES.name: lead_features,
+}
+
+
+@pytest.mark.parametrize("entity", ENTITIES.values(), ids=lambda each: each.name)
+def test_every_column_is_filled_by_its_writer(entity: Entity) -> None:
+    filled: set[str] = set()
+    for each in ITEMS[entity.name]():
+        filled |= row_of(entity, plain(item(each)), NOW, corrected=False).keys()
+    empty = [each.name for each in entity.fields if each.name not in filled]
+    assert not empty, f"no writer fills {entity.name}.{', '.join(empty)}: write it in {WRITERS[entity.name]}"
