@@ -26,7 +26,7 @@ from ingest.leads.lead_consumer import Consumer
 from rules.leads.lead_events import SORT_KEY, LeadEvent, from_item, groups_of
 from tests.support.engine import Engine
 from tests.support.identity_server import Registry
-from tests.unit.leads.test_lead_sources import MAIL, NOW, ORDER, changed, text, whatsapp
+from tests.support.webhooks import MAIL, NOW, ORDER, changed, text, whatsapp
 
 pytestmark = pytest.mark.xdist_group("identity")
 CONTEXT = SimpleNamespace(

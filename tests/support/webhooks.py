@@ -1,0 +1,61 @@
+"""What sources send: one file a source in tests/webhooks, with good payloads and what must stay in them.
+
+{"private": [words of the payloads that no derived event may have], "payloads": [payload]}
+"""
+
+import copy
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from ingest.leads import sources
+from ingest.leads.decoding import Context, Decoded
+from rules.days import stamp
+from tests.support.template import ROOT
+
+FOLDER = ROOT / "tests" / "webhooks"
+SAMPLES: dict[str, dict[str, Any]] = {
+    each.stem: json.loads(each.read_text(encoding="utf-8")) for each in sorted(FOLDER.glob("*.json"))
+}
+GOOD: dict[str, list[Any]] = {name: each["payloads"] for name, each in SAMPLES.items()}
+NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
+CONTEXT = Context("acme", "shop", "USD", stamp(NOW))
+ORDER, REFUND = GOOD["ecommerce"]
+(FORM,) = GOOD["web_form"]
+MAIL: dict[str, Any] = GOOD["email_campaign"][1]
+(GENERIC,) = GOOD["generic"]
+
+
+def text(words: str, number: int = 1, **more: Any) -> dict[str, Any]:
+    message = {"from": "16505551234", "id": f"wamid.{number}", "timestamp": "1772000000", "type": "text"}
+    return {**message, "text": {"body": words}, **more}
+
+
+def whatsapp(*messages: Any, **value: Any) -> dict[str, Any]:
+    inner = {"messaging_product": "whatsapp", "messages": list(messages), **value}
+    return {
+        "object": "whatsapp_business_account",
+        "entry": [{"changes": [{"field": "messages", "value": inner}]}],
+    }
+
+
+def generic(event_type: str, **data: Any) -> dict[str, Any]:
+    return {**GENERIC, "event_type": event_type, "data": data}
+
+
+def decode(source: str, payload: Any, context: Context = CONTEXT) -> list[Decoded]:
+    return sources.source(source).decode(payload, context)
+
+
+def changed(payload: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
+    """The payload with one field changed; ... takes it away."""
+    whole = copy.deepcopy(payload)
+    *above, last = path.split(".")
+    holder: Any = whole
+    for name in above:
+        holder = holder[int(name) if isinstance(holder, list) else name]
+    if value is ...:
+        del holder[last]
+    else:
+        holder[int(last) if isinstance(holder, list) else last] = value
+    return whole

@@ -1,0 +1,178 @@
+"""A bad payload is refused by field and reason, whatever its source; so is a bad envelope."""
+
+from typing import Any
+
+import pytest
+
+from ingest.leads.decoding import Context
+from ingest.leads.lead_accept import BadEnvelope, Envelope, envelope, open_payload
+from tests.support.webhooks import (
+    CONTEXT,
+    FORM,
+    GENERIC,
+    MAIL,
+    NOW,
+    ORDER,
+    REFUND,
+    changed,
+    generic,
+    text,
+    whatsapp,
+)
+
+BAD: list[tuple[str, Any, str, str]] = [
+    ("ecommerce", 7, "payload", "must be object"),
+    ("ecommerce", [], "payload", "must be object"),
+    ("ecommerce", changed(ORDER, "id", ...), "payload.id", "is missing"),
+    ("ecommerce", changed(ORDER, "id", ""), "payload.id", "is missing"),
+    ("ecommerce", changed(ORDER, "id", "x" * 251), "payload.id", "is over 256 bytes"),
+    ("ecommerce", changed(ORDER, "created_at", ...), "payload.created_at", "is missing"),
+    ("ecommerce", changed(ORDER, "created_at", "2026-03-01T10:00:00"), "payload.created_at", "RFC 3339"),
+    ("ecommerce", changed(ORDER, "created_at", 1772000000), "payload.created_at", "RFC 3339"),
+    ("ecommerce", changed(ORDER, "total_price", "11.777"), "payload.total_price", "more than the 2 decimals"),
+    ("ecommerce", changed(ORDER, "total_price", ...), "payload.total_price", "is missing"),
+    ("ecommerce", changed(ORDER, "currency", "EUR"), "payload.currency", "must be USD"),
+    ("ecommerce", changed(ORDER, "currency", ...), "payload.currency", "is missing"),
+    ("ecommerce", changed(ORDER, "customer", None), "payload.customer", "no usable identity"),
+    ("ecommerce", changed(ORDER, "customer", {"email": "n/a"}), "payload.customer", "no usable identity"),
+    ("ecommerce", changed(ORDER, "line_items", {}), "payload.line_items", "must be array"),
+    (
+        "ecommerce",
+        changed(ORDER, "line_items.0.quantity", -1),
+        "payload.line_items.0.quantity",
+        "whole number",
+    ),
+    ("ecommerce", changed(ORDER, "line_items.0", 1), "payload.line_items.0", "must be an object"),
+    ("ecommerce", {**ORDER, "topic": "orders/paid"}, "payload.topic", "must be one of"),
+    ("ecommerce", changed(REFUND, "order_id", ...), "payload.order_id", "is missing"),
+    (
+        "ecommerce",
+        changed(REFUND, "transactions.0.currency", "EUR"),
+        "payload.transactions.0.currency",
+        "must be USD",
+    ),
+    ("ecommerce", changed(REFUND, "transactions.0.amount", "-1"), "payload.transactions.0.amount", "from 0"),
+    (
+        "ecommerce",
+        changed(REFUND, "transactions", [{"amount": "9000000000000", "currency": "USD"}] * 2),
+        "payload.transactions",
+        "at most",
+    ),
+    ("ecommerce", {**ORDER, "created_at": "2026-03-10T06:05:01Z"}, "payload.occurred_at", "in the future"),
+    ("ecommerce", {**ORDER, "created_at": "1969-12-31T23:59:59Z"}, "payload.occurred_at", "before 1970"),
+    ("web_form", changed(FORM, "fields", ...), "payload.fields", "is missing"),
+    ("web_form", {**FORM, "fields": {}, "cookie_id": None}, "payload.fields", "no usable identity"),
+    ("web_form", {**FORM, "sentiment": 1.5}, "payload.sentiment", "from -1 to 1"),
+    ("web_form", {**FORM, "objections": ["Too dear!"]}, "payload.objections", "must hold names"),
+    ("web_form", {**FORM, "preferences": {"a": 1.5}}, "payload.preferences.a", "whole number"),
+    ("web_form", {**FORM, "preferences": {"a": "x" * 129}}, "payload.preferences.a", "at most 128"),
+    ("whatsapp", {}, "payload.entry", "is missing"),
+    ("whatsapp", {"entry": [{}]}, "payload.entry.0.changes", "is missing"),
+    (
+        "whatsapp",
+        {"entry": [{"changes": [{"value": 1}]}]},
+        "payload.entry.0.changes.0.value",
+        "must be an object",
+    ),
+    (
+        "whatsapp",
+        whatsapp(changed(text("a"), "timestamp", ...)),
+        "payload.entry.0.changes.0.value.messages.0.timestamp",
+        "is missing",
+    ),
+    ("whatsapp", whatsapp(text("a", id=None)), "payload.entry.0.changes.0.value.messages.0.id", "is missing"),
+    (
+        "whatsapp",
+        whatsapp(changed(text("a"), "from", "12")),
+        "payload.entry.0.changes.0.value.messages.0.from",
+        "usable",
+    ),
+    ("email_campaign", 7, "payload", "must be an event"),
+    ("email_campaign", [7], "payload.0", "must be an event"),
+    ("email_campaign", [changed(MAIL, "sg_event_id", ...)], "payload.0.sg_event_id", "is missing"),
+    ("email_campaign", [changed(MAIL, "timestamp", "soon")], "payload.0.timestamp", "whole seconds"),
+    ("email_campaign", [changed(MAIL, "timestamp", True)], "payload.0.timestamp", "whole seconds"),
+    ("email_campaign", [changed(MAIL, "email", "nobody")], "payload.0.email", "no usable identity"),
+    ("email_campaign", [changed(MAIL, "marketing_campaign_id", ...)], "payload.0.campaign_id", "is missing"),
+    ("email_campaign", [changed(MAIL, "event", "sneezed")], "payload.0.event", "must be one of"),
+    ("email_campaign", [changed(MAIL, "event", ["open"])], "payload.0.event", "must be one of"),
+    ("generic", changed(GENERIC, "external_event_id", ...), "payload.external_event_id", "is missing"),
+    ("generic", changed(GENERIC, "event_type", "leads_merged"), "payload.event_type", "must be one of"),
+    ("generic", changed(GENERIC, "identities", {}), "payload.identities", "must contain"),
+    ("generic", changed(GENERIC, "identities", {"email": []}), "payload.identities", "1 to 20"),
+    ("generic", changed(GENERIC, "identities", {"email": "x"}), "payload.identities.email", "single @"),
+    ("generic", changed(GENERIC, "identities", {"name": "x"}), "payload.identities.name", "no channel"),
+    (
+        "generic",
+        changed(GENERIC, "identities", {"device": [str(n) for n in range(21)]}),
+        "payload.identities",
+        "1 to 20",
+    ),
+    ("generic", changed(GENERIC, "data.amount", ...), "payload.data.amount", "is missing"),
+    ("generic", changed(GENERIC, "data.currency", "EUR"), "payload.data.currency", "must be USD"),
+    ("generic", changed(GENERIC, "data", ...), "payload.data.amount", "is missing"),
+    ("generic", {**GENERIC, "more": 1}, "payload", "unknown"),
+    ("generic", generic("message_received", sentiment=-1.01), "payload.data.sentiment", "bigger than"),
+    ("generic", generic("message_received", sentiment_milli=5), "payload.data", "unknown"),
+    ("generic", generic("preference_stated"), "payload.data.preferences", "is missing"),
+    ("generic", generic("objection_raised", objections=[]), "payload.data.objections", "1"),
+    ("generic", generic("campaign_sent", campaign_id=""), "payload.data.campaign_id", "is missing"),
+    ("generic", generic("page_viewed", category="a\nb"), "payload.data.category", "without blanks"),
+]
+
+
+@pytest.mark.parametrize(("source", "payload", "field", "reason"), BAD)
+def test_a_bad_payload_is_refused_by_field_and_reason(
+    source: str, payload: Any, field: str, reason: str
+) -> None:
+    opened = open_payload(payload, Envelope(source, CONTEXT), NOW)
+    assert (opened.events, opened.broken) == ([], [])
+    (error,) = opened.refused
+    assert reason in error.reason, error
+    assert error.field == field
+
+
+def test_a_bad_event_of_a_batch_spoils_no_neighbour() -> None:
+    batch = [MAIL, changed(MAIL, "timestamp", ...), {**MAIL, "sg_event_id": "sg-3"}]
+    opened = open_payload(batch, Envelope("email_campaign", CONTEXT), NOW)
+    assert [event.external_event_id for event, _ in opened.events] == ["sg-1", "sg-3"]
+    assert [each.field for each in opened.refused] == ["payload.1.timestamp"]
+    webhook = whatsapp(text("a"), text("b", 2, timestamp="x"), text("c", 3))
+    opened = open_payload(webhook, Envelope("whatsapp", CONTEXT), NOW)
+    assert [event.external_event_id for event, _ in opened.events] == ["wamid.1", "wamid.3"]
+    assert [each.field for each in opened.refused] == ["payload.entry.0.changes.0.value.messages.1.timestamp"]
+
+
+MESSAGE: dict[str, Any] = {"organization_id": "acme", "source": "generic", "payload": GENERIC}
+
+
+@pytest.mark.parametrize(
+    ("message", "field", "reason"),
+    [
+        (7, "body", "must be object"),
+        ({}, "organization_id", "is missing"),
+        ({**MESSAGE, "organization_id": "a/b"}, "organization_id", "must match"),
+        ({**MESSAGE, "organization_id": "a#b"}, "organization_id", "must match"),
+        ({**MESSAGE, "source": "nosuch"}, "source", "must be one of ecommerce, email_campaign, generic"),
+        ({**MESSAGE, "source": "../generic"}, "source", "must match"),
+        ({**MESSAGE, "integration": "identity"}, "integration", "must not be identity"),
+        ({**MESSAGE, "integration": "a/b"}, "integration", "must match"),
+        ({**MESSAGE, "received_at": "yesterday"}, "received_at", "RFC 3339"),
+        ({**MESSAGE, "received_at": "2026-03-10T06:06:00Z"}, "received_at", "between 1970 and now"),
+        ({**MESSAGE, "payload_ref": "s3://b/k"}, "payload", "is missing"),
+        ({"organization_id": "acme", "source": "generic"}, "payload", "is missing"),
+        ({**MESSAGE, "payload": {"a": float("nan")}}, "message", "JSON"),
+        ({**MESSAGE, "payload": {"a": "\ud800"}}, "message", "surrogates"),
+    ],
+)
+def test_a_bad_envelope_is_refused_by_field_and_reason(message: Any, field: str, reason: str) -> None:
+    with pytest.raises(BadEnvelope) as refused:
+        envelope(message, "USD", NOW)
+    assert refused.value.field == field
+    assert reason in refused.value.reason
+
+
+def test_a_message_says_what_the_request_said() -> None:
+    sent = envelope({**MESSAGE, "integration": "crm", "received_at": "2026-03-10T05:00:00Z"}, "USD", NOW)
+    assert sent.context == Context("acme", "crm", "USD", "2026-03-10T05:00:00.000000Z")
+    assert envelope(sent.message(), "USD", NOW) == sent

@@ -1,0 +1,145 @@
+"""Forms, messages, mails and our own shape: what each becomes."""
+
+from typing import Any
+
+import pytest
+
+from ingest.leads import sources
+from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES
+from tests.support.webhooks import (
+    FORM,
+    MAIL,
+    changed,
+    decode,
+    generic,
+    text,
+    whatsapp,
+)
+
+
+def test_a_form_tells_what_was_said_and_not_the_words() -> None:
+    (event,) = decode("web_form", FORM)
+    assert event.payload == {
+        "sentiment_milli": 1000,
+        "objections": ["timing"],
+        "preferences": FORM["preferences"],
+    }
+    assert {each.channel for each in event.identities} == {"email", "phone", "cookie"}
+    assert (event.object_id, event.object_id_ref) == ("contact", "form")
+    assert event.occurred_at == "2026-03-01T09:00:00.000000Z"
+
+
+def test_what_identifies_nobody_is_passed_over() -> None:
+    (event,) = decode("web_form", {**FORM, "fields": {"email": "n/a", "phone": ""}})
+    assert [each.channel for each in event.identities] == ["cookie"]
+
+
+@pytest.mark.parametrize("source", ["web_form", "whatsapp", "generic"])
+def test_a_score_that_is_given_wins(source: str) -> None:
+    payload = {
+        "web_form": {**FORM, "sentiment": -0.1234},
+        "whatsapp": whatsapp(text("I love it", sentiment=-0.1234)),
+        "generic": generic("message_received", text="I love it", sentiment=-0.1234),
+    }[source]
+    (event,) = decode(source, payload)
+    assert event.payload["sentiment_milli"] == -123
+
+
+def test_a_whatsapp_webhook_may_hold_messages_and_statuses() -> None:
+    statuses = [{"id": "wamid.9", "status": "read", "timestamp": "1772000000", "recipient_id": "1650"}]
+    button = text("", 2, type="button", button={"payload": "no", "text": "Not interested"})
+    reply = text(
+        "", 3, type="interactive", interactive={"type": "button_reply", "button_reply": {"title": "Perfect"}}
+    )
+    picked = text(
+        "", 4, type="interactive", interactive={"type": "list_reply", "list_reply": {"title": "caro"}}
+    )
+    image = text("", 5, type="image", image={"id": "1"})
+    notice = text("", 6, type="system", system={"body": "changed"})
+    events = decode(
+        "whatsapp", whatsapp(text("horrible"), button, reply, picked, image, notice, statuses=statuses)
+    )
+    assert [(each.external_event_id, each.payload) for each in events] == [
+        ("wamid.1", {"sentiment_milli": -1000}),
+        ("wamid.2", {"sentiment_milli": -500, "objections": ["need"]}),
+        ("wamid.3", {"sentiment_milli": 1000}),
+        ("wamid.4", {"objections": ["price"]}),
+        ("wamid.5", {}),
+    ]
+    assert {each.occurred_at for each in events} == {"2026-02-25T06:13:20.000000Z"}
+    assert {(each.channel, each.external_id) for event in events for each in event.identities} == {
+        ("phone", "16505551234")
+    }
+
+
+def test_a_webhook_of_statuses_alone_has_no_events() -> None:
+    payload = whatsapp(statuses=[{"id": "wamid.9", "status": "read"}])
+    del payload["entry"][0]["changes"][0]["value"]["messages"]
+    assert decode("whatsapp", payload) == []
+    assert sources.source("whatsapp").parts(payload) == []
+    other = {"entry": [{"changes": [{"field": "account_alerts", "value": 1}]}]}
+    assert decode("whatsapp", other) == []
+
+
+def test_a_batch_of_mail_events() -> None:
+    kinds = [
+        "processed",
+        "delivered",
+        "open",
+        "click",
+        "bounce",
+        "dropped",
+        "group_unsubscribe",
+        "spamreport",
+        "reply",
+    ]
+    batch = [{**MAIL, "event": kind, "sg_event_id": str(at)} for at, kind in enumerate(kinds)]
+    batch.append({**MAIL, "sg_machine_open": True})
+    events = decode("email_campaign", batch)
+    assert [each.event_type.removeprefix("campaign_") for each in events] == [
+        *("sent", "opened", "clicked", "bounced", "bounced", "unsubscribed", "unsubscribed", "replied")
+    ]
+    assert {each.payload["campaign_id"] for each in events} == {"12345"}
+
+
+def test_the_campaign_may_be_a_category() -> None:
+    mail = changed(MAIL, "marketing_campaign_id", ...)
+    for more in (
+        {"category": "spring"},
+        {"category": ["spring", "b"]},
+        {"campaign_id": "spring", "category": "x"},
+    ):
+        (event,) = decode("email_campaign", {**mail, **more})
+        assert event.object_id == "spring"
+
+
+@pytest.mark.parametrize(
+    ("event_type", "data", "payload"),
+    [
+        ("page_viewed", {"category": "shoes", "product_id": 7}, {"category": "shoes", "product_id": "7"}),
+        ("page_viewed", {}, {}),
+        ("preference_stated", {"preferences": {"size": 42}}, {"preferences": {"size": 42}}),
+        ("objection_raised", {"objections": ["price", "need", "price"]}, {"objections": ["need", "price"]}),
+        ("campaign_clicked", {"campaign_id": "c"}, {"campaign_id": "c"}),
+        (
+            "message_received",
+            {"text": "too expensive", "sentiment": 1},
+            {"sentiment_milli": 1000, "objections": ["price"]},
+        ),
+        ("message_received", {"text": "too expensive", "objections": []}, {}),
+        (
+            "order_refunded",
+            {"order_id": "o", "amount": "0.10", "currency": "USD"},
+            {"order_id": "o", "amount_minor": 10, "currency": "USD"},
+        ),
+    ],
+)
+def test_our_own_shape(event_type: str, data: dict[str, Any], payload: dict[str, Any]) -> None:
+    (event,) = decode("generic", generic(event_type, **data))
+    assert (event.event_type, event.payload) == (event_type, payload)
+
+
+def test_our_own_shape_takes_every_type_but_those_of_the_identity() -> None:
+    from ingest.leads.sources.generic import READERS
+
+    assert READERS.keys() == EVENT_TYPES - IDENTITY_TYPES
