@@ -3,7 +3,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv 2>/dev/null || echo .local/bin/uv)
 RUN := $(UV) run --frozen --quiet
 
-.PHONY: help setup browser demo test unit check models bench soak up down deploy clean
+.PHONY: help setup browser demo test unit recipes check models bench soak up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -23,7 +23,10 @@ demo: setup ## laptop cloud, deploy, replay real input, show what came of it
 	@$(RUN) streakline demo
 
 test: setup browser ## all tests: unit, integration, end to end, 200 fault schedules
-	@$(RUN) pytest -n 2 --dist loadgroup
+	@$(RUN) pytest -n 2 --dist loadgroup --ignore tests/recipes
+
+recipes: setup ## carry out docs/recipes on copies: completely, and without each step
+	@$(RUN) pytest tests/recipes -n 2
 
 unit: setup
 	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup

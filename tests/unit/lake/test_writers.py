@@ -181,4 +181,7 @@ def test_every_column_is_filled_by_its_writer(entity: Entity) -> None:
     for each in ITEMS[entity.name]():
         filled |= row_of(entity, plain(item(each)), NOW, corrected=False).keys()
     empty = [each.name for each in entity.fields if each.name not in filled]
-    assert not empty, f"no writer fills {entity.name}.{', '.join(empty)}: write it in {WRITERS[entity.name]}"
+    assert not empty, (
+        f"no writer fills {entity.name}.{', '.join(empty)}: write it in {WRITERS[entity.name]}"
+        " or shape it in rules/lake/entities.py (SHAPED)"
+    )

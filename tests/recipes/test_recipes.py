@@ -1,0 +1,46 @@
+"""Each recipe, carried out on a copy: complete, the gate is green; without any one step, it says which."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.recipes.recipe_steps import RECIPES
+from tests.recipes.scratch import copied
+from tests.support.template import ROOT
+
+STEPS = [(name, place) for name, steps in RECIPES.items() for place in range(len(steps))]
+
+
+@pytest.mark.parametrize(("name", "place"), STEPS, ids=lambda each: str(each))
+def test_a_step_left_out_is_named(name: str, place: int, tmp_path: Path) -> None:
+    scratch, steps = copied(tmp_path), RECIPES[name]
+    left_out = steps[place]
+    for each in steps:
+        if each is not left_out:
+            each.do(scratch)
+    ran = scratch.python("-m", "pytest", "-p", "no:cacheprovider", *left_out.check)
+    assert ran.code == 1, ran.said[-3000:]
+    said = [line for line in ran.said.splitlines() if line.startswith("E ")]
+    assert left_out.message in "\n".join(said), ran.said[-3000:]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_complete_recipe_passes_the_gate(name: str, tmp_path: Path) -> None:
+    scratch = copied(tmp_path)
+    for each in RECIPES[name]:
+        each.do(scratch)
+    scratch.must(scratch.run("make", "--old-file=setup", "check"))
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_the_page_names_every_step_and_what_notices_it(name: str) -> None:
+    page = (ROOT / "docs" / "recipes" / f"{name}.md").read_text(encoding="utf-8")
+    for each in RECIPES[name]:
+        assert each.file in page, f"docs/recipes/{name}.md does not name {each.file}"
+        for check in each.check:
+            assert check in page, f"docs/recipes/{name}.md does not name {check}"
+
+
+def test_every_page_is_tried() -> None:
+    pages = {each.stem for each in (ROOT / "docs" / "recipes").glob("*.md")}
+    assert pages - {"README"} == set(RECIPES)
