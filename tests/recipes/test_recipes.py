@@ -11,7 +11,7 @@ from tests.support.template import ROOT
 STEPS = [(name, place) for name, steps in RECIPES.items() for place in range(len(steps))]
 
 
-@pytest.mark.parametrize(("name", "place"), STEPS, ids=lambda each: str(each))
+@pytest.mark.parametrize(("name", "place"), STEPS, ids=str)
 def test_a_step_left_out_is_named(name: str, place: int, tmp_path: Path) -> None:
     scratch, steps = copied(tmp_path), RECIPES[name]
     left_out = steps[place]
