@@ -3,7 +3,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv 2>/dev/null || echo .local/bin/uv)
 RUN := $(UV) run --frozen --quiet
 
-.PHONY: help setup browser demo test unit recipes check models bench soak up down deploy clean
+.PHONY: help setup browser demo test unit recipes check models template bench soak up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -31,10 +31,14 @@ recipes: setup ## carry out docs/recipes on copies: completely, and without each
 unit: setup
 	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup
 
+template: setup ## template.yaml and infra/observability.yaml, assembled from their fragments
+	@$(RUN) python -m infra.assemble
+
 check: setup ## the gate: format, lint, types, imports, templates, unit tests
 	@$(RUN) ruff format --check . && $(RUN) ruff check .
 	@$(RUN) mypy
 	@$(RUN) lint-imports
+	@$(RUN) python -m infra.assemble --check
 	@$(RUN) cfn-lint template.yaml infra/*.yaml
 	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup
 

@@ -1,0 +1,39 @@
+"""Fragments of infra/app put together: one template, section by section, in each of them domain by domain."""
+
+import re
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+
+from infra.assembly.resources import output, whole
+from infra.assembly.text import Block, sections, stand_in
+
+ORDER = ("Parameters", "Conditions", "Globals", "Resources", "Outputs")
+Fragment = dict[str, str]  # its sections as text
+
+
+def declared(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return the logical ids and types of the resources that fragments declare, in their order."""
+    resources = "".join(sections(f"infra/app/{each}.yaml")["Resources"] for each in names)
+    return re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+)", resources)
+
+
+def read(name: str, marks: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
+    """Return a fragment with what follows from it, and its resources. ValueError: it cannot be assembled."""
+    parts = {key: stand_in(text, marks) for key, text in sections(f"infra/app/{name}.yaml").items()}
+    resources = list(whole(parts["Resources"].strip("\n") + "\n"))
+    comment = "".join(re.findall(r"(?m)^#.*\n", parts[""]))
+    banner = textwrap.indent(f"# ---- {name} ".ljust(100, "-") + f"\n{comment}", "  ")
+    parts[""] = parts[""].removeprefix(comment)
+    parts["Resources"] = banner + "".join(each.text for each in resources)
+    parts["Outputs"] = parts.get("Outputs", "") + "".join(map(output, resources))
+    return parts, resources
+
+
+def assembled(fragments: Sequence[Fragment]) -> str:
+    """Return a template."""
+    texts = []
+    for section in ("", *ORDER):
+        parts = [text for each in fragments if (text := each.get(section, "").strip("\n"))]
+        gap = "\n\n" if section == "Resources" else "\n"
+        texts += [f"{section}:\n" * bool(section) + gap.join(parts) + "\n"] if parts else []
+    return "\n".join(texts)

@@ -1,0 +1,69 @@
+"""What the marks of the fragments stand for: lists of what all domains have, and what rules decide."""
+
+import hashlib
+import json
+from collections.abc import Iterable
+
+from infra.assembly.resources import DELIVERY, DERIVED, FUNCTION, QUEUE, TABLE
+from infra.assembly.text import ROOT, fill
+from rules.lake.entities import ENTITIES
+from rules.leads.features import FEATURES
+from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, ORDER_REFUNDED
+
+WATCHED = (FUNCTION, QUEUE, TABLE, DELIVERY)
+# The lake's entities: the table whose stream they come from, the mapping's logical id, what is published.
+CHANGES, INSERTS = '"INSERT", "MODIFY"', '"INSERT"'
+PUBLISHED = {
+    "events": ("BPEvents", "PublishEventsMapping", CHANGES),
+    "daily_activity": ("DailyActivity", "PublishDaysMapping", CHANGES),
+    "ledger": ("RewardsLedger", "PublishLedgerMapping", INSERTS),
+    "streaks": ("UserStreaks", "PublishStreaksMapping", CHANGES),
+    "lead_events": ("Event", "PublishLeadEventsMapping", INSERTS),
+    "lead_memory": ("Memory", "PublishMemoryMapping", CHANGES),
+    "lead_features": ("Feature", "PublishFeaturesMapping", CHANGES),
+}
+
+
+def marks(declared: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the text of each mark of template.yaml. declared: logical ids and types of all resources."""
+    streams = {entity: entity.title().replace("_", "") + "Delivery" for entity in ENTITIES}
+    watched = [*declared, *((each, DELIVERY) for each in streams.values())]
+    queues = [each for each, kind in watched if kind == QUEUE]
+    triggers = {trigger for feature in FEATURES for trigger in feature.triggers}
+    urls = json.dumps({each: f"${{{each}}}" for each in queues})
+    return {
+        "queue_urls": f"QUEUE_URLS: !Sub '{urls}'\n",
+        "queue_arns": _listed("Resource", (f"!GetAtt {each}.Arn" for each in queues)),
+        "deliveries": "".join(_delivery(*each) for each in streams.items()),
+        "delivery_streams": "".join(
+            f"{entity.upper()}_DELIVERY_STREAM: !Ref {each}\n" for entity, each in streams.items()
+        ),
+        "delivery_arns": _listed("Resource", (f"!GetAtt {each}.Arn" for each in streams.values())),
+        "published_streams": _listed(
+            "Resource", (f"!GetAtt {PUBLISHED[each][0]}.StreamArn" for each in streams)
+        ),
+        "memory_events": _listed("event_type", sorted(EVENT_TYPES - {ORDER_REFUNDED})),
+        "feature_events": _listed("event_type", sorted(triggers | IDENTITY_TYPES)),
+        "schema_digest": f"Digest: {_schema_digest()} # of sql/identity, so that a change of it is applied\n",
+        "watched": "".join(f"{each}: {_shown(each, kind)}\n" for each, kind in watched if kind in WATCHED),
+    }
+
+
+def _listed(key: str, items: Iterable[str]) -> str:
+    return f"{key}:\n" + "".join(f"  - {each}\n" for each in items)
+
+
+def _delivery(entity: str, stream: str) -> str:
+    table, mapping, changes = PUBLISHED[entity]
+    values = {"stream": stream, "entity": entity, "table": table, "mapping": mapping, "changes": changes}
+    return fill(DERIVED["delivery"], **values)
+
+
+def _shown(logical_id: str, kind: str) -> str:
+    """What tells a resource's metrics from others': a queue's name; what Ref gives of the rest."""
+    return f"!GetAtt {logical_id}.QueueName" if kind == QUEUE else f"!Ref {logical_id}"
+
+
+def _schema_digest() -> str:
+    files = sorted((ROOT / "sql" / "identity").glob("*.sql"))
+    return hashlib.sha256(b"".join(each.read_bytes() for each in files)).hexdigest()[:16]

@@ -1,0 +1,73 @@
+"""What a resource of a fragment becomes: what its type has in common, and what follows from it."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from infra.assembly.text import Block, blocks, fill, patterns
+from ingest.openapi import ROUTES
+
+FUNCTION, TABLE, QUEUE = "AWS::Serverless::Function", "AWS::DynamoDB::Table", "AWS::SQS::Queue"
+DELIVERY, MAPPING = "AWS::KinesisFirehose::DeliveryStream", "AWS::Lambda::EventSourceMapping"
+COMMON, DERIVED = patterns("common"), patterns("derived")
+# The lines of a resource: up to its Type, its other attributes, its properties.
+PARTS = re.compile(
+    r"((?:.*\n)*?    Type: .*\n)((?:    (?!Properties:).*\n)*)(?:    Properties:\n)?((?:.*\n)*)"
+)
+# The condition under which a function is in the network, by those of its variables that lead into it.
+NETWORKS = {
+    frozenset({"REDIS_URL"}): "HasCache",
+    frozenset({"IDENTITY_URL"}): "HasIdentity",
+    frozenset({"REDIS_URL", "IDENTITY_URL"}): "HasNetwork",
+}
+OUTPUTS = {FUNCTION: "Name", QUEUE: "Url", TABLE: "Table"}
+GATEWAY_SECONDS_MIN = 16
+
+
+def whole(resources: str) -> Iterator[Block]:
+    """Yield the resources of a section as they are deployed, each followed by what follows from it."""
+    for block in blocks(resources):
+        for each in (block, *blocks(_following(block))):
+            yield replace(each, text=_completed(each))
+
+
+def output(block: Block) -> str:
+    """Return the output that names a function, a queue or a table; nothing for another resource."""
+    name = f"{block.logical_id}{OUTPUTS.get(block.kind, '')}"
+    return f"  {name}: {{Value: !Ref {block.logical_id}}}\n" if block.kind in OUTPUTS else ""
+
+
+def _following(block: Block) -> str:
+    if block.kind != FUNCTION:
+        return ""
+    text = fill(DERIVED["log_group"], name=block.name)
+    routes = [each for each in ROUTES if each.api == block.name]
+    if routes:  # the gateway waits a second longer than the function may run; longer does no harm
+        seconds = max(GATEWAY_SECONDS_MIN, block.properties["Timeout"] + 1)
+        text += fill(DERIVED["door"], name=block.name, milliseconds=1000 * seconds)
+    for each in routes:
+        pattern = DERIVED["open_route" if each.is_open else "route"]
+        text += fill(pattern, name=each.name, key=each.key, api=each.api)
+    return text
+
+
+def _completed(block: Block) -> str:
+    if block.kind not in COMMON:
+        return block.text
+    attributes, _, shared = fill(COMMON[block.kind], name=block.name).partition("    Properties:\n")
+    parts = PARTS.fullmatch(block.text)
+    if parts is None:
+        raise ValueError(f"{block.logical_id}: its Type needs a line of its own")
+    opening, own_attributes, own = parts.groups()
+    if condition := _network(block):
+        shared += fill(DERIVED["network"], condition=condition)
+        own += fill(DERIVED["network_policy"], condition=condition)
+    return f"{opening}{attributes}{own_attributes}    Properties:\n{shared}{own}"
+
+
+def _network(block: Block) -> str | None:
+    variables = block.properties.get("Environment", {}).get("Variables", {})
+    condition = NETWORKS.get(frozenset(variables) & {"REDIS_URL", "IDENTITY_URL"})
+    if condition and list(block.properties)[-1] != "Policies":
+        raise ValueError(f"{block.logical_id}: Policies come last; the network's policy is added to them")
+    return condition
