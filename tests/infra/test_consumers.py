@@ -1,0 +1,76 @@
+"""Consumers of streams: nothing is lost, and what fails for good is kept."""
+
+import json
+
+import pytest
+
+from local.cloud.event_filters import matches
+from tests.support.declared import (
+    FUNCTIONS,
+    MAPPINGS,
+    QUEUE_MAPPINGS,
+    QUEUES,
+    TABLES,
+    listed,
+    logical_ids,
+    properties,
+    statements,
+)
+
+
+def test_there_are_stream_consumers() -> None:
+    assert len(MAPPINGS) == 12
+    assert len(QUEUE_MAPPINGS) == 3
+    assert not any("Events" in each["Properties"] for each in FUNCTIONS.values()), (
+        "mappings are resources of their own, so that every one of them is seen here"
+    )
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_a_consumer_reports_partial_failures_bisects_gives_up_and_keeps_what_failed(name: str) -> None:
+    mapping = properties(name)
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert mapping["BisectBatchOnFunctionError"] is True
+    assert 0 < mapping["MaximumRetryAttempts"] <= 100
+    assert 0 < mapping["MaximumRecordAgeInSeconds"] <= 7 * 24 * 3600
+    (queue,) = logical_ids(mapping["DestinationConfig"]["OnFailure"]["Destination"])
+    assert queue in QUEUES
+    (function,) = logical_ids(mapping["FunctionName"])
+    sends = [each for each, _ in statements(function) if queue in logical_ids(each["Resource"])]
+    assert [each["Action"] for each in sends] == [["sqs:SendMessage"]]
+    assert properties(function)["Environment"]["Variables"]["FAILURE_QUEUE_URL"] == {"Ref": queue}
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_a_consumer_loses_nothing_that_was_there_before_it_and_can_be_switched_off(name: str) -> None:
+    mapping = properties(name)
+    assert mapping["StartingPosition"] == "TRIM_HORIZON"
+    assert mapping["Enabled"] == {"Fn::If": ["StreamMappingsEnabled", True, False]}
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_a_consumer_may_read_its_source(name: str) -> None:
+    (function,) = logical_ids(properties(name)["FunctionName"])
+    (source,) = logical_ids(properties(name)["EventSourceArn"])
+    actions = {
+        action
+        for statement, where in statements(function)
+        if source in logical_ids(statement["Resource"]) and where == "always"
+        for action in listed(statement["Action"])
+    }
+    service = "dynamodb" if source in TABLES else "kinesis"
+    assert {f"{service}:GetRecords", f"{service}:GetShardIterator"} <= actions
+
+
+@pytest.mark.parametrize("name", MAPPINGS)
+def test_the_filters_of_a_consumer_are_json_that_the_poller_knows(name: str) -> None:
+    for each in properties(name).get("FilterCriteria", {}).get("Filters", []):
+        pattern = json.loads(each["Pattern"])
+        assert matches(pattern, {"eventName": "INSERT"})
+        assert not matches(pattern, {"eventName": "REMOVE"})
+
+
+def test_a_table_s_stream_has_at_most_two_consumers() -> None:
+    sources = [logical_ids(properties(name)["EventSourceArn"]) for name in MAPPINGS]
+    for table in TABLES:
+        assert sum(table in each for each in sources) <= 2

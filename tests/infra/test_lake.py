@@ -1,0 +1,55 @@
+"""The lake: where rows are delivered to, what may write raw objects, and the steps of the nightly run."""
+
+import json
+
+from rules.lake.entities import ENTITIES
+from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
+from tests.support.template import ROOT, resources
+
+
+def test_raw_objects_are_written_by_firehose_alone_and_archived_after_90_days() -> None:
+    for name in FUNCTIONS:
+        for statement, _ in statements(name):
+            if "s3:PutObject" in listed(statement["Action"]) and "/raw/" in json.dumps(statement["Resource"]):
+                assert (name, statement["Resource"]) == (
+                    "CurateFunction",
+                    {"Fn::Sub": "${LakeBucket.Arn}/raw/*/recovered/*"},
+                )
+    rules = properties("LakeBucket")["LifecycleConfiguration"]["Rules"]
+    (archive,) = [each for each in rules if each.get("Prefix") == "raw/"]
+    assert archive["Transitions"] == [{"StorageClass": "GLACIER_IR", "TransitionInDays": 90}]
+    assert not any(
+        each.get("Prefix") in (None, "", "raw/", "curated/") for each in rules if "ExpirationInDays" in each
+    )
+
+
+def test_every_entity_is_delivered_to_its_place_by_its_own_time() -> None:
+    streams = resources("AWS::KinesisFirehose::DeliveryStream")
+    prefixes = set()
+    for each in streams.values():
+        target = each["Properties"]["ExtendedS3DestinationConfiguration"]
+        prefixes.add(target["Prefix"])
+        assert target["CompressionFormat"] == "GZIP"
+        assert target["DynamicPartitioningConfiguration"]["Enabled"] is True
+        assert target["ErrorOutputPrefix"].startswith("errors/")
+    partition = "dt=!{partitionKeyFromQuery:dt}/hour=!{partitionKeyFromQuery:hour}/"
+    assert prefixes == {f"raw/{entity}/{partition}" for entity in ENTITIES}
+
+
+def test_every_step_of_the_nightly_run_is_retried_and_then_surfaces() -> None:
+    machine = json.loads(
+        (ROOT / "infra" / "nightly.asl.json")
+        .read_text()
+        .replace("${CurateConcurrency}", '"${CurateConcurrency}"')
+    )
+    assert logical_ids({"Fn::Sub": json.dumps(machine)}) == set(
+        properties("Nightly")["DefinitionSubstitutions"]
+    )
+    for name, state in machine["States"].items():
+        if name in ("Surface", "Failed"):
+            continue
+        assert [catch["Next"] for catch in state["Catch"]] == ["Surface"], name
+        worker = state["ItemProcessor"]["States"]["CurateBatch"] if state["Type"] == "Map" else state
+        assert worker["Retry"][0]["MaxAttempts"] >= 2, name
+    assert machine["States"]["Surface"]["Next"] == "Failed"
+    assert machine["States"]["Failed"]["Type"] == "Fail"

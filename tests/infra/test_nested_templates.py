@@ -1,0 +1,67 @@
+"""Nested templates, parameters, conditions and outputs."""
+
+import json
+
+import pytest
+
+from tests.support.declared import FUNCTIONS, QUEUES, TABLES, logical_ids, properties
+from tests.support.template import resources, template
+
+TEMPLATES = (
+    "template.yaml",
+    *(f"infra/{name}.yaml" for name in ("cache", "identity", "network", "observability", "warehouse")),
+)
+ON_AWS = {"Condition": "OnAws"}
+
+
+@pytest.mark.parametrize("name", resources("AWS::CloudFormation::Stack"))
+def test_a_nested_stack_gets_exactly_the_parameters_that_it_takes(name: str) -> None:
+    nested = properties(name)
+    takes = template(nested["TemplateURL"])["Parameters"]
+    required = {each for each, shape in takes.items() if "Default" not in shape}
+    assert required <= set(nested["Parameters"]) <= set(takes)
+
+
+def test_the_watched_parameters_are_the_things_of_their_names() -> None:
+    for name, value in properties("Observability")["Parameters"].items():
+        if name in {*FUNCTIONS, *TABLES, *QUEUES}:
+            assert logical_ids(value) == {name}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_every_parameter_and_condition_is_used(name: str) -> None:
+    loaded = template(name)
+    body = json.dumps([loaded["Resources"], loaded.get("Globals"), loaded.get("Outputs")])
+    conditions = json.dumps(loaded.get("Conditions", {}))
+    names = logical_ids([loaded["Resources"], loaded.get("Globals"), loaded.get("Conditions", {})])
+    assert set(loaded.get("Parameters", {})) <= names
+    for condition in loaded.get("Conditions", {}):
+        assert f'"{condition}"' in body or f'{{"Condition": "{condition}"}}' in conditions
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_everything_that_is_named_is_there(name: str) -> None:
+    loaded = template(name)
+    known = {*loaded["Resources"], *loaded.get("Parameters", {})}
+    named = logical_ids([loaded["Resources"], loaded.get("Globals", {}), loaded.get("Outputs", {})])
+    assert {each for each in named if not each.startswith("AWS::")} <= known
+
+
+def test_secrets_are_not_echoed() -> None:
+    assert template()["Parameters"]["RedisUrl"]["NoEcho"] is True
+    assert template()["Parameters"]["IdentityUrl"]["NoEcho"] is True
+
+
+def test_the_outputs_name_every_table_and_function() -> None:
+    named = logical_ids(template()["Outputs"])
+    assert {*TABLES, *FUNCTIONS, *QUEUES} <= named
+
+
+def test_what_only_aws_has_is_switched_by_conditions() -> None:
+    conditions = ("HasCache", "HasIdentity", "HasWarehouse")
+    for name in resources("AWS::CloudFormation::Stack"):
+        assert template()["Resources"][name]["Condition"] in ("OnAws", "HasNetwork", *conditions)
+    for condition in conditions:
+        assert template()["Conditions"][condition]["Fn::And"][0] == ON_AWS
+    network = template()["Conditions"]["HasNetwork"]["Fn::Or"]
+    assert network == [{"Condition": "HasCache"}, {"Condition": "HasIdentity"}]

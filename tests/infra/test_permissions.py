@@ -1,0 +1,169 @@
+"""What functions and other services may do, and on what."""
+
+import json
+
+import pytest
+
+from tests.support.declared import (
+    FUNCTIONS,
+    MAPPINGS,
+    NIGHTLY,
+    NO_VALUE,
+    QUEUE_MAPPINGS,
+    QUEUES,
+    TABLES,
+    WORK,
+    listed,
+    logical_ids,
+    properties,
+    statements,
+)
+from tests.support.template import resources
+
+# Statements that may say "*", by function and action, and why.
+STARS = {
+    ("EventsApiFunction", "dynamodb:BatchExecuteStatement"): (
+        "only off AWS: the emulator authorizes the call, AWS what its statements do"
+    ),
+    ("EventsStreamFunction", "dynamodb:BatchExecuteStatement"): (
+        "only off AWS: the emulator authorizes the call, AWS what its statements do"
+    ),
+    ("EngagementFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    ("LeadEventsFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    ("AnswersFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    ("NotifyFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    ("PublisherFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    **{
+        (f"{name}Function", f"redshift-data:{action}"): "AWS knows no narrower one; a condition narrows it"
+        for name in ("Warehouse", "Reconcile")
+        for action in ("CancelStatement", "DescribeStatement", "GetStatementResult")
+    },
+}
+# What other services' roles may do, and on what.
+ROLES = {
+    "RanksScheduleRole": {"lambda:InvokeFunction"},
+    "RefreshScheduleRole": {"lambda:InvokeFunction"},
+    "AnnounceScheduleRole": {"sqs:SendMessage"},
+    "RemindersScheduleRole": {"lambda:InvokeFunction"},
+    "NightlyScheduleRole": {"states:StartExecution"},
+    "NightlyRole": {
+        "lambda:InvokeFunction",
+        "s3:GetObject",
+        "states:StartExecution",
+        "states:DescribeExecution",
+        "states:StopExecution",
+        "xray:GetSamplingRules",
+        "xray:GetSamplingTargets",
+        "xray:PutTelemetryRecords",
+        "xray:PutTraceSegments",
+    },
+    "DeliveryRole": {
+        "s3:AbortMultipartUpload",
+        "s3:GetBucketLocation",
+        "s3:ListBucket",
+        "s3:ListBucketMultipartUploads",
+        "s3:PutObject",
+        "logs:PutLogEvents",
+    },
+}
+# Where items may be deleted: a day that no ledger entry knows; subscriptions, with what marks them.
+DELETED = {
+    "ReconcileFunction": {"DailyActivity"},
+    **{f"{name}Function": {"Subscriptions"} for name in ("QuestionsApi", "Notify", "Reminders")},
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_statement_says_star_but_those_that_are_listed(name: str) -> None:
+    for statement, where in statements(name):
+        assert statement["Effect"] == "Allow"
+        assert "NotAction" not in statement
+        assert "NotResource" not in statement
+        actions = listed(statement["Action"])
+        assert not any("*" in action for action in actions)
+        for resource in listed(statement["Resource"]):
+            if resource == "*":
+                assert all((name, action) in STARS for action in actions)
+                if any("only off AWS" in STARS[name, action] for action in actions):
+                    assert where == "off"
+            else:
+                assert isinstance(resource, dict), "a resource is named by the template, not by text"
+
+
+def test_every_listed_star_is_needed() -> None:
+    said = {
+        (name, action)
+        for name in FUNCTIONS
+        for statement, _ in statements(name)
+        if "*" in listed(statement["Resource"])
+        for action in listed(statement["Action"])
+    }
+    assert said == set(STARS)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_has_no_managed_policy_but_the_one_for_its_network(name: str) -> None:
+    for policy in properties(name)["Policies"]:
+        if "Statement" not in policy:
+            condition, arn, otherwise = policy["Fn::If"]
+            assert condition == properties(name)["VpcConfig"]["Fn::If"][0]
+            assert arn.endswith("AWSLambdaVPCAccessExecutionRole")
+            assert otherwise == NO_VALUE
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_may_touch_the_tables_of_its_own_environment_and_no_others(name: str) -> None:
+    environment = logical_ids(properties(name)["Environment"]["Variables"])
+    allowed = set().union(*(logical_ids(each["Resource"]) for each, _ in statements(name)))
+    streams = {
+        table
+        for each in MAPPINGS
+        if name in logical_ids(properties(each)["FunctionName"])
+        for table in logical_ids(properties(each)["EventSourceArn"])
+    }
+    assert allowed & set(TABLES) - streams == environment & set(TABLES) - streams
+    sources = {
+        queue
+        for each in QUEUE_MAPPINGS
+        if name in logical_ids(properties(each)["FunctionName"])
+        for queue in logical_ids(properties(each)["EventSourceArn"])
+    }
+    assert allowed & set(QUEUES) == environment & set(QUEUES) | sources
+    assert allowed & set(resources("AWS::S3::Bucket")) == environment & set(resources("AWS::S3::Bucket"))
+
+
+def test_nothing_that_is_stored_may_be_deleted_and_the_ledger_is_never_scanned() -> None:
+    for name in FUNCTIONS:
+        for statement, _ in statements(name):
+            for action in listed(statement["Action"]):
+                if action == "dynamodb:DeleteItem":
+                    assert logical_ids(statement["Resource"]) == DELETED[name]
+                elif action == "sns:DeleteEndpoint":  # a phone that nobody owns, or that is gone
+                    assert logical_ids(statement["Resource"]) <= {
+                        "AWS::Partition",
+                        "AWS::Region",
+                        "AWS::AccountId",
+                    }
+                elif action == "sqs:DeleteMessage":  # what has been processed
+                    assert logical_ids(statement["Resource"]) <= WORK
+                elif "Delete" in action:  # what is made of raw objects can be made again
+                    assert (name, action) == ("CurateFunction", "s3:DeleteObject")
+                    assert "raw" not in json.dumps(statement["Resource"])
+                if action == "dynamodb:Scan":
+                    scanned = {"UserStreaks", "DailyActivity"} if name in NIGHTLY else {"UserStreaks"}
+                    assert logical_ids(statement["Resource"]) <= scanned
+
+
+@pytest.mark.parametrize("name", resources("AWS::IAM::Role"))
+def test_a_role_of_another_service_may_do_what_is_listed_and_no_more(name: str) -> None:
+    allowed = set()
+    for policy in properties(name)["Policies"]:
+        for statement in policy["PolicyDocument"]["Statement"]:
+            allowed |= set(listed(statement["Action"]))
+            if statement["Resource"] == "*":
+                assert all(action.startswith("xray:") for action in statement["Action"])
+    assert allowed == ROLES[name]
+    trust = properties(name)["AssumeRolePolicyDocument"]["Statement"]
+    for each in trust:
+        assert set(each["Condition"]["StringEquals"]) <= {"aws:SourceAccount", "sts:ExternalId"}
+        assert all(each["Condition"]["StringEquals"].values())

@@ -1,0 +1,45 @@
+"""Queues: of work, of what failed, and what is announced to them."""
+
+import pytest
+
+from tests.support.declared import FAILURES, QUEUE_MAPPINGS, QUEUES, WORK, logical_ids, properties, statements
+from tests.support.template import resources, template
+
+
+@pytest.mark.parametrize("name", QUEUES)
+def test_a_failure_queue_is_encrypted_and_waits_two_weeks(name: str) -> None:
+    assert properties(name)["SqsManagedSseEnabled"] is True
+    assert properties(name)["MessageRetentionPeriod"] == 14 * 24 * 3600
+
+
+@pytest.mark.parametrize("name", QUEUE_MAPPINGS)
+def test_a_queue_s_consumer_reports_partial_failures_and_what_fails_for_good_is_kept(name: str) -> None:
+    mapping = properties(name)
+    assert mapping["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    (function,), (queue,) = logical_ids(mapping["FunctionName"]), logical_ids(mapping["EventSourceArn"])
+    dead = properties(queue)["RedrivePolicy"]
+    assert logical_ids(dead["deadLetterTargetArn"]) <= FAILURES
+    assert dead["maxReceiveCount"] >= 5
+    (failures,) = logical_ids(dead["deadLetterTargetArn"])
+    assert properties(function)["Environment"]["Variables"]["FAILURE_QUEUE_URL"] == {"Ref": failures}
+    assert properties(queue)["VisibilityTimeout"] == {"Ref": "QueueVisibilitySeconds"}
+    visibility = template()["Parameters"]["QueueVisibilitySeconds"]["Default"]
+    assert visibility >= 6 * properties(function)["Timeout"]  # AWS's advice
+    reads = [each for each, _ in statements(function) if queue in logical_ids(each["Resource"])]
+    assert [each["Action"] for each in reads] == [
+        ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+    ]
+
+
+def test_every_queue_of_work_has_a_consumer() -> None:
+    assert {
+        name for each in QUEUE_MAPPINGS for name in logical_ids(properties(each)["EventSourceArn"])
+    } == WORK
+
+
+@pytest.mark.parametrize("name", resources("AWS::SNS::Subscription"))
+def test_a_queue_gets_the_message_itself_of_the_types_that_it_asks_for(name: str) -> None:
+    subscription = properties(name)
+    assert subscription["RawMessageDelivery"] is True
+    assert subscription["FilterPolicyScope"] == "MessageAttributes"
+    assert subscription["FilterPolicy"]["event_type"]

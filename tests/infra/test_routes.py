@@ -1,0 +1,86 @@
+"""The HTTP API: routes, who may call them, and the functions that they lead to."""
+
+import json
+from typing import Any
+
+import ingest.engagement.events_api
+import ingest.engagement.users_api
+import ingest.leads.leads_api
+import ingest.operations_api
+import ingest.questions.questions_api
+from ingest import openapi
+from tests.support.declared import logical_ids, properties
+from tests.support.template import resources
+
+ROUTES = resources("AWS::ApiGatewayV2::Route")
+GATEWAY_MS_MAX = 30_000  # what API Gateway allows an integration of an HTTP API
+OPEN_ROUTES = {"GET /", "GET /app/{file}", "GET /v1/health", "GET /v1/openapi.json"}
+
+
+def test_every_route_has_the_authorizer_but_health_and_the_description() -> None:
+    for each in ROUTES.values():
+        route = each["Properties"]
+        if route["RouteKey"] in OPEN_ROUTES:
+            assert route["AuthorizationType"] == "NONE"
+        else:
+            assert route["AuthorizationType"] == "JWT"
+            assert route["AuthorizerId"] == {"Ref": "Authorizer"}
+        assert "$default" not in route["RouteKey"]
+        assert "ANY" not in route["RouteKey"]
+    authorizer = properties("Authorizer")
+    assert authorizer["AuthorizerType"] == "JWT"
+    assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
+
+
+def keys_by_function() -> dict[str, set[str]]:
+    keys: dict[str, set[str]] = {}
+    for each in ROUTES.values():
+        route = each["Properties"]
+        (integration,) = logical_ids(route["Target"])
+        (function,) = logical_ids(properties(integration)["IntegrationUri"])
+        keys.setdefault(function, set()).add(route["RouteKey"])
+    return keys
+
+
+def registered(app: Any) -> set[str]:
+    routes = [*app._static_routes, *app._dynamic_routes]
+    return {f"{each.method} {each.path.replace('<', '{').replace('>', '}')}" for each in routes}
+
+
+def test_each_route_leads_to_the_function_that_has_it() -> None:
+    assert keys_by_function() == {
+        "EventsApiFunction": registered(ingest.engagement.events_api.app),
+        "UsersApiFunction": registered(ingest.engagement.users_api.app),
+        "LeadsApiFunction": registered(ingest.leads.leads_api.app),
+        "QuestionsApiFunction": registered(ingest.questions.questions_api.app),
+        "OperationsApiFunction": registered(ingest.operations_api.app),
+        "PageFunction": {"GET /", "GET /app/{file}"},
+    }
+
+
+def test_the_routes_of_the_template_are_those_that_are_described() -> None:
+    keys = [each["Properties"]["RouteKey"] for each in ROUTES.values()]
+    described = [each.key for each in openapi.ROUTES]
+    assert sorted(keys) == sorted(described)
+    assert {each.key for each in openapi.ROUTES if each.is_open} == OPEN_ROUTES
+
+
+def test_the_gateway_may_invoke_what_it_leads_to_and_waits_longer_than_it_runs() -> None:
+    permitted = {
+        name
+        for each in resources("AWS::Lambda::Permission").values()
+        for name in logical_ids(each["Properties"]["FunctionName"])
+    }
+    for integration in resources("AWS::ApiGatewayV2::Integration").values():
+        (function,) = logical_ids(integration["Properties"]["IntegrationUri"])
+        assert function in permitted
+        assert integration["Properties"]["PayloadFormatVersion"] == "2.0"
+        wait_ms = integration["Properties"]["TimeoutInMillis"]
+        assert 1000 * properties(function)["Timeout"] < wait_ms <= GATEWAY_MS_MAX
+
+
+def test_the_api_is_throttled_and_logs_who_asked_for_what() -> None:
+    stage = properties("ApiStage")
+    assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] > 0
+    logged = json.loads(stage["AccessLogSettings"]["Format"])
+    assert {"route", "status", "sub"} <= set(logged)

@@ -1,0 +1,120 @@
+"""Tables, buckets and streams: what is stored is keyed as designed, protected and encrypted."""
+
+import pytest
+
+from tests.support.declared import TABLES, properties
+from tests.support.template import resources, template
+
+Key = tuple[str, str]
+# table: (partition key, sort key), its indexes in the same way, the attribute that expires items, the stream
+DESIGN: dict[str, tuple[Key, dict[str, Key], str, str]] = {
+    "UserStreaks": (
+        ("user_id", ""),
+        {"StreakLeaderboard": ("leaderboard_partition", "current_streak")},
+        "",
+        "NEW_IMAGE",
+    ),
+    "BPEvents": (
+        ("user_id", "event_id"),
+        {"IdempotencyIndex": ("idempotency_key", "")},
+        "ttl",
+        "NEW_IMAGE",
+    ),
+    "DailyActivity": (("user_id", "activity_date"), {}, "", "NEW_IMAGE"),
+    "RewardsLedger": (("account_id", "created_at"), {}, "", "NEW_IMAGE"),
+    "IdempotencyKeys": (("user_id", "idempotency_key"), {}, "ttl", ""),
+    "Event": (
+        ("lead_organization_id", "occurred_at#id"),
+        {
+            "idempotency-index": ("source", "external_event_id"),
+            "event-type-index": ("lead_organization_id", "event_type#occurred_at"),
+        },
+        "",
+        "NEW_IMAGE",
+    ),
+    "Memory": (("lead_organization_id", "memory_type#key"), {}, "expires_at", "NEW_IMAGE"),
+    "Feature": (("lead_organization_id", ""), {"ByActivity": ("active_shard", "active_on")}, "", "NEW_IMAGE"),
+    "Questions": (
+        ("question_id", ""),
+        {"ByStatus": ("status", "created_at"), "ByAgentId": ("agent_id", "created_at")},
+        "expires_at",
+        "NEW_IMAGE",
+    ),
+    "Responses": (
+        ("question_id", "response_id"),
+        {"ByFingerprint": ("fingerprint_hash", "created_at")},
+        "",
+        "NEW_IMAGE",
+    ),
+    "Subscriptions": (
+        ("subscription_id", ""),
+        {"ByLastNotified": ("active", "last_notified_at")},
+        "expires_at",
+        "",
+    ),
+    "UserStats": (("fingerprint_hash", ""), {"ByTotalPoints": ("leaderboard", "total_points")}, "", ""),
+}
+NUMBERS = {"current_streak", "total_points"}
+
+
+def test_the_tables_are_those_of_the_design() -> None:
+    assert set(TABLES) == set(DESIGN)
+
+
+def keys_of(schema: list[dict[str, str]]) -> Key:
+    kinds = {each["KeyType"]: each["AttributeName"] for each in schema}
+    assert len(kinds) == len(schema)
+    return kinds["HASH"], kinds.get("RANGE", "")
+
+
+@pytest.mark.parametrize("name", DESIGN)
+def test_a_table_has_the_keys_and_indexes_of_the_design(name: str) -> None:
+    keys, indexes, expires, stream = DESIGN[name]
+    table = properties(name)
+    assert keys_of(table["KeySchema"]) == keys
+    found = {
+        each["IndexName"]: keys_of(each["KeySchema"]) for each in table.get("GlobalSecondaryIndexes", [])
+    }
+    assert found == indexes
+    used = {part for pair in (keys, *indexes.values()) for part in pair if part}
+    assert {each["AttributeName"]: each["AttributeType"] for each in table["AttributeDefinitions"]} == {
+        part: "N" if part in NUMBERS else "S" for part in used
+    }
+    ttl = table.get("TimeToLiveSpecification", {"AttributeName": "", "Enabled": True})
+    assert (ttl["AttributeName"], ttl["Enabled"]) == (expires, True)
+    assert table.get("StreamSpecification", {}).get("StreamViewType", "") == stream
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_is_on_demand_recoverable_encrypted_and_protected_by_parameter(name: str) -> None:
+    table = properties(name)
+    assert table["BillingMode"] == "PAY_PER_REQUEST"
+    assert "ProvisionedThroughput" not in table
+    assert table["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert table["SSESpecification"]["SSEEnabled"] is True
+    assert table["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
+
+
+def test_tables_are_protected_unless_somebody_says_otherwise() -> None:
+    assert template()["Parameters"]["DeletionProtection"]["Default"] == "true"
+
+
+@pytest.mark.parametrize(
+    "name", [*TABLES, *resources("AWS::S3::Bucket"), *resources("AWS::Cognito::UserPool")]
+)
+def test_what_holds_data_survives_the_stack(name: str) -> None:
+    resource = template()["Resources"][name]
+    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
+
+
+@pytest.mark.parametrize("name", resources("AWS::S3::Bucket"))
+def test_a_bucket_is_private_and_encrypted(name: str) -> None:
+    bucket = properties(name)
+    assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
+    assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+
+
+@pytest.mark.parametrize("name", resources("AWS::Kinesis::Stream"))
+def test_a_stream_is_encrypted_and_on_demand(name: str) -> None:
+    assert properties(name)["StreamEncryption"]["EncryptionType"] == "KMS"
+    assert properties(name)["StreamModeDetails"] == {"StreamMode": "ON_DEMAND"}
