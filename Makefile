@@ -65,30 +65,11 @@ clean:
 	rm -rf .aws-sam .local .venv
 
 # ---- sam build: called with ARTIFACTS_DIR, once for each function and for the layer ---------------
-# A function gets the source that it may import, and nothing else; what it imports from outside is
-# in the layer.
-PACKAGES_EventsApiFunction := ingest
-PACKAGES_UsersApiFunction := ingest
-PACKAGES_EventsStreamFunction := ingest
-PACKAGES_EngagementFunction := processors
-PACKAGES_RanksFunction := processors
-PACKAGES_PublisherFunction := processors
-PACKAGES_LeadsApiFunction := ingest
-PACKAGES_LeadsFunction := ingest
-PACKAGES_MigrateFunction := ingest sql
-PACKAGES_LeadEventsFunction := processors
-PACKAGES_MemoryFunction := processors
-PACKAGES_FeaturesFunction := processors
-PACKAGES_RefreshFunction := processors
-PACKAGES_QuestionsApiFunction := ingest
-PACKAGES_AnswersFunction := processors
-PACKAGES_NotifyFunction := processors
-PACKAGES_RemindersFunction := processors
-PACKAGES_PageFunction := ingest page
-PACKAGES_OperationsApiFunction := ingest
-PACKAGES_CurateFunction := analytics
-PACKAGES_WarehouseFunction := analytics sql
-PACKAGES_ReconcileFunction := analytics sql
+# A function gets the source that it may import: rules, adapters and the package of its Handler. What it
+# imports from outside is in a layer. READS_: the folders that it reads at run time besides.
+READS_MigrateFunction := sql
+READS_WarehouseFunction := sql
+READS_PageFunction := page
 
 build-DependenciesLayer:
 	infra/layer/build "$(ARTIFACTS_DIR)" layer
@@ -100,6 +81,7 @@ build-IdentityLayer:
 	infra/layer/build "$(ARTIFACTS_DIR)" identity
 
 build-%:
-	cp -r --parents rules adapters $(PACKAGES_$*) "$(ARTIFACTS_DIR)"
+	package=$$(sed -n '/^  $*:/,/Handler:/s/^ *Handler: \([a-z]*\).*/\1/p' template.yaml) && cp -r --parents \
+	  rules adapters $${package:?template.yaml has no Handler of $*} $(READS_$*) "$(ARTIFACTS_DIR)"
 	find "$(ARTIFACTS_DIR)" -name __pycache__ -prune -exec rm -rf {} +
 	python3 infra/layer/compile.py "$(ARTIFACTS_DIR)"
