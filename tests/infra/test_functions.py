@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.support.declared import FUNCTIONS, NIGHTLY, NO_VALUE, logical_ids, properties
-from tests.support.template import resources, template
+from tests.support.template import ROOT, resources, template
 
 # Functions that go through many leads or subscribers at a time.
 MASSES = {"RefreshFunction", "NotifyFunction", "RemindersFunction"}
@@ -84,3 +84,14 @@ def test_functions_that_speak_to_redis_or_postgresql_are_in_their_network(name: 
     expected = networks[frozenset(variables & {"REDIS_URL", "IDENTITY_URL"})]
     assert properties(name).get("VpcConfig", {}).get("Fn::If", [None])[0] == expected
     assert ("VPCAccess" in json.dumps(properties(name)["Policies"])) is (expected is not None)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_there_is_a_sample_event_of_every_function(name: str) -> None:
+    sample = ROOT / "tests" / "events" / f"{name}.json"
+    assert sample.exists(), f"tests/events/{name}.json is missing: an event as AWS sends it to the function"
+    json.loads(sample.read_text(encoding="utf-8"))
+
+
+def test_every_sample_event_has_its_function() -> None:
+    assert {each.stem for each in (ROOT / "tests" / "events").glob("*.json")} == set(FUNCTIONS)

@@ -1,65 +1,51 @@
-"""A function may call what its code calls: no client without a statement, no setting that nothing is allowed on."""
-
-from typing import Any
+"""A function may call what its code calls: no client without a statement, no secret in the settings without one."""
 
 import pytest
 
-from tests.support.grants import actions, referred, services_in, services_of, statements
-from tests.support.template import resources, template
+from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
+from tests.support.grants import services_in, services_of
+from tests.support.template import template
 
-FUNCTIONS = resources("AWS::Serverless::Function")
-STORES = (
-    *("AWS::DynamoDB::Table", "AWS::SQS::Queue", "AWS::SNS::Topic", "AWS::S3::Bucket"),
-    *("AWS::SecretsManager::Secret", "AWS::KinesisFirehose::DeliveryStream"),
-)
-# Settings that only name a resource: nothing is called on it.
-NAMED_ONLY = {
-    ("PublisherFunction", "_TABLE"): "tells by the table's name whose stream a record came from",
-}
+SECRETS = {"AWS::SecretsManager::Secret", "AWS::SNS::Topic", "AWS::KinesisFirehose::DeliveryStream"}
 
 
-def prefixes(function: dict[str, Any]) -> set[str]:
-    return {
-        action.partition(":")[0]
-        for each in statements(function["Properties"].get("Policies", []))
-        for action in actions(each)
-    }
+def actions(name: str) -> set[str]:
+    """Every action that a function's statements name, in each branch of a condition."""
+    found, left = set[str](), [statement["Action"] for statement, _ in statements(name)]
+    while left:
+        each = left.pop()
+        if isinstance(each, str):
+            found.add(each)
+        else:
+            left += each["Fn::If"][1:] if isinstance(each, dict) else each
+    return found
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_may_call_every_service_that_its_code_has_a_client_of(name: str) -> None:
-    module = FUNCTIONS[name]["Properties"]["Handler"].rpartition(".")[0]
-    allowed = prefixes(FUNCTIONS[name])
-    missing = {service: at for service, at in services_of(module).items() if service not in allowed}
+    allowed = {each.partition(":")[0] for each in actions(name)}
+    used = services_of(properties(name)["Handler"].rpartition(".")[0])
+    missing = {service: module for service, module in used.items() if service not in allowed}
     assert not missing, f"{name}: no statement of its Policies (infra/app) allows {missing}"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_function_may_do_something_with_every_resource_that_its_settings_name(name: str) -> None:
-    properties, known = FUNCTIONS[name]["Properties"], template()["Resources"]
-    granted = {
-        each
-        for statement in statements(properties.get("Policies", []))
-        for each in referred(statement["Resource"])
-    }
-    for variable, value in properties["Environment"]["Variables"].items():
-        if any(name == function and variable.endswith(end) for function, end in NAMED_ONLY):
-            continue
-        stores = {each for each in referred(value) if known.get(each, {}).get("Type") in STORES}
-        assert stores <= granted, (
-            f"{name}: {variable} names {sorted(stores - granted)}, and no statement of its Policies (infra/app)"
+def test_a_function_may_use_every_secret_topic_and_delivery_stream_that_its_settings_name(name: str) -> None:
+    """Tables, queues and buckets: test_permissions.py."""
+    known = template()["Resources"]
+    granted = set().union(*(logical_ids(listed(each["Resource"])) for each, _ in statements(name)))
+    for variable, value in properties(name)["Environment"]["Variables"].items():
+        named = {each for each in logical_ids(value) if known.get(each, {}).get("Type") in SECRETS}
+        assert named <= granted, (
+            f"{name}: {variable} names {sorted(named - granted)}, and no statement of its Policies (infra/app)"
             " allows anything on it"
         )
 
 
 def test_a_client_is_found_in_code() -> None:
-    assert services_in(
-        'def f():\n    return X(lambda: client("secretsmanager"), client("sns", attempts=1))'
-    ) == {
-        "secretsmanager",
-        "sns",
-    }
+    source = 'def f():\n    return X(lambda: client("secretsmanager"), client("sns", attempts=1))'
+    assert services_in(source) == {"secretsmanager", "sns"}
 
 
-def test_what_is_reached_has_the_subscription_routes_pushes() -> None:
+def test_a_client_of_a_module_that_a_handler_imports_is_found() -> None:
     assert services_of("ingest.questions.questions_api")["sns"] == "ingest.questions.subscriptions"

@@ -28,11 +28,12 @@ STARS = {
     ("EventsStreamFunction", "dynamodb:BatchExecuteStatement"): (
         "only off AWS: the emulator authorizes the call, AWS what its statements do"
     ),
-    ("EngagementFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
-    ("LeadEventsFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
-    ("AnswersFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
-    ("NotifyFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
-    ("PublisherFunction", "dynamodb:ListStreams"): "AWS knows no narrower resource for it",
+    **{
+        (function, "dynamodb:ListStreams"): "AWS knows no narrower resource for it"
+        for each in MAPPINGS
+        for function in logical_ids(properties(each)["FunctionName"])
+        if logical_ids(properties(each)["EventSourceArn"]) & set(TABLES)
+    },
     **{
         (f"{name}Function", f"redshift-data:{action}"): "AWS knows no narrower one; a condition narrows it"
         for name in ("Warehouse", "Reconcile")

@@ -399,7 +399,7 @@ def test_i_find_myself_on_the_leaderboard() -> None:
 
 
 def test_the_sample_event_is_counted() -> None:
-    text = (ROOT / "tests" / "events" / "answers.json").read_text()
+    text = (ROOT / "tests" / "events" / "AnswersFunction.json").read_text()
     user = f"sample-{uuid.uuid4()}"  # others may have counted the sample itself
     text = text.replace('"sample"', f'"{user}"').replace("0123456789abcdef" * 2, uuid.uuid4().hex)
     batch = json.loads(text)

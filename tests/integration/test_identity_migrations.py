@@ -135,7 +135,7 @@ def stack(empty: str, identity_server: Server, monkeypatch: pytest.MonkeyPatch) 
 
 
 def ask(stack: CloudFormation, kind: str) -> dict[str, Any]:
-    request = json.loads((ROOT / "tests/events/migrate.json").read_text())
+    request = json.loads((ROOT / "tests/events/MigrateFunction.json").read_text())
     function.handler({**request, "RequestType": kind, "ResponseURL": stack.url}, CONTEXT)
     return stack.answers[-1]
 

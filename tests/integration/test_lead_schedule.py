@@ -232,7 +232,7 @@ def test_what_sqs_refuses_is_sent_again() -> None:
 def test_the_samples_are_handled(engine: Engine, queue_url: str, function: str) -> None:
     module = {"memory": memory, "features": features, "refresh": refresh}[function]
     module._parts.cache_clear()
-    event = json.loads((ROOT / "tests" / "events" / f"{function}.json").read_text())
+    event = json.loads((ROOT / "tests" / "events" / f"{function.title()}Function.json").read_text())
     for record in event.get("Records", ()):
         body = json.loads(record["body"])
         if "refresh" not in body:

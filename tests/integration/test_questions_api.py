@@ -422,5 +422,5 @@ def test_stats_of_somebody_new_are_empty_and_the_board_is_open_to_all() -> None:
 
 
 def test_the_sample_event_asks_a_question() -> None:
-    event = json.loads((ROOT / "tests" / "events" / "questions_api.json").read_text())
+    event = json.loads((ROOT / "tests" / "events" / "QuestionsApiFunction.json").read_text())
     assert ingest.questions.questions_api.handler(event, CONTEXT)["statusCode"] == 201

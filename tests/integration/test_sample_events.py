@@ -1,4 +1,8 @@
-"""One sample event per trigger, as AWS sends it, through the real handler."""
+"""One sample event per trigger, as AWS sends it, through the real handler.
+
+tests/infra/test_functions.py demands a sample of each function. MigrateFunction's is run where a database
+is made: test_identity_migrations.py.
+"""
 
 import importlib
 import json
@@ -24,33 +28,6 @@ CONTEXT = SimpleNamespace(
 )
 # What a function keeps from one invocation to the next.
 KEPT = ("_parts", "_steps")
-# MigrateFunction's is run where a database is made: test_identity_migrations.py.
-SAMPLES = {
-    "EventsApiFunction": "events_api",
-    "EventsStreamFunction": "events_stream",
-    "EngagementFunction": "engagement",
-    "UsersApiFunction": "users_api",
-    "RanksFunction": "ranks",
-    "PublisherFunction": "publisher",
-    "CurateFunction": "curate",
-    "WarehouseFunction": "warehouse",
-    "ReconcileFunction": "reconcile",
-    "LeadsApiFunction": "leads_api",
-    "LeadsFunction": "leads",
-    "MigrateFunction": "migrate",
-    "LeadEventsFunction": "lead_events",
-    "MemoryFunction": "memory",
-    "FeaturesFunction": "features",
-    "RefreshFunction": "refresh",
-    "QuestionsApiFunction": "questions_api",
-    "AnswersFunction": "answers",
-    "NotifyFunction": "notify",
-    "RemindersFunction": "reminders",
-    "PageFunction": "page",
-    "OperationsApiFunction": "operations_api",
-}
-
-
 # Where PostgreSQL is (tests/integration/conftest.py).
 pytestmark = pytest.mark.xdist_group("identity")
 
@@ -82,17 +59,13 @@ def handle(
             if hasattr(module, name):
                 made.append(getattr(module, name).cache_clear)
                 made[-1]()
-        event = json.loads((ROOT / "tests" / "events" / f"{SAMPLES[function]}.json").read_text())
+        event = json.loads((ROOT / "tests" / "events" / f"{function}.json").read_text())
         return module.handler(event, CONTEXT)
 
     yield run
     for clear in made:
         clear()
     client.cache_clear()
-
-
-def test_there_is_one_for_every_function() -> None:
-    assert set(SAMPLES) == set(resources("AWS::Serverless::Function"))
 
 
 def test_each_is_handled(handle: Any) -> None:

@@ -1,59 +1,13 @@
-"""What the functions of template.yaml may do, and what their code asks for: both as plain data."""
+"""What a function's code asks of AWS: the clients that its handler's modules make."""
 
 import ast
-import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from tests.support.template import ROOT
 
 # Where handlers, and what puts them together, live. An adapter is handed its client.
 CALLERS = ("ingest", "processors", "analytics")
-
-
-def statements(node: Any) -> Iterator[dict[str, Any]]:
-    """Every policy statement in a template's value, whatever condition it hangs on."""
-    if isinstance(node, dict):
-        if "Effect" in node:
-            yield node
-            return
-        node = list(node.values())
-    if isinstance(node, list):
-        for each in node:
-            yield from statements(each)
-
-
-def actions(statement: dict[str, Any]) -> set[str]:
-    """The actions that a statement names, in each branch of its conditions."""
-    found, left = set[str](), [statement["Action"]]
-    while left:
-        each = left.pop()
-        if isinstance(each, str):
-            found.add(each)
-        else:
-            left += each["Fn::If"][1:] if isinstance(each, dict) else each
-    return found
-
-
-def referred(node: Any) -> set[str]:
-    """The logical ids that a template's value refers to."""
-    if isinstance(node, dict):
-        found: set[str] = set()
-        for name, value in node.items():
-            if name == "Ref":
-                found.add(value)
-            elif name == "Fn::GetAtt":
-                found.add(value.partition(".")[0] if isinstance(value, str) else value[0])
-            elif name == "Fn::Sub" and isinstance(value, str):
-                found |= {each.partition(".")[0] for each in re.findall(r"\$\{([A-Za-z0-9.]+)\}", value)}
-            else:
-                found |= referred(value)
-        return found
-    if isinstance(node, list):
-        return {name for each in node for name in referred(each)}
-    return set()
 
 
 def path_of(module: str) -> Path | None:
