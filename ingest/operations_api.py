@@ -14,11 +14,12 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
-from adapters.operations.freshness import Freshness, Unknown
-from adapters.operations.gauges import Gauges, Silent
+from adapters.operations.freshness import Freshness, FreshnessUnknown
+from adapters.operations.gauges import Gauges, GaugesSilent
 from adapters.operations.queue_depths import QueueDepths
 from adapters.platform.aws import client
 from adapters.platform.objects import S3Objects
+from adapters.settings.operations import OperationsSettings
 from ingest.web.caller import caller_of
 from ingest.web.http import answer, resolver
 
@@ -31,7 +32,7 @@ Part = dict[str, Any] | list[dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Operations:
+class OperationsView:
     """Reads the parts of the live view, each from its own store."""
 
     gauges: Gauges
@@ -72,7 +73,7 @@ class Operations:
 def _part(reasons: dict[str, str], name: str, read: Callable[[], Part]) -> Part | None:
     try:
         return read()
-    except (Silent, Unknown) as error:
+    except (GaugesSilent, FreshnessUnknown) as error:
         reasons[name] = str(error)
     except Exception as error:  # one store's trouble hides nothing of the others
         logger.exception("unknown", extra={"part": name})
@@ -81,10 +82,10 @@ def _part(reasons: dict[str, str], name: str, read: Callable[[], Part]) -> Part 
 
 
 @cache
-def _parts() -> Operations:
-    config = settings.read(settings.Operations)
+def _parts() -> OperationsView:
+    config = settings.read(OperationsSettings)
     urls = json.loads(config.queue_urls)
-    return Operations(
+    return OperationsView(
         Gauges(config.redis_url),
         QueueDepths(lambda: client("sqs"), urls),
         Freshness(S3Objects(client("s3"), config.lake_bucket)),

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 from aws_lambda_powertools import Logger
 
 from adapters import settings
+from adapters.settings.operations import PageSettings
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
@@ -39,11 +40,11 @@ HEADERS = {
     "Strict-Transport-Security": "max-age=31536000",
 }
 logger = Logger(service="page")
-Answer = dict[str, Any]
+PageAnswer = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class PageFile:
     """A file as it is served; packed: gzip, None where that would not be smaller."""
 
     kind: str
@@ -56,12 +57,12 @@ class File:
 class Site:
     """All that is served, by name; version changes whenever any of it does."""
 
-    files: Mapping[str, File]
+    files: Mapping[str, PageFile]
     version: str
     policy: str
 
 
-def content_policy(config: settings.Page) -> str:
+def content_policy(config: PageSettings) -> str:
     """Return the Content-Security-Policy: our own files alone, and the sign-in service if there is one."""
     origins = [origin_of(config.oidc_authority)] if config.oidc_authority else []
     origins += [origin_of(each) for each in config.oidc_origins.split()]
@@ -83,7 +84,7 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}"
 
 
-def build(folder: Path, config: settings.Page) -> Site:
+def build_site(folder: Path, config: PageSettings) -> Site:
     """Read, link and compress a folder's files; of a kind that is not served there must be none."""
     told = {"oidc_authority": config.oidc_authority, "oidc_client_id": config.oidc_client_id}
     texts = {path.name: path.read_text() for path in sorted(folder.iterdir())}
@@ -98,17 +99,17 @@ def build(folder: Path, config: settings.Page) -> Site:
     return Site(files, version, content_policy(config))
 
 
-def _file(name: str, plain: bytes) -> File:
+def _file(name: str, plain: bytes) -> PageFile:
     packed = gzip.compress(plain, 9, mtime=0)
     smaller = len(plain) >= COMPRESSED_BYTES_MIN and len(packed) < len(plain)
-    return File(KINDS[Path(name).suffix], plain, packed if smaller else None, _digest(plain))
+    return PageFile(KINDS[Path(name).suffix], plain, packed if smaller else None, _digest(plain))
 
 
 def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-def serve(site: Site, event: Mapping[str, Any]) -> Answer:
+def serve_file(site: Site, event: Mapping[str, Any]) -> PageAnswer:
     """Answer a request (payload format 2.0): 200, 304 for what the browser has, 404 for anything else."""
     asked = (event.get("pathParameters") or {}).get("file")
     file = site.files.get(INDEX if asked is None else asked)
@@ -139,7 +140,7 @@ def _takes_gzip(accepted: str) -> bool:
     return "gzip" in wanted and wanted["gzip"].strip() not in ("0", "0.0", "0.00", "0.000")
 
 
-def _answer(status: int, headers: Mapping[str, str], body: str, is_base64: bool = False) -> Answer:
+def _answer(status: int, headers: Mapping[str, str], body: str, is_base64: bool = False) -> PageAnswer:
     return {
         "statusCode": status,
         "headers": {**HEADERS, **headers},
@@ -150,12 +151,12 @@ def _answer(status: int, headers: Mapping[str, str], body: str, is_base64: bool 
 
 @cache
 def _parts() -> Site:
-    return build(FOLDER, settings.read(settings.Page))
+    return build_site(FOLDER, settings.read(PageSettings))
 
 
 @logger.inject_lambda_context
-def handler(event: dict[str, Any], context: Any) -> Answer:
+def handler(event: dict[str, Any], context: Any) -> PageAnswer:
     """Lambda entry: an HTTP API request, payload format 2.0; public, as the page knows nothing."""
-    answered = serve(_parts(), event)
+    answered = serve_file(_parts(), event)
     logger.info("answered", extra={"path": event["rawPath"], "status": answered["statusCode"]})
     return answered

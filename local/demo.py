@@ -9,7 +9,7 @@ from local.cloud import cloud
 from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
 from local.replay import order_webhooks, replay, synthetic_shop, verify
-from local.replay.event_sources import Body, crowd, from_git
+from local.replay.event_sources import Body, from_git, synthetic_crowd
 from local.stack import Stack
 
 CROWD_USERS = 250
@@ -25,7 +25,7 @@ def demo() -> None:
     stack = cloud.up()
     now = _started()
     history = list(from_git(ROOT))
-    people = crowd(CROWD_USERS, CROWD_EVENTS, CROWD_SEED, now)
+    people = synthetic_crowd(CROWD_USERS, CROWD_EVENTS, CROWD_SEED, now)
     print(f"\nreplaying this repository's history over HTTP: {len(history)} commits", flush=True)
     _say(replay.replay(stack, history))
     print(f"replaying a crowd over HTTP and Kinesis, late, unordered, some twice: {len(people)}", flush=True)
@@ -49,7 +49,7 @@ def _started() -> datetime:
     return datetime.fromisoformat(STARTED.read_text())
 
 
-def _say(outcome: replay.Outcome) -> None:
+def _say(outcome: replay.ReplayResult) -> None:
     counts = ", ".join(f"{number} {status}" for status, number in sorted(outcome.counts.items()))
     rate = sum(outcome.counts.values()) / max(outcome.seconds, 1e-9)
     print(f"  {counts} in {outcome.seconds:.1f} s, to the last effect ({rate:,.0f}/s)", flush=True)
@@ -69,7 +69,7 @@ def _check(stack: Stack, events: Sequence[Body], now: datetime) -> None:
 def _shop(stack: Stack, now: datetime) -> None:
     """Send a shop's webhooks, and hold what is known of its customers against an independent count."""
     sent = synthetic_shop.webhooks(SHOP_CUSTOMERS, CROWD_SEED, now)
-    print(f"\na shop's webhooks, unordered, some twice: {synthetic_shop.count(sent)}", flush=True)
+    print(f"\na shop's webhooks, unordered, some twice: {synthetic_shop.counts_by_source(sent)}", flush=True)
     began = time.monotonic()
     half = len(sent) // 2
     posted = order_webhooks.post(stack, sent[:half])

@@ -22,11 +22,13 @@ from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
 from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import Key, ResponseStore
-from adapters.questions.user_stats_store import Kept, UserStatsStore
+from adapters.questions.user_stats_store import StoredStats, UserStatsStore
+from adapters.settings.point_boosts import read_boosts
+from adapters.settings.questions import AnswersSettings
 from rules.days import stamp
-from rules.engagement.events import Event, Malformed
+from rules.engagement.events import Event, MalformedItem
 from rules.engagement.points import Boost
-from rules.questions.answer_events import answered
+from rules.questions.answer_events import event_of_answer
 from rules.questions.answer_stats import Stats, fold
 from rules.questions.responses import Response, from_item
 
@@ -71,7 +73,7 @@ class Answers:
         for record in records:
             try:
                 response = from_item(plain(record["dynamodb"]["NewImage"]))
-            except (Malformed, KeyError, TypeError, ValueError) as error:
+            except (MalformedItem, KeyError, TypeError, ValueError) as error:
                 outcome.poison.append((record, _reason(error)))
                 continue
             by_person.setdefault(response.fingerprint_hash, []).append((record, response))
@@ -120,7 +122,7 @@ class Answers:
                 kept = self._kept(person)
         raise Busy(person)
 
-    def _kept(self, person: str) -> Kept:
+    def _kept(self, person: str) -> StoredStats:
         return self.counts.stats.get([person])[person]
 
     def _events(self, responses: Iterable[Response], now: datetime) -> dict[Key, Event]:
@@ -129,7 +131,8 @@ class Answers:
         asked = {str(each.user_id) for each in signed if each.timezone is None}
         zones = {user: profile.timezone for user, profile in self.accounts.profiles(asked).items()}
         events = (
-            (each.key, answered(each, zones.get(str(each.user_id)), now, self.boosts)) for each in signed
+            (each.key, event_of_answer(each, zones.get(str(each.user_id)), now, self.boosts))
+            for each in signed
         )
         return {key: event for key, event in events if event}
 
@@ -159,7 +162,7 @@ def _reason(error: Exception) -> str:
 
 @cache
 def _parts() -> tuple[Answers, FailureQueue]:
-    config, dynamodb = settings.read(settings.Answers), client("dynamodb")
+    config, dynamodb = settings.read(AnswersSettings), client("dynamodb")
     counts = AnswerCounts(
         dynamodb,
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
@@ -169,7 +172,7 @@ def _parts() -> tuple[Answers, FailureQueue]:
         config.index_idempotency_keys,
     )
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
-    answers = Answers(counts, accounts, settings.boosts(config.point_boosts))
+    answers = Answers(counts, accounts, read_boosts(config.point_boosts))
     return answers, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 
 

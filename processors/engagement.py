@@ -15,8 +15,8 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.engagement.account_store import ATTEMPTS_MAX, AccountStore, Contended, Moved
-from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.operations.gauges import Gauges
@@ -24,13 +24,14 @@ from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
+from adapters.settings.engagement import EngagementSettings
 from rules.engagement.accounts import Account, Day, Decision, Profile, decide
-from rules.engagement.events import Event, Malformed, from_item
+from rules.engagement.events import Event, MalformedItem, from_item
 
 logger = Logger(service="engagement")
 CONSUMER = "engagement"
 # Another attempt, later, may succeed; anything else is the record's own fault.
-TRANSIENT = (*Unavailable, Unprocessed, Contended)
+TRANSIENT = (*Unavailable, Unprocessed, AccountContended)
 
 
 Record = Mapping[str, Any]
@@ -38,7 +39,7 @@ Pairs = Sequence[tuple[Record, Event]]
 
 
 @dataclass(slots=True)
-class Outcome:
+class AppliedBatch:
     """What became of records: each is applied, a duplicate, to come again, or poison."""
 
     applied: int = 0
@@ -49,7 +50,7 @@ class Outcome:
     days: dict[Any, Day] = field(default_factory=dict)
     done: dict[str, list[str]] = field(default_factory=dict)
 
-    def add(self, other: "Outcome") -> None:
+    def add(self, other: "AppliedBatch") -> None:
         """Take in another outcome."""
         self.applied += other.applied
         self.duplicates += other.duplicates
@@ -61,23 +62,23 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Engagement:
+class EngagementProcessor:
     """Applies stored events to accounts. writers: how many users are written at the same time."""
 
     accounts: AccountStore
     events: EventStore
-    cache: Cache
+    cache: EngagementCache
     writers: int = 1
     gauges: Gauges = field(default_factory=lambda: Gauges(""))
 
-    def apply(self, records: Sequence[Record], now: datetime) -> Outcome:
+    def apply(self, records: Sequence[Record], now: datetime) -> AppliedBatch:
         """Apply a batch of stream records, user by user; one user's trouble is not another's."""
-        outcome = Outcome()
+        outcome = AppliedBatch()
         by_user: dict[str, list[tuple[Record, Event]]] = {}
         for record in records:
             try:
                 event = from_item(plain(record["dynamodb"]["NewImage"]))
-            except (Malformed, KeyError, TypeError, ValueError) as error:
+            except (MalformedItem, KeyError, TypeError, ValueError) as error:
                 outcome.poison.append((record, _reason(error)))
                 continue
             by_user.setdefault(event.user_id, []).append((record, event))
@@ -85,7 +86,7 @@ class Engagement:
             self._apply_users(by_user, now, outcome)
         return outcome
 
-    def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: Outcome) -> None:
+    def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: AppliedBatch) -> None:
         # Profiles before days: then the days hold at least what the profiles have counted in.
         profiles = self.accounts.profiles(by_user)
         days = self.accounts.days(
@@ -95,7 +96,7 @@ class Engagement:
             {user: _maybe_applied(profiles[user], pairs) for user, pairs in by_user.items()}
         )
 
-        def apply(user: str) -> Outcome:
+        def apply(user: str) -> AppliedBatch:
             fresh = [pair for pair in by_user[user] if pair[1].event_id not in known.get(user, ())]
             read = {event.activity_date: days.get((user, event.activity_date)) for _, event in fresh}
             done = self._apply_user(Account(profiles[user], read), fresh, now)
@@ -110,26 +111,26 @@ class Engagement:
             for each in pool.map(apply, by_user):
                 outcome.add(each)
 
-    def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> Outcome:
+    def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
         if not pairs:
-            return Outcome()
+            return AppliedBatch()
         user = account.profile.user_id
         try:
             return self._fast(account, pairs, now) or self._settle(user, pairs, now, account)
         except TRANSIENT:
             logger.exception("to come again", extra={"user_id": user})
-            return Outcome(again=[record["dynamodb"]["SequenceNumber"] for record, _ in pairs])
+            return AppliedBatch(again=[record["dynamodb"]["SequenceNumber"] for record, _ in pairs])
         except Exception as error:  # whatever a record raises, its neighbours go on
             logger.exception("poison", extra={"user_id": user})
             if len(pairs) == 1:
-                return Outcome(poison=[(pairs[0][0], _reason(error))])
-            outcome = Outcome()
+                return AppliedBatch(poison=[(pairs[0][0], _reason(error))])
+            outcome = AppliedBatch()
             for pair in pairs:
                 alone = self.accounts.load(user, [pair[1].activity_date])[0]
                 outcome.add(self._apply_user(alone, [pair], now))
             return outcome
 
-    def _fast(self, account: Account, pairs: Pairs, now: datetime) -> Outcome | None:
+    def _fast(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch | None:
         """Apply to an account as it was read, without a look at the ledger; None if that will not do."""
         if _maybe_applied(account.profile, pairs):
             return None
@@ -137,11 +138,11 @@ class Engagement:
         decision = self.accounts.decide(account, lambda each: decide(each, events, now))
         try:
             self.accounts.commit(decision)
-        except (HeadMoved, Moved):
+        except (HeadMoved, ProjectionMoved):
             return None
         return self._done(decision, events, pairs)
 
-    def _settle(self, user: str, pairs: Pairs, now: datetime, read: Account) -> Outcome:
+    def _settle(self, user: str, pairs: Pairs, now: datetime, read: Account) -> AppliedBatch:
         """Complete what was read from the ledger, repair what is pending, apply what is in no entry."""
         events = _distinct(pairs)
         dates = {event.activity_date for event in events}
@@ -153,7 +154,7 @@ class Engagement:
             decision = self.accounts.decide(account, rule)
             try:
                 self.accounts.commit(decision)
-            except (HeadMoved, Moved):
+            except (HeadMoved, ProjectionMoved):
                 account, applied = self.accounts.load(user, dates, since)
                 continue
             # A process that died after writing an entry may have left its event uncorrected.
@@ -164,12 +165,12 @@ class Engagement:
             ]
             self.events.correct_points(repeated)
             return self._done(decision, fresh, pairs)
-        raise Contended(user)
+        raise AccountContended(user)
 
-    def _done(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> Outcome:
+    def _done(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> AppliedBatch:
         self.events.correct_points(decision.cut)
         user = decision.profile.user_id
-        return Outcome(
+        return AppliedBatch(
             applied=len(applied),
             duplicates=len(pairs) - len(applied),
             profiles={user: decision.profile},
@@ -193,15 +194,15 @@ def _reason(error: Exception) -> str:
 
 
 @cache
-def _parts() -> tuple[Engagement, FailureQueue]:
-    config, dynamodb = settings.read(settings.Engagement), client("dynamodb")
+def _parts() -> tuple[EngagementProcessor, FailureQueue]:
+    config, dynamodb = settings.read(EngagementSettings), client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
     )
-    redis = Cache(config.redis_url, config.leaderboard_shards)
+    redis = EngagementCache(config.redis_url, config.leaderboard_shards)
     events = EventStore(dynamodb, config.bp_events_table)
-    engagement = Engagement(accounts, events, redis, config.writers, Gauges(config.redis_url))
+    engagement = EngagementProcessor(accounts, events, redis, config.writers, Gauges(config.redis_url))
     return engagement, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 
 

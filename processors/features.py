@@ -17,10 +17,11 @@ from adapters import clock, settings
 from adapters.leads.feature_store import Change, Changed, FeatureItem, FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.lead_event_store import LeadEventStore
-from adapters.leads.memory_store import Contended, MemoryStore
+from adapters.leads.memory_store import LeadContended, MemoryStore
 from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Poison, serve
+from adapters.settings.leads import FeaturesSettings
 from rules.days import stamp, unstamp
 from rules.leads.features import (
     FEATURES,
@@ -32,8 +33,15 @@ from rules.leads.features import (
     listed_on,
     shown,
 )
-from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent, Malformed, from_item, groups_of
-from rules.leads.memory import contact, derive, remembered
+from rules.leads.lead_events import (
+    CAMPAIGN_TYPES,
+    IDENTITY_TYPES,
+    LeadEvent,
+    MalformedLeadEvent,
+    from_item,
+    groups_of,
+)
+from rules.leads.memory import campaign_contact, derive_entries, remembered_entries
 from rules.leads.series import (
     NOTHING,
     SERIES,
@@ -74,9 +82,9 @@ class FeatureProcessor:
         try:
             event = from_item(message)
             given = contributions(event)
-            entries = derive(event) if event.event_type in CAMPAIGN_TYPES else []
+            entries = derive_entries(event) if event.event_type in CAMPAIGN_TYPES else []
             groups = groups_of(event)[1] if event.event_type in IDENTITY_TYPES else ()
-        except Malformed as error:
+        except MalformedLeadEvent as error:
             raise Poison(str(error)) from None
         if groups:
             self._regroup(event, now)
@@ -93,7 +101,7 @@ class FeatureProcessor:
             item = self.store.home(event.lead_organization_id, hint)
             if self._written(item, self._change(item, event, given, now)):
                 return
-        raise Contended(f"features of {event.lead_organization_id}")
+        raise LeadContended(f"features of {event.lead_organization_id}")
 
     def _written(self, item: FeatureItem, change: Change | None) -> bool:
         """Write a change, if there is one; whether that is done, or somebody else was first."""
@@ -141,11 +149,11 @@ class FeatureProcessor:
             return Change({}, {}, {}, stamp(as_of), None) if item.features else None
         as_of = max(as_of, *(each.occurred for each in events))
         state = build(events, as_of)
-        campaigns = remembered(each for each in events if each.event_type in CAMPAIGN_TYPES)
+        campaigns = remembered_entries(each for each in events if each.event_type in CAMPAIGN_TYPES)
         inputs: dict[Input, Any] = {each: encode(state[each]) for each in SERIES if each in affected}
         if campaigns and Input.CAMPAIGNS in affected:
             inputs[Input.CAMPAIGNS] = True
-        values = computed(affected, state, map(contact, campaigns.values()), as_of)
+        values = computed(affected, state, map(campaign_contact, campaigns.values()), as_of)
         newest = max(each.occurred_at[:10] for each in events)
         moments = {each: stamp(as_of) for each in Input if each in affected}
         return Change(values, inputs, moments, stamp(as_of), listed_on(newest, as_of))
@@ -162,7 +170,7 @@ class FeatureProcessor:
                 if self._written(item, self._built(item, ALL, max(now, _moment(item.computed_at)))):
                     break
             else:
-                raise Contended(f"features of {group.root}")
+                raise LeadContended(f"features of {group.root}")
 
     def _refresh_all(self, as_of: datetime, leads: list[str]) -> None:
         for item in self.store.get_many(leads).values():
@@ -172,7 +180,7 @@ class FeatureProcessor:
                     break
                 fresh = self.store.get(item.lead_organization_id)
             else:
-                raise Contended(f"features of {item.lead_organization_id}")
+                raise LeadContended(f"features of {item.lead_organization_id}")
 
     def _refreshed(self, item: FeatureItem, as_of: datetime) -> Change | None:
         """Return what time has changed of the features older than as_of, or than the item; None: nothing."""
@@ -247,7 +255,7 @@ def _refresh_of(asked: Any) -> tuple[datetime, list[str]]:
 
 @cache
 def _parts() -> tuple[FeatureProcessor, FailureQueue]:
-    config, dynamodb = settings.read(settings.Features), client("dynamodb")
+    config, dynamodb = settings.read(FeaturesSettings), client("dynamodb")
     store = FeatureStore(dynamodb, config.feature_table, config.feature_shards)
     events = LeadEventStore(dynamodb, config.event_table)
     memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), store, events)

@@ -15,7 +15,8 @@ from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
-from adapters.platform.topics import Message, Topic
+from adapters.platform.topics import Topic, TopicMessage
+from adapters.settings.leads import LeadEventsSettings
 from rules.leads.lead_events import announcement, from_item
 
 logger = Logger(service="lead-events")
@@ -24,7 +25,7 @@ Record = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Outcome:
+class AnnouncedBatch:
     """What became of records: each is announced, to come again (by sequence number), or poison."""
 
     announced: int = 0
@@ -32,10 +33,10 @@ class Outcome:
     poison: list[tuple[Any, str]] = field(default_factory=list)
 
 
-def announce(records: list[Record], topic: Topic) -> Outcome:
+def announce(records: list[Record], topic: Topic) -> AnnouncedBatch:
     """Announce a batch of new events."""
-    outcome = Outcome()
-    pairs: list[tuple[Record, Message]] = []
+    outcome = AnnouncedBatch()
+    pairs: list[tuple[Record, TopicMessage]] = []
     for record in records:
         try:
             pairs.append((record, message_of(record)))
@@ -48,17 +49,17 @@ def announce(records: list[Record], topic: Topic) -> Outcome:
     return outcome
 
 
-def message_of(record: Record) -> Message:
-    """Return what subscribers get; raises rules.leads.lead_events.Malformed for an item that is no event."""
+def message_of(record: Record) -> TopicMessage:
+    """Return what subscribers get; raises MalformedLeadEvent for an item that is no event."""
     stored = plain(record["dynamodb"]["NewImage"])
     event = from_item(stored)
     body = json.dumps(announcement(stored), separators=(",", ":"), ensure_ascii=False)
-    return Message(body, {"event_type": event.event_type, "organization_id": event.organization_id})
+    return TopicMessage(body, {"event_type": event.event_type, "organization_id": event.organization_id})
 
 
 @cache
 def _parts() -> tuple[Topic, FailureQueue]:
-    config = settings.read(settings.LeadEvents)
+    config = settings.read(LeadEventsSettings)
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
     return Topic(client("sns"), config.lead_events_topic_arn), failures
 

@@ -21,8 +21,9 @@ from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Poison, serve
-from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, Malformed, from_item, groups_of
-from rules.leads.memory import derive
+from adapters.settings.leads import MemorySettings
+from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, from_item, groups_of
+from rules.leads.memory import derive_entries
 
 logger = Logger(service="memory")
 CONSUMER = "memory"
@@ -43,8 +44,8 @@ class MemoryProcessor:
                 raise Poison("the message is no object")
             if event.event_type in IDENTITY_TYPES:
                 groups_of(event)
-            entries = derive(event)
-        except Malformed as error:
+            entries = derive_entries(event)
+        except MalformedLeadEvent as error:
             raise Poison(str(error)) from None
         if event.event_type in IDENTITY_TYPES:
             self._regroup(event, now)
@@ -60,7 +61,7 @@ class MemoryProcessor:
 
 @cache
 def _parts() -> tuple[MemoryProcessor, FailureQueue]:
-    config, dynamodb = settings.read(settings.Memory), client("dynamodb")
+    config, dynamodb = settings.read(MemorySettings), client("dynamodb")
     features = FeatureStore(dynamodb, config.feature_table)
     memory = GroupMemory(
         MemoryStore(dynamodb, config.memory_table), features, LeadEventStore(dynamodb, config.event_table)

@@ -9,8 +9,8 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters.platform.aws import Unavailable
-from adapters.questions.message_claims import Claim, MessageClaims, Won
-from adapters.questions.push import Message, Push, Receipt, Status
+from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
+from adapters.questions.push import Push, PushMessage, PushReceipt, PushStatus
 from rules.questions.notifications import Subscription
 
 # What is on its way by then has an end before the function is cut off.
@@ -53,45 +53,49 @@ class Sender:
     def tell(
         self,
         subscription: Subscription,
-        message: Message,
-        claim: Callable[[], tuple[Won, Claim]],
-        release: Callable[[Claim], None],
+        message: PushMessage,
+        claim: Callable[[], tuple[ClaimResult, MessageClaim]],
+        release: Callable[[MessageClaim], None],
         now: datetime,
     ) -> Told:
         """Send one message. Everything that can be done before the claim is: after it there is one call."""
         endpoint = subscription.endpoint_arn
         if not endpoint:
             prepared = self.push.prepare(subscription.fcm_token)
-            if prepared.status is not Status.SENT:
+            if prepared.status is not PushStatus.SENT:
                 return self._unprepared(subscription, prepared, now)
             endpoint = prepared.endpoint
         won, made = claim()
-        if won is not Won.CLAIMED:
-            return Told.DUPLICATE if won is Won.DUPLICATE else Told.MOVED
+        if won is not ClaimResult.CLAIMED:
+            return Told.DUPLICATE if won is ClaimResult.DUPLICATE else Told.MOVED
         receipt = self.push.send(endpoint, subscription.fcm_token, message)
         return self._settle(made, receipt, release, now)
 
-    def _unprepared(self, subscription: Subscription, prepared: Receipt, now: datetime) -> Told:
-        if prepared.status is Status.DEAD:
+    def _unprepared(self, subscription: Subscription, prepared: PushReceipt, now: datetime) -> Told:
+        if prepared.status is PushStatus.DEAD:
             self._bury(subscription, now)
             return Told.DEAD
         return Told.AGAIN
 
     def _settle(
-        self, claim: Claim, receipt: Receipt, release: Callable[[Claim], None], now: datetime
+        self,
+        claim: MessageClaim,
+        receipt: PushReceipt,
+        release: Callable[[MessageClaim], None],
+        now: datetime,
     ) -> Told:
-        if receipt.status is Status.UNSENT:
+        if receipt.status is PushStatus.UNSENT:
             release(claim)
             return Told.AGAIN
-        if receipt.status is Status.UNSURE:
+        if receipt.status is PushStatus.UNSURE:
             self.logger.error("nobody can tell whether it went out", extra={"claim": claim.place})
             return Told.UNSURE
         known = claim.subscription.endpoint_arn
-        if receipt.status is Status.DEAD:
+        if receipt.status is PushStatus.DEAD:
             self._bury(replace(claim.subscription, endpoint_arn=receipt.endpoint or known), now)
-            self.claims.settle(claim, Status.DEAD, now)
+            self.claims.settle(claim, PushStatus.DEAD, now)
             return Told.DEAD
-        self.claims.settle(claim, Status.SENT, now, receipt.endpoint if receipt.endpoint != known else "")
+        self.claims.settle(claim, PushStatus.SENT, now, receipt.endpoint if receipt.endpoint != known else "")
         return Told.SENT
 
     def _bury(self, subscription: Subscription, now: datetime) -> None:

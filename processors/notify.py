@@ -22,12 +22,13 @@ from adapters.platform.failures import FailureQueue
 from adapters.platform.items import item, plain
 from adapters.questions.announcements import Announcements
 from adapters.questions.message_claims import KEPT
-from adapters.questions.push import Message, SnsPush
+from adapters.questions.push import PushMessage, SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
+from adapters.settings.questions import NotifySettings
 from processors.messages import Sender, Told, stop_at
 from rules.days import unstamp
-from rules.questions.notifications import Subscription, eligible
-from rules.questions.questions import ANSWERABLE, Question, from_item, shown
+from rules.questions.notifications import Subscription, is_eligible
+from rules.questions.questions import ANSWERABLE, Question, from_item, shown_status
 
 logger = Logger(service="notify")
 CONSUMER = "notify"
@@ -107,9 +108,9 @@ class Notifier:
         answer = self.dynamodb.get_item(
             TableName=self.questions_table, Key=item({"question_id": question_id}), ConsistentRead=True
         )
-        return "Item" in answer and shown(from_item(plain(answer["Item"])), self.now()) in ANSWERABLE
+        return "Item" in answer and shown_status(from_item(plain(answer["Item"])), self.now()) in ANSWERABLE
 
-    def _tell(self, question: Question, message: Message, read: Subscription) -> Told:
+    def _tell(self, question: Question, message: PushMessage, read: Subscription) -> Told:
         """Tell one person; whatever that raises, the others are told."""
         try:
             return self._try(question, message, read)
@@ -120,13 +121,13 @@ class Notifier:
             logger.exception("failed", extra={"subscription_id": read.subscription_id})
             return Told.FAILED
 
-    def _try(self, question: Question, message: Message, read: Subscription) -> Told:
+    def _try(self, question: Question, message: PushMessage, read: Subscription) -> Told:
         """Tell one person, judging again where they changed in between."""
         subscription: Subscription | None = read
         expires_at = int((unstamp(question.closes_at) + KEPT).timestamp())
         for _ in pauses(ATTEMPTS_MAX):
             now = self.now()
-            if subscription is None or not eligible(subscription, question.audience, now):
+            if subscription is None or not is_eligible(subscription, question.audience, now):
                 return Told.SKIPPED
             claim = partial(
                 self.announcements.claim, subscription, f"question={question.question_id}", expires_at, now
@@ -138,11 +139,11 @@ class Notifier:
         return Told.AGAIN
 
 
-def message_of(question: Question, now: datetime) -> Message:
+def message_of(question: Question, now: datetime) -> PushMessage:
     """Return what a phone shows of a question, for as long as it takes answers."""
     seconds = int((unstamp(question.closes_at) - now).total_seconds())
     data = {"type": "question", "question_id": question.question_id, "kind": question.kind.value}
-    return Message(TITLE, question.prompt, data, seconds)
+    return PushMessage(TITLE, question.prompt, data, seconds)
 
 
 def _named(told: Counter[Told]) -> dict[str, int]:
@@ -151,7 +152,7 @@ def _named(told: Counter[Told]) -> dict[str, int]:
 
 @cache
 def _parts() -> tuple[Notifier | None, FailureQueue]:
-    config, dynamodb = settings.read(settings.Notify), client("dynamodb")
+    config, dynamodb = settings.read(NotifySettings), client("dynamodb")
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
     if not config.platform_application_arn:
         return None, failures

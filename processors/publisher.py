@@ -17,6 +17,7 @@ from adapters.platform.aws import Unavailable, client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.firehose import RECORD_BYTES_MAX, DeliveryStream
 from adapters.platform.items import plain
+from adapters.settings.lake import PublisherSettings
 from rules.lake.entities import (
     DAILY_ACTIVITY,
     EVENTS,
@@ -36,7 +37,7 @@ Record = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Outcome:
+class PublishedBatch:
     """What became of records: each is published, to come again, or poison."""
 
     published: int = 0
@@ -50,9 +51,9 @@ class Publisher:
 
     destinations: Mapping[str, tuple[Entity, DeliveryStream]]
 
-    def publish(self, records: list[Record]) -> Outcome:
+    def publish(self, records: list[Record]) -> PublishedBatch:
         """Publish a batch of stream records; a batch comes from one table's stream."""
-        outcome = Outcome()
+        outcome = PublishedBatch()
         by_table: dict[str, list[tuple[Record, bytes]]] = {}
         for record in records:
             table = table_of(record)
@@ -80,7 +81,7 @@ class Publisher:
         return data
 
     @staticmethod
-    def _put(stream: DeliveryStream, pairs: list[tuple[Record, bytes]], outcome: Outcome) -> None:
+    def _put(stream: DeliveryStream, pairs: list[tuple[Record, bytes]], outcome: PublishedBatch) -> None:
         try:
             refused = stream.put([row for _, row in pairs])
         except Unavailable:
@@ -97,7 +98,7 @@ def table_of(record: Record) -> str:
 
 @cache
 def _parts() -> tuple[Publisher, FailureQueue]:
-    config, firehose = settings.read(settings.Publisher), client("firehose")
+    config, firehose = settings.read(PublisherSettings), client("firehose")
     destinations = {
         config.bp_events_table: (EVENTS, config.events_delivery_stream),
         config.daily_activity_table: (DAILY_ACTIVITY, config.daily_activity_delivery_stream),

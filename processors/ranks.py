@@ -6,18 +6,21 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import settings
-from adapters.engagement.engagement_cache import Cache
-from adapters.engagement.leaderboard_index import Boards
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.platform.aws import client
+from adapters.settings.engagement import RanksSettings
 
 logger = Logger(service="ranks")
 
 
 @cache
-def _parts() -> tuple[Boards, Cache]:
-    config = settings.read(settings.Ranks)
+def _parts() -> tuple[LeaderboardIndex, EngagementCache]:
+    config = settings.read(RanksSettings)
     shards = config.leaderboard_shards
-    return Boards(client("dynamodb"), config.user_streaks_table, shards), Cache(config.redis_url, shards)
+    return LeaderboardIndex(client("dynamodb"), config.user_streaks_table, shards), EngagementCache(
+        config.redis_url, shards
+    )
 
 
 @logger.inject_lambda_context

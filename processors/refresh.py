@@ -9,6 +9,7 @@ from adapters import clock, settings
 from adapters.leads.active_leads import ActiveLeads
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.platform.aws import client
+from adapters.settings.leads import RefreshSettings
 from rules.days import parse_moment, stamp
 
 logger = Logger(service="refresh")
@@ -16,7 +17,7 @@ logger = Logger(service="refresh")
 
 @cache
 def _parts() -> tuple[ActiveLeads, FeatureQueue]:
-    config = settings.read(settings.Refresh)
+    config = settings.read(RefreshSettings)
     leads = ActiveLeads(client("dynamodb"), config.feature_table, config.feature_shards)
     return leads, FeatureQueue(client("sqs"), config.feature_queue_url)
 

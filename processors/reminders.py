@@ -20,9 +20,10 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.platform.batches import READ_MAX, chunks
 from adapters.questions.message_claims import KEPT
-from adapters.questions.push import Message, SnsPush
-from adapters.questions.reminder_store import Due, Reminders
+from adapters.questions.push import PushMessage, SnsPush
+from adapters.questions.reminder_store import DueReminder, ReminderStore
 from adapters.questions.subscription_store import SubscriptionStore
+from adapters.settings.questions import RemindersSettings
 from processors.messages import Sender, Told, stop_at
 from rules.days import DAY, UnknownZone, start_of, today
 from rules.engagement.accounts import Profile
@@ -39,7 +40,7 @@ class Reminder:
     """Reminds people. writers: messages on their way at the same time."""
 
     accounts: AccountStore
-    reminders: Reminders
+    reminders: ReminderStore
     sender: Sender
     writers: int = 1
 
@@ -56,12 +57,14 @@ class Reminder:
                 told += Counter(pool.map(partial(self._handle, now), *self._read(chunk, now)))
         return told
 
-    def _read(self, chunk: Sequence[tuple[str, datetime]], now: datetime) -> tuple[list[Due], list[Profile]]:
+    def _read(
+        self, chunk: Sequence[tuple[str, datetime]], now: datetime
+    ) -> tuple[list[DueReminder], list[Profile]]:
         """Subscriptions and profiles in bulk; markers of those that are gone are dropped."""
         found = {
             each.subscription_id: each for each in self.reminders.store.get_many(own for own, _ in chunk)
         }
-        waiting: list[Due] = []
+        waiting: list[DueReminder] = []
         for own, due in chunk:
             subscription = found.get(own)
             if subscription is None or not subscription.is_active:
@@ -72,11 +75,11 @@ class Reminder:
             except UnknownZone:  # it was known when they registered: the next run sees it again
                 logger.exception("failed", extra={"subscription_id": own})
                 continue
-            waiting.append(Due(subscription, due, then))
+            waiting.append(DueReminder(subscription, due, then))
         profiles = self.accounts.profiles(each.subscription.owner for each in waiting)
         return waiting, [profiles[each.subscription.owner] for each in waiting]
 
-    def _handle(self, now: datetime, each: Due, profile: Profile) -> Told:
+    def _handle(self, now: datetime, each: DueReminder, profile: Profile) -> Told:
         """Remind one person; whatever that raises, the others are reminded, and the next run tries again."""
         try:
             return self._try(now, each, profile)
@@ -84,7 +87,7 @@ class Reminder:
             logger.exception("failed", extra={"subscription_id": each.subscription.subscription_id})
             return Told.FAILED
 
-    def _try(self, now: datetime, each: Due, profile: Profile) -> Told:
+    def _try(self, now: datetime, each: DueReminder, profile: Profile) -> Told:
         subscription = each.subscription
         length = at_risk(profile.streak, profile.cover, profile.zone, now)
         timely = is_timely(each.due, now, subscription.timezone, subscription.quiet_hours)
@@ -115,22 +118,22 @@ def _seconds_left(now: datetime, zone_name: str) -> int:
     return int((start_of(today(now, zone_name) + DAY, zone_name) - now).total_seconds())
 
 
-def message_of(length: int, ttl_seconds: int) -> Message:
+def message_of(length: int, ttl_seconds: int) -> PushMessage:
     """Return what a phone shows of a streak of so many days, if it is on within that time."""
     days = "1 day" if length == 1 else f"{length} days"
-    return Message(
+    return PushMessage(
         TITLE, f"Keep your {days} going today.", {"type": "streak", "length": str(length)}, ttl_seconds
     )
 
 
 @cache
 def _parts() -> Reminder | None:
-    config, dynamodb = settings.read(settings.Reminders), client("dynamodb")
+    config, dynamodb = settings.read(RemindersSettings), client("dynamodb")
     if not config.platform_application_arn:
         return None
     ledger = LedgerStore(dynamodb, "")  # profiles alone are read
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", ledger, 1)
-    reminders = Reminders(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
+    reminders = ReminderStore(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
     push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
     return Reminder(accounts, reminders, Sender(reminders.claims, push, logger), config.writers)
 

@@ -7,7 +7,7 @@ from typing import Any
 from adapters.platform.items import Item, item, plain
 from rules.days import region_of, start_of
 from rules.engagement.accounts import Day, Profile
-from rules.engagement.ledger import Draft, Entry, FreezeNote, Head, Kind
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.streaks import Cover, Streak, lapse_date
 
 
@@ -22,7 +22,7 @@ def profile_attributes(profile: Profile, shards: int) -> dict[str, Any]:
     attributes: dict[str, Any] = {
         "user_id": profile.user_id,
         "version": profile.version,
-        "total_bestie_points": profile.total,
+        "total_bestie_points": profile.total_points,
         "balance": profile.balance,
         "timezone": zone,
         "timezone_chosen": profile.timezone,
@@ -50,7 +50,7 @@ def profile_attributes(profile: Profile, shards: int) -> dict[str, Any]:
     return attributes
 
 
-def lowered(attributes: dict[str, Any]) -> dict[str, Any]:
+def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
     """Return a profile's attributes once its streak has lapsed: 0, and out of the leaderboard's index.
 
     The run's length is kept beside it: the profile that is read from them is the same. Any later write
@@ -77,7 +77,7 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         user_id=attributes["user_id"],
         version=attributes["version"],
         head=head,
-        total=attributes["total_bestie_points"],
+        total_points=attributes["total_bestie_points"],
         streak=streak,
         cover=Cover(
             freezes=tuple(
@@ -109,7 +109,7 @@ def day_attributes(day: Day) -> dict[str, Any]:
         "first_event_id": day.first_event_id,
         "events_count": day.events_count,
         "points_earned": day.points_earned,
-        "points_by_type": dict(day.by_type),
+        "points_by_type": dict(day.points_by_type),
         "ledger_head": day.ledger_head,
         "created_at": day.created_at,
     }
@@ -123,7 +123,7 @@ def day_from(attributes: dict[str, Any]) -> Day:
         first_event_id=attributes["first_event_id"],
         events_count=attributes["events_count"],
         points_earned=attributes["points_earned"],
-        by_type=attributes["points_by_type"],
+        points_by_type=attributes["points_by_type"],
         ledger_head=attributes["ledger_head"],
         created_at=attributes["created_at"],
     )
@@ -159,7 +159,7 @@ def entry_from(stored: Item) -> Entry:
     attributes = plain(stored)
     freeze = attributes.get("freeze")
     draft = Draft(
-        kind=Kind(attributes["kind"]),
+        kind=EntryKind(attributes["kind"]),
         points=attributes["points"],
         event_id=attributes.get("event_id"),
         event_type=attributes.get("event_type"),

@@ -22,11 +22,11 @@ ATTEMPTS_MAX = 12
 BEFORE_ALL = "0"  # sorts before every created_at
 
 
-class Moved(Exception):
+class ProjectionMoved(Exception):
     """A projection was written by somebody else since it was read: read again, decide again."""
 
 
-class Contended(Exception):
+class AccountContended(Exception):
     """The account kept changing under all attempts; nothing is lost, it may be tried again."""
 
 
@@ -126,7 +126,7 @@ class AccountStore:
             return rule(self.with_history(account))
 
     def commit(self, decision: Decision) -> None:
-        """Write a decision: ledger, days, profile. Raises HeadMoved or Moved."""
+        """Write a decision: ledger, days, profile. Raises HeadMoved or ProjectionMoved."""
         if decision.entries:
             self.ledger.append(decision.head, decision.entries)
         self.commit_projections(decision)
@@ -143,7 +143,7 @@ class AccountStore:
     ) -> None:
         """Write a command's entries and the profile in one transaction, so that reads agree at once.
 
-        Raises HeadMoved, or Moved, if nothing was written.
+        Raises HeadMoved, or ProjectionMoved, if nothing was written.
         """
         if decision.days:
             raise ValueError("days are pending: commit them first")
@@ -156,16 +156,16 @@ class AccountStore:
             account, _applied = self.load(user_id)
             if not account.pending:
                 return account
-            with suppress(HeadMoved, Moved):
+            with suppress(HeadMoved, ProjectionMoved):
                 self.commit(self.decide(account, lambda each: decide(each, (), now)))
-        raise Contended(user_id)
+        raise AccountContended(user_id)
 
     def put_profile(self, profile: Profile) -> None:
-        """Put a profile whose version is one above the stored one; raises Moved if it is not."""
+        """Put a profile whose version is one above the stored one; raises ProjectionMoved if it is not."""
         try:
             self._dynamodb.put_item(**self._profile_put(profile))
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise Moved(profile.user_id) from None
+            raise ProjectionMoved(profile.user_id) from None
 
     def _profile_put(self, profile: Profile) -> dict[str, Any]:
         put: dict[str, Any] = {
@@ -190,4 +190,4 @@ class AccountStore:
         try:
             self._dynamodb.put_item(**put)
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise Moved(f"{day.user_id} {day.activity_date}") from None
+            raise ProjectionMoved(f"{day.user_id} {day.activity_date}") from None

@@ -19,7 +19,7 @@ ATTEMPTS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class IdempotencyClaim:
     """What a key stands for. `target`: an event_id, or a ledger entry's created_at."""
 
     user_id: str
@@ -34,7 +34,7 @@ class Claim:
         return self.user_id, self.idempotency_key
 
 
-def to_item(claim: Claim) -> Item:
+def to_item(claim: IdempotencyClaim) -> Item:
     """Return the claim as table attributes."""
     ttl = int((unstamp(claim.created_at) + RETENTION).timestamp())
     return item(
@@ -55,12 +55,12 @@ class ClaimStore:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def get(self, keys: Iterable[tuple[str, str]], now: datetime) -> dict[tuple[str, str], Claim]:
+    def get(self, keys: Iterable[tuple[str, str]], now: datetime) -> dict[tuple[str, str], IdempotencyClaim]:
         """Read claims by (user, key); what has expired is treated as gone."""
         wanted = [{"user_id": user, "idempotency_key": key} for user, key in sorted(keys)]
         found = (plain(each) for each in get_all(self._dynamodb, self._table, wanted))
         return {
-            (each["user_id"], each["idempotency_key"]): Claim(
+            (each["user_id"], each["idempotency_key"]): IdempotencyClaim(
                 each["user_id"],
                 each["idempotency_key"],
                 each["body_hash"],
@@ -72,14 +72,14 @@ class ClaimStore:
         }
 
     def claim(
-        self, claims: Sequence[Claim], now: datetime
-    ) -> tuple[dict[tuple[str, str], Claim], set[tuple[str, str]]]:
+        self, claims: Sequence[IdempotencyClaim], now: datetime
+    ) -> tuple[dict[tuple[str, str], IdempotencyClaim], set[tuple[str, str]]]:
         """Claim keys, each at most once in the list.
 
         Returns for every key the claim that holds, and the keys that this call has won.
         Raises Unprocessed if DynamoDB would not decide.
         """
-        held: dict[tuple[str, str], Claim] = {}
+        held: dict[tuple[str, str], IdempotencyClaim] = {}
         won: set[tuple[str, str]] = set()
         for chunk in chunks(claims, WRITE_MAX):
             taken = {claim.key for claim in self._insert(chunk)}
@@ -91,14 +91,14 @@ class ClaimStore:
             held |= self.get({claim.key for claim in expired} - won, now)
         return held, won
 
-    def _insert(self, claims: Sequence[Claim]) -> list[Claim]:
+    def _insert(self, claims: Sequence[IdempotencyClaim]) -> list[IdempotencyClaim]:
         """Put what is not there yet; returns the claims whose key is taken."""
-        lost: list[Claim] = []
+        lost: list[IdempotencyClaim] = []
         for _ in pauses(ATTEMPTS_MAX):
             answer = self._dynamodb.batch_execute_statement(
                 Statements=[self._statement(claim) for claim in claims]
             )
-            again: list[Claim] = []
+            again: list[IdempotencyClaim] = []
             for claim, response in zip(claims, answer["Responses"], strict=True):
                 code = response.get("Error", {}).get("Code")
                 if code == "DuplicateItem":
@@ -112,7 +112,7 @@ class ClaimStore:
             claims = again
         raise Unprocessed(f"{self._table}: keys left unclaimed")
 
-    def _statement(self, claim: Claim) -> dict[str, Any]:
+    def _statement(self, claim: IdempotencyClaim) -> dict[str, Any]:
         attributes = to_item(claim)
         places = ", ".join(f"'{name}': ?" for name in attributes)
         return {
@@ -120,7 +120,7 @@ class ClaimStore:
             "Parameters": list(attributes.values()),
         }
 
-    def _replace_expired(self, claim: Claim, now: datetime) -> bool:
+    def _replace_expired(self, claim: IdempotencyClaim, now: datetime) -> bool:
         try:
             self._dynamodb.put_item(
                 TableName=self._table,

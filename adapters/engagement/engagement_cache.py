@@ -87,7 +87,7 @@ return 1
 """
 
 
-class Cache:
+class EngagementCache:
     """The cache of one process. url "": there is none."""
 
     def __init__(self, url: str, shards: int = 1) -> None:
@@ -179,7 +179,7 @@ class Cache:
         return [
             *("EVAL", PLACE, 2, "{board}:state", "{board}:lapses"),
             *(profile.user_id, profile.version, region_of(profile.zone)),
-            *(attributes.get("current_streak", 0), profile.total, attributes.get("lapses_at", 0)),
+            *(attributes.get("current_streak", 0), profile.total_points, attributes.get("lapses_at", 0)),
         ]
 
     def count_events(self, user_id: str, events: int, now: datetime) -> int | None:

@@ -13,7 +13,7 @@ from rules.engagement.accounts import Profile
 GLOBAL = "global"
 
 
-class Boards:
+class LeaderboardIndex:
     """Top lists and exact ranks over UserStreaks and its StreakLeaderboard index."""
 
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
@@ -77,5 +77,5 @@ class Boards:
 
     def _points(self, region: str) -> Iterator[tuple[str, int]]:
         for profile in self.everybody():
-            if profile.total and region in (GLOBAL, region_of(profile.zone)):
-                yield profile.user_id, profile.total
+            if profile.total_points and region in (GLOBAL, region_of(profile.zone)):
+                yield profile.user_id, profile.total_points

@@ -7,7 +7,7 @@ from adapters.engagement.account_items import entry_from, entry_item
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import put_all, query_all
 from adapters.platform.items import Item, item
-from rules.engagement.ledger import Entry, Head, carry, with_folded
+from rules.engagement.ledger import Entry, Head, split_carriers, with_folded
 
 ATTEMPTS_MAX = 8
 CONTENDED = THROTTLES | {"ConditionalCheckFailed"}
@@ -104,7 +104,7 @@ class LedgerStore:
         knows them already, and `after` names them for repair if this process dies in between.
         Raises HeadMoved, with the places in `also` whose condition failed, if nothing was written.
         """
-        carriers, rest = carry(entries)
+        carriers, rest = split_carriers(entries)
         actions = [*self._deactivate(head, reversed_entry, carriers[-1]), *map(self._put, carriers)]
         self._transact([*actions, *also], own=len(actions))
         self.store(rest)

@@ -15,7 +15,7 @@ PROFILE_MARKS = ("version", "ledger_head", "streak_updated_at")
 DAY_MARKS = ("ledger_head", "events_count", "points_earned")
 
 
-class Changed(Exception):
+class ProjectionChanged(Exception):
     """The item is no longer what was read."""
 
 
@@ -66,15 +66,15 @@ class Projections:
         return {each["activity_date"]["S"]: each for each in found}
 
     def put_profile(self, new: Item, read: Item | None) -> None:
-        """Put a profile in the place of what was read; raises Changed."""
+        """Put a profile in the place of what was read; raises ProjectionChanged."""
         self._write(self._dynamodb.put_item, self._profiles, read, PROFILE_MARKS, Item=new)
 
     def put_day(self, new: Item, read: Item | None) -> None:
-        """Put a day in the place of what was read; raises Changed."""
+        """Put a day in the place of what was read; raises ProjectionChanged."""
         self._write(self._dynamodb.put_item, self._days, read, DAY_MARKS, Item=new)
 
     def delete_day(self, read: Item) -> None:
-        """Remove a day that must not be; raises Changed."""
+        """Remove a day that must not be; raises ProjectionChanged."""
         key = {name: read[name] for name in ("user_id", "activity_date")}
         self._write(self._dynamodb.delete_item, self._days, read, DAY_MARKS, Key=key)
 
@@ -94,7 +94,7 @@ class Projections:
                 Key={"user_id": read["user_id"]},
                 UpdateExpression="SET current_streak = :zero, run_length = :run REMOVE leaderboard_partition",
             )
-        except Changed:
+        except ProjectionChanged:
             return False
         return True
 
@@ -107,7 +107,7 @@ class Projections:
         values: Item | None = None,
         **arguments: Any,
     ) -> None:
-        condition, names, read_values = unchanged(read, marks)
+        condition, names, read_values = unchanged_condition(read, marks)
         values = {**(values or {}), **read_values}
         try:
             operation(
@@ -118,10 +118,10 @@ class Projections:
                 **arguments,
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
-            raise Changed(table) from None
+            raise ProjectionChanged(table) from None
 
 
-def unchanged(read: Item | None, marks: Iterable[str]) -> tuple[str, dict[str, str], Item]:
+def unchanged_condition(read: Item | None, marks: Iterable[str]) -> tuple[str, dict[str, str], Item]:
     """Return a condition that an item is still what was read, with its names and values."""
     if read is None:
         return "attribute_not_exists(user_id)", {}, {}

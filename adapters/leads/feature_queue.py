@@ -12,7 +12,7 @@ LEADS_MAX = 50  # in a message
 ATTEMPTS_MAX = 6
 
 
-class Unsent(Exception):
+class RefreshUnsent(Exception):
     """Messages that SQS still refused after all attempts; sending all of them again is safe."""
 
 
@@ -23,7 +23,7 @@ class FeatureQueue:
         self._sqs, self._url = sqs, url
 
     def ask(self, as_of: str, leads: Iterable[str]) -> tuple[int, int]:
-        """Ask for features as of a stamp; returns how many leads and messages. Raises Unsent."""
+        """Ask for features as of a stamp; returns how many leads and messages. Raises RefreshUnsent."""
         asked = messages = 0
         groups = chunks(leads, LEADS_MAX)
         for call in chunks(groups, CALL_MAX):
@@ -39,4 +39,4 @@ class FeatureQueue:
             left = [each for each in left if each["Id"] in failed]
             if not left:
                 return
-        raise Unsent(f"{len(left)} messages to {self._url}")
+        raise RefreshUnsent(f"{len(left)} messages to {self._url}")

@@ -25,9 +25,9 @@ from adapters.leads.feature_store import FeatureItem, FeatureStore, Unsettled
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import pauses
-from rules.leads.evidence import Entry, of_homes
+from rules.leads.evidence import MemoryEntry, supported_by
 from rules.leads.features import Contact
-from rules.leads.memory import CAMPAIGN_CONTACT, contact
+from rules.leads.memory import CAMPAIGN_CONTACT, campaign_contact
 
 ATTEMPTS_MAX = 10
 
@@ -38,10 +38,10 @@ class GroupMemory:
     def __init__(self, memories: MemoryStore, features: FeatureStore, events: LeadEventStore) -> None:
         self._memories, self._features, self._events = memories, features, events
 
-    def remember(self, leaf: str, hint: str, entries: Iterable[Entry], now: datetime) -> str:
+    def remember(self, leaf: str, hint: str, entries: Iterable[MemoryEntry], now: datetime) -> str:
         """Join a leaf's entries into its root's memory; returns the root. hint: the root supposed.
 
-        Raises Unsettled or Contended; it is safe to repeat.
+        Raises Unsettled or LeadContended; it is safe to repeat.
         """
         listed, target = list(entries), hint
         for _ in pauses(ATTEMPTS_MAX):
@@ -68,8 +68,8 @@ class GroupMemory:
     def contacts(self, item: FeatureItem) -> list[Contact]:
         """Return the campaigns that a root's leaves were contacted by, strongly consistent."""
         found = self._memories.of_type(item.lead_organization_id, CAMPAIGN_CONTACT.name)
-        supported = (of_homes(each, item.group) for each in found)
-        return [contact(each) for each in supported if each is not None]
+        supported = (supported_by(each, item.group) for each in found)
+        return [campaign_contact(each) for each in supported if each is not None]
 
     def _item(self, root: str) -> FeatureItem:
         return self._features.get(root) or FeatureItem(root)

@@ -20,7 +20,7 @@ from adapters.leads.identity_store import Resolution
 from adapters.platform.redis import Command, Redis, RedisError
 from rules.leads.identity import Identity, in_order
 
-SECONDS = 3600
+KEPT_SECONDS = 3600
 RETRY_AFTER_SECONDS = 5
 
 
@@ -45,7 +45,7 @@ class IdentityCache:
         key = _key(organization_id, identities)
         if key and not resolution.changes:
             known = [resolution.lead_id, resolution.leaf, resolution.root_id]
-            self._run(["SET", key, json.dumps(known), "EX", SECONDS])
+            self._run(["SET", key, json.dumps(known), "EX", KEPT_SECONDS])
 
     def _run(self, command: Command) -> Any:
         if self._redis is None or time.monotonic() < self._down_until:

@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.postgres import Postgres, Unavailable
+from adapters.platform.postgres import Postgres, PostgresUnavailable
 from rules.leads.identity import STRONG, Identity, in_order
-from rules.leads.identity_plan import Facts, Known, Plan, decide
+from rules.leads.identity_plan import IdentityFacts, IdentityPlan, KnownIdentity, plan_identities
 from rules.leads.lead_events import Group
 
-IdentityUnavailable = Unavailable
+IdentityUnavailable = PostgresUnavailable
 # Each attempt lost means that somebody else's change to the same group went through.
 ATTEMPTS = 20
 
@@ -25,7 +25,7 @@ class CannotUnmerge(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class LeadEventKey:
     """Which event it was: `{organization}/{integration}` and that integration's id of it."""
 
     source: str
@@ -33,7 +33,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class IdentityChange:
     """A change of who is who that is still to be announced.
 
     kind: merged, joined (a merged lead became known to one more organization) or unmerged. groups: for each
@@ -56,7 +56,7 @@ class Resolution:
     lead_id: int
     leaf: str
     root_id: str
-    changes: tuple[Change, ...] = ()
+    changes: tuple[IdentityChange, ...] = ()
 
 
 class IdentityStore:
@@ -66,7 +66,7 @@ class IdentityStore:
         self._postgres = postgres
 
     def resolve(
-        self, organization_id: str, identities: Iterable[Identity], evidence: Evidence, now: datetime
+        self, organization_id: str, identities: Iterable[Identity], evidence: LeadEventKey, now: datetime
     ) -> Resolution:
         """Find or create the lead of an event, and merge leads that it proves to be one.
 
@@ -74,7 +74,7 @@ class IdentityStore:
         """
         ordered = in_order(identities)
         # Whether one lead may have them all; the statement relies on it.
-        if decide(ordered, Facts()).attach == ordered:
+        if plan_identities(ordered, IdentityFacts()).attach == ordered:
             found = self._postgres.run(lambda each: _resolve(each, organization_id, ordered, now))
             if found is not None:
                 return _resolution(found)
@@ -89,11 +89,11 @@ class IdentityStore:
         """Note that all whom these changes affect have been told."""
         self._call("SELECT identity.announced(%s)", [list(numbers)])
 
-    def pending(self, limit: int = 100) -> tuple[Change, ...]:
+    def pending(self, limit: int = 100) -> tuple[IdentityChange, ...]:
         """Return the oldest changes that are not announced yet, of all leads."""
         return tuple(_change(each) for each in self._call("SELECT identity.pending(%s)", [limit]))
 
-    def unmerge(self, change_number: int, reason: str, by: str, now: datetime) -> tuple[Change, ...]:
+    def unmerge(self, change_number: int, reason: str, by: str, now: datetime) -> tuple[IdentityChange, ...]:
         """Undo a merge exactly; returns what is to be announced of its leads.
 
         The two groups that it leaves are kept apart from now on: no event joins a lead of one with a lead
@@ -136,7 +136,7 @@ def _decide(
     with connection.transaction():
         read = "SELECT identity.facts(%s, %s, %s)"
         facts = connection.execute(read, [*_columns(ordered), list(STRONG)]).fetchone()[0]
-        plan = decide(ordered, _facts(facts))
+        plan = plan_identities(ordered, _facts(facts))
         apply = "SELECT identity.apply(%s, %s, %s, %s)"
         values = [organization_id, json.dumps(_plan(plan)), json.dumps(evidence), now]
         return connection.execute(apply, values).fetchone()[0]
@@ -150,18 +150,18 @@ def _pair(each: Identity) -> list[str]:
     return [each.channel, each.external_id]
 
 
-def _facts(found: Any) -> Facts:
+def _facts(found: Any) -> IdentityFacts:
     known = {
-        Identity(channel, external_id): Known(lead, root, is_shared)
+        Identity(channel, external_id): KnownIdentity(lead, root, is_shared)
         for channel, external_id, lead, root, is_shared in found["known"]
     }
     held: dict[int, set[Identity]] = {each.root: set() for each in known.values()}
     for root, channel, external_id in found["held"]:
         held[root].add(Identity(channel, external_id))
-    return Facts(known, held, frozenset(frozenset(pair) for pair in found["apart"]))
+    return IdentityFacts(known, held, frozenset(frozenset(pair) for pair in found["apart"]))
 
 
-def _plan(plan: Plan) -> dict[str, Any]:
+def _plan(plan: IdentityPlan) -> dict[str, Any]:
     return {
         "lead": plan.lead,
         "attach": [_pair(each) for each in plan.attach],
@@ -176,9 +176,9 @@ def _resolution(found: Any) -> Resolution:
     return Resolution(found["lead_id"], found["leaf"], found["root"], changes)
 
 
-def _change(found: Any) -> Change:
+def _change(found: Any) -> IdentityChange:
     groups = {
         organization: tuple(Group(each["root"], tuple(each["leaves"])) for each in listed)
         for organization, listed in found["announcement"].items()
     }
-    return Change(found["number"], found["kind"], datetime.fromisoformat(found["at"]), groups)
+    return IdentityChange(found["number"], found["kind"], datetime.fromisoformat(found["at"]), groups)

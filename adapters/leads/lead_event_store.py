@@ -10,7 +10,7 @@ from typing import Any
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import Unprocessed, query_all
 from adapters.platform.items import Item, item, plain
-from rules.leads.lead_events import SORT_KEY, LeadEvent, Malformed, from_item, to_item
+from rules.leads.lead_events import SORT_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 
 ATTEMPTS_MAX = 8
 # The claims' key in IdempotencyKeys, under `{source}#{external_event_id}`; a source has a `/` and no
@@ -20,7 +20,7 @@ IDEMPOTENCY_INDEX = "idempotency-index"
 REFUSED = "ConditionalCheckFailed"
 
 
-class Outcome(StrEnum):
+class StoreOutcome(StrEnum):
     """What became of an event that was to be stored."""
 
     STORED = "stored"
@@ -35,7 +35,7 @@ class LeadEventStore:
         """claims_table: only for those who put."""
         self._dynamodb, self._table, self._claims = dynamodb, table, claims_table
 
-    def put_new(self, event: LeadEvent, body_hash: str) -> Outcome:
+    def put_new(self, event: LeadEvent, body_hash: str) -> StoreOutcome:
         """Store an event and its claim together, unless the external id has been claimed: one request.
 
         DUPLICATE: claimed for the same body; CONFLICT: for another one. Then nothing is written.
@@ -53,16 +53,16 @@ class LeadEventStore:
                 if not THROTTLES & set(codes):
                     raise
             else:
-                return Outcome.STORED
+                return StoreOutcome.STORED
         raise Unprocessed(f"{self._table}: an event left unstored")
 
-    def claimed(self, source: str, external_event_id: str, body_hash: str) -> Outcome | None:
+    def claimed(self, source: str, external_event_id: str, body_hash: str) -> StoreOutcome | None:
         """Return what an event that is sent under this id comes to; None: nobody has claimed it."""
         key = {"user_id": f"{source}#{external_event_id}", "idempotency_key": CLAIM_KEY}
         answer = self._dynamodb.get_item(TableName=self._claims, Key=item(key), ConsistentRead=True)
         return _outcome(answer["Item"], body_hash) if "Item" in answer else None
 
-    def _told(self, event: LeadEvent, body_hash: str, reasons: list[dict[str, Any]]) -> Outcome:
+    def _told(self, event: LeadEvent, body_hash: str, reasons: list[dict[str, Any]]) -> StoreOutcome:
         """What the claim that holds says; it comes with the refusal, or is read.
 
         An event without a claim is another's: that cannot be, and must not be written over.
@@ -70,7 +70,7 @@ class LeadEventStore:
         if "Item" in reasons[0]:
             return _outcome(reasons[0]["Item"], body_hash)
         told = self.claimed(event.source, event.external_event_id, body_hash)
-        return Outcome.CONFLICT if told is None else told
+        return StoreOutcome.CONFLICT if told is None else told
 
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
         """Yield all events of some lead organizations, strongly consistent, each leaf by time.
@@ -124,12 +124,14 @@ class LeadEventStore:
 def _read(stored: Item) -> LeadEvent | None:
     try:
         return from_item(plain(stored))
-    except Malformed:
+    except MalformedLeadEvent:
         return None
 
 
-def _outcome(claim: Item, body_hash: str) -> Outcome:
-    return Outcome.DUPLICATE if claim.get("body_hash", {}).get("S") == body_hash else Outcome.CONFLICT
+def _outcome(claim: Item, body_hash: str) -> StoreOutcome:
+    return (
+        StoreOutcome.DUPLICATE if claim.get("body_hash", {}).get("S") == body_hash else StoreOutcome.CONFLICT
+    )
 
 
 def _claim(event: LeadEvent, body_hash: str) -> Item:

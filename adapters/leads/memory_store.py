@@ -10,15 +10,15 @@ from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import Item, item, plain
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
-from rules.leads.evidence import Entry, Evidence, entry, join
+from rules.leads.evidence import Evidence, MemoryEntry, join_entries, memory_entry
 from rules.leads.lead_events import LeadEvent
-from rules.leads.memory import TYPES, remembered
+from rules.leads.memory import TYPES, remembered_entries
 
 KEY = "memory_type#key"
 ATTEMPTS_MAX = 12
 
 
-class Contended(Exception):
+class LeadContended(Exception):
     """Others were first in every attempt; it is safe to repeat."""
 
 
@@ -31,7 +31,7 @@ class _Stored:
     """What the table holds under a key. entry: None if there is none, or it was withdrawn."""
 
     version: int = 0
-    entry: Entry | None = None
+    entry: MemoryEntry | None = None
     attributes: Mapping[str, Any] | None = None
 
 
@@ -41,21 +41,21 @@ class MemoryStore:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def all_of(self, root: str) -> list[Entry]:
+    def all_of(self, root: str) -> list[MemoryEntry]:
         """Return all entries by key, strongly consistent; those that have expired too."""
         return self._found(self._query(root, ""))
 
-    def of_type(self, root: str, memory_type: str) -> list[Entry]:
+    def of_type(self, root: str, memory_type: str) -> list[MemoryEntry]:
         """Return the entries of one type, as all_of."""
         return self._found(self._query(root, f"{memory_type}#"))
 
-    def get(self, root: str, memory_type: str, key: str) -> Entry | None:
+    def get(self, root: str, memory_type: str, key: str) -> MemoryEntry | None:
         """Return one entry, strongly consistent."""
         name = f"{memory_type}#{key}"
         return self._read(root, [name])[name].entry
 
-    def join(self, root: str, entries: Iterable[Entry]) -> int:
-        """Join entries with what is there; returns how many were written. Raises Contended."""
+    def join(self, root: str, entries: Iterable[MemoryEntry]) -> int:
+        """Join entries with what is there; returns how many were written. Raises LeadContended."""
         left, written = {each.name: each for each in entries}, 0
         for _ in pauses(ATTEMPTS_MAX):
             if not left:
@@ -63,7 +63,7 @@ class MemoryStore:
             stored, lost = self._read(root, left), {}
             for name, each in left.items():
                 before = stored[name]
-                after = each if before.entry is None else join(before.entry, each)
+                after = each if before.entry is None else join_entries(before.entry, each)
                 if after == before.entry:
                     continue
                 try:
@@ -73,7 +73,7 @@ class MemoryStore:
                     lost[name] = each
             left = lost
         if left:
-            raise Contended(f"memory {', '.join(sorted(left))} of {root}")
+            raise LeadContended(f"memory {', '.join(sorted(left))} of {root}")
         return written
 
     def rebuild(
@@ -86,24 +86,24 @@ class MemoryStore:
         """Make a group's memory what its leaves' events give, and what was stated by hand about a leaf.
 
         Memory is read before the events: what it holds of one not read yet is then kept by the condition
-        of the write. An entry that nothing supports any more is withdrawn. Raises Contended.
+        of the write. An entry that nothing supports any more is withdrawn. Raises LeadContended.
         """
         leaves = frozenset(leaves)
         for _ in pauses(ATTEMPTS_MAX):
             stored = self._query(root, "")
             stated = self._stated(leaves | {root}, leaves)
-            wanted = remembered(events())
+            wanted = remembered_entries(events())
             for each in stated:
-                wanted[each.name] = join(wanted[each.name], each) if each.name in wanted else each
+                wanted[each.name] = join_entries(wanted[each.name], each) if each.name in wanted else each
             try:
                 self._replace(root, stored, wanted, now)
                 return
             except _Changed:
                 continue
-        raise Contended(f"the memory of {root}")
+        raise LeadContended(f"the memory of {root}")
 
     def _replace(
-        self, root: str, stored: Mapping[str, _Stored], wanted: Mapping[str, Entry], now: datetime
+        self, root: str, stored: Mapping[str, _Stored], wanted: Mapping[str, MemoryEntry], now: datetime
     ) -> None:
         for name, each in wanted.items():
             before = stored.get(name, _Stored())
@@ -111,15 +111,15 @@ class MemoryStore:
                 self._put(root, each, before)
         for name, before in stored.items():
             if name not in wanted and before.entry is not None:
-                self._write(root, withdrawn(before.attributes or {}, now), before)
+                self._write(root, withdrawn_attributes(before.attributes or {}, now), before)
 
-    def _stated(self, owners: Iterable[str], homes: frozenset[str]) -> list[Entry]:
+    def _stated(self, owners: Iterable[str], homes: frozenset[str]) -> list[MemoryEntry]:
         found = [each for owner in sorted(owners) for each in self.all_of(owner)]
         by_hand = [
             (each, [piece for piece in each.evidence if piece.by_hand and piece.home in homes])
             for each in found
         ]
-        return [entry(each.kind, each.key, pieces) for each, pieces in by_hand if pieces]
+        return [memory_entry(each.kind, each.key, pieces) for each, pieces in by_hand if pieces]
 
     def _query(self, root: str, prefix: str) -> dict[str, _Stored]:
         condition, values = "lead_organization_id = :root", {":root": root}
@@ -143,11 +143,11 @@ class MemoryStore:
         return {key[KEY]: found.get(key[KEY], _Stored()) for key in keys}
 
     @staticmethod
-    def _found(stored: Mapping[str, _Stored]) -> list[Entry]:
+    def _found(stored: Mapping[str, _Stored]) -> list[MemoryEntry]:
         return [each.entry for each in stored.values() if each.entry is not None]
 
-    def _put(self, root: str, new: Entry, read: _Stored) -> None:
-        self._write(root, attributes(root, new), read)
+    def _put(self, root: str, new: MemoryEntry, read: _Stored) -> None:
+        self._write(root, entry_attributes(root, new), read)
 
     def _write(self, root: str, attributes_: Mapping[str, Any], read: _Stored) -> None:
         new: Item = item({**attributes_, "lead_organization_id": root, "version": read.version + 1})
@@ -165,7 +165,7 @@ class MemoryStore:
             raise _Changed from None
 
 
-def attributes(root: str, found: Entry) -> dict[str, Any]:
+def entry_attributes(root: str, found: MemoryEntry) -> dict[str, Any]:
     """Return an entry as table attributes, without its version."""
     return {
         KEY: found.name,
@@ -180,7 +180,7 @@ def attributes(root: str, found: Entry) -> dict[str, Any]:
     }
 
 
-def withdrawn(read: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+def withdrawn_attributes(read: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     """Return an entry that nothing supports: expired, its value kept, and not deleted.
 
     The lake hears of what is put, and of nothing else.
@@ -203,7 +203,7 @@ def _encode(root: str, source: str, piece: Evidence) -> str:
     """One line a piece, short: its id stands in source_event_ids, at the same place."""
     fields = (
         f"{(unstamp(piece.at) - EPOCH) // MICROSECOND:x}",
-        f"{piece.weight}{'!' if piece.by_hand else ''}",
+        f"{piece.weight_milli}{'!' if piece.by_hand else ''}",
         "" if piece.source == source else piece.source,
         "" if piece.home == root else piece.home,
         piece.value,
@@ -228,5 +228,5 @@ def _stored(read: Mapping[str, Any]) -> tuple[str, _Stored]:
     kind, _, key = read[KEY].partition("#")
     pairs = zip(read["source_event_ids"], read["evidence"], strict=False)
     pieces = tuple(_decode(read, event_id, line) for event_id, line in pairs)
-    found = Entry(TYPES[kind], key, pieces, read["created_at"]) if pieces else None
+    found = MemoryEntry(TYPES[kind], key, pieces, read["created_at"]) if pieces else None
     return read[KEY], _Stored(read["version"], found, read)

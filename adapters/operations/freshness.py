@@ -15,10 +15,10 @@ CURATED_EVENTS = "curated/events/dt={}/"
 REPORTS = "reports/"
 DAYS_LOOKED_AT = 14
 KEPT = timedelta(seconds=15)  # a view that refreshes itself need not list a bucket every time
-Told = dict[str, Any]
+FreshnessView = dict[str, Any]
 
 
-class Unknown(LookupError):
+class FreshnessUnknown(LookupError):
     """It cannot be told; the text says why."""
 
 
@@ -27,32 +27,32 @@ class Freshness:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._kept: dict[str, tuple[datetime, Told]] = {}
+        self._kept: dict[str, tuple[datetime, FreshnessView]] = {}
 
-    def lake(self, now: datetime) -> Told:
+    def lake(self, now: datetime) -> FreshnessView:
         """Return newest_partition (YYYY-MM-DD) and watermark (RFC 3339, null before the first run).
 
-        Raises Unknown where nothing is curated.
+        Raises FreshnessUnknown where nothing is curated.
         """
         return self._remembered("lake", now, lambda: self._lake(now))
 
-    def nightly(self, now: datetime) -> Told:
-        """Return what the newest report says of its run; raises Unknown without one."""
+    def nightly(self, now: datetime) -> FreshnessView:
+        """Return what the newest report says of its run; raises FreshnessUnknown without one."""
         return self._remembered("nightly", now, self._nightly)
 
-    def _remembered(self, name: str, now: datetime, read: Callable[[], Told]) -> Told:
+    def _remembered(self, name: str, now: datetime, read: Callable[[], FreshnessView]) -> FreshnessView:
         kept = self._kept.get(name)
         if kept is None or not kept[0] <= now < kept[0] + KEPT:
             kept = self._kept[name] = (now, read())
         return kept[1]
 
-    def _lake(self, now: datetime) -> Told:
+    def _lake(self, now: datetime) -> FreshnessView:
         # Day by day from tomorrow, which some zones have reached: a few requests, however long the lake.
         for back in range(-1, DAYS_LOOKED_AT):
             day = (now - timedelta(days=back)).date().isoformat()
             if next(iter(self._objects.list(CURATED_EVENTS.format(day))), None):
                 return {"newest_partition": day, "watermark": self._watermark()}
-        raise Unknown(f"nothing is curated of the last {DAYS_LOOKED_AT} days")
+        raise FreshnessUnknown(f"nothing is curated of the last {DAYS_LOOKED_AT} days")
 
     def _watermark(self) -> str | None:
         try:
@@ -60,11 +60,11 @@ class Freshness:
         except NoObject:
             return None
 
-    def _nightly(self) -> Told:
+    def _nightly(self) -> FreshnessView:
         reports = (each for each in self._objects.list(REPORTS) if each.key.endswith(".json"))
         newest = max(reports, key=lambda each: each.modified, default=None)
         if newest is None:
-            raise Unknown("there is no report of a nightly run yet")
+            raise FreshnessUnknown("there is no report of a nightly run yet")
         report = json.loads(self._objects.get(newest.key))
         return {
             "run_id": report["run_id"],

@@ -24,12 +24,12 @@ RETRY_AFTER_SECONDS = 5
 SHOWN_SECONDS = 60
 
 
-class Silent(Exception):
+class GaugesSilent(Exception):
     """Redis cannot tell; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ConsumerLag:
     """A consumer's last batch: how long its newest event had waited, and when that was."""
 
     consumer: str
@@ -51,8 +51,8 @@ class Gauges:
         """
         newest = max(map(_arrival, records), default="")
         if newest:
-            age = max(0.0, (now - unstamp(newest)).total_seconds())
-            self._send(_note(consumer, applied, age, now))
+            age_seconds = max(0.0, (now - unstamp(newest)).total_seconds())
+            self._send(_note(consumer, applied, age_seconds, now))
 
     def _send(self, commands: list[Command]) -> None:
         if self._redis is None or time.monotonic() < self._down_until:
@@ -62,14 +62,17 @@ class Gauges:
         except RedisError:
             self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
 
-    def behind(self) -> list[Reading]:
-        """Return every consumer's reading of the last day, by name; raises Silent."""
+    def behind(self) -> list[ConsumerLag]:
+        """Return every consumer's lag of the last day, by name; raises GaugesSilent."""
         flat = self._ask([["HGETALL", BEHIND]])[0]
         found = dict(zip(flat[::2], flat[1::2], strict=True))
-        return [_reading(consumer, text) for consumer, text in sorted(found.items())]
+        return [_lag(consumer, text) for consumer, text in sorted(found.items())]
 
     def per_second(self, consumer: str, now: datetime) -> list[int]:
-        """Return the events applied in each of the last 60 whole seconds, oldest first; raises Silent."""
+        """Return the events applied in each of the last 60 whole seconds, oldest first.
+
+        Raises GaugesSilent.
+        """
         until = int(now.timestamp())
         minutes = sorted({(until - SHOWN_SECONDS) // 60, until // 60})
         counts: dict[int, int] = {}
@@ -81,31 +84,31 @@ class Gauges:
 
     def _ask(self, commands: list[Command]) -> list[Any]:
         if self._redis is None:
-            raise Silent("there is no Redis: gauges are off")
+            raise GaugesSilent("there is no Redis: gauges are off")
         try:
             return self._redis.pipeline(commands)
         except RedisError as error:
-            raise Silent(f"Redis does not answer: {error}") from None
+            raise GaugesSilent(f"Redis does not answer: {error}") from None
 
 
 def _key(consumer: str, minute: int) -> str:
     return f"gauge:{{gauges}}:{consumer}:{minute}"
 
 
-def _note(consumer: str, applied: int, age: float, now: datetime) -> list[Command]:
+def _note(consumer: str, applied: int, age_seconds: float, now: datetime) -> list[Command]:
     second = int(now.timestamp())
     counter = _key(consumer, second // 60)
     return [
-        ["HSET", BEHIND, consumer, f"{age * 1000:.0f} {now.timestamp() * 1000:.0f}"],
+        ["HSET", BEHIND, consumer, f"{age_seconds * 1000:.0f} {now.timestamp() * 1000:.0f}"],
         ["EXPIRE", BEHIND, BEHIND_SECONDS],
         ["HINCRBY", counter, second, applied],
         ["EXPIRE", counter, MINUTE_SECONDS],
     ]
 
 
-def _reading(consumer: str, text: str) -> Reading:
+def _lag(consumer: str, text: str) -> ConsumerLag:
     behind, at = map(int, text.split())
-    return Reading(consumer, behind / 1000, datetime.fromtimestamp(at / 1000, UTC))
+    return ConsumerLag(consumer, behind / 1000, datetime.fromtimestamp(at / 1000, UTC))
 
 
 def _arrival(record: Mapping[str, Any]) -> str:

@@ -53,9 +53,9 @@ def client(service: str, attempts: int = 6) -> Any:
     return _session().create_client(service, config=config)
 
 
-def pauses(attempts: int, base: float = 0.02, longest: float = 1.0) -> Iterator[int]:
-    """Yield attempt numbers, sleeping between them: exponential, with full jitter (seconds)."""
+def pauses(attempts: int, base_seconds: float = 0.02, longest_seconds: float = 1.0) -> Iterator[int]:
+    """Yield attempt numbers, sleeping between them: exponential, with full jitter."""
     for attempt in range(attempts):
         if attempt:
-            time.sleep(random.uniform(0, min(longest, base * 2 ** min(attempt, 32))))  # noqa: S311 (no secret)
+            time.sleep(random.uniform(0, min(longest_seconds, base_seconds * 2 ** min(attempt, 32))))  # noqa: S311 (no secret)
         yield attempt

@@ -16,15 +16,15 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
 """
 
 
-class Changed(Exception):
+class MigrationChanged(Exception):
     """A file that has been applied was changed since."""
 
 
 def migrate(connection: Any, folder: Path = FOLDER) -> list[str]:
     """Apply what has not been applied; returns the names of what was. Safe to run concurrently.
 
-    connection: the owner's, autocommit, for nobody else's use meanwhile. Raises Changed before anything
-    is applied, and what psycopg raises: then the files before the failing one stay applied.
+    connection: the owner's, autocommit, for nobody else's use meanwhile. Raises MigrationChanged before
+    anything is applied, and what psycopg raises: then the files before the failing one stay applied.
     Files that were applied and are no longer there are let be: an older version may run over a newer schema.
     """
     connection.execute("SELECT pg_advisory_lock(%s)", [LOCK])
@@ -36,7 +36,9 @@ def migrate(connection: Any, folder: Path = FOLDER) -> list[str]:
             raise FileNotFoundError(f"no migrations in {folder}")
         for name, text in files.items():
             if applied.get(name, _digest(text)) != _digest(text):
-                raise Changed(f"{name} was changed after it had been applied: write a new migration instead")
+                raise MigrationChanged(
+                    f"{name} was changed after it had been applied: write a new migration instead"
+                )
         new = [name for name in files if name not in applied]
         for name in new:
             _apply(connection, name, files[name])

@@ -22,7 +22,7 @@ class NoObject(LookupError):
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredObject:
     """An object as a listing shows it. size in bytes; etag differs whenever the content does."""
 
     key: str
@@ -34,7 +34,7 @@ class Stored:
 class Objects(Protocol):
     """A flat space of keys (parts separated by /), each with its bytes."""
 
-    def list(self, prefix: str) -> Iterator[Stored]:
+    def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects whose keys start so, in the order of their keys."""
 
     def get(self, key: str) -> bytes:
@@ -57,13 +57,13 @@ class S3Objects:
     s3: Any
     bucket: str
 
-    def list(self, prefix: str) -> Iterator[Stored]:
+    def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield objects, a page of 1,000 per request."""
         pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
         for page in pages:
             for each in page.get("Contents", ()):
                 etag = each["ETag"].strip('"')
-                yield Stored(each["Key"], each["Size"], etag, each["LastModified"])
+                yield StoredObject(each["Key"], each["Size"], etag, each["LastModified"])
 
     def get(self, key: str) -> bytes:
         """Return the object's bytes; raises NoObject."""
@@ -100,7 +100,7 @@ class FolderObjects:
 
     root: Path
 
-    def list(self, prefix: str) -> Iterator[Stored]:
+    def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield files by the order of keys; one that vanishes meanwhile is left out."""
         start = self.root / prefix.rpartition("/")[0]
         keys = (path.relative_to(self.root).as_posix() for path in start.rglob("*"))
@@ -112,7 +112,7 @@ class FolderObjects:
             if (self.root / key).is_file():
                 # A put makes a new file, so that equal sizes and times still differ by their inode.
                 etag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
-                yield Stored(key, status.st_size, etag, datetime.fromtimestamp(status.st_mtime, UTC))
+                yield StoredObject(key, status.st_size, etag, datetime.fromtimestamp(status.st_mtime, UTC))
 
     def get(self, key: str) -> bytes:
         """Return the file's bytes; raises NoObject."""

@@ -23,7 +23,7 @@ NETWORK: dict[str, Any] = {
 }
 
 
-class Unavailable(Exception):
+class PostgresUnavailable(Exception):
     """PostgreSQL cannot be reached, or could not do it now; a later attempt may succeed."""
 
 
@@ -48,7 +48,7 @@ class Postgres:
 
             self.connects += 1
             self._connection = psycopg.connect(
-                **arguments(self._url, self._password),
+                **connection_arguments(self._url, self._password),
                 autocommit=True,
                 prepare_threshold=None,
                 connect_timeout=CONNECT_SECONDS_MAX,
@@ -66,7 +66,8 @@ class Postgres:
     def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
         """Return work(connection). work must be safe to repeat: what it did is unknown if a connection broke.
 
-        It is repeated at once after a broken connection, a deadlock or a lost race. Raises Unavailable.
+        It is repeated at once after a broken connection, a deadlock or a lost race.
+        Raises PostgresUnavailable.
         """
         import psycopg  # noqa: PLC0415 (see above)
 
@@ -78,7 +79,7 @@ class Postgres:
                 if not again and not _may_pass(error):
                     raise
                 if not again or attempt == attempts - 1:
-                    raise Unavailable(f"{type(error).__name__}: {error}") from error
+                    raise PostgresUnavailable(f"{type(error).__name__}: {error}") from error
         raise AssertionError("no attempt was allowed")
 
     def _is_broken(self) -> bool:
@@ -110,7 +111,7 @@ def _may_pass(error: Any) -> bool:
     )
 
 
-def arguments(url: SplitResult, password: Callable[[], str] | None = None) -> dict[str, Any]:
+def connection_arguments(url: SplitResult, password: Callable[[], str] | None = None) -> dict[str, Any]:
     """Return the arguments of a connection; see Postgres."""
     host, port, user = str(url.hostname), url.port or 5432, unquote(str(url.username))
     plain = {"host": host, "port": port, "user": user, "dbname": url.path.strip("/") or user}

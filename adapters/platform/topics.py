@@ -13,35 +13,35 @@ ATTEMPTS_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class TopicMessage:
     """A message. attributes: texts that subscriptions filter by."""
 
     body: str
     attributes: Mapping[str, str]
 
     @property
-    def size(self) -> int:
+    def size_bytes(self) -> int:
         """Bytes, as SNS counts them: body, and names, types and values of attributes."""
         attributes = (f"{name}String{value}" for name, value in self.attributes.items())
         return len(self.body.encode()) + sum(len(each.encode()) for each in attributes)
 
 
-def batches(messages: Sequence[Message]) -> Iterator[list[int]]:
+def batches(messages: Sequence[TopicMessage]) -> Iterator[list[int]]:
     """Split messages into calls; yields the places of each call's messages."""
     places: list[int] = []
     size = 0
     for place, message in enumerate(messages):
-        if places and (len(places) == ENTRIES_MAX or size + message.size > BATCH_BYTES_MAX):
+        if places and (len(places) == ENTRIES_MAX or size + message.size_bytes > BATCH_BYTES_MAX):
             yield places
             places, size = [], 0
         places.append(place)
-        size += message.size
+        size += message.size_bytes
     if places:
         yield places
 
 
 @dataclass(slots=True)
-class Refused:
+class PublishFailures:
     """Places of messages that were not taken: to come again, or never to be taken and why."""
 
     again: list[int] = field(default_factory=list)
@@ -54,18 +54,18 @@ class Topic:
     def __init__(self, sns: Any, arn: str) -> None:
         self._sns, self._arn = sns, arn
 
-    def publish(self, messages: Sequence[Message]) -> Refused:
+    def publish(self, messages: Sequence[TopicMessage]) -> PublishFailures:
         """Publish messages; returns what was not taken after all attempts.
 
         A call may take some of its messages and refuse others: only those are sent again, unless SNS says
         that the fault is the message's. A call that fails does not keep the others from being made.
         """
-        refused = Refused()
+        refused = PublishFailures()
         for call in batches(messages):
             refused.again += self._call(messages, call, refused.faulty)
         return refused
 
-    def _call(self, messages: Sequence[Message], places: list[int], faulty: dict[int, str]) -> list[int]:
+    def _call(self, messages: Sequence[TopicMessage], places: list[int], faulty: dict[int, str]) -> list[int]:
         for _ in pauses(ATTEMPTS_MAX):
             try:
                 answer = self._sns.publish_batch(
@@ -85,7 +85,7 @@ def _reason(failed: Mapping[str, Any]) -> str:
     return f"SNS refuses it: {failed.get('Code')}: {failed.get('Message', '')}"
 
 
-def _entry(place: int, message: Message) -> dict[str, Any]:
+def _entry(place: int, message: TopicMessage) -> dict[str, Any]:
     attributes = {
         name: {"DataType": "String", "StringValue": value} for name, value in message.attributes.items()
     }

@@ -6,11 +6,17 @@ from typing import Any
 
 from adapters.platform.batches import READ_MAX, chunks
 from adapters.platform.items import Item, item
-from adapters.questions.message_claims import Claim, MessageClaims, Won, read_index
+from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims, read_index
 from adapters.questions.subscription_items import KEY, marker_keys, subscription_from
-from adapters.questions.subscription_store import Action, SubscriptionStore, delete, unchanged, update
+from adapters.questions.subscription_store import (
+    Action,
+    SubscriptionStore,
+    delete_action,
+    unchanged_condition,
+    update_action,
+)
 from rules.days import stamp
-from rules.questions.notifications import Subscription, partitions_to_ask, told_before
+from rules.questions.notifications import Subscription, interval_elapsed_until, partitions_to_ask
 
 MOVE = "SET last_notified_at = :moved"
 
@@ -31,7 +37,9 @@ class Announcements:
         """
         seen: set[str] = set()
         for minutes, partition in partitions_to_ask(tags):
-            found = read_index(self._dynamodb, self.store.table, partition, told_before(minutes, now))
+            found = read_index(
+                self._dynamodb, self.store.table, partition, interval_elapsed_until(minutes, now)
+            )
             for chunk in chunks(found, READ_MAX):
                 for each in self._subscriptions(chunk, seen):
                     seen.add(each.subscription_id)
@@ -44,10 +52,10 @@ class Announcements:
 
     def claim(
         self, subscription: Subscription, key: str, expires_at: int, now: datetime
-    ) -> tuple[Won, Claim]:
+    ) -> tuple[ClaimResult, MessageClaim]:
         """Claim a message to a subscription as it was read; last_notified_at moves with it, never back."""
-        made = Claim(subscription, key, stamp(now), expires_at)
-        condition, values = unchanged(subscription)
+        made = MessageClaim(subscription, key, stamp(now), expires_at)
+        condition, values = unchanged_condition(subscription)
         condition += " AND last_notified_at = :last"
         values |= item({":last": subscription.last_notified_at})
         return self.claims.open(made, self._move(subscription, _moved(made), condition, values)), made
@@ -56,13 +64,13 @@ class Announcements:
         """Move last_notified_at of a subscription and of its markers."""
         table, moved = self.store.table, item({":moved": to})
         there = f"attribute_exists({KEY})"
-        markers = (update(table, key, MOVE, moved, there) for key in marker_keys(subscription))
-        return [update(table, subscription.subscription_id, MOVE, values | moved, condition), *markers]
+        markers = (update_action(table, key, MOVE, moved, there) for key in marker_keys(subscription))
+        return [update_action(table, subscription.subscription_id, MOVE, values | moved, condition), *markers]
 
-    def release(self, claim: Claim) -> None:
+    def release(self, claim: MessageClaim) -> None:
         """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
-        gone = delete(self.store.table, claim.place)
-        condition, values = unchanged(claim.subscription)
+        gone = delete_action(self.store.table, claim.place)
+        condition, values = unchanged_condition(claim.subscription)
         condition += " AND last_notified_at = :ours"
         values |= item({":ours": _moved(claim)})
         back = self._move(claim.subscription, claim.subscription.last_notified_at, condition, values)
@@ -71,5 +79,5 @@ class Announcements:
             self.store.transact([gone])
 
 
-def _moved(claim: Claim) -> str:
+def _moved(claim: MessageClaim) -> str:
     return max(claim.subscription.last_notified_at, claim.claimed_at)

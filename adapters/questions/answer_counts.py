@@ -9,11 +9,11 @@ from adapters.engagement import claims
 from adapters.platform.items import item
 from adapters.platform.transactions import REFUSED, reasons_of
 from adapters.questions.response_store import Key, ResponseStore
-from adapters.questions.user_stats_store import Kept, UserStatsStore
+from adapters.questions.user_stats_store import StoredStats, UserStatsStore
 from rules.days import stamp
 from rules.engagement import events
 from rules.engagement.events import Event
-from rules.questions.answer_events import digest
+from rules.questions.answer_events import event_digest
 from rules.questions.answer_stats import Stats, add
 from rules.questions.responses import Response
 
@@ -22,7 +22,7 @@ RESPONSES_MAX = 33
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class CountRefusal:
     """Why nothing was written. moved: the stats are not as they were read (or two transactions met).
 
     marked: an answer needs no counting. taken: answers whose event's key stands for something else.
@@ -47,11 +47,11 @@ class AnswerCounts:
     def count(
         self,
         person: str,
-        before: Kept,
+        before: StoredStats,
         answers: Sequence[Response],
         events_of: Mapping[Key, Event],
         now: datetime,
-    ) -> Refusal | None:
+    ) -> CountRefusal | None:
         """Add up to 33 distinct answers of one person to the stats as read; returns why not, or None.
 
         One request. An answer's mark, its event and the event's claim are written with the stats: a
@@ -74,10 +74,10 @@ class AnswerCounts:
                 if REFUSED in codes[first + 2 * place : first + 2 * place + 2]
             ]
             moved = codes[0] == REFUSED or REFUSED not in codes
-            return Refusal(moved, REFUSED in codes[1:first], frozenset(taken))
+            return CountRefusal(moved, REFUSED in codes[1:first], frozenset(taken))
         return None
 
-    def replace(self, person: str, before: Kept, stats: Stats, now: datetime) -> bool:
+    def replace(self, person: str, before: StoredStats, stats: Stats, now: datetime) -> bool:
         """Put stats that were computed afresh; False if they have moved meanwhile."""
         put = self.stats.put_action(person, stats, before, stamp(now))["Put"]
         try:
@@ -88,8 +88,8 @@ class AnswerCounts:
 
     def _event_actions(self, event: Event, now: datetime) -> list[dict[str, Any]]:
         """Claim the key unless it is held, and store the event."""
-        claim = claims.Claim(
-            event.user_id, event.idempotency_key, digest(event), event.event_id, event.created_at
+        claim = claims.IdempotencyClaim(
+            event.user_id, event.idempotency_key, event_digest(event), event.event_id, event.created_at
         )
         held = "attribute_not_exists(user_id) OR #ttl <= :now"
         return [

@@ -16,7 +16,13 @@ from typing import Any
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from adapters.questions.subscription_items import INDEX, KEY, claim_key
-from adapters.questions.subscription_store import Action, SubscriptionStore, put, unchanged, update
+from adapters.questions.subscription_store import (
+    Action,
+    SubscriptionStore,
+    put_action,
+    unchanged_condition,
+    update_action,
+)
 from rules.days import stamp
 from rules.questions.notifications import Subscription
 
@@ -27,7 +33,7 @@ UNCONFIRMED_AFTER = timedelta(minutes=20)
 KEPT = timedelta(days=7)
 
 
-class Won(StrEnum):
+class ClaimResult(StrEnum):
     """What became of an attempt to claim. MOVED: the person is no longer what was read: judge again."""
 
     CLAIMED = "claimed"
@@ -36,7 +42,7 @@ class Won(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class MessageClaim:
     """One message to one subscription. expires_at: epoch seconds, when nobody can want to send it."""
 
     subscription: Subscription
@@ -73,7 +79,7 @@ class MessageClaims:
     def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
         self._dynamodb, self.store = dynamodb, store
 
-    def open(self, claim: Claim, due: Sequence[Action]) -> Won:
+    def open(self, claim: MessageClaim, due: Sequence[Action]) -> ClaimResult:
         """Claim a message in one transaction with the actions that say that its person is due no more."""
         opened = {
             KEY: claim.place,
@@ -82,30 +88,30 @@ class MessageClaims:
             "claimed_at": claim.claimed_at,
             "expires_at": claim.expires_at,
         }
-        first = put(self.store.table, item(opened), f"attribute_not_exists({KEY})")
+        first = put_action(self.store.table, item(opened), f"attribute_not_exists({KEY})")
         refused = self.store.refusals([first, *due])
         if not refused:
-            return Won.CLAIMED
-        return Won.DUPLICATE if 0 in refused else Won.MOVED
+            return ClaimResult.CLAIMED
+        return ClaimResult.DUPLICATE if 0 in refused else ClaimResult.MOVED
 
-    def settle(self, claim: Claim, outcome: str, now: datetime, endpoint_arn: str = "") -> None:
+    def settle(self, claim: MessageClaim, outcome: str, now: datetime, endpoint_arn: str = "") -> None:
         """Say what became of a claimed message.
 
         endpoint_arn: where it went, if its subscription did not know.
         """
         values = item({":outcome": outcome, ":now": stamp(now)})
         changes = "SET outcome = :outcome, settled_at = :now REMOVE active"
-        settled = update(self.store.table, claim.place, changes, values, f"attribute_exists({KEY})")
+        settled = update_action(self.store.table, claim.place, changes, values, f"attribute_exists({KEY})")
         kept = [self._keep(claim.subscription, endpoint_arn)] if endpoint_arn else []
         # Registered anew meanwhile: then its endpoint will be asked for again.
         if not self.store.transact([settled, *kept]) and kept:
             self.store.transact([settled])
 
     def _keep(self, subscription: Subscription, endpoint_arn: str) -> Action:
-        condition, values = unchanged(subscription)
+        condition, values = unchanged_condition(subscription)
         values |= item({":arn": endpoint_arn})
         own = subscription.subscription_id
-        return update(self.store.table, own, "SET endpoint_arn = :arn", values, condition)
+        return update_action(self.store.table, own, "SET endpoint_arn = :arn", values, condition)
 
     def sending(self, now: datetime) -> list[str]:
         """Return the keys of claims whose sender must have died."""
@@ -120,4 +126,6 @@ class MessageClaims:
         """Mark a claim as one that nobody will confirm; False: it has been settled after all."""
         values = item({":unconfirmed": UNCONFIRMED, ":sending": SENDING})
         changes = "SET active = :unconfirmed, outcome = :unconfirmed"
-        return self.store.transact([update(self.store.table, place, changes, values, "active = :sending")])
+        return self.store.transact(
+            [update_action(self.store.table, place, changes, values, "active = :sending")]
+        )

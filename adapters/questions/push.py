@@ -33,7 +33,7 @@ SLOW_DOWN = re.compile("Throttl", re.IGNORECASE)
 NOT_SENT = (ConnectTimeoutError, EndpointConnectionError, NoCredentialsError)
 
 
-class Status(StrEnum):
+class PushStatus(StrEnum):
     """What became of a message. UNSENT: certainly not sent; UNSURE: nobody can tell."""
 
     SENT = "sent"
@@ -43,7 +43,7 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class PushMessage:
     """What a phone shows, and what its app reads.
 
     data: flat, texts only. ttl_seconds: how long it is kept for a phone that is off.
@@ -56,20 +56,20 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class PushReceipt:
     """What became of a message, and the endpoint that it went to ("": it has none)."""
 
-    status: Status
+    status: PushStatus
     endpoint: str = ""
 
 
 class Push(Protocol):
     """Sends messages to phones. What a push service says is returned, not raised."""
 
-    def prepare(self, token: str) -> Receipt:
+    def prepare(self, token: str) -> PushReceipt:
         """Return a token's endpoint with SENT; else why there is none: DEAD or UNSENT."""
 
-    def send(self, endpoint: str, token: str, message: Message) -> Receipt:
+    def send(self, endpoint: str, token: str, message: PushMessage) -> PushReceipt:
         """Send one message, at most once."""
 
     def forget(self, endpoint: str) -> None:
@@ -83,15 +83,15 @@ class SnsPush:
         """platform_application_arn: not needed to forget."""
         self._sns, self._application = sns, platform_application_arn
 
-    def prepare(self, token: str) -> Receipt:
+    def prepare(self, token: str) -> PushReceipt:
         """Make a token's endpoint, or find it and enable it: its phone has just registered."""
         try:
-            return Receipt(Status.SENT, self._create(token))
+            return PushReceipt(PushStatus.SENT, self._create(token))
         except ClientError as error:
             refused = _code(error) == "InvalidParameter" and "Token" in _text(error)
-            return Receipt(Status.DEAD if refused else Status.UNSENT)
+            return PushReceipt(PushStatus.DEAD if refused else PushStatus.UNSENT)
         except BotoCoreError:
-            return Receipt(Status.UNSENT)
+            return PushReceipt(PushStatus.UNSENT)
 
     def _create(self, token: str) -> str:
         try:
@@ -107,45 +107,45 @@ class SnsPush:
             raise
         return str(answer["EndpointArn"])
 
-    def send(self, endpoint: str, token: str, message: Message) -> Receipt:
+    def send(self, endpoint: str, token: str, message: PushMessage) -> PushReceipt:
         """Publish to an endpoint; one that has been deleted is made again."""
         status = self._publish(endpoint, message)
         if status is not None:
-            return Receipt(status, endpoint)
+            return PushReceipt(status, endpoint)
         made = self.prepare(token)
-        if made.status is not Status.SENT:
+        if made.status is not PushStatus.SENT:
             return made
-        return Receipt(self._publish(made.endpoint, message) or Status.DEAD, made.endpoint)
+        return PushReceipt(self._publish(made.endpoint, message) or PushStatus.DEAD, made.endpoint)
 
-    def _publish(self, endpoint: str, message: Message) -> Status | None:
+    def _publish(self, endpoint: str, message: PushMessage) -> PushStatus | None:
         """Publish, again only where SNS has said that it did not take it. None: there is no such endpoint."""
-        for _ in pauses(ATTEMPTS_MAX, base=0.2):
+        for _ in pauses(ATTEMPTS_MAX, base_seconds=0.2):
             try:
                 self._sns.publish(TargetArn=endpoint, MessageStructure="json", Message=payload(message))
             except ClientError as error:
                 if not SLOW_DOWN.search(_code(error)):
                     return _refusal(error)
             except NOT_SENT:
-                return Status.UNSENT
+                return PushStatus.UNSENT
             except BotoCoreError:
-                return Status.UNSURE
+                return PushStatus.UNSURE
             else:
-                return Status.SENT
-        return Status.UNSENT
+                return PushStatus.SENT
+        return PushStatus.UNSENT
 
     def forget(self, endpoint: str) -> None:
         """Delete an endpoint."""
         self._sns.delete_endpoint(EndpointArn=endpoint)
 
 
-def _refusal(error: ClientError) -> Status | None:
+def _refusal(error: ClientError) -> PushStatus | None:
     code = _code(error)
     if code == "EndpointDisabled":
-        return Status.DEAD
+        return PushStatus.DEAD
     if code == "NotFound" or (code == "InvalidParameter" and "TargetArn" in _text(error)):
         return None
     served = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 500)
-    return Status.UNSURE if served >= 500 else Status.UNSENT
+    return PushStatus.UNSURE if served >= 500 else PushStatus.UNSENT
 
 
 def _code(error: ClientError) -> str:
@@ -156,7 +156,7 @@ def _text(error: ClientError) -> str:
     return str(error.response.get("Error", {}).get("Message", ""))
 
 
-def payload(message: Message) -> str:
+def payload(message: PushMessage) -> str:
     """Return what Publish takes with MessageStructure json: FCM's v1 message, as text in text."""
     body = message.body
     if len(body) > BODY_CHARACTERS_MAX:

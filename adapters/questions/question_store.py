@@ -9,21 +9,21 @@ from adapters.platform.batches import Unprocessed
 from adapters.platform.items import item, plain
 from adapters.platform.transactions import REFUSED, reasons_of
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from rules.questions.questions import Question, Status, check_open, from_item, to_item
+from rules.questions.questions import Question, QuestionStatus, check_open, from_item, to_item
 from rules.questions.responses import Response
 
 # Where many answer one question at once, each commit refuses the others: they pause, and so spread.
 ATTEMPTS_MAX = 40
 PAUSE_SECONDS_MAX = 1.0
-Place = tuple[str, str]
+QuestionPlace = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class QuestionPage:
     """Questions newest first; `next`: where to go on, None at the end."""
 
     questions: list[Question]
-    next: Place | None
+    next: QuestionPlace | None
 
 
 class QuestionStore:
@@ -51,15 +51,17 @@ class QuestionStore:
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         return from_item(plain(answer["Item"])) if "Item" in answer else None
 
-    def of_status(self, status: Status, after: Place | None, since: str, read_max: int) -> Page:
+    def of_status(
+        self, status: QuestionStatus, after: QuestionPlace | None, since: str, read_max: int
+    ) -> QuestionPage:
         """Return stored OPEN or CLOSED questions created since a stamp: one request."""
         if after and after[0] < since:
-            return Page([], None)
+            return QuestionPage([], None)
         start = after and {"status": status.value, "created_at": after[0], "question_id": after[1]}
         names = {"#part": "status"}
         return self._page("ByStatus", names, {":part": status.value, ":since": since}, start, read_max)
 
-    def of_agent(self, agent_id: str, after: Place | None, read_max: int) -> Page:
+    def of_agent(self, agent_id: str, after: QuestionPlace | None, read_max: int) -> QuestionPage:
         """Return an agent's questions: one request."""
         start = after and {"agent_id": agent_id, "created_at": after[0], "question_id": after[1]}
         values = {":part": agent_id, ":since": "0"}
@@ -67,7 +69,7 @@ class QuestionStore:
 
     def _page(
         self, index: str, names: dict[str, str], values: dict[str, str], start: Any, read_max: int
-    ) -> Page:
+    ) -> QuestionPage:
         asked: dict[str, Any] = {"ExclusiveStartKey": item(start)} if start else {}
         answer = self._dynamodb.query(
             TableName=self._table,
@@ -81,7 +83,7 @@ class QuestionStore:
         )
         last = plain(answer.get("LastEvaluatedKey") or {})
         found = [from_item(plain(each)) for each in answer["Items"]]
-        return Page(found, (last["created_at"], last["question_id"]) if last else None)
+        return QuestionPage(found, (last["created_at"], last["question_id"]) if last else None)
 
     def answer(self, question: Question, response: Response, now: datetime) -> tuple[Question, Response]:
         """Store an answer and count it, both or neither: one request where nobody else answers just now.
@@ -89,10 +91,10 @@ class QuestionStore:
         The answer's number is the counter's next value, on condition that it still is: so numbers
         have no gaps and follow the order of commits, and the last one closes the question.
         Returns the question as it is afterwards, and the stored answer. Nothing is written where it
-        raises AlreadyAnswered, Refused (rules.questions.questions.check_open), or, with too many at
+        raises AlreadyAnswered, InputRefused (rules.questions.questions.check_open), or, with too many at
         once, Unprocessed.
         """
-        for attempt in pauses(ATTEMPTS_MAX, base=0.05, longest=PAUSE_SECONDS_MAX):
+        for attempt in pauses(ATTEMPTS_MAX, base_seconds=0.05, longest_seconds=PAUSE_SECONDS_MAX):
             if attempt:  # What was told before the pause is stale by now.
                 question = self._now(question)
             check_open(question, now)
@@ -119,7 +121,7 @@ class QuestionStore:
     def _count_action(self, before: Question, after: Question) -> dict[str, Any]:
         closing = ", closed_at = :closed" if after.closed_at else ""
         values = {
-            ":open": Status.OPEN.value,
+            ":open": QuestionStatus.OPEN.value,
             ":before": before.answers_count,
             ":after": after.answers_count,
             ":status": after.status.value,
@@ -141,7 +143,7 @@ class QuestionStore:
 
     def _now(self, known: Question) -> Question:
         """The question as it is; one that is gone is closed."""
-        return self.get(known.question_id) or replace(known, status=Status.CLOSED)
+        return self.get(known.question_id) or replace(known, status=QuestionStatus.CLOSED)
 
 
 def _counted(question: Question, at: str) -> Question:
@@ -149,4 +151,4 @@ def _counted(question: Question, at: str) -> Question:
     count = question.answers_count + 1
     if count < question.required_responses:
         return replace(question, answers_count=count)
-    return replace(question, answers_count=count, status=Status.CLOSED, closed_at=at)
+    return replace(question, answers_count=count, status=QuestionStatus.CLOSED, closed_at=at)

@@ -10,16 +10,16 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.items import item
-from adapters.questions.message_claims import Claim, MessageClaims, Won, read_index
+from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims, read_index
 from adapters.questions.subscription_items import KEY, reminder_item, reminder_key
-from adapters.questions.subscription_store import Action, SubscriptionStore, delete, put
+from adapters.questions.subscription_store import Action, SubscriptionStore, delete_action, put_action
 from rules.days import stamp, unstamp
 from rules.questions.notifications import Subscription
 from rules.questions.reminders import reminder_partitions
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class DueReminder:
     """A reminder that is due, of a subscription; then: when the next one is, None: never."""
 
     subscription: Subscription
@@ -27,7 +27,7 @@ class Due:
     then: datetime | None
 
 
-class Reminders:
+class ReminderStore:
     """Reminders of streaks that end tonight."""
 
     def __init__(self, dynamodb: Any, store: SubscriptionStore) -> None:
@@ -40,12 +40,14 @@ class Reminders:
             for each in read_index(self._dynamodb, self.store.table, partition, stamp(now)):
                 yield each["of"], unstamp(each["last_notified_at"])
 
-    def claim(self, each: Due, key: str, expires_at: int, now: datetime) -> tuple[Won, Claim]:
+    def claim(
+        self, each: DueReminder, key: str, expires_at: int, now: datetime
+    ) -> tuple[ClaimResult, MessageClaim]:
         """Claim a reminder, and let its marker wait for the next one."""
-        made = Claim(each.subscription, key, stamp(now), expires_at)
+        made = MessageClaim(each.subscription, key, stamp(now), expires_at)
         return self.claims.open(made, [self._wait(each)]), made
 
-    def skip(self, each: Due) -> bool:
+    def skip(self, each: DueReminder) -> bool:
         """Let the marker wait for the next one without a message; False: it has been moved already."""
         return self.store.transact([self._wait(each)])
 
@@ -53,24 +55,24 @@ class Reminders:
         """Delete the marker of a subscription that is gone."""
         return self.store.transact([self._delete(subscription_id, due)])
 
-    def release(self, each: Due, claim: Claim) -> None:
+    def release(self, each: DueReminder, claim: MessageClaim) -> None:
         """Undo a claim whose message certainly did not go out, so that it can be claimed again."""
-        gone = delete(self.store.table, claim.place)
+        gone = delete_action(self.store.table, claim.place)
         condition, values = f"attribute_not_exists({KEY})", None
         if each.then:
             condition, values = "last_notified_at = :then", item({":then": stamp(each.then)})
         marker = reminder_item(each.subscription.subscription_id, each.due)
         # Registered anew meanwhile: that marker stands, only the claim goes.
-        if not self.store.transact([gone, put(self.store.table, marker, condition, values)]):
+        if not self.store.transact([gone, put_action(self.store.table, marker, condition, values)]):
             self.store.transact([gone])
 
-    def _wait(self, each: Due) -> Action:
+    def _wait(self, each: DueReminder) -> Action:
         own = each.subscription.subscription_id
         if each.then is None:
             return self._delete(own, each.due)
         values = item({":due": stamp(each.due)})
-        return put(self.store.table, reminder_item(own, each.then), "last_notified_at = :due", values)
+        return put_action(self.store.table, reminder_item(own, each.then), "last_notified_at = :due", values)
 
     def _delete(self, own: str, due: datetime) -> Action:
         values = item({":due": stamp(due)})
-        return delete(self.store.table, reminder_key(own), "last_notified_at = :due", values)
+        return delete_action(self.store.table, reminder_key(own), "last_notified_at = :due", values)

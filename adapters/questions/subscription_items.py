@@ -20,7 +20,14 @@ from typing import Any
 
 from adapters.platform.items import Item, item
 from rules.days import stamp
-from rules.questions.notifications import NEVER, Subscription, home, of_tag, partition, quiet_hours
+from rules.questions.notifications import (
+    NEVER,
+    Subscription,
+    home_partition,
+    listener_partition,
+    quiet_hours,
+    tag_listeners,
+)
 from rules.questions.reminders import next_reminder, reminder_partition
 
 KEY = "subscription_id"
@@ -41,7 +48,7 @@ def subscription_item(subscription: Subscription) -> Item:
             "timezone": subscription.timezone,
             "quiet_hours": quiet and {"from": f"{quiet.since:%H:%M}", "to": f"{quiet.until:%H:%M}"},
             "streak_reminders": subscription.streak_reminders,
-            "active": home(subscription),
+            "active": home_partition(subscription),
             "last_notified_at": subscription.last_notified_at,
             "created_at": subscription.created_at,
             "updated_at": subscription.updated_at,
@@ -95,7 +102,7 @@ def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
         {
             KEY: key,
             "of": subscription.subscription_id,
-            "active": partition(subscription.min_interval_minutes, of_tag(tag)),
+            "active": listener_partition(subscription.min_interval_minutes, tag_listeners(tag)),
             "last_notified_at": subscription.last_notified_at,
         }
         for key, tag in zip(marker_keys(subscription), subscription.audience, strict=True)

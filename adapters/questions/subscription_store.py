@@ -14,7 +14,7 @@ from adapters.platform.batches import Unprocessed, get_all
 from adapters.platform.items import Item, item, plain
 from adapters.questions.subscription_items import KEY, items_of, keys_of, subscription_from, token_key
 from rules.days import stamp
-from rules.questions.notifications import Subscription, after
+from rules.questions.notifications import Subscription, later_stamp
 
 ATTEMPTS_MAX = 8
 REFUSED = "ConditionalCheckFailed"
@@ -66,8 +66,8 @@ class SubscriptionStore:
     def remove(self, subscription: Subscription) -> bool:
         """Delete a subscription as it was read, with all its items; False: it has changed since."""
         own, *rest = keys_of(subscription)
-        actions = [delete(self.table, own, *unchanged(subscription))]
-        return self.transact([*actions, *(delete(self.table, key) for key in rest)])
+        actions = [delete_action(self.table, own, *unchanged_condition(subscription))]
+        return self.transact([*actions, *(delete_action(self.table, key) for key in rest)])
 
     def deactivate(self, subscription: Subscription, now: datetime) -> bool:
         """Take a subscription whose token is dead out of the index, token and endpoint included.
@@ -75,13 +75,13 @@ class SubscriptionStore:
         False: it has been registered again meanwhile, and stays. Safe to repeat.
         """
         own, *rest = keys_of(subscription)
-        condition, values = unchanged(subscription)
+        condition, values = unchanged_condition(subscription)
         changes = (
             "SET dead_at = :now, updated_at = :after REMOVE active, fcm_token, endpoint_arn, last_notified_at"
         )
-        values |= item({":now": stamp(now), ":after": after(subscription.updated_at, now)})
-        actions = [update(self.table, own, changes, values, condition)]
-        return self.transact([*actions, *(delete(self.table, key) for key in rest)])
+        values |= item({":now": stamp(now), ":after": later_stamp(subscription.updated_at, now)})
+        actions = [update_action(self.table, own, changes, values, condition)]
+        return self.transact([*actions, *(delete_action(self.table, key) for key in rest)])
 
     def transact(self, actions: list[Action]) -> bool:
         """Write all or nothing; False if a condition fails."""
@@ -106,22 +106,22 @@ class SubscriptionStore:
         raise Unprocessed(f"{self.table}: a transaction left undecided")
 
 
-def unchanged(subscription: Subscription) -> tuple[str, Item]:
+def unchanged_condition(subscription: Subscription) -> tuple[str, Item]:
     """Return the condition that the person has not changed a subscription since it was read."""
     return "updated_at = :seen", item({":seen": subscription.updated_at})
 
 
-def put(table: str, attributes: Item, condition: str = "", values: Item | None = None) -> Action:
+def put_action(table: str, attributes: Item, condition: str = "", values: Item | None = None) -> Action:
     """Return a transaction's put."""
     return {"Put": {"TableName": table, "Item": attributes, **_when(condition, values)}}
 
 
-def delete(table: str, key: str, condition: str = "", values: Item | None = None) -> Action:
+def delete_action(table: str, key: str, condition: str = "", values: Item | None = None) -> Action:
     """Return a transaction's delete."""
     return {"Delete": {"TableName": table, "Key": item({KEY: key}), **_when(condition, values)}}
 
 
-def update(table: str, key: str, changes: str, values: Item, condition: str) -> Action:
+def update_action(table: str, key: str, changes: str, values: Item, condition: str) -> Action:
     """Return a transaction's update."""
     changed = {"TableName": table, "Key": item({KEY: key}), "UpdateExpression": changes}
     return {"Update": {**changed, **_when(condition, values)}}
@@ -143,7 +143,7 @@ def _merged(
     return replace(
         kept,
         created_at=mine.created_at,
-        updated_at=after(mine.updated_at, now),
+        updated_at=later_stamp(mine.updated_at, now),
         last_notified_at=mine.last_notified_at,
     )
 
@@ -152,8 +152,8 @@ def _registration(
     table: str, made: Subscription, gone: list[Subscription], holder: str, now: datetime
 ) -> list[Action]:
     """The transaction: each item once, all on condition that what was read still holds."""
-    actions = {key: delete(table, key) for each in gone for key in keys_of(each)}
-    actions |= {key: put(table, each) for key, each in items_of(made, now).items()}
+    actions = {key: delete_action(table, key) for each in gone for key in keys_of(each)}
+    actions |= {key: put_action(table, each) for key, each in items_of(made, now).items()}
     held, values = (
         ("#of = :holder", item({":holder": holder})) if holder else ("attribute_not_exists(#of)", None)
     )

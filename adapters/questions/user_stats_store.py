@@ -11,11 +11,11 @@ from adapters.platform.batches import get_all
 from adapters.platform.items import item, plain
 from rules.questions import answer_days
 from rules.questions.answer_stats import Category, Stats
-from rules.questions.badges import earned
+from rules.questions.badges import earned_badges
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredStats:
     """A person's stats as they are stored. version: 0 for a person without any."""
 
     stats: Stats
@@ -29,16 +29,21 @@ class UserStatsStore:
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
 
-    def get(self, fingerprint_hashes: Iterable[str]) -> dict[str, Kept]:
+    def get(self, fingerprint_hashes: Iterable[str]) -> dict[str, StoredStats]:
         """Return people's stats, strongly consistent: one request for a hundred people."""
         people = sorted(set(fingerprint_hashes))
         keys = [{"fingerprint_hash": person} for person in people]
         found = map(plain, get_all(self._dynamodb, self._table, keys))
-        return dict.fromkeys(people, Kept(Stats())) | {each["fingerprint_hash"]: kept(each) for each in found}
+        return dict.fromkeys(people, StoredStats(Stats())) | {
+            each["fingerprint_hash"]: stats_from(each) for each in found
+        }
 
-    def put_action(self, person: str, stats: Stats, before: Kept, now: str) -> dict[str, Any]:
+    def put_action(self, person: str, stats: Stats, before: StoredStats, now: str) -> dict[str, Any]:
         """Return a transaction's action: put stats on condition that they still are as they were read."""
-        whole = attributes(person, stats, self._shards) | {"version": before.version + 1, "updated_at": now}
+        whole = stats_attributes(person, stats, self._shards) | {
+            "version": before.version + 1,
+            "updated_at": now,
+        }
         put: dict[str, Any] = {"TableName": self._table, "Item": item(whole)}
         if before.version == 0:
             return {"Put": put | {"ConditionExpression": "attribute_not_exists(fingerprint_hash)"}}
@@ -68,12 +73,12 @@ class UserStatsStore:
         return [(each["fingerprint_hash"], each["total_points"], each["answers"]) for each in found]
 
 
-def partition(fingerprint_hash: str, shards: int) -> str:
+def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
     """Return the leaderboard's partition of a person: the same in every process."""
     return f"answers#{zlib.crc32(fingerprint_hash.encode()) % shards}"
 
 
-def attributes(person: str, stats: Stats, shards: int) -> dict[str, Any]:
+def stats_attributes(person: str, stats: Stats, shards: int) -> dict[str, Any]:
     """Return stats as table attributes: `days`, `first_dates`, `newest_at` and `zone` are what is kept.
 
     What shows is stored beside it, as of the last activity date.
@@ -81,13 +86,13 @@ def attributes(person: str, stats: Stats, shards: int) -> dict[str, Any]:
     streak = stats.streak
     return {
         "fingerprint_hash": person,
-        "leaderboard": partition(person, shards) if stats.total_points else None,
+        "leaderboard": leaderboard_partition(person, shards) if stats.total_points else None,
         "total_points": stats.total_points,
         "answers": stats.answers,
         "streak_days": streak.length if streak else 0,
         "longest_streak_days": streak.longest if streak else 0,
         "last_activity_date": streak.last.isoformat() if streak else None,
-        "badges": {each.badge.name: each.earned_on.isoformat() for each in earned(stats)},
+        "badges": {each.badge.name: each.earned_on.isoformat() for each in earned_badges(stats)},
         "answers_by_category": {name: each.answers for name, each in sorted(stats.categories.items())},
         "first_dates": {name: each.first.isoformat() for name, each in sorted(stats.categories.items())},
         "days": answer_days.encode(stats.days),
@@ -96,11 +101,11 @@ def attributes(person: str, stats: Stats, shards: int) -> dict[str, Any]:
     }
 
 
-def kept(stored: Mapping[str, Any]) -> Kept:
-    """Read stored stats; raises ValueError or KeyError for what attributes() did not write."""
+def stats_from(stored: Mapping[str, Any]) -> StoredStats:
+    """Read stored stats; raises ValueError or KeyError for what stats_attributes() did not write."""
     categories = {
         name: Category(answers, date.fromisoformat(stored["first_dates"][name]))
         for name, answers in stored["answers_by_category"].items()
     }
     stats = Stats(answer_days.decode(stored["days"]), categories, (stored["newest_at"], stored["zone"]))
-    return Kept(stats, stored["version"], stored["updated_at"])
+    return StoredStats(stats, stored["version"], stored["updated_at"])

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.platform.objects import Objects, Stored
+from adapters.platform.objects import Objects, StoredObject
 from analytics.curation import small_staging
 from analytics.curation.intake import Intake
 from analytics.curation.row_staging import Staging, connect
 from analytics.curation.small_staging import FewStaging
 from analytics.lake import layout
-from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping, together
+from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping, merged_bookkeeping
 from analytics.lake.layout import Place
 from rules.lake.entities import ENTITIES, Entity
 
@@ -39,8 +39,8 @@ def curate(objects: Objects, task: Task, *, rebuild: bool = False) -> Counts:
     task, held, left_over = _files(objects, task)
     raw = list(objects.list(layout.raw_prefix(task.entity, task.dt, task.hour)))
     raw = [each for each in raw if layout.raw_place(each.key)]
-    before = together(bookkeeping(objects, key) for key in held)
-    new = [each for each in raw if before.sources.get(layout.source(each.key)) != each.etag]
+    before = merged_bookkeeping(bookkeeping(objects, key) for key in held)
+    new = [each for each in raw if before.sources.get(layout.source_name(each.key)) != each.etag]
     if rebuild:
         _check_complete(before, raw)
         before, held, new = Bookkeeping(0, Counts()), [], raw
@@ -67,14 +67,14 @@ def _files(objects: Objects, task: Task) -> tuple[Task, list[str], list[str]]:
     return task, [files[task]] if task in files else [], []
 
 
-def _check_complete(before: Bookkeeping, raw: Iterable[Stored]) -> None:
-    gone = before.sources.keys() - {layout.source(each.key) for each in raw}
+def _check_complete(before: Bookkeeping, raw: Iterable[StoredObject]) -> None:
+    gone = before.sources.keys() - {layout.source_name(each.key) for each in raw}
     if gone:
         raise RawGone(f"{len(gone)} raw objects are gone, {min(gone)} first")
 
 
 def _merge(
-    objects: Objects, task: Task, held: Sequence[str], before: Bookkeeping, new: Sequence[Stored]
+    objects: Objects, task: Task, held: Sequence[str], before: Bookkeeping, new: Sequence[StoredObject]
 ) -> tuple[Counts, list[str]]:
     """Write the file of what was curated before and of new raw objects.
 
@@ -94,7 +94,7 @@ def _merge(
         quarantined = before.counts.quarantined + intake.quarantined
         kept = staging.rows() - staging.drop_duplicates()
         counts = Counts(rows, kept, rows - kept - quarantined, quarantined)
-        sources = {layout.source(each.key): each.etag for each in new}
+        sources = {layout.source_name(each.key): each.etag for each in new}
         book = Bookkeeping(len(entity.fields), counts, {**before.sources, **sources})
         staging.write(path, book)
         for key, entries in sorted(intake.refused.items()):

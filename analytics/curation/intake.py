@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from adapters.platform.objects import Objects, Stored
+from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.raw_lines import Batch, Unreadable, batches, unpacked
 from analytics.curation.row_staging import Staging
 from analytics.curation.small_staging import FewStaging
@@ -34,7 +34,7 @@ class Intake:
         """How many rows were refused."""
         return sum(map(len, self.refused.values()))
 
-    def take(self, objects: Objects, raw: Sequence[Stored]) -> None:
+    def take(self, objects: Objects, raw: Sequence[StoredObject]) -> None:
         """Read raw objects, in the order of their keys."""
         for place, some in groupby(raw, lambda each: raw_place(each.key)):
             if place:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from analytics.lake.arrow_buffers import Indices, as_array, as_flags, numbers
+from analytics.lake.arrow_buffers import Indices, as_array, as_flags, raw_values
 from rules.lake.entities import Entity
 
 ROW_GROUP_ROWS = 100_000
@@ -75,13 +75,13 @@ def _closely(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices,
         column = some[name].combine_chunks()
         equal = pc.equal(column.slice(1), column.slice(0, len(column) - 1))
         differs |= ~as_flags(equal)
-    return indices[numbers(order, np.uint64).astype(np.int64)], np.concatenate([[True], differs])
+    return indices[raw_values(order, np.uint64).astype(np.int64)], np.concatenate([[True], differs])
 
 
 def _codes(column: pa.Array) -> Codes:
     """Return numbers that never decrease where the values grow."""
     if not pa.types.is_string(column.type):
-        return numbers(column, np.int32 if pa.types.is_date(column.type) else np.int64)
+        return raw_values(column, np.int32 if pa.types.is_date(column.type) else np.int64)
     common = _common_prefix(column)
     offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
     data = column.buffers()[2]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
-from adapters.platform.objects import NoObject, Objects, Stored
+from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.curation.curate import Task
 from analytics.lake import layout
 from rules.lake.entities import ENTITIES
@@ -67,7 +67,11 @@ def plan(objects: Objects, today: date, *, since_dt: str | None = None, until_dt
 
 
 def _plan(
-    places: Iterable[Task], files: Mapping[Task, Stored], sizes: Mapping[Task, int], last: str, mark: datetime
+    places: Iterable[Task],
+    files: Mapping[Task, StoredObject],
+    sizes: Mapping[Task, int],
+    last: str,
+    mark: datetime,
 ) -> Plan:
     tasks = _tasks({*places, *_new_days(sizes, files, last)}, files)
     wanted = set(tasks)
@@ -105,12 +109,12 @@ def _raw_sizes(objects: Objects, since: datetime) -> tuple[dict[Task, int], date
     return sizes, newest
 
 
-def _curated_files(objects: Objects) -> dict[Task, Stored]:
+def _curated_files(objects: Objects) -> dict[Task, StoredObject]:
     listed = (each for entity in ENTITIES for each in objects.list(layout.curated_prefix(entity)))
     return {place: each for each in listed if (place := layout.curated_place(each.key))}
 
 
-def _tasks(places: Iterable[Task], files: Mapping[Task, Stored]) -> list[Task]:
+def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[Task]:
     """Return one task per file to write, in a fixed order: a day's file takes all its hours."""
     wanted = {day if (day := replace(place, hour=None)) in files else place for place in places}
     whole = {place for place in wanted if place.hour is None}
@@ -118,7 +122,7 @@ def _tasks(places: Iterable[Task], files: Mapping[Task, Stored]) -> list[Task]:
     return sorted(tasks, key=lambda task: (task.entity, task.dt, task.hour or ""))
 
 
-def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, Stored], last: str) -> Iterator[Task]:
+def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
     """Yield past days of which nothing is curated and little has come: they need no hours first."""
     held = {replace(place, hour=None) for place in files}
     days: Counter[Task] = Counter()
@@ -129,7 +133,7 @@ def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, Stored], last: str
     )
 
 
-def _compactions(files: Mapping[Task, Stored], last: str) -> Iterator[Task]:
+def _compactions(files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
     """Yield past days with several hour files that are small together, or left from an unfinished one."""
     hours: dict[Task, list[int]] = {}
     for place, stored in files.items():

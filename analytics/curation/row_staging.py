@@ -15,7 +15,7 @@ from analytics.curation.line_shapes import Shapes
 from analytics.curation.raw_lines import Batch
 from analytics.curation.spilled_rows import connect, name, text
 from analytics.curation.value_columns import matched
-from analytics.lake.arrow_buffers import Indices, as_array, numbers
+from analytics.lake.arrow_buffers import Indices, as_array, raw_values
 from analytics.lake.arrow_schema import DUCKDB, arrow_schema, columns
 from analytics.lake.bookkeeping import FOOTER_KEY, Bookkeeping
 from analytics.lake.layout import Place
@@ -126,5 +126,5 @@ class Staging:
         self.db.unregister("lines")
         self.add_rows(rows)
         return np.setdiff1d(
-            indices, numbers(rows["n"].combine_chunks(), np.int64) - first, assume_unique=True
+            indices, raw_values(rows["n"].combine_chunks(), np.int64) - first, assume_unique=True
         )

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from analytics.curation.line_pattern import VALUES, line_pattern
-from analytics.lake.arrow_buffers import Flags, Places, as_array, as_flags, flag_array, numbers
+from analytics.lake.arrow_buffers import Flags, Places, as_array, as_flags, flag_array, raw_values
 from analytics.lake.arrow_schema import ARROW
 from analytics.lake.layout import Place
 from rules.lake.entities import ENTITIES, Field, Type
@@ -115,7 +115,7 @@ def _few(valid: Flags, values: pa.Array, kind: Type) -> pa.Array:
     fine = np.ones(len(coded.dictionary), np.bool_)
     column = _matching(fine, coded.dictionary, kind)
     if not fine.all():
-        valid &= fine[numbers(coded.indices, np.int32)]
+        valid &= fine[raw_values(coded.indices, np.int32)]
     return column.take(coded.indices)
 
 
@@ -137,7 +137,7 @@ def _check_moment(valid: Flags, column: pa.Array, place: Place) -> None:
     if is_date:  # a day belongs to its first hour
         low, size = seconds // 86_400, int(seconds % 86_400 == 0)
     # What is null here was found not valid before.
-    moments = numbers(column, np.int32 if is_date else np.int64)
+    moments = raw_values(column, np.int32 if is_date else np.int64)
     valid &= (moments >= low) & (moments < low + size)
 
 

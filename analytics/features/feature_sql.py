@@ -25,7 +25,7 @@ _DAYS_SINCE = (Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST)
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class SeriesRows:
     """Which events are rows of a series, and what each of them counts and amounts to."""
 
     where: str
@@ -33,30 +33,32 @@ class Rows:
     amount: str
 
 
-def listed(types: frozenset[str]) -> str:
+def sql_list(types: frozenset[str]) -> str:
     """Return event types as SQL lists them."""
     return ", ".join(f"'{each}'" for each in sorted(types))
 
 
 ROWS = {
-    Input.PURCHASES: Rows(
-        f"event_type IN ({listed(PURCHASE_TYPES)}) AND amount_minor IS NOT NULL",
+    Input.PURCHASES: SeriesRows(
+        f"event_type IN ({sql_list(PURCHASE_TYPES)}) AND amount_minor IS NOT NULL",
         f"CASE WHEN event_type = '{ORDER_PLACED}' THEN 1 ELSE 0 END",
         f"CASE WHEN event_type = '{ORDER_PLACED}' THEN amount_minor ELSE -amount_minor END",
     ),
-    Input.SENTIMENT: Rows(
-        f"event_type IN ({listed(SENTIMENT_TYPES)}) AND sentiment_milli IS NOT NULL", "1", "sentiment_milli"
+    Input.SENTIMENT: SeriesRows(
+        f"event_type IN ({sql_list(SENTIMENT_TYPES)}) AND sentiment_milli IS NOT NULL", "1", "sentiment_milli"
     ),
-    Input.ACTIVITY: Rows(f"event_type IN ({listed(ACTIVITY_TYPES)}) AND unreadable IS NULL", "1", "0"),
+    Input.ACTIVITY: SeriesRows(
+        f"event_type IN ({sql_list(ACTIVITY_TYPES)}) AND unreadable IS NULL", "1", "0"
+    ),
 }
 
 
-def windows(input_: Input) -> tuple[int, ...]:
+def windows_of(input_: Input) -> tuple[int, ...]:
     """Return the lengths in dates of the windows that an input's features look through, ascending."""
-    return tuple(sorted({each.window_days for each in of(input_) if each.window_days is not None}))
+    return tuple(sorted({each.window_days for each in features_of(input_) if each.window_days is not None}))
 
 
-def of(input_: Input) -> tuple[Feature, ...]:
+def features_of(input_: Input) -> tuple[Feature, ...]:
     """Return an input's features; raises ValueError for one that no SQL is written for."""
     found = tuple(each for each in FEATURES if each.input is input_)
     for each in found:
@@ -77,7 +79,7 @@ def amount_part(window_days: int | None) -> str:
     return f"amount_{window_days or 'all'}"
 
 
-def value(feature: Feature, day: str, division: str, table: str) -> str:
+def value_sql(feature: Feature, day: str, division: str, table: str) -> str:
     """Return a series' feature as an expression over its parts, which are NULL where there is nothing.
 
     day: the expression for the date asked about, of the type that first_day and last_day have.
@@ -166,7 +168,7 @@ def _series(input_: Input) -> str:
 def _model_parts(input_: Input, moment: str) -> Iterator[tuple[str, str]]:
     yield "first_day", "MIN(CASE WHEN found.counted = 1 THEN found.event_date END)"
     yield "last_day", "MAX(CASE WHEN found.counted = 1 THEN found.event_date END)"
-    for window in (None, *windows(input_)):
+    for window in (None, *windows_of(input_)):
         inside = f"found.event_date > CAST({moment} AS DATE) - {window}" if window else ""
         for name, column in ((count_part(window), "found.counted"), (amount_part(window), "found.amount")):
             summed = f"CASE WHEN {inside} THEN {column} ELSE 0 END" if inside else column
@@ -178,7 +180,7 @@ def _model_column(feature: Feature) -> str:
     if feature.aggregate is Aggregate.IGNORED:
         found = f"COALESCE({feature.input}.{feature.name}, 0)"
     else:
-        found = value(feature, f"CAST({moment} AS DATE)", REDSHIFT_DIVISION, f"{feature.input}.")
+        found = value_sql(feature, f"CAST({moment} AS DATE)", REDSHIFT_DIVISION, f"{feature.input}.")
     if feature.unit is Unit.FLAG:
         return f"CASE WHEN {moment} IS NOT NULL THEN {found} END AS {name}"
     return f"CASE WHEN {moment} IS NOT NULL THEN CAST({found} AS BIGINT) END AS {name}"
@@ -186,8 +188,8 @@ def _model_column(feature: Feature) -> str:
 
 def _campaigns() -> str:
     moment = f"leads.{as_of_column(Input.CAMPAIGNS)}"
-    (window,) = windows(Input.CAMPAIGNS)
-    (feature,) = of(Input.CAMPAIGNS)
+    (window,) = windows_of(Input.CAMPAIGNS)
+    (feature,) = features_of(Input.CAMPAIGNS)
     return f"""contacts AS (
     SELECT
         leads.lead_id,
@@ -198,7 +200,7 @@ def _campaigns() -> str:
     FROM leads
     INNER JOIN dimensions.leads AS leaves ON leaves.root_id = leads.lead_id
     INNER JOIN facts.lead_events AS found ON found.lead_organization_id = leaves.lead_organization_id
-    WHERE found.event_type IN ({listed(CAMPAIGN_TYPES)})
+    WHERE found.event_type IN ({sql_list(CAMPAIGN_TYPES)})
         AND found.campaign_id IS NOT NULL
         AND found.occurred_at <= {moment}
     GROUP BY leads.lead_id, found.campaign_id, CAST({moment} AS DATE)

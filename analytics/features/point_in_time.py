@@ -21,9 +21,9 @@ from analytics.features.feature_sql import (
     SERIES,
     amount_part,
     count_part,
-    of,
-    value,
-    windows,
+    features_of,
+    value_sql,
+    windows_of,
 )
 from analytics.lake import curated_files
 from analytics.lake.arrow_schema import ARROW
@@ -167,7 +167,7 @@ def _result() -> str:
 def _parts(input_: Input) -> Iterator[str]:
     yield f"MIN({input_}_day) AS {input_}_first_day"
     yield f"MAX({input_}_day) AS {input_}_last_day"
-    for window in (None, *windows(input_)):
+    for window in (None, *windows_of(input_)):
         inside = f" FILTER (events.day > pairs.day - {window})" if window else ""
         yield f"SUM({input_}_count){inside} AS {input_}_{count_part(window)}"
         yield f"SUM({input_}_amount){inside} AS {input_}_{amount_part(window)}"
@@ -175,7 +175,7 @@ def _parts(input_: Input) -> Iterator[str]:
 
 def _campaigns() -> str:
     """How many campaigns a label's lead was sent in the window and never reacted to."""
-    (feature,), (window,) = of(Input.CAMPAIGNS), windows(Input.CAMPAIGNS)
+    (feature,), (window,) = features_of(Input.CAMPAIGNS), windows_of(Input.CAMPAIGNS)
     return f"""SELECT n, COUNT(*) AS {feature.name} FROM (
         SELECT pairs.n, ANY_VALUE(pairs.day) AS today, MAX(events.day) FILTER (is_sent) AS sent
         FROM pairs JOIN events ON events.leaf = pairs.leaf AND events.usable_at <= pairs.moment
@@ -186,4 +186,4 @@ def _campaigns() -> str:
 def _column(feature: Feature) -> str:
     if feature.input is Input.CAMPAIGNS:
         return f"COALESCE({feature.input}.{feature.name}, 0)"
-    return value(feature, "labels.day", DUCKDB_DIVISION, f"series.{feature.input}_")
+    return value_sql(feature, "labels.day", DUCKDB_DIVISION, f"series.{feature.input}_")

@@ -28,7 +28,7 @@ def flag_array(flags: Flags) -> pa.BooleanArray:
     return pa.Array.from_buffers(pa.bool_(), len(flags), [None, pa.py_buffer(bits)])
 
 
-def numbers(array: pa.Array, kind: type[np.generic]) -> npt.NDArray[Any]:
+def raw_values(array: pa.Array, kind: type[np.generic]) -> npt.NDArray[Any]:
     """Return the values of an array of fixed width as what they are stored as; a null's value is anything."""
     size = array.offset + len(array)
     return np.frombuffer(array.buffers()[1], kind, size)[array.offset :] if len(array) else np.zeros(0, kind)

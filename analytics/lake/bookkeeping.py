@@ -80,7 +80,7 @@ def footer_of(objects: Objects, key: str) -> bytes:
     return tail if needed <= len(tail) else objects.tail(key, needed)
 
 
-def together(all_: Iterable[Bookkeeping]) -> Bookkeeping:
+def merged_bookkeeping(all_: Iterable[Bookkeeping]) -> Bookkeeping:
     """Return the account of files that are merged; schema is the oldest's."""
     listed = list(all_)
     sources: dict[str, str] = {}

@@ -7,13 +7,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapters.platform.objects import Objects, Stored
+from adapters.platform.objects import Objects, StoredObject
 from analytics.lake.arrow_schema import arrow_schema
-from analytics.lake.layout import curated, curated_place
+from analytics.lake.layout import curated_files, curated_place
 from rules.lake.entities import ENTITIES
 
 
-def date_of(stored: Stored) -> str:
+def date_of(stored: StoredObject) -> str:
     """Return the dt of a curated file."""
     place = curated_place(stored.key)
     if place is None:
@@ -21,7 +21,7 @@ def date_of(stored: Stored) -> str:
     return place.dt
 
 
-def read(objects: Objects, entity: str, stored: Stored, names: Sequence[str]) -> pa.Table:
+def read(objects: Objects, entity: str, stored: StoredObject, names: Sequence[str]) -> pa.Table:
     """Return columns of one file; a column that was declared after it was written is null."""
     file = pq.ParquetFile(pa.BufferReader(objects.get(stored.key)))
     known = set(file.schema_arrow.names)
@@ -41,7 +41,7 @@ def tables(objects: Objects, entity: str, names: Sequence[str], threads: int = 1
     """Yield these columns of all of an entity's files, by day. threads: how many files are read at a time."""
     waiting: deque[Future[pa.Table]] = deque()
     with ThreadPoolExecutor(threads) as pool:
-        for stored in curated(objects, entity):
+        for stored in curated_files(objects, entity):
             waiting.append(pool.submit(read, objects, entity, stored, names))
             if len(waiting) >= threads:
                 yield waiting.popleft().result()

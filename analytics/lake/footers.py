@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapters.platform.objects import Objects, Stored
+from adapters.platform.objects import Objects, StoredObject
 from analytics.lake.bookkeeping import footer_of, read_bookkeeping
 
 # Redshift's types that take a Parquet column as it is: COPY converts nothing.
@@ -31,7 +31,7 @@ class Footer:
     quarantined: int
 
 
-def read_footer(objects: Objects, file: Stored) -> Footer:
+def read_footer(objects: Objects, file: StoredObject) -> Footer:
     """Read a curated file's footer; raises KeyError if it does not carry the counts."""
     end = footer_of(objects, file.key)
     counts = read_bookkeeping(end).counts

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from adapters.platform.objects import Objects, Stored
+from adapters.platform.objects import Objects, StoredObject
 
 RAW, CURATED, QUARANTINE = "raw/", "curated/", "quarantine/"
 WATERMARK = "state/watermark.json"
@@ -41,7 +41,7 @@ def raw_place(key: str) -> Place | None:
     return Place(*match.groups()[:3]) if match else None
 
 
-def source(key: str) -> str:
+def source_name(key: str) -> str:
     """Return a raw object's name within its day: hour=HH/NAME."""
     return key.split("/", 3)[3]
 
@@ -78,15 +78,15 @@ def report_key(run_id: str, suffix: str) -> str:
     return f"reports/{run_id}.{suffix}"
 
 
-def curated(
+def curated_files(
     objects: Objects, entity: str, since_dt: str | None = None, until_dt: str | None = None
-) -> list[Stored]:
+) -> list[StoredObject]:
     """Return the files to read for an entity's rows of these days (both included), by key.
 
     Where a day's file stands, hour files beside it are left from an unfinished compaction: they hold
     nothing else, and are not listed.
     """
-    found: dict[str, list[tuple[Place, Stored]]] = {}
+    found: dict[str, list[tuple[Place, StoredObject]]] = {}
     for prefix in _prefixes(entity, since_dt, until_dt):
         for stored in objects.list(prefix):
             place = curated_place(stored.key)
@@ -95,20 +95,20 @@ def curated(
     return [stored for files in found.values() for stored in _of_day(files)]
 
 
-def _of_day(files: list[tuple[Place, Stored]]) -> list[Stored]:
+def _of_day(files: list[tuple[Place, StoredObject]]) -> list[StoredObject]:
     whole = [stored for place, stored in files if place.hour is None]
     return whole or [stored for _, stored in files]
 
 
 def _prefixes(entity: str, since_dt: str | None, until_dt: str | None) -> list[str]:
     if since_dt and until_dt:
-        dates = list(days(since_dt, until_dt))
+        dates = list(dates_between(since_dt, until_dt))
         if len(dates) <= DAYS_LISTED_MAX:
             return [curated_prefix(entity, dt) for dt in dates]
     return [curated_prefix(entity)]
 
 
-def days(since_dt: str, until_dt: str) -> Iterator[str]:
+def dates_between(since_dt: str, until_dt: str) -> Iterator[str]:
     """Yield the dates from one to another, both included."""
     day, last = date.fromisoformat(since_dt), date.fromisoformat(until_dt)
     while day <= last:

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from os.path import commonprefix
 
-from adapters.platform.objects import Objects, Stored
+from adapters.platform.objects import Objects, StoredObject
 from analytics.lake.layout import Place, curated_prefix, raw_prefix
 
 FEW = 10  # tasks of an entity for which two listings each are cheaper than one of all that lies between them
 
 
-class Listed:
+class PrelistedObjects:
     """Objects as they were listed when this was made; everything else goes to the objects themselves.
 
     What comes later is not seen: good for readers that will run again for it, and whose own writes
@@ -22,7 +22,7 @@ class Listed:
         self._objects = objects
         self._listings = {prefix: list(objects.list(prefix)) for prefix in prefixes}
 
-    def list(self, prefix: str) -> Iterator[Stored]:
+    def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield from the listing that covers a prefix; without one, from a fresh listing."""
         for covered, listing in self._listings.items():
             if prefix.startswith(covered):
@@ -48,7 +48,7 @@ class Listed:
         self._objects.delete(keys)
 
 
-def listed(objects: Objects, tasks: Sequence[Place]) -> Objects:
+def list_beforehand(objects: Objects, tasks: Sequence[Place]) -> Objects:
     """Return objects with the raw and curated keys of many tasks listed beforehand."""
     days: dict[str, list[str]] = {}
     for task in tasks:
@@ -61,4 +61,4 @@ def listed(objects: Objects, tasks: Sequence[Place]) -> Objects:
                 commonprefix([prefix(entity, min(dates)), prefix(entity, max(dates))])  # noqa: RUF071
                 for prefix in (raw_prefix, curated_prefix)
             ]
-    return Listed(objects, prefixes) if prefixes else objects
+    return PrelistedObjects(objects, prefixes) if prefixes else objects

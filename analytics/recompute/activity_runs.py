@@ -10,10 +10,10 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from adapters.platform.objects import Objects, Stored
+from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
-from analytics.lake.layout import curated as files
-from analytics.recompute.plain_streaks import Runs, number
+from analytics.lake.layout import curated_files as files
+from analytics.recompute.plain_streaks import Runs, day_number
 from analytics.recompute.user_numbers import Codes, Users
 
 READERS = 2
@@ -53,9 +53,9 @@ def runs_of(objects: Objects, special: Iterable[str] = ()) -> tuple[Users, Runs]
     return users, runs
 
 
-def _read(objects: Objects, stored: Stored) -> tuple[int, list[pa.StringArray]]:
+def _read(objects: Objects, stored: StoredObject) -> tuple[int, list[pa.StringArray]]:
     table = curated_files.read(objects, "daily_activity", stored, ["user_id"])
-    return number(date.fromisoformat(curated_files.date_of(stored))), table["user_id"].chunks
+    return day_number(date.fromisoformat(curated_files.date_of(stored))), table["user_id"].chunks
 
 
 def _batches(days: Iterable[tuple[int, list[pa.StringArray]]]) -> Iterator[_Batch]:

@@ -16,9 +16,9 @@ from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.recompute.ledger_totals import STAMP
-from analytics.recompute.plain_streaks import EPOCH, number
+from analytics.recompute.plain_streaks import EPOCH, day_number
 from rules.engagement.accounts import Day
-from rules.engagement.ledger import Kind
+from rules.engagement.ledger import EntryKind
 
 COLUMNS = ("account_id", "created_at", "kind", "points", "event_id", "event_type", "activity_date")
 DAY_BITS = 24
@@ -31,7 +31,7 @@ WITH types AS (
   SELECT account_id, activity_date, coalesce(event_type, '') AS event_type, count(*) AS events,
     sum(points) AS points, min(event_id) AS event_id, min(created_at) AS first, max(created_at) AS last
   FROM ledger
-  WHERE kind = '{Kind.EARN}' AND activity_date BETWEEN $since AND $until AND event_id IS NOT NULL
+  WHERE kind = '{EntryKind.EARN}' AND activity_date BETWEEN $since AND $until AND event_id IS NOT NULL
   GROUP BY ALL
 ), days AS (
   SELECT account_id, activity_date, concat_ws('|', sum(events), sum(points), min(event_id),
@@ -45,7 +45,7 @@ SELECT account_id AS user_id, activity_date, md5_number_lower(text) AS signature
 
 def signature(day: Day) -> int:
     """Return a number that tells a day's content."""
-    types = ",".join(f"{kind}:{points}" for kind, points in sorted(day.by_type.items()))
+    types = ",".join(f"{kind}:{points}" for kind, points in sorted(day.points_by_type.items()))
     text = "|".join(
         (
             *(str(day.events_count), str(day.points_earned), day.first_event_id),
@@ -86,7 +86,7 @@ class LakeDays:
         """Return where a day is; None if the lake has no entry of it."""
         try:
             code = self.places[user_id]
-            day = number(date.fromisoformat(when)) + DAY_ZERO
+            day = day_number(date.fromisoformat(when)) + DAY_ZERO
         except (KeyError, ValueError):
             return None
         key = code << DAY_BITS | day

@@ -18,7 +18,7 @@ class LakeUser:
     """
 
     streak: Streak | None
-    total: int
+    total_points: int
     balance: int
     head: str | None
     seq: int | None

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from analytics.lake.duckdb_memory import connect, registered
-from rules.engagement.ledger import FreezeNote, Kind
+from rules.engagement.ledger import EntryKind, FreezeNote
 
 STAMP = "'%Y-%m-%dT%H:%M:%S.%fZ'"
 Grants = dict[str, list[tuple[date, int]]]
@@ -21,7 +21,7 @@ TOTALS = f"""
 CREATE TABLE totals AS
 SELECT account_id AS user_id,
   1 + count(*) FILTER (seq > 0) AS entries,
-  coalesce(sum(points) FILTER (kind = '{Kind.EARN}'), 0)::BIGINT AS total_bestie_points,
+  coalesce(sum(points) FILTER (kind = '{EntryKind.EARN}'), 0)::BIGINT AS total_bestie_points,
   sum(points)::BIGINT AS points,
   arg_max(balance, created_at) AS balance,
   strftime(max(created_at)::TIMESTAMP, {STAMP}) AS ledger_head,

@@ -20,7 +20,7 @@ NEVER = np.int32(-(2**31) + 2)  # neither the day before any date, nor a date
 Numbers = NDArray[np.int32]
 
 
-def number(day: date) -> int:
+def day_number(day: date) -> int:
     """Return a date as days since 1970."""
     return (day - EPOCH).days
 

@@ -19,7 +19,7 @@ from analytics.lake.duckdb_memory import registered
 from analytics.lake.layout import run_key
 from analytics.recompute.activity_runs import runs_of
 from analytics.recompute.ledger_totals import Totals
-from analytics.recompute.plain_streaks import NEVER, Runs, number
+from analytics.recompute.plain_streaks import NEVER, Runs, day_number
 from analytics.recompute.user_numbers import Users
 from rules.engagement.streaks import Cover, Streak
 
@@ -84,7 +84,7 @@ def table_of(users: Users, runs: Runs, refolded: Mapping[int, Streak]) -> pa.Tab
     """Return all users with activity; refolded: streaks by code that replace the plain runs."""
     spent: list[str | None] = [None] * runs.kept
     for code, streak in refolded.items():
-        runs.last[code], runs.length[code] = number(streak.last), streak.length
+        runs.last[code], runs.length[code] = day_number(streak.last), streak.length
         runs.longest[code], runs.active_days[code] = streak.longest, streak.active_days
         spent[code] = ",".join(day.isoformat() for day in streak.spent) or None
     rest = pa.nulls(len(users.ids) - runs.kept, pa.string())

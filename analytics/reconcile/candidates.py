@@ -10,12 +10,12 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
-from adapters.engagement.account_items import day_attributes, day_from, lowered, profile_attributes
+from adapters.engagement.account_items import day_attributes, day_from, lapsed_attributes, profile_attributes
 from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_days import Flags, LakeDays, signature
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
-from analytics.reconcile.profile_settings import UNREADABLE, agrees, is_newer, readable
+from analytics.reconcile.profile_settings import UNREADABLE, is_newer, readable_profile, settings_agree
 from analytics.reconcile.reconcile_user import has_lapsed
 
 SEGMENTS = 8
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Scan:
+class ProfileScan:
     """seen: users with a profile. candidates: those to look at. lapsed: profiles to be lowered."""
 
     seen: set[str] = field(default_factory=set)
@@ -31,7 +31,7 @@ class Scan:
     lapsed: list[Item] = field(default_factory=list)
     in_flight: int = 0
 
-    def add(self, other: "Scan") -> None:
+    def add(self, other: "ProfileScan") -> None:
         """Take in what another part of the table showed."""
         self.seen |= other.seen
         self.candidates |= other.candidates
@@ -39,17 +39,17 @@ class Scan:
         self.in_flight += other.in_flight
 
 
-def scan_profiles(projections: Projections, lake: Snapshot, shards: int, now: datetime) -> Scan:
+def scan_profiles(projections: Projections, lake: Snapshot, shards: int, now: datetime) -> ProfileScan:
     """Look at every profile once."""
 
-    def part(segment: int) -> Scan:
-        found = Scan()
+    def part(segment: int) -> ProfileScan:
+        found = ProfileScan()
         for page in projections.scan_profiles(segment, SEGMENTS):
             for each in page:
                 _look(found, each, lake, shards, now)
         return found
 
-    whole = Scan()
+    whole = ProfileScan()
     for found in in_parallel(part, range(SEGMENTS)):
         whole.add(found)
     whole.candidates |= {user for user in lake.ids if user not in whole.seen}
@@ -62,7 +62,7 @@ def in_parallel(work: Callable[[int], T], parts: Iterable[int]) -> list[T]:
         return list(pool.map(work, parts))
 
 
-def _look(found: Scan, stored: Item, lake: Snapshot, shards: int, now: datetime) -> None:
+def _look(found: ProfileScan, stored: Item, lake: Snapshot, shards: int, now: datetime) -> None:
     user_id = stored["user_id"]["S"]
     found.seen.add(user_id)
     user = lake.user(user_id)
@@ -82,19 +82,19 @@ def is_ahead(stored: Item, lake: LakeUser | None) -> bool:
 
 def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime) -> bool:
     """Whether a profile is in its one form, and says what the lake says."""
-    profile = readable(stored)
+    profile = readable_profile(stored)
     if profile is None or lake is None or not lake.is_sound:
         return False
     attributes = profile_attributes(profile, shards)
     if stored != item(attributes) and not (
-        has_lapsed(attributes, now) and stored == item(lowered(attributes))
+        has_lapsed(attributes, now) and stored == item(lapsed_attributes(attributes))
     ):
         return False
     head = (profile.head.created_at, profile.head.seq) if profile.head else (None, None)
-    journal = (profile.streak, profile.total, profile.balance, *head)
-    if journal != (lake.streak, lake.total, lake.balance, lake.head, lake.seq):
+    journal = (profile.streak, profile.total_points, profile.balance, *head)
+    if journal != (lake.streak, lake.total_points, lake.balance, lake.head, lake.seq):
         return False
-    return is_newer(profile, lake) or (profile.version == lake.version and agrees(profile, lake))
+    return is_newer(profile, lake) or (profile.version == lake.version and settings_agree(profile, lake))
 
 
 def scan_days(projections: Projections, lake: LakeDays) -> set[str]:
@@ -126,7 +126,7 @@ def _days_of(pages: Iterable[list[Item]], lake: LakeDays) -> tuple[set[str], Fla
 def _is_day_right(stored: Item, expected: int) -> bool:
     try:
         day = day_from(plain(stored))
-        numbers = (day.events_count, day.points_earned, *day.by_type.values())
+        numbers = (day.events_count, day.points_earned, *day.points_by_type.values())
         return (
             all(type(each) is int for each in numbers)  # the signature takes no notice of types
             and item(day_attributes(day)) == stored

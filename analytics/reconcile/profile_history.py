@@ -6,7 +6,7 @@ from datetime import datetime
 from threading import Lock
 from typing import Any
 
-from analytics.reconcile.profile_settings import Past, changes_of
+from analytics.reconcile.profile_settings import PastSettings, changes_of
 from analytics.warehouse.statements import literal
 
 Rows = Callable[[str], Sequence[dict[str, Any]]]
@@ -17,28 +17,28 @@ WHERE user_id = {user} AND timezone_chosen IS NOT NULL ORDER BY version"""
 
 
 @dataclass(frozen=True, slots=True)
-class Pasts:
+class SettingsHistory:
     """Asks a warehouse (its method `rows`), once for each user and one user at a time."""
 
     rows: Rows
-    _known: dict[str, Past] = field(default_factory=dict)
+    _known: dict[str, PastSettings] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
-    def __call__(self, user_id: str) -> Past:
+    def __call__(self, user_id: str) -> PastSettings:
         """Return a user's past; raises StatementFailed."""
         with self._lock:
             if user_id not in self._known:
                 self._known[user_id] = self._ask(literal(user_id))
             return self._known[user_id]
 
-    def _ask(self, user: str) -> Past:
+    def _ask(self, user: str) -> PastSettings:
         observed = self.rows(OBSERVED.format(user=user))
         versions = [
             (str(each["timezone_chosen"]), _moment(each["updated_at"]))
             for each in self.rows(CHOSEN.format(user=user))
         ]
         zone, at = (observed[0]["timezone"], observed[0]["event_id"]) if observed else (None, "")
-        return Past(zone, at, changes_of(versions))
+        return PastSettings(zone, at, changes_of(versions))
 
 
 def _moment(value: Any) -> datetime:

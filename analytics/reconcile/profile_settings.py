@@ -35,7 +35,7 @@ Changes = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class PastSettings:
     """What the lake's events and profile versions tell: the zone named last, where, and all changes."""
 
     observed_zone: str | None = None
@@ -43,7 +43,7 @@ class Past:
     tz_changes: Changes = ()
 
 
-def readable(stored: Item) -> Profile | None:
+def readable_profile(stored: Item) -> Profile | None:
     """Return the profile that an item holds; None if it is not exactly the item of some profile."""
     try:
         profile = profile_from(plain(stored))
@@ -58,7 +58,7 @@ def _is_consistent(profile: Profile) -> bool:
     datetime.fromisoformat(profile.updated_at)
     zone(profile.zone)
     streak, head = profile.streak, profile.head
-    numbers = [profile.version, profile.total]
+    numbers = [profile.version, profile.total_points]
     numbers += [streak.length, streak.longest, streak.active_days] if streak else []
     numbers += [head.seq, head.balance] if head else []
     return (
@@ -69,7 +69,7 @@ def _is_consistent(profile: Profile) -> bool:
     )
 
 
-def salvaged(user_id: str, stored: Item | None) -> tuple[Profile, frozenset[str]]:
+def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, frozenset[str]]:
     """Return those settings of an item that can be read one by one, and the names of the others."""
     good: dict[str, Any] = {}
     bad = set()
@@ -106,10 +106,10 @@ def is_newer(stored: Profile, lake: LakeUser | None) -> bool:
 
 def _is_same(stored: Profile, lake: LakeUser) -> bool:
     """Whether nothing but the version differs: no writer writes a version without a change."""
-    return agrees(stored, lake) and (stored.head.created_at if stored.head else None) == lake.head
+    return settings_agree(stored, lake) and (stored.head.created_at if stored.head else None) == lake.head
 
 
-def agrees(stored: Profile, lake: LakeUser) -> bool:
+def settings_agree(stored: Profile, lake: LakeUser) -> bool:
     """Whether the settings are those of the lake's newest version."""
     cover = stored.cover
     return (
@@ -127,13 +127,15 @@ def _moment(text: str) -> datetime | None:
         return None
 
 
-def believed(user_id: str, stored: Item | None, lake: LakeUser | None, past: Callable[[], Past]) -> Profile:
+def believed_settings(
+    user_id: str, stored: Item | None, lake: LakeUser | None, past: Callable[[], PastSettings]
+) -> Profile:
     """Return the settings that a user must have, as a profile without a journal.
 
     past: asked only where the item does not tell.
     """
-    found, bad = salvaged(user_id, stored)
-    whole = readable(stored) if stored else None
+    found, bad = salvaged_settings(user_id, stored)
+    whole = readable_profile(stored) if stored else None
     if lake is None or lake.version is None or lake.updated_at is None:
         return found
     if whole and is_newer(whole, lake):
@@ -175,7 +177,7 @@ def _of_lake(found: Profile, lake: LakeUser) -> Profile:
     )
 
 
-def _with_past(found: Profile, past: Past) -> Profile:
+def _with_past(found: Profile, past: PastSettings) -> Profile:
     """Add what the lake's events tell, unless the item has something newer."""
     if past.observed_at >= found.observed_at or not found.observed_zone:
         found = replace(found, observed_zone=past.observed_zone, observed_at=past.observed_at)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date, datetime
 from typing import Any
 
-from adapters.engagement.account_store import Contended
+from adapters.engagement.account_store import AccountContended
 from adapters.platform.objects import Objects
 from analytics.lake.layout import run_key
 from analytics.recompute.lake_days import LakeDays
@@ -78,7 +78,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class ReconcileScope:
     """span: the activity dates whose days are compared; None: all of them, by a scan.
 
     everybody: also look closely at users who look right, so that every ledger is checked.
@@ -88,7 +88,9 @@ class Scope:
     everybody: bool = False
 
 
-def reconcile(objects: Objects, run_id: str, reconciler: Reconciler, now: datetime, scope: Scope) -> Findings:
+def reconcile(
+    objects: Objects, run_id: str, reconciler: Reconciler, now: datetime, scope: ReconcileScope
+) -> Findings:
     """Compare the tables with the run's recompute, and with the journal wherever they differ.
 
     Raises adapters.platform.objects.NoObject before the recompute.
@@ -117,7 +119,7 @@ def _examine(
     def look(user_id: str) -> tuple[str, Verdict | None]:
         try:
             return user_id, reconciler.examine(user_id, lake.user(user_id), now)
-        except Contended:
+        except AccountContended:
             return user_id, None  # Writers keep it moving: it is not for this run to say.
 
     with ThreadPoolExecutor(SEGMENTS) as pool:

@@ -10,19 +10,19 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.engagement.account_items import day_attributes, day_from, lowered, profile_attributes
-from adapters.engagement.account_store import BEFORE_ALL, AccountStore, Contended
-from adapters.engagement.engagement_cache import Cache
-from adapters.engagement.projections import Changed, Projections
+from adapters.engagement.account_items import day_attributes, day_from, lapsed_attributes, profile_attributes
+from adapters.engagement.account_store import BEFORE_ALL, AccountContended, AccountStore
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.projections import ProjectionChanged, Projections
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.reconcile.differences import Difference, differences
-from analytics.reconcile.profile_settings import UNREADABLE, Past, believed, readable
+from analytics.reconcile.profile_settings import UNREADABLE, PastSettings, believed_settings, readable_profile
 from rules.days import stamp
 from rules.engagement.accounts import Day, Profile
-from rules.engagement.ledger import OPENED_AT, Entry, Kind
-from rules.engagement.rebuild import chain_faults, days_of, profile_of, upto
+from rules.engagement.ledger import OPENED_AT, Entry, EntryKind
+from rules.engagement.rebuild import chain_faults, days_of, entries_up_to, profile_of
 
 LOOKS_MAX = 6
 LOOKS_MIN = 2  # a difference counts when it is seen again, after a pause
@@ -47,7 +47,7 @@ class View:
         """Return the profile as of a place in the journal; None where there must be none."""
         if not self.has_profile:
             return None
-        return profile_of(self.settings, upto(self.entries, place))
+        return profile_of(self.settings, entries_up_to(self.entries, place))
 
 
 @dataclass(slots=True)
@@ -67,16 +67,16 @@ class Reconciler:
 
     accounts: AccountStore
     projections: Projections
-    cache: Cache
+    cache: EngagementCache
     shards: int
-    past: Callable[[str], Past]
+    past: Callable[[str], PastSettings]
     repair: bool
 
     def examine(self, user_id: str, lake: LakeUser | None, now: datetime) -> Verdict:
-        """Compare, settle and repair one user. Raises adapters.engagement.account_store.Contended."""
+        """Compare, settle and repair one user. Raises adapters.engagement.account_store.AccountContended."""
         verdict = Verdict()
         seen = 0
-        for _ in pauses(LOOKS_MAX, base=PAUSE_SECONDS):
+        for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
             view, faults = self._read(user_id, lake)
             verdict.disagreements = faults or disagreements(view.entries, lake, now)
             found = self._differences(view, now)
@@ -96,17 +96,17 @@ class Reconciler:
             verdict.differences = verdict.differences or found
             if faults or not self.repair or _is_lost(view, lake):
                 return verdict
-            with suppress(Changed):
+            with suppress(ProjectionChanged):
                 self._repair(view, now)
                 verdict.is_repaired = True
                 return verdict
-        raise Contended(user_id)
+        raise AccountContended(user_id)
 
     def _read(self, user_id: str, lake: LakeUser | None) -> tuple[View, list[str]]:
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
         entries, _ = self.accounts.ledger.after(user_id, BEFORE_ALL)
         known = lake is not None and lake.version is not None
-        settings = believed(user_id, profile, lake, lambda: self.past(user_id))
+        settings = believed_settings(user_id, profile, lake, lambda: self.past(user_id))
         has_profile = bool(profile or entries or known)
         return View(user_id, profile, days, entries, settings, has_profile), chain_faults(entries)
 
@@ -125,17 +125,17 @@ class Reconciler:
             return None
         attributes = profile_attributes(profile, self.shards)
         may_be_low = stored is not None and "run_length" in stored and has_lapsed(attributes, now)
-        return item(lowered(attributes) if may_be_low else attributes)
+        return item(lapsed_attributes(attributes) if may_be_low else attributes)
 
     def _new_item(self, profile: Profile, stored: Item | None, now: datetime) -> Item:
         """Return a profile as it is to be stored: lowered if it has lapsed, unless it was not so far."""
         attributes = profile_attributes(profile, self.shards)
         was_low = stored is None or "run_length" in stored or "leaderboard_partition" not in stored
-        return item(lowered(attributes) if was_low and has_lapsed(attributes, now) else attributes)
+        return item(lapsed_attributes(attributes) if was_low and has_lapsed(attributes, now) else attributes)
 
     def _is_behind(self, view: View, now: datetime) -> bool:
         """Whether all items are right as of earlier entries, and later ones are what is missing."""
-        profile = readable(view.profile) if view.profile else None
+        profile = readable_profile(view.profile) if view.profile else None
         if view.profile and not profile:
             return False
         if view.profile is None and view.settings.version:
@@ -143,11 +143,11 @@ class Reconciler:
         place = profile.head.created_at if profile and profile.head else ""
         if profile and self._item(view.expected_profile(place), view.profile, now) != view.profile:
             return False
-        floor, must = days_of(upto(view.entries, place)), days_of(view.entries)
+        floor, must = days_of(entries_up_to(view.entries, place)), days_of(view.entries)
         return all(_is_day_behind(view, when, floor.get(when)) for when in must.keys() | view.days.keys())
 
     def _repair(self, view: View, now: datetime) -> None:
-        """Write what must be in the place of what was read; raises Changed."""
+        """Write what must be in the place of what was read; raises ProjectionChanged."""
         must, changed = days_of(view.entries), []
         for when in sorted(must.keys() | view.days.keys()):
             expected, stored = _day_item(must.get(when)), view.days.get(when)
@@ -185,7 +185,7 @@ def _is_day_behind(view: View, when: str, floor: Day | None) -> bool:
         return floor is None
     try:
         head = day_from(plain(stored)).ledger_head
-        own = days_of(upto(view.entries, head)).get(when)
+        own = days_of(entries_up_to(view.entries, head)).get(when)
     except UNREADABLE:
         return False
     return _day_item(own) == stored and (floor is None or floor.ledger_head <= head)
@@ -193,14 +193,18 @@ def _is_day_behind(view: View, when: str, floor: Day | None) -> bool:
 
 def _is_lost(view: View, lake: LakeUser | None) -> bool:
     """Whether entries are gone from the journal itself: then it is no ground to repair on."""
-    return lake is not None and lake.head is not None and len(upto(view.entries, lake.head)) < lake.entries
+    return (
+        lake is not None
+        and lake.head is not None
+        and len(entries_up_to(view.entries, lake.head)) < lake.entries
+    )
 
 
 def disagreements(entries: Sequence[Entry], lake: LakeUser | None, now: datetime) -> list[str]:
     """Return where a sound journal and the lake's copy of it part."""
     settled = stamp(now - LAKE_LAG)
     head = lake.head if lake and lake.head else ""
-    known, later = upto(entries, head), entries[len(upto(entries, head)) :]
+    known, later = entries_up_to(entries, head), entries[len(entries_up_to(entries, head)) :]
     found = []
     held = lake.entries if lake else 0
     if lake and len(known) < held:
@@ -211,9 +215,11 @@ def disagreements(entries: Sequence[Entry], lake: LakeUser | None, now: datetime
         found.append(f"the lake lacks {lost} entries")
     if lake and len(known) == held and held:
         points = sum(each.draft.points for each in known)
-        earned = sum(each.draft.points for each in known if each.draft.kind is Kind.EARN)
-        if (points, earned) != (lake.points, lake.total):
-            found.append(f"points {points}, earned {earned}; in the lake {lake.points} and {lake.total}")
+        earned = sum(each.draft.points for each in known if each.draft.kind is EntryKind.EARN)
+        if (points, earned) != (lake.points, lake.total_points):
+            found.append(
+                f"points {points}, earned {earned}; in the lake {lake.points} and {lake.total_points}"
+            )
         elif (known[-1].seq, known[-1].balance) != (lake.seq, lake.balance):
             found.append(f"the entry {head} differs in the lake")
     return found

@@ -9,12 +9,13 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
+from adapters.settings.lake import CurateSettings
 from analytics.curation.curate import Task, curate
 from analytics.curation.plan import commit, plan, write_plan
 from analytics.curation.recover import recover
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
-from analytics.lake.listing import listed
+from analytics.lake.listing import list_beforehand
 
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
@@ -22,7 +23,7 @@ metrics = Metrics(namespace="Streakline", service="curation")
 
 @cache
 def _parts() -> tuple[Objects, Catalog]:
-    config = settings.read(settings.Curate)
+    config = settings.read(CurateSettings)
     objects = S3Objects(client("s3"), config.lake_bucket)
     return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket)
 
@@ -49,7 +50,7 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
     objects, catalog = _parts()
     total, dates = Counts(), dict[str, set[str]]()
     tasks = [Task(**each) for each in event["tasks"]]
-    at_once = listed(objects, tasks)
+    at_once = list_beforehand(objects, tasks)
     for task in tasks:
         total += curate(at_once, task, rebuild=bool(event.get("rebuild")))
         dates.setdefault(task.entity, set()).add(task.dt)

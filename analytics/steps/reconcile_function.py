@@ -11,52 +11,53 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
+from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.recompute import Recomputed, recompute
 from analytics.recompute.sql_disagreements import disagreements
-from analytics.reconcile.profile_history import Pasts
-from analytics.reconcile.reconcile_all import Scope, reconcile
+from analytics.reconcile.profile_history import SettingsHistory
+from analytics.reconcile.reconcile_all import ReconcileScope, reconcile
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.run_report import CURATION, LEADS, gather, publish, with_warehouse
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")
 metrics = Metrics(namespace="Streakline", service="reconcile")
-Answer = dict[str, Any]
+StepAnswer = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class ReconcileSteps:
     """The three steps, over their stores."""
 
     objects: Objects
     warehouse: Warehouse
     accounts: AccountStore
     projections: Projections
-    redis: Cache
+    redis: EngagementCache
     shards: int
 
-    def recompute(self, event: Mapping[str, Any]) -> Answer:
+    def recompute(self, event: Mapping[str, Any]) -> StepAnswer:
         """{"run_id"} -> users recomputed, and where they are."""
         made = recompute(self.objects)
         return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, event["run_id"])}
 
-    def reconcile(self, event: Mapping[str, Any], now: datetime) -> Answer:
+    def reconcile(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> the run's figures.
 
         repair: false (the default) writes nothing. from, to: activity dates; without them, all.
         """
-        past = Pasts(self.warehouse.rows)
+        past = SettingsHistory(self.warehouse.rows)
         may_repair = event.get("repair") is True
         reconciler = Reconciler(self.accounts, self.projections, self.redis, self.shards, past, may_repair)
         span = None
         if event.get("from") and event.get("to"):
             span = (date.fromisoformat(event["from"]), date.fromisoformat(event["to"]))
-        scope = Scope(span, event.get("everybody") is True)
+        scope = ReconcileScope(span, event.get("everybody") is True)
         findings = reconcile(self.objects, event["run_id"], reconciler, now, scope)
         counts = findings.counts
         _measure("Differences", counts["different"])
@@ -65,7 +66,7 @@ class Steps:
         _measure("LakeDisagreements", counts["lake_disagreements"])
         return {"counts": counts, "differences_key": findings.save(self.objects, event["run_id"])}
 
-    def report(self, event: Mapping[str, Any], now: datetime) -> Answer:
+    def report(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "error"?} -> the report's keys. error: why the run ended before its last step."""
         run_id = event["run_id"]
         made = gather(self.objects, run_id, now, event.get("error"))
@@ -85,24 +86,24 @@ def _measure(name: str, number: int) -> None:
 
 
 @cache
-def _steps() -> Steps:
-    config, dynamodb = settings.read(settings.Reconcile), client("dynamodb")
+def _steps() -> ReconcileSteps:
+    config, dynamodb = settings.read(ReconcileSettings), client("dynamodb")
     lake = f"s3://{config.lake_bucket}"
     profiles, days, shards = config.user_streaks_table, config.daily_activity_table, config.leaderboard_shards
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
-    return Steps(
+    return ReconcileSteps(
         objects_at(lake),
         warehouse_at(config.warehouse_url, lake),
         AccountStore(dynamodb, profiles, days, ledger, shards),
         Projections(dynamodb, profiles, days),
-        Cache(config.redis_url, shards),
+        EngagementCache(config.redis_url, shards),
         shards,
     )
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
-def handler(event: dict[str, Any], context: Any) -> Answer:
+def handler(event: dict[str, Any], context: Any) -> StepAnswer:
     """Lambda entry: {"step": recompute, reconcile or report, "run_id", ...}; see each step."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, now = _steps(), clock.now()

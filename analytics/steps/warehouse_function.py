@@ -11,6 +11,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from adapters import settings
 from adapters.platform.objects import Objects, objects_at
+from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import read_tasks
 from analytics.lake import layout
 from analytics.warehouse.build import build
@@ -51,7 +52,7 @@ def test(warehouse: Warehouse, objects: Objects, run_id: str) -> dict[str, Any]:
 
 @cache
 def _steps() -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
-    config = settings.read(settings.Warehouse)
+    config = settings.read(WarehouseSettings)
     lake = f"s3://{config.lake_bucket}"
     objects, warehouse = objects_at(lake), warehouse_at(config.warehouse_url, lake)
     return {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from adapters.platform.objects import Objects, Stored
+from adapters.platform.objects import Objects, StoredObject
 
 ROWS_AT_ONCE = 200_000
 _COPY = re.compile(
@@ -39,7 +39,7 @@ class Copy:
         return cls(**match.groupdict()) if match else None
 
 
-def manifest(lake: str, files: Sequence[Stored]) -> bytes:
+def manifest(lake: str, files: Sequence[StoredObject]) -> bytes:
     """Return a manifest. lake: the bucket's URL. Parquet files are listed with their length in bytes."""
     entries = [
         {"url": f"{lake}/{each.key}", "mandatory": True, "meta": {"content_length": each.size}}
@@ -48,7 +48,7 @@ def manifest(lake: str, files: Sequence[Stored]) -> bytes:
     return json.dumps({"entries": entries}).encode()
 
 
-def tables(objects: Objects, lake: str, url: str) -> Iterator[pa.Table]:
+def manifest_tables(objects: Objects, lake: str, url: str) -> Iterator[pa.Table]:
     """Yield what a manifest lists as Arrow tables, many small files in one; timestamps lose their zone, UTC.
 
     Raises NoObject for a file that is not there.

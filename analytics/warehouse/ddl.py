@@ -47,7 +47,7 @@ class Table:
 
 
 @cache
-def tables() -> dict[str, Table]:
+def declared_tables() -> dict[str, Table]:
     """Return the tables that sql/ddl declares, by name."""
     return {path.stem: _table(path) for path in sorted((SQL / "ddl").glob("*.sql"))}
 
@@ -67,11 +67,11 @@ def prepare(warehouse: Warehouse) -> list[str]:
     Idempotent. A schema only grows: columns that are no longer declared stay.
     """
     create = [f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in SCHEMAS]
-    warehouse.run([*create, *(table.sql for table in tables().values())])
+    warehouse.run([*create, *(table.sql for table in declared_tables().values())])
     found = {(row["table_name"], row["column_name"]): row for row in warehouse.rows(_COLUMNS)}
     changes = [
         change
-        for table in tables().values()
+        for table in declared_tables().values()
         for column in table.columns
         for change in _changes(table.name, column, found.get((table.name, column.name)))
     ]

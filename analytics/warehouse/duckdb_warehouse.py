@@ -10,7 +10,7 @@ import duckdb
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import Objects
-from analytics.warehouse.copying import Copy, tables
+from analytics.warehouse.copying import Copy, manifest_tables
 from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.translate import DUCKDB, translate
 
@@ -62,7 +62,7 @@ class DuckWarehouse:
     def _copy(self, connection: Any, copy: Copy) -> Any:
         if self.objects is None:
             raise StatementFailed(copy.sql(), "this warehouse was not told where the lake is")
-        for table in tables(self.objects, self.lake, copy.manifest):
+        for table in manifest_tables(self.objects, self.lake, copy.manifest):
             connection.register("copied", table)
             connection.execute(f"INSERT INTO {copy.table} SELECT * FROM copied")  # noqa: S608 (our own name)
             connection.unregister("copied")
@@ -78,7 +78,7 @@ class DuckWarehouse:
             connection.close()  # What was not committed is rolled back.
 
     def _connect(self) -> Any:
-        for attempt in pauses(OPEN_ATTEMPTS_MAX, base=0.01, longest=PAUSE_SECONDS_MAX):
+        for attempt in pauses(OPEN_ATTEMPTS_MAX, base_seconds=0.01, longest_seconds=PAUSE_SECONDS_MAX):
             try:
                 connection = duckdb.connect(str(self.path))
             except (duckdb.IOException, duckdb.ResourceInUseException) as error:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from adapters.platform.objects import Objects, Stored
+from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import layout
 from analytics.lake.footers import Footer, read_footer
 from analytics.lake.layout import Place
@@ -24,10 +24,10 @@ WHOLE_DAY = "day"
 
 
 @dataclass(frozen=True, slots=True)
-class File:
+class CuratedFile:
     """A curated file, its place, and its footer."""
 
-    stored: Stored
+    stored: StoredObject
     place: Place
     footer: Footer
 
@@ -60,22 +60,22 @@ class Loader:
             count += len(files)
         return count
 
-    def _files(self, entity: str, hours: Mapping[str, set[str | None]]) -> list[File]:
+    def _files(self, entity: str, hours: Mapping[str, set[str | None]]) -> list[CuratedFile]:
         found = []
         for dt, wanted in sorted(hours.items()):
-            for stored in layout.curated(self.objects, entity, dt, dt):
+            for stored in layout.curated_files(self.objects, entity, dt, dt):
                 place = layout.curated_place(stored.key)
                 if place and (place.hour is None or None in wanted or place.hour in wanted):
                     found.append((stored, place))
         with ThreadPoolExecutor(READERS) as pool:
             footers = pool.map(lambda each: read_footer(self.objects, each[0]), found)
-            return [File(*each, footer) for each, footer in zip(found, footers, strict=True)]
+            return [CuratedFile(*each, footer) for each, footer in zip(found, footers, strict=True)]
 
-    def _merge(self, run_id: str, entity: str, files: Sequence[File]) -> Iterator[str]:
+    def _merge(self, run_id: str, entity: str, files: Sequence[CuratedFile]) -> Iterator[str]:
         """Yield the statements; files of different columns (a schema grows) are staged apart."""
         if not files:
             return
-        by_columns: dict[tuple[tuple[str, str], ...], list[Stored]] = {}
+        by_columns: dict[tuple[tuple[str, str], ...], list[StoredObject]] = {}
         for file in files:
             by_columns.setdefault(file.footer.columns, []).append(file.stored)
         yield f"LOCK lake.{entity}"
@@ -87,7 +87,9 @@ class Loader:
         yield from merge_sql.merge(ENTITIES[entity], list(by_columns))
 
 
-def _curation(entity: str, hours: Mapping[str, set[str | None]], files: Sequence[File]) -> Iterator[str]:
+def _curation(
+    entity: str, hours: Mapping[str, set[str | None]], files: Sequence[CuratedFile]
+) -> Iterator[str]:
     """Yield the statements that replace the bookkeeping of the partitions touched."""
     whole = {file.place.dt for file in files if file.place.hour is None}
     # A day's file stands for all hours; hour files do away with a day's file.
@@ -106,7 +108,7 @@ def _hours(wanted: set[str | None]) -> str:
     return f" AND hour IN ({', '.join(map(literal, names))})"
 
 
-def _row(file: File) -> str:
+def _row(file: CuratedFile) -> str:
     place, footer = file.place, file.footer
     counts = (footer.rows_in, footer.curated, footer.duplicates, footer.quarantined)
     hour = literal(place.hour or WHOLE_DAY)

@@ -6,7 +6,7 @@ that is to be decided is decided before.
 
 from collections.abc import Iterator, Sequence
 
-from analytics.warehouse.ddl import tables
+from analytics.warehouse.ddl import declared_tables
 from rules.lake.entities import Entity
 
 LOAD_NUMBER = "load_number"
@@ -62,7 +62,7 @@ def _one_per_key(entity: Entity, staged: Sequence[Columns], names: str, keys: st
 
 
 def _columns(entity: Entity) -> list[str]:
-    return [column.name for column in tables()[entity.name].columns if column.name != LOAD_NUMBER]
+    return [column.name for column in declared_tables()[entity.name].columns if column.name != LOAD_NUMBER]
 
 
 def _listed(names: Sequence[str], table: str = "") -> str:
@@ -75,7 +75,7 @@ def _as_declared(entity: Entity, has: Columns) -> str:
     there = {name for name, _ in has}
     return ", ".join(
         f'CAST({_listed([name]) if name in there else "NULL"} AS {type_}) AS "{name}"'
-        for name, type_ in ((column.name, column.type) for column in tables()[entity.name].columns)
+        for name, type_ in ((column.name, column.type) for column in declared_tables()[entity.name].columns)
         if name != LOAD_NUMBER
     )
 

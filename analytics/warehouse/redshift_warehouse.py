@@ -38,7 +38,7 @@ class RedshiftWarehouse:
         """Execute in one transaction, again if it lost against another one; raises StatementFailed."""
         if len(statements) > STATEMENTS_MAX:
             raise ValueError(f"{len(statements)} statements: one transaction takes {STATEMENTS_MAX}")
-        for attempt in pauses(ATTEMPTS_MAX, base=0.5, longest=10):
+        for attempt in pauses(ATTEMPTS_MAX, base_seconds=0.5, longest_seconds=10):
             try:
                 self._wait(self._submit(statements), statements)
                 return
@@ -72,7 +72,7 @@ class RedshiftWarehouse:
         return str(answer["Id"])
 
     def _wait(self, submitted: str, statements: Sequence[str]) -> None:
-        for _ in pauses(POLLS_MAX, base=0.05, longest=POLL_SECONDS_MAX):
+        for _ in pauses(POLLS_MAX, base_seconds=0.05, longest_seconds=POLL_SECONDS_MAX):
             state = self.data_api.describe_statement(Id=submitted)
             if state["Status"] == "FINISHED":
                 return

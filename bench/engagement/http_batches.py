@@ -60,7 +60,7 @@ def _cloud() -> Iterator[Stack]:
 def _events_per_second(stack: Stack, events: int, batch: int) -> float:
     sent = _events(events)
     started = time.monotonic()
-    outcome = replay.post(stack, sent, batch)
+    outcome = replay.post_events(stack, sent, batch)
     assert outcome.counts == {"accepted": events}, outcome.counts
     _drain(stack)
     return events / (time.monotonic() - started)

@@ -21,7 +21,7 @@ from adapters.engagement.account_items import day_attributes, entry_item, profil
 from adapters.platform.aws import client
 from adapters.platform.items import Item, item
 from bench.engagement.naive import Naive
-from bench.engagement.stub import Stub, found
+from bench.engagement.stub import Stub, batch_get_answer
 from bench.engagement.workload import (
     BATCH,
     DAY,
@@ -37,7 +37,7 @@ from bench.figure import Figure
 from rules.days import parse_moment, stamp
 from rules.engagement.accounts import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
-from rules.engagement.ledger import Draft, Entry, Kind
+from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.engagement.streaks import Streak
 
 BUDGETS = {5: 0.2, 20: 0.08}
@@ -119,8 +119,8 @@ def _answers(who: Sequence[str]) -> dict[tuple[str, bytes], bytes]:
     days = [item(day_attributes(_day(user))) for user in who]
     profiles = [item(profile_attributes(_profile(user), 4)) for user in who]
     return {
-        ("BatchGetItem", b'"UserStreaks"'): found("UserStreaks", profiles),
-        ("BatchGetItem", b'"DailyActivity"'): found("DailyActivity", days),
+        ("BatchGetItem", b'"UserStreaks"'): batch_get_answer("UserStreaks", profiles),
+        ("BatchGetItem", b'"DailyActivity"'): batch_get_answer("DailyActivity", days),
         ("TransactWriteItems", b""): b"{}",
         ("BatchWriteItem", b""): b'{"UnprocessedItems": {}}',
         ("PutItem", b""): b"{}",
@@ -174,7 +174,7 @@ def _stored(body: dict[str, Any]) -> Event:
 
 
 def _entry(user: str) -> Entry:
-    draft = Draft(Kind.EARN, 5, f"{BEGUN}#{user}", "CHECK_IN", (DAY_ONE + DAY).date().isoformat())
+    draft = Draft(EntryKind.EARN, 5, f"{BEGUN}#{user}", "CHECK_IN", (DAY_ONE + DAY).date().isoformat())
     return Entry(user, BEGUN, 41, 1235, draft, active=True)
 
 
@@ -184,7 +184,7 @@ def _profile(user: str) -> Profile:
         user,
         version=57,
         head=_entry(user).head,
-        total=2400,
+        total_points=2400,
         streak=streak,
         observed_zone="Europe/Berlin",
         observed_at=BEGUN,

@@ -11,7 +11,7 @@ from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 
 from adapters.platform.items import Item
 
-Answers = Mapping[tuple[str, bytes], bytes]
+CannedAnswers = Mapping[tuple[str, bytes], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class _Body:
 class Stub:
     """Canned answers by operation and by a part of the request's body; the first that fits."""
 
-    def __init__(self, answers: Answers) -> None:
+    def __init__(self, answers: CannedAnswers) -> None:
         self._answers = answers
         self.calls: Counter[str] = Counter()
 
@@ -50,6 +50,6 @@ class Stub:
         return next(fitting)
 
 
-def found(table: str, items: list[Item]) -> bytes:
+def batch_get_answer(table: str, items: list[Item]) -> bytes:
     """Return BatchGetItem's answer."""
     return json.dumps({"Responses": {table: items}, "UnprocessedKeys": {}}).encode()

@@ -12,6 +12,7 @@ import boto3
 
 from adapters import settings
 from adapters.platform import aws
+from adapters.settings.engagement import EventsStreamSettings
 from bench.engagement.naive import Naive, definitions
 from bench.engagement.units import WriteUnits
 from bench.engagement.workload import (
@@ -26,7 +27,7 @@ from bench.engagement.workload import (
     users,
 )
 from bench.figure import Figure
-from ingest.engagement.accept import Status
+from ingest.engagement.accept import AcceptStatus
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import Caller
 from local.cloud.dynamodb_engine import Engine, running
@@ -81,8 +82,8 @@ class Bench:
 
     def _ours(self, sent: Sequence[Body], day: int) -> None:
         now = DAY_ONE + day * DAY + DAY / 4
-        results = acceptor(settings.read(settings.EventsStream)).accept(sent, CALLER, now)
-        assert all(result.status is Status.ACCEPTED for result in results)
+        results = acceptor(settings.read(EventsStreamSettings)).accept(sent, CALLER, now)
+        assert all(result.status is AcceptStatus.ACCEPTED for result in results)
         ids = [result.event_id or "" for result in results]
         outcome = engagement._parts()[0].apply(self._records("", sent, ids), now + DAY / 1000)
         assert outcome.applied == len(sent), outcome

@@ -146,7 +146,7 @@ def answer(folder: Path, way: str) -> tuple[Any, ...]:
 
 def run() -> Iterator[Figure]:
     """Yield the budgets: against the rivals, against the floors, and of memory."""
-    folder = raw_day.made().resolve()
+    folder = raw_day.raw_day_folder().resolve()
     best: dict[str, Measured] = {}
     for _ in range(ROUNDS):
         for way in WAYS:

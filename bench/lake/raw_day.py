@@ -18,7 +18,7 @@ DT = "2026-03-01"
 FOLDER = Path(os.environ.get("BENCH_FOLDER", ".local/bench"))
 
 
-def made() -> Path:
+def raw_day_folder() -> Path:
     """Return the folder of the lake, its raw/ filled."""
     folder = FOLDER / f"lake-{EVENTS}"
     if not (folder / "complete").exists():

@@ -139,7 +139,7 @@ def digest(table: Any) -> list[str]:
     return [str(each) for each in db.execute(query).fetchall()[0]]
 
 
-def apart(way: str, folder: Path) -> dict[str, Any]:
+def in_fresh_process(way: str, folder: Path) -> dict[str, Any]:
     """Measure one way in a fresh process; the best of some repeats."""
     env = {**os.environ, "POLARS_MAX_THREADS": THREADS, "OMP_NUM_THREADS": THREADS}
     command = [sys.executable, "-m", "bench.lake.recompute", way, str(folder)]
@@ -154,9 +154,9 @@ def run() -> Iterator[Figure]:
     with tempfile.TemporaryDirectory() as name:
         small, large = Path(name) / "small", Path(name) / "large"
         tenth, rows = write(small, ROWS // 10), write(large, ROWS)
-        small_run = apart("ours", small)
+        small_run = in_fresh_process("ours", small)
         shutil.rmtree(small)
-        took = {way: apart(way, large) for way in WAYS}
+        took = {way: in_fresh_process(way, large) for way in WAYS}
     mine = took["ours"]
     for way in ("duckdb", "polars"):
         if took[way]["digest"] != mine["digest"]:

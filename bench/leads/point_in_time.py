@@ -210,7 +210,7 @@ def measure(way: str, folder: Path) -> None:
     print(json.dumps({**took, "digest": [int(found[name].sum()) for name in CHECKED]}))
 
 
-def apart(way: str, folder: Path) -> dict[str, Any]:
+def in_fresh_process(way: str, folder: Path) -> dict[str, Any]:
     """Measure one way in a fresh process; the best of some repeats."""
     command = [sys.executable, "-m", "bench.leads.point_in_time", way, str(folder)]
     done = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(REPEATS)]
@@ -223,7 +223,7 @@ def run() -> Iterator[Figure]:
     for name, heavy in (("even", 0), ("skewed", 100)):
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder), heavy)
-            took = {way: apart(way, Path(folder)) for way in WAYS}
+            took = {way: in_fresh_process(way, Path(folder)) for way in WAYS}
         mine = took["ours"]
         if any(each["digest"] != mine["digest"] for each in took.values()):
             raise AssertionError({way: each["digest"] for way, each in took.items()})

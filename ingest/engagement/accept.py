@@ -8,21 +8,21 @@ from enum import StrEnum
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.claims import Claim, ClaimStore
+from adapters.engagement.claims import ClaimStore, IdempotencyClaim
 from adapters.engagement.event_store import EventStore, Payloads
 from adapters.platform.batches import Unprocessed
 from ingest.engagement.engagement_schemas import EVENT
 from ingest.web.caller import Caller
-from ingest.web.validate import check
+from ingest.web.validate import first_problem
 from rules.days import UnknownZone, date_of, parse_moment, stamp
 from rules.engagement import points
-from rules.engagement.events import Event, Refused, body_hash, check_age, event_id
+from rules.engagement.events import Event, InputRefused, body_hash, check_age, event_id
 
 PROPERTIES_BYTES_MAX = 65_536
 FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
 
 
-class Status(StrEnum):
+class AcceptStatus(StrEnum):
     """The one outcome of an event that was sent."""
 
     ACCEPTED = "accepted"
@@ -32,11 +32,11 @@ class Status(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class AcceptResult:
     """What became of one event, in the order sent; error: code, message and field."""
 
     idempotency_key: str | None
-    status: Status
+    status: AcceptStatus
     event_id: str | None = None
     error: Mapping[str, str] | None = None
 
@@ -91,14 +91,14 @@ class Acceptor:
 
     def accept(
         self, bodies: Sequence[Any], caller: Caller, now: datetime, default_source: str = "api"
-    ) -> list[Result]:
+    ) -> list[AcceptResult]:
         """Take in events; returns one result each, in order. A bad one never spoils its neighbours.
 
         Whatever is accepted or a duplicate is stored when this returns.
         """
         zones = self._stored_zones(bodies, caller)
         door = _Door(caller, zones, now, default_source)
-        sent: list[_Sent | Result] = [self._check(body, door) for body in bodies]
+        sent: list[_Sent | AcceptResult] = [self._check(body, door) for body in bodies]
         first: dict[tuple[str, str], _Sent] = {}
         for each in sent:
             if isinstance(each, _Sent):
@@ -110,7 +110,7 @@ class Acceptor:
             held, won = {}, set()
         return [
             each
-            if isinstance(each, Result)
+            if isinstance(each, AcceptResult)
             else self._result(each, held, is_first=each is first[each.key] and each.key in won)
             for each in sent
         ]
@@ -123,38 +123,40 @@ class Acceptor:
             if isinstance(body, dict)
             and "timezone" not in body
             and str(body.get("occurred_at", "")).endswith(("Z", "z", "-00:00"))
-            and check(EVENT, body) is None
+            and first_problem(EVENT, body) is None
         }
         return {user: profile.timezone for user, profile in self._accounts.profiles(users).items()}
 
-    def _check(self, body: Any, door: _Door) -> _Sent | Result:
+    def _check(self, body: Any, door: _Door) -> _Sent | AcceptResult:
         key = body.get("idempotency_key") if isinstance(body, dict) else None
         named = key if isinstance(key, str) and len(key) <= 128 else None
-        if problem := check(EVENT, body):
-            return _rejected(named, Refused("invalid_field", *problem))
+        if problem := first_problem(EVENT, body):
+            return _rejected(named, InputRefused("invalid_field", *problem))
         try:
             return _Sent(self._event(body, door), body_hash(body))
-        except Refused as refused:
+        except InputRefused as refused:
             return _rejected(named, refused)
 
     def _event(self, body: Mapping[str, Any], door: _Door) -> Event:
         user = str(body.get("user_id") or door.caller.user_id)
         if not user:
-            raise Refused("invalid_field", "user_id", "is missing")
+            raise InputRefused("invalid_field", "user_id", "is missing")
         if user != door.caller.user_id and not door.caller.is_admin:
-            raise Refused("forbidden", "user_id", "is not the caller's own: needs streakline/admin")
+            raise InputRefused("forbidden", "user_id", "is not the caller's own: needs streakline/admin")
         if body["event_type"] in points.SERVER_WRITTEN and not door.caller.is_admin:
-            raise Refused("forbidden", "event_type", "is the service's own to write: needs streakline/admin")
+            raise InputRefused(
+                "forbidden", "event_type", "is the service's own to write: needs streakline/admin"
+            )
         try:
             moment = parse_moment(body["occurred_at"])
         except ValueError as error:
-            raise Refused("invalid_field", "occurred_at", str(error)) from None
+            raise InputRefused("invalid_field", "occurred_at", str(error)) from None
         try:
             day, zone = date_of(moment, body.get("timezone"), door.zones.get(user))
         except UnknownZone as error:
-            raise Refused("invalid_field", "timezone", str(error)) from None
+            raise InputRefused("invalid_field", "timezone", str(error)) from None
         except (OverflowError, ValueError):
-            raise Refused("invalid_field", "occurred_at", "has no date in this zone") from None
+            raise InputRefused("invalid_field", "occurred_at", "has no date in this zone") from None
         check_age(moment, door.now, door.caller.is_admin)
         return Event(
             user_id=user,
@@ -171,14 +173,16 @@ class Acceptor:
             properties=_properties(body),
         )
 
-    def _claim_of(self, sent: _Sent) -> Claim:
+    def _claim_of(self, sent: _Sent) -> IdempotencyClaim:
         event = sent.event
-        return Claim(event.user_id, event.idempotency_key, sent.digest, event.event_id, event.created_at)
+        return IdempotencyClaim(
+            event.user_id, event.idempotency_key, sent.digest, event.event_id, event.created_at
+        )
 
     def _store(
         self,
         sent: Mapping[tuple[str, str], _Sent],
-        held: Mapping[tuple[str, str], Claim],
+        held: Mapping[tuple[str, str], IdempotencyClaim],
         won: set[tuple[str, str]],
     ) -> None:
         """Store what this request has claimed, and what an earlier attempt claimed and left unstored."""
@@ -191,15 +195,19 @@ class Acceptor:
         for event in self._events.missing(again):
             self._events.put_new(self._payloads.offload(event))
 
-    def _result(self, sent: _Sent, held: Mapping[tuple[str, str], Claim], *, is_first: bool) -> Result:
+    def _result(
+        self, sent: _Sent, held: Mapping[tuple[str, str], IdempotencyClaim], *, is_first: bool
+    ) -> AcceptResult:
         key, claim = sent.event.idempotency_key, held.get(sent.key)
         if claim is None:
-            return Result(key, Status.REJECTED, error=_error("unavailable", "try again", "event"))
+            return AcceptResult(key, AcceptStatus.REJECTED, error=_error("unavailable", "try again", "event"))
         if claim.body_hash != sent.digest:
             reason = "was used for another body"
-            return Result(key, Status.CONFLICT, claim.target, _error("conflict", reason, "idempotency_key"))
-        status = Status.ACCEPTED if is_first else Status.DUPLICATE
-        return Result(key, status, claim.target)
+            return AcceptResult(
+                key, AcceptStatus.CONFLICT, claim.target, _error("conflict", reason, "idempotency_key")
+            )
+        status = AcceptStatus.ACCEPTED if is_first else AcceptStatus.DUPLICATE
+        return AcceptResult(key, status, claim.target)
 
 
 def _properties(body: Mapping[str, Any]) -> str | None:
@@ -207,12 +215,12 @@ def _properties(body: Mapping[str, Any]) -> str | None:
         return None
     text = json.dumps(body["properties"], sort_keys=True, separators=(",", ":"))
     if len(text) > PROPERTIES_BYTES_MAX:
-        raise Refused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
+        raise InputRefused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
     return text
 
 
-def _rejected(key: str | None, refused: Refused) -> Result:
-    return Result(key, Status.REJECTED, error=_error(refused.code, refused.reason, refused.field))
+def _rejected(key: str | None, refused: InputRefused) -> AcceptResult:
+    return AcceptResult(key, AcceptStatus.REJECTED, error=_error(refused.code, refused.reason, refused.field))
 
 
 def _error(code: str, reason: str, field: str) -> dict[str, str]:

@@ -7,8 +7,9 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
-from adapters.engagement.engagement_cache import Cache
-from ingest.engagement.accept import FORBIDDEN, Acceptor, Result, Status
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.settings.engagement import EventsApiSettings
+from ingest.engagement.accept import FORBIDDEN, Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.engagement_schemas import EVENTS
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import ApiError, Caller, caller_of
@@ -21,8 +22,8 @@ app: APIGatewayHttpResolver = resolver(logger)
 
 @cache
 def _parts() -> tuple[Acceptor, RateLimit]:
-    config = settings.read(settings.EventsApi)
-    limit = RateLimit(Cache(config.redis_url), config.rate_limit_per_minute)
+    config = settings.read(EventsApiSettings)
+    limit = RateLimit(EngagementCache(config.redis_url), config.rate_limit_per_minute)
     return acceptor(config), limit
 
 
@@ -35,21 +36,21 @@ def post_events() -> Response[str]:
     if not caller.is_admin:
         limit.check(caller.user_id, len(bodies), now)
     results = accept.accept(bodies, caller, now)
-    count = {status: sum(result.status is status for result in results) for status in Status}
+    count = {status: sum(result.status is status for result in results) for status in AcceptStatus}
     logger.info("events", extra={status.value: number for status, number in count.items()})
     _refuse_whole(results, caller)
     return answer(
         202,
         {
-            "accepted": count[Status.ACCEPTED],
-            "duplicates": count[Status.DUPLICATE],
-            "rejected": count[Status.REJECTED] + count[Status.CONFLICT],
+            "accepted": count[AcceptStatus.ACCEPTED],
+            "duplicates": count[AcceptStatus.DUPLICATE],
+            "rejected": count[AcceptStatus.REJECTED] + count[AcceptStatus.CONFLICT],
             "results": [result.as_json() for result in results],
         },
     )
 
 
-def _refuse_whole(results: list[Result], caller: Caller) -> None:
+def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
     """A request none of whose events is permitted, or could be stored, fails as a whole."""
     codes = {(result.error or {}).get("code", "") for result in results}
     details = [result.as_json() for result in results]

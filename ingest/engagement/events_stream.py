@@ -11,7 +11,8 @@ from aws_lambda_powertools import Logger
 from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
-from ingest.engagement.accept import Acceptor, Result, Status
+from adapters.settings.engagement import EventsStreamSettings
+from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import Caller
 from ingest.web.validate import parse_json
@@ -25,7 +26,7 @@ BATCH_MAX = 100
 
 @cache
 def _parts() -> tuple[Acceptor, FailureQueue]:
-    config = settings.read(settings.EventsStream)
+    config = settings.read(EventsStreamSettings)
     return acceptor(config), FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 
 
@@ -69,9 +70,9 @@ def _user_records(record: Mapping[str, Any]) -> Iterator[str | None]:
     yield from texts
 
 
-def reason_of(body: Any, result: Result) -> str | None:
+def reason_of(body: Any, result: AcceptResult) -> str | None:
     """Return why an event was not taken, None if it was."""
-    if result.status in (Status.ACCEPTED, Status.DUPLICATE):
+    if result.status in (AcceptStatus.ACCEPTED, AcceptStatus.DUPLICATE):
         return None
     if body is None:
         return "the record is not JSON"

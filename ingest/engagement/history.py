@@ -97,7 +97,7 @@ class Histories:
                 "activity_date": day.activity_date.isoformat(),
                 "events_count": day.events_count,
                 "points_earned": day.points_earned,
-                "points_by_type": dict(day.by_type),
+                "points_by_type": dict(day.points_by_type),
                 "first_event_id": day.first_event_id,
             }
             for day in days[::-1][:limit]

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.engagement.engagement_cache import BOARDS, GLOBAL, Cache
-from adapters.engagement.leaderboard_index import Boards
+from adapters.engagement.engagement_cache import BOARDS, GLOBAL, EngagementCache
+from adapters.engagement.leaderboard_index import LeaderboardIndex
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from rules.days import OTHER_REGION, REGIONS, region_of
@@ -22,7 +22,7 @@ def check_board(board: str, region: str) -> None:
         raise ApiError(400, "invalid_parameter", f"region must be one of {known}")
 
 
-def ranked(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
+def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
     """Give (user, score) pairs, best first, their ranks."""
     rows: list[dict[str, Any]] = []
     for place, (user, score) in enumerate(scores, 1):
@@ -36,8 +36,8 @@ class Leaderboards:
     """Reads boards from Redis, or, where it cannot tell, from the tables."""
 
     profiles: Profiles
-    boards: Boards
-    cache: Cache
+    boards: LeaderboardIndex
+    cache: EngagementCache
 
     def top(self, board: str, region: str, limit: int, now: datetime) -> dict[str, Any]:
         """Return the best, ties by user id."""
@@ -45,7 +45,7 @@ class Leaderboards:
         rows = self.cache.top_list(region, board, limit)
         if rows is None:
             scores = self.cache.top(board, region, limit, now)
-            rows = ranked(self.boards.top(board, region, limit, now) if scores is None else scores)
+            rows = with_ranks(self.boards.top(board, region, limit, now) if scores is None else scores)
             self.cache.keep_top_list(region, board, limit, rows)
         return {"board": board, "region": region, "entries": rows}
 
@@ -62,7 +62,7 @@ class Leaderboards:
 
     def _score(self, board: str, profile: Profile, now: datetime) -> int:
         if board == "points":
-            return profile.total
+            return profile.total_points
         attributes = profile_attributes(profile, 1)
         alive = attributes.get("lapses_at", 0) > int(now.timestamp())
         return int(attributes.get("current_streak", 0)) if alive else 0

@@ -6,20 +6,20 @@ from typing import Any
 
 from adapters.engagement.account_items import day_attributes
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from rules.days import is_skipped, today
 from rules.engagement.accounts import Profile
-from rules.engagement.streaks import Effective, Reason, effective, explain, fold
+from rules.engagement.streaks import DateReason, ShownStreak, effective, explain, fold
 
 RULES = {
-    Reason.COUNTED: "a date with at least one event counts, once",
-    Reason.FREEZE: "a missed date is covered by a freeze, in date order; it adds 0",
-    Reason.PAUSE: "a paused date is no miss; it adds 0",
-    Reason.SKIPPED: "a date that the zone skipped is no miss",
-    Reason.MISSED: "a missed date that nothing covers ends the run",
-    Reason.OPEN: "the date is not over yet",
-    Reason.BEFORE: "there is no run before the first active date",
+    DateReason.COUNTED: "a date with at least one event counts, once",
+    DateReason.FREEZE: "a missed date is covered by a freeze, in date order; it adds 0",
+    DateReason.PAUSE: "a paused date is no miss; it adds 0",
+    DateReason.SKIPPED: "a date that the zone skipped is no miss",
+    DateReason.MISSED: "a missed date that nothing covers ends the run",
+    DateReason.OPEN: "the date is not over yet",
+    DateReason.BEFORE: "there is no run before the first active date",
 }
 
 
@@ -29,7 +29,7 @@ class Profiles:
 
     accounts: AccountStore
     events: EventStore
-    cache: Cache
+    cache: EngagementCache
 
     def get(self, user_id: str) -> Profile:
         """Return a user's profile; a blank one for a user not seen yet."""
@@ -55,7 +55,7 @@ class Profiles:
             "streak_status": shown.status.value,
             "last_activity_date": shown.last.isoformat() if shown.last else None,
             "timezone": profile.zone,
-            "total_bestie_points": profile.total,
+            "total_bestie_points": profile.total_points,
             "balance": profile.balance,
             "freezes_available": shown.freezes_available,
             "active_days": shown.active_days,
@@ -67,7 +67,7 @@ class Profiles:
         local = today(now, profile.zone)
         return max(local, profile.streak.last) if profile.streak else local
 
-    def _effective(self, profile: Profile, when: date) -> Effective:
+    def _effective(self, profile: Profile, when: date) -> ShownStreak:
         streak = profile.streak
         if streak and when < streak.last:
             history = self.accounts.history(profile.user_id)
@@ -79,19 +79,19 @@ class Profiles:
         profile = self.get(user_id)
         history = self.accounts.history(user_id)
         reason, streak = explain(history, profile.cover, asked, self._today(profile, now))
-        day = self._day(user_id, asked) if reason is Reason.COUNTED else None
+        day = self._day(user_id, asked) if reason is DateReason.COUNTED else None
         first = self.events.get(user_id, day["first_event_id"]) if day else None
         zone = first.zone if first else profile.zone
         return {
             "user_id": user_id,
             "date": asked.isoformat(),
-            "counts": reason is Reason.COUNTED,
+            "counts": reason is DateReason.COUNTED,
             "reason": reason.value,
             "rule": RULES[reason],
             "zone": zone,
             "zone_skipped_it": is_skipped(asked, zone),
-            "freeze_used": reason is Reason.FREEZE,
-            "streak_length": streak.length if streak and reason is not Reason.MISSED else 0,
+            "freeze_used": reason is DateReason.FREEZE,
+            "streak_length": streak.length if streak and reason is not DateReason.MISSED else 0,
             "events_count": day["events_count"] if day else 0,
             "points_earned": day["points_earned"] if day else 0,
             "event": first

@@ -6,15 +6,15 @@ from datetime import date, datetime
 from functools import partial
 from typing import Any
 
-from adapters.engagement.account_store import ATTEMPTS_MAX, AccountStore, Contended, Moved
-from adapters.engagement.claims import Claim, ClaimStore, to_item
-from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
+from adapters.engagement.claims import ClaimStore, IdempotencyClaim, to_item
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from ingest.web.caller import ApiError
 from rules.days import today
 from rules.engagement.accounts import Account, Profile, change_timezone, decide
-from rules.engagement.ledger import Draft, Entry, FreezeNote, InsufficientBalance, Kind
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, InsufficientBalance
 from rules.engagement.points import FREEZE_PRICE_POINTS, FREEZES_HELD_MAX
 from rules.engagement.streaks import effective
 
@@ -24,7 +24,7 @@ CLAIM_PLACE = 1  # among the further actions of the transaction: the profile, th
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CommandResult:
     """The entry that a command led to; duplicate: an earlier attempt wrote it."""
 
     entry: Entry
@@ -38,14 +38,16 @@ class Rewards:
     accounts: AccountStore
     claims: ClaimStore
     claims_table: str
-    cache: Cache
+    cache: EngagementCache
 
-    def redeem(self, user_id: str, points: int, reward_id: str, key: str, now: datetime) -> Outcome:
+    def redeem(self, user_id: str, points: int, reward_id: str, key: str, now: datetime) -> CommandResult:
         """Spend points; raises 409 insufficient_balance, 409 conflict for a reused key."""
-        draft = Draft(Kind.REDEEM, -points, reward_id=reward_id)
+        draft = Draft(EntryKind.REDEEM, -points, reward_id=reward_id)
         return self._once(user_id, f"redeem:{key}", f"{points} {reward_id}", now, lambda _: draft)
 
-    def grant_freeze(self, user_id: str, key: str | None, granted_on: date | None, now: datetime) -> Outcome:
+    def grant_freeze(
+        self, user_id: str, key: str | None, granted_on: date | None, now: datetime
+    ) -> CommandResult:
         """Buy a freeze at its price; granted_on is for admins, who are not held to the maximum."""
 
         def draft(account: Account) -> Draft:
@@ -55,7 +57,7 @@ class Rewards:
                 raise ApiError(409, "freezes_held_max", f"{held} freezes are held already")
             since = (granted_on or local).isoformat()
             return Draft(
-                *(Kind.REDEEM, -FREEZE_PRICE_POINTS),
+                *(EntryKind.REDEEM, -FREEZE_PRICE_POINTS),
                 reward_id=FREEZE_REWARD,
                 freeze=FreezeNote.GRANTED,
                 freeze_date=since,
@@ -69,7 +71,7 @@ class Rewards:
         last = profile.streak.last if profile.streak else local
         return effective(profile.streak, profile.cover, max(local, last)).freezes_available
 
-    def reverse(self, user_id: str, created_at: str, now: datetime) -> Outcome:
+    def reverse(self, user_id: str, created_at: str, now: datetime) -> CommandResult:
         """Undo a redemption; raises 404, 409 not_reversible, 409 already_reversed.
 
         With a freeze's redemption the freeze goes too, or becomes a debt if it is spent.
@@ -79,7 +81,7 @@ class Rewards:
             entry = self.accounts.ledger.get(user_id, created_at)
             if entry is None:
                 raise ApiError(404, "not_found", "there is no such entry")
-            if entry.draft.kind is not Kind.REDEEM:
+            if entry.draft.kind is not EntryKind.REDEEM:
                 raise ApiError(
                     409, "not_reversible", f"an entry of kind {entry.draft.kind} is not a redemption"
                 )
@@ -87,7 +89,7 @@ class Rewards:
                 raise ApiError(409, "already_reversed", "the redemption was reversed before")
             return entry
 
-        def attempt(account: Account) -> Outcome:
+        def attempt(account: Account) -> CommandResult:
             entry = redemption()
             return self._attempt(account, now, partial(self._undo, entry, now), entry)
 
@@ -95,7 +97,7 @@ class Rewards:
 
     def _undo(self, entry: Entry, now: datetime, account: Account) -> Draft:
         undo = Draft(
-            Kind.REVERSE, -entry.draft.points, reverses=entry.created_at, reward_id=entry.draft.reward_id
+            EntryKind.REVERSE, -entry.draft.points, reverses=entry.created_at, reward_id=entry.draft.reward_id
         )
         if entry.draft.freeze is FreezeNote.GRANTED and entry.draft.freeze_date:
             local = today(now, account.profile.zone).isoformat()
@@ -105,22 +107,22 @@ class Rewards:
 
     def _once(
         self, user_id: str, key: str, body: str, now: datetime, draft: Callable[[Account], Draft]
-    ) -> Outcome:
+    ) -> CommandResult:
         """Apply a command at most once for a key; the claim is part of the transaction."""
 
-        def held() -> Outcome | None:
+        def held() -> CommandResult | None:
             claim = self.claims.get([(user_id, key)], now).get((user_id, key))
             if claim is None:
                 return None
             if claim.body_hash != body:
                 raise ApiError(409, "conflict", "idempotency_key was used for another body")
             entry = self.accounts.ledger.get(user_id, claim.target)
-            return Outcome(entry, duplicate=True) if entry else None
+            return CommandResult(entry, duplicate=True) if entry else None
 
         if earlier := held():
             return earlier
 
-        def attempt(account: Account) -> Outcome:
+        def attempt(account: Account) -> CommandResult:
             try:
                 return self._attempt(account, now, draft, claim=(key, body))
             except HeadMoved as error:
@@ -130,7 +132,9 @@ class Rewards:
 
         return self._retry(user_id, now, attempt)
 
-    def _retry(self, user_id: str, now: datetime, attempt: Callable[[Account], Outcome]) -> Outcome:
+    def _retry(
+        self, user_id: str, now: datetime, attempt: Callable[[Account], CommandResult]
+    ) -> CommandResult:
         """Attempt until nobody is in the way.
 
         The transaction proves that a profile was up to date, so the ledger itself is read only when
@@ -144,19 +148,19 @@ class Rewards:
             failed_version = account.profile.version
             try:
                 return attempt(account)
-            except (HeadMoved, Moved):
+            except (HeadMoved, ProjectionMoved):
                 continue
             except InsufficientBalance:
                 pass
             # Not before the ledger itself has said so: the profile may lag behind it.
             try:
                 return attempt(self.accounts.settle(user_id, now))
-            except (HeadMoved, Moved):
+            except (HeadMoved, ProjectionMoved):
                 continue
             except InsufficientBalance as error:
                 details = {"balance": error.balance, "points": error.wanted}
                 raise ApiError(409, "insufficient_balance", str(error), details) from None
-        raise Contended(user_id)
+        raise AccountContended(user_id)
 
     def _attempt(
         self,
@@ -165,19 +169,19 @@ class Rewards:
         make: Callable[[Account], Draft],
         undone: Entry | None = None,
         claim: tuple[str, str] | None = None,
-    ) -> Outcome:
+    ) -> CommandResult:
         draft = make(account)
         decision = self.accounts.decide(account, lambda each: decide(each, (), now, [draft]))
         entry = next(each for each in decision.entries if each.draft is draft)
         also = self._claim(account.profile.user_id, claim, entry)
         self.accounts.commit_at_once(decision, undone, also)
         self.cache.write_through([decision.profile])
-        return Outcome(entry)
+        return CommandResult(entry)
 
     def _claim(self, user_id: str, claim: tuple[str, str] | None, entry: Entry) -> Sequence[dict[str, Any]]:
         if claim is None:
             return ()
-        held = to_item(Claim(user_id, claim[0], claim[1], entry.created_at, entry.created_at))
+        held = to_item(IdempotencyClaim(user_id, claim[0], claim[1], entry.created_at, entry.created_at))
         condition = "attribute_not_exists(user_id)"
         return [{"Put": {"TableName": self.claims_table, "Item": held, "ConditionExpression": condition}}]
 
@@ -217,8 +221,8 @@ class Rewards:
                 return profile
             try:
                 self.accounts.put_profile(profile)
-            except Moved:
+            except ProjectionMoved:
                 continue
             self.cache.write_through([profile])
             return profile
-        raise Contended(user_id)
+        raise AccountContended(user_id)

@@ -9,23 +9,24 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
-from adapters.engagement.account_store import AccountStore, Contended
+from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.claims import ClaimStore
-from adapters.engagement.engagement_cache import GLOBAL, Cache
+from adapters.engagement.engagement_cache import GLOBAL, EngagementCache
 from adapters.engagement.event_store import EventStore
-from adapters.engagement.leaderboard_index import Boards
+from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
+from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.engagement_schemas import FREEZE, PAUSE, REDEMPTION, TIMEZONE
 from ingest.engagement.history import Histories, created_at, entry_view
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.profiles import Profiles
-from ingest.engagement.rewards import Outcome, Rewards
+from ingest.engagement.rewards import CommandResult, Rewards
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, failure, json_body, resolver
 from ingest.web.json_schema import USER_ID, Schema
 from ingest.web.paging import day_of, integer
-from ingest.web.validate import check
+from ingest.web.validate import first_problem
 from rules.days import UnknownZone, zone
 
 TOP_DEFAULT, TOP_MAX = 10, 100
@@ -45,20 +46,22 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config, dynamodb = settings.read(settings.UsersApi), client("dynamodb")
+    config, dynamodb = settings.read(UsersApiSettings), client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
     )
     events = EventStore(dynamodb, config.bp_events_table)
-    redis = Cache(config.redis_url, config.leaderboard_shards)
+    redis = EngagementCache(config.redis_url, config.leaderboard_shards)
     profiles = Profiles(accounts, events, redis)
     claims = ClaimStore(dynamodb, config.idempotency_keys_table)
     return _Parts(
         profiles,
         Histories(accounts, events),
         Rewards(accounts, claims, config.idempotency_keys_table, redis),
-        Leaderboards(profiles, Boards(dynamodb, config.user_streaks_table, config.leaderboard_shards), redis),
+        Leaderboards(
+            profiles, LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards), redis
+        ),
     )
 
 
@@ -69,7 +72,7 @@ def _query() -> dict[str, str]:
 def _caller(user_id: str) -> Caller:
     """The caller, who may reach this user; a user id that cannot exist is refused by name."""
     caller = caller_of(app.current_event.raw_event)
-    if problem := check({"type": "string", "pattern": USER_ID}, user_id):
+    if problem := first_problem({"type": "string", "pattern": USER_ID}, user_id):
         raise ApiError(400, "invalid_parameter", f"user_id {problem[1]}")
     caller.check(user_id)
     return caller
@@ -79,8 +82,8 @@ def _body(schema: Schema) -> dict[str, Any]:
     return json_body(app.current_event.raw_event, schema)
 
 
-@app.exception_handler(Contended)
-def contended(error: Contended) -> Response[str]:
+@app.exception_handler(AccountContended)
+def contended(error: AccountContended) -> Response[str]:
     """Too many writers at once on one account: nothing is lost, the caller may try again."""
     logger.warning("contended", extra={"user_id": str(error)})
     return failure(ApiError(503, "unavailable", "the account is busy", headers={"Retry-After": "1"}))
@@ -208,7 +211,7 @@ def get_rank(board: str, user_id: str) -> Response[str]:
     return answer(200, _parts().boards.rank(board, region, user_id, clock.now()))
 
 
-def _entry(outcome: Outcome) -> Response[str]:
+def _entry(outcome: CommandResult) -> Response[str]:
     view = entry_view(outcome.entry) | ({"duplicate": True} if outcome.duplicate else {})
     return answer(201, view)
 

@@ -1,15 +1,16 @@
 """Puts an Acceptor together from a function's settings."""
 
-from adapters import settings
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.event_store import EventStore, Payloads
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
+from adapters.settings.engagement import EventsApiSettings, EventsStreamSettings
+from adapters.settings.point_boosts import read_boosts
 from ingest.engagement.accept import Acceptor
 
 
-def acceptor(config: settings.EventsApi | settings.EventsStream) -> Acceptor:
+def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
     """Return an Acceptor; the S3 client is only made when a payload needs it."""
     dynamodb = client("dynamodb")
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
@@ -18,5 +19,5 @@ def acceptor(config: settings.EventsApi | settings.EventsStream) -> Acceptor:
         EventStore(dynamodb, config.bp_events_table, config.index_idempotency_keys),
         accounts,
         Payloads(lambda: client("s3"), config.payload_bucket),
-        settings.boosts(config.point_boosts),
+        read_boosts(config.point_boosts),
     )

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any
 
 from ingest.web.json_schema import Schema
-from ingest.web.validate import check
+from ingest.web.validate import first_problem
 from rules.days import parse_moment, stamp
 from rules.leads.identity import Identity, identity
-from rules.leads.language import read
+from rules.leads.language import read_text
 
 ID_BYTES_MAX = 256
 DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,12})?", re.ASCII)
@@ -37,7 +37,7 @@ class DecodeError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class DecodeContext:
     """What a payload does not say itself. currency: ISO 4217, of all amounts; received_at: a stamp."""
 
     organization_id: str
@@ -52,7 +52,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Decoded:
+class DecodedEvent:
     """One event of a payload. external_event_id is unique in its integration, the same in every resend.
 
     occurred_at: a stamp; payload: by event type, see rules.leads.lead_events.LeadEvent.
@@ -68,7 +68,7 @@ class Decoded:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PayloadPart:
     """The piece of a payload that holds one event, in a shape that its decoder takes by itself.
 
     path: where the event is in the whole payload; inner: where it is in the piece.
@@ -81,7 +81,7 @@ class Part:
 
 def checked(schema: Schema, payload: Any) -> dict[str, Any]:
     """Return the payload, an object of this schema; raises DecodeError."""
-    if problem := check(schema, payload):
+    if problem := first_problem(schema, payload):
         raise DecodeError("" if problem[0] == "body" else problem[0], problem[1])
     return dict(payload)
 
@@ -143,7 +143,7 @@ def minor_units(value: Any, currency: str, name: str) -> int:
     return int(amount)
 
 
-def same_currency(value: Any, context: Context, name: str = "currency") -> str:
+def same_currency(value: Any, context: DecodeContext, name: str = "currency") -> str:
     """Read a currency, which must be the one that amounts are in."""
     if value is None or value == "":
         raise DecodeError(name, "is missing")
@@ -152,7 +152,7 @@ def same_currency(value: Any, context: Context, name: str = "currency") -> str:
     return context.currency
 
 
-def identities(found: Iterable[tuple[str, Any]], context: Context, at: str) -> tuple[Identity, ...]:
+def identities(found: Iterable[tuple[str, Any]], context: DecodeContext, at: str) -> tuple[Identity, ...]:
     """Return those of (channel, raw) pairs that identify somebody, each once, in order.
 
     A foreign system's forms hold much that identifies nobody: an empty text, `n/a`. It is passed over; raises
@@ -169,7 +169,7 @@ def identities(found: Iterable[tuple[str, Any]], context: Context, at: str) -> t
     return tuple(usable)[:IDENTITIES_MAX]
 
 
-def strict_identities(given: Mapping[str, Any], context: Context, at: str) -> tuple[Identity, ...]:
+def strict_identities(given: Mapping[str, Any], context: DecodeContext, at: str) -> tuple[Identity, ...]:
     """Read {channel: id or [ids]}, all of which must be good; raises DecodeError that names the bad one."""
     found: dict[Identity, None] = {}
     for channel, ids in given.items():
@@ -183,18 +183,20 @@ def strict_identities(given: Mapping[str, Any], context: Context, at: str) -> tu
     return tuple(found)
 
 
-def _identity(channel: str, raw: Any, context: Context) -> Identity:
+def _identity(channel: str, raw: Any, context: DecodeContext) -> Identity:
     if type(raw) not in (str, int):
         raise ValueError("must be text or a whole number")
     return identity(channel, str(raw), context.organization_id, context.integration)
 
 
-def said(text: Any, sentiment: Any = None, objections: Any = None, preferences: Any = None) -> dict[str, Any]:
+def derived_from_text(
+    text: Any, sentiment: Any = None, objections: Any = None, preferences: Any = None
+) -> dict[str, Any]:
     """Return what is derived from a person's words; the words themselves are not in it.
 
     sentiment (-1 to 1), objections, preferences: as the integration has them; they win over our reading.
     """
-    reading = read(text if isinstance(text, str) else "")
+    reading = read_text(text if isinstance(text, str) else "")
     topics = topics_of(objections) if objections is not None else list(reading.objections)
     milli = reading.sentiment_milli if sentiment is None else thousandths(sentiment, "sentiment")
     derived = {

@@ -10,7 +10,8 @@ from aws_lambda_powertools import Logger
 from adapters import settings
 from adapters.platform.aws import client, pauses
 from adapters.platform.migrations import migrate
-from adapters.platform.postgres import Postgres, Unavailable
+from adapters.platform.postgres import Postgres, PostgresUnavailable
+from adapters.settings.leads import MigrateSettings
 
 RESOURCE_ID = "identity-schema"
 REASON_CHARACTERS_MAX = 1000
@@ -31,7 +32,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
     }
     try:
         if event["RequestType"] != "Delete":
-            config = settings.read(settings.Migrate)
+            config = settings.read(MigrateSettings)
             answer["Data"] = {"Applied": ", ".join(run(config.identity_url, _password(config)))}
     except Exception as error:
         logger.exception("not migrated")
@@ -55,16 +56,16 @@ def run(identity_url: str, password: Callable[[], str]) -> list[str]:
 
 
 def _wake(postgres: Postgres) -> None:
-    for attempt in pauses(CONNECT_ATTEMPTS, base=1, longest=8):
+    for attempt in pauses(CONNECT_ATTEMPTS, base_seconds=1, longest_seconds=8):
         try:
             postgres.run(lambda each: each.execute("SELECT 1"))
             return
-        except Unavailable:
+        except PostgresUnavailable:
             if attempt == CONNECT_ATTEMPTS - 1:
                 raise
 
 
-def _password(config: settings.Migrate) -> Callable[[], str]:
+def _password(config: MigrateSettings) -> Callable[[], str]:
     def read() -> str:
         found = client("secretsmanager").get_secret_value(SecretId=config.admin_secret_arn)
         return str(json.loads(found["SecretString"])["password"])

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from ingest.leads import sources
-from ingest.leads.decoding import Context, Decoded, DecodeError, Part
+from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.leads.lead_schemas import MESSAGE
-from ingest.web.validate import check, strict
+from ingest.web.validate import first_problem, strict
 from rules.days import parse_moment, stamp, unstamp
 from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 
@@ -29,7 +29,7 @@ class Envelope:
     """Where a payload came from, and itself or where it waits (an s3:// URL)."""
 
     source_type: str
-    context: Context
+    context: DecodeContext
     payload: Any = None
     payload_ref: str | None = None
 
@@ -46,21 +46,21 @@ class Envelope:
 
 
 @dataclass(slots=True)
-class Opened:
+class OpenedPayload:
     """What became of a payload's parts: events, refusals (with what they are about), decoders that broke."""
 
-    events: list[tuple[Decoded, Part]] = field(default_factory=list)
+    events: list[tuple[DecodedEvent, PayloadPart]] = field(default_factory=list)
     refused: list[DecodeError] = field(default_factory=list)
     broken: list[Exception] = field(default_factory=list)
 
 
-def envelope(message: Any, currency: str, now: datetime) -> Envelope:
+def read_envelope(message: Any, currency: str, now: datetime) -> Envelope:
     """Read a message of the queue as strictly as a request; raises BadEnvelope."""
     try:
         strict(message)
     except ValueError as error:
         raise BadEnvelope("message", str(error)) from None
-    if problem := check(MESSAGE, message):
+    if problem := first_problem(MESSAGE, message):
         raise BadEnvelope(*problem)
     if ("payload" in message) == ("payload_ref" in message):
         raise BadEnvelope("payload", "is missing, or there is a payload_ref too")
@@ -69,7 +69,7 @@ def envelope(message: Any, currency: str, now: datetime) -> Envelope:
         raise BadEnvelope("integration", f"must not be {RESERVED}: that is our own")
     if message["source"] not in sources.names():
         raise BadEnvelope("source", f"must be one of {', '.join(sources.names())}")
-    context = Context(message["organization_id"], integration, currency, _received(message, now))
+    context = DecodeContext(message["organization_id"], integration, currency, _received(message, now))
     return Envelope(message["source"], context, message.get("payload"), message.get("payload_ref"))
 
 
@@ -85,14 +85,14 @@ def _received(message: Mapping[str, Any], now: datetime) -> str:
     return stamp(received)
 
 
-def open_payload(payload: Any, sent: Envelope, now: datetime) -> Opened:
+def open_payload(payload: Any, sent: Envelope, now: datetime) -> OpenedPayload:
     """Decode each part of a payload by itself: a bad one never spoils its neighbours."""
-    opened = Opened()
+    opened = OpenedPayload()
     try:
-        source = sources.source(sent.source_type)
+        source = sources.source_named(sent.source_type)
         parts = source.parts(payload)
     except DecodeError as error:
-        opened.refused.append(_within(Part(payload), error))
+        opened.refused.append(_within(PayloadPart(payload), error))
         return opened
     except Exception as error:  # noqa: BLE001 (a decoder's bug must not lose what was sent)
         opened.broken.append(error)
@@ -110,7 +110,7 @@ def open_payload(payload: Any, sent: Envelope, now: datetime) -> Opened:
     return opened
 
 
-def _check_time(event: Decoded, now: datetime) -> None:
+def _check_time(event: DecodedEvent, now: datetime) -> None:
     occurred = unstamp(event.occurred_at)
     if occurred > now + FUTURE_MAX:
         raise DecodeError("occurred_at", f"is more than 5 minutes in the future: {event.occurred_at}")
@@ -118,13 +118,13 @@ def _check_time(event: Decoded, now: datetime) -> None:
         raise DecodeError("occurred_at", f"is before 1970: {event.occurred_at}")
 
 
-def _within(part: Part, error: DecodeError) -> DecodeError:
+def _within(part: PayloadPart, error: DecodeError) -> DecodeError:
     """The error with its path from the message on."""
     inside = error.field.removeprefix(part.inner).strip(".")
     return DecodeError(".".join(each for each in ("payload", part.path, inside) if each), error.reason)
 
 
-def stored_event(event: Decoded, sent: Envelope, leaf: str, root: str) -> LeadEvent:
+def stored_event(event: DecodedEvent, sent: Envelope, leaf: str, root: str) -> LeadEvent:
     """Return the event as it is stored, still without its raw payload."""
     return LeadEvent(
         organization_id=sent.context.organization_id,
@@ -142,7 +142,7 @@ def stored_event(event: Decoded, sent: Envelope, leaf: str, root: str) -> LeadEv
     )
 
 
-def digest(part: Part) -> str:
+def part_digest(part: PayloadPart) -> str:
     """Return what tells whether two payloads under one external id are the same: the integration's words.
 
     Not what we derive from them, which may change with our rules.

@@ -16,25 +16,32 @@ from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
 from adapters.leads.identity_cache import IdentityCache
-from adapters.leads.identity_store import CannotUnmerge, Change, Evidence, IdentityStore, Resolution
-from adapters.leads.lead_event_store import LeadEventStore, Outcome
+from adapters.leads.identity_store import (
+    CannotUnmerge,
+    IdentityChange,
+    IdentityStore,
+    LeadEventKey,
+    Resolution,
+)
+from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_payloads import LeadPayloads, NoPayload
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.postgres import Postgres
 from adapters.platform.queues import Poison, serve
-from ingest.leads.decoding import Decoded, Part
+from adapters.settings.leads import LeadsSettings
+from ingest.leads.decoding import DecodedEvent, PayloadPart
 from ingest.leads.lead_accept import (
     RESERVED,
     BadEnvelope,
     Envelope,
-    digest,
-    envelope,
     open_payload,
+    part_digest,
+    read_envelope,
     stored_event,
 )
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
-from ingest.web.validate import check, parse_json, strict
+from ingest.web.validate import first_problem, parse_json, strict
 from rules.days import stamp
 from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, Group, LeadEvent, body_hash
 
@@ -44,7 +51,7 @@ REASONS_MAX = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Consumer:
+class LeadConsumer:
     """Stores the events of messages. currency: the one that amounts are in."""
 
     identities: IdentityStore
@@ -59,14 +66,14 @@ class Consumer:
             self._command(message, now)
             return
         try:
-            sent = envelope(message, self.currency, now)
+            sent = read_envelope(message, self.currency, now)
         except BadEnvelope as bad:
             raise Poison(str(bad)) from None
         opened = open_payload(self._payload(sent), sent, now)
         reasons = [str(each) for each in opened.refused]
         reasons += [f"the decoder raised {type(each).__name__}: {each}" for each in opened.broken]
         for event, part in opened.events:
-            if self._store(event, part, sent, now) is Outcome.CONFLICT:
+            if self._store(event, part, sent, now) is StoreOutcome.CONFLICT:
                 reasons.append(f"conflict: {event.external_event_id} is stored with another body")
         if reasons:
             raise Poison("; ".join(reasons[:REASONS_MAX]))
@@ -81,13 +88,13 @@ class Consumer:
         except ValueError as reason:
             raise Poison(f"payload_ref holds no JSON: {reason}") from None
 
-    def _store(self, event: Decoded, part: Part, sent: Envelope, now: datetime) -> Outcome:
+    def _store(self, event: DecodedEvent, part: PayloadPart, sent: Envelope, now: datetime) -> StoreOutcome:
         """Store an event, unless its external id has been claimed.
 
         Only what is new may prove leads to be one: a conflicting body must change nothing, and a late resend
         must not redo what an operator has undone. So the claim is asked before the identities are.
         """
-        body, organization = digest(part), sent.context.organization_id
+        body, organization = part_digest(part), sent.context.organization_id
         whose = self.cache.get(organization, event.identities)
         if whose is None:
             told = self.events.claimed(sent.context.source, event.external_event_id, body)
@@ -97,16 +104,16 @@ class Consumer:
         stored = stored_event(event, sent, whose.leaf, whose.root_id)
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, body), body)
 
-    def _resolve(self, event: Decoded, sent: Envelope, now: datetime) -> Resolution:
+    def _resolve(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
         """Resolve, and tell what that changed before anything is claimed: no crash leaves it untold."""
         organization = sent.context.organization_id
-        evidence = Evidence(sent.context.source, event.external_event_id)
+        evidence = LeadEventKey(sent.context.source, event.external_event_id)
         found = self.identities.resolve(organization, event.identities, evidence, now)
         self._announce(found.changes, now)
         self.cache.remember(organization, event.identities, found)
         return found
 
-    def _announce(self, changes: Iterable[Change], now: datetime) -> None:
+    def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
         """Store each change as an event of every organization that it affects, then note that it is told."""
         listed = tuple(changes)
         for change in listed:
@@ -116,10 +123,10 @@ class Consumer:
             self.identities.announced([each.number for each in listed])
 
     def _announce_to(
-        self, organization: str, groups: tuple[Group, ...], change: Change, now: datetime
+        self, organization: str, groups: tuple[Group, ...], change: IdentityChange, now: datetime
     ) -> None:
         event = change_event(organization, groups, change, now)
-        if self.events.put_new(event, body_hash(event.payload)) is Outcome.CONFLICT:
+        if self.events.put_new(event, body_hash(event.payload)) is StoreOutcome.CONFLICT:
             raise RuntimeError(f"change {change.number} was told to {organization} in another way")
 
     def _command(self, message: dict[str, Any], now: datetime) -> None:
@@ -135,7 +142,7 @@ class Consumer:
             strict(message)
         except ValueError as reason:
             raise Poison(f"message {reason}") from None
-        if problem := check(UNMERGE, message):
+        if problem := first_problem(UNMERGE, message):
             raise Poison(" ".join(problem))
         try:
             changes = self.identities.unmerge(message["change"], message["reason"], message["by"], now)
@@ -147,7 +154,9 @@ class Consumer:
         self._announce(changes, now)
 
 
-def change_event(organization: str, groups: tuple[Group, ...], change: Change, now: datetime) -> LeadEvent:
+def change_event(
+    organization: str, groups: tuple[Group, ...], change: IdentityChange, now: datetime
+) -> LeadEvent:
     """Return how an organization is told of a change: the same for every attempt but for its arrival."""
     told = [{"root": group.root, "leaves": list(group.leaves)} for group in groups]
     return LeadEvent(
@@ -165,9 +174,9 @@ def change_event(organization: str, groups: tuple[Group, ...], change: Change, n
 
 
 @cache
-def _parts() -> tuple[Consumer, FailureQueue]:
-    config, dynamodb = settings.read(settings.Leads), client("dynamodb")
-    consumer = Consumer(
+def _parts() -> tuple[LeadConsumer, FailureQueue]:
+    config, dynamodb = settings.read(LeadsSettings), client("dynamodb")
+    consumer = LeadConsumer(
         IdentityStore(Postgres(config.identity_url)),
         IdentityCache(config.redis_url),
         LeadEventStore(dynamodb, config.event_table, config.idempotency_keys_table),

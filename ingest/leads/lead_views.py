@@ -12,8 +12,8 @@ from adapters.leads.memory_store import MemoryStore
 from ingest.web.caller import ApiError
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
+from rules.leads.evidence import MemoryEntry, confidence_at
 from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
-from rules.leads.memory import Entry, confidence_at
 
 # Merges are flat; more hops than this would be a loop that some change is just about to undo.
 HOPS_MAX = 5
@@ -86,7 +86,7 @@ class LeadViews:
             "as_of": dict(lead.item.as_of),
         }
 
-    def _entries(self, root: str, kind: str | None, key: str | None) -> list[Entry]:
+    def _entries(self, root: str, kind: str | None, key: str | None) -> list[MemoryEntry]:
         if kind and key:
             found = self.memories.get(root, kind, key)
             return [] if found is None else [found]
@@ -115,12 +115,12 @@ def event_view(row: Mapping[str, Any]) -> dict[str, Any]:
     return {"id": row[SORT_KEY].partition("#")[2], **shown, "payload": json.loads(row["payload"])}
 
 
-def is_expired(entry: Entry, now: datetime) -> bool:
+def is_expired(entry: MemoryEntry, now: datetime) -> bool:
     """Whether the entry's time is over; the table may keep it a while longer."""
     return entry.expires_at <= now.timestamp()
 
 
-def memory_view(entry: Entry, now: datetime) -> dict[str, Any]:
+def memory_view(entry: MemoryEntry, now: datetime) -> dict[str, Any]:
     """Return an entry with the confidence that it has by now."""
     return {
         "type": entry.memory_type,

@@ -15,7 +15,8 @@ from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
-from ingest.leads.lead_accept import BadEnvelope, Opened, envelope, open_payload
+from adapters.settings.leads import LeadsApiSettings
+from ingest.leads.lead_accept import BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import (
     INTEGRATION,
     LEAD_EVENTS,
@@ -28,7 +29,7 @@ from ingest.leads.lead_views import LeadViews
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.exact_json import exact_json
 from ingest.web.http import answer, json_body, resolver
-from ingest.web.validate import check
+from ingest.web.validate import first_problem
 from rules.days import stamp
 
 BY_CHARACTERS_MAX = 128
@@ -47,7 +48,7 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config, dynamodb = settings.read(settings.LeadsApi), client("dynamodb")
+    config, dynamodb = settings.read(LeadsApiSettings), client("dynamodb")
     payloads = LeadPayloads(lambda: client("s3"), config.payload_bucket)
     views = LeadViews(
         LeadEventStore(dynamodb, config.event_table),
@@ -63,7 +64,7 @@ def post_events() -> Response[str]:
     _caller().check_leads()
     body, now = json_body(app.current_event.raw_event, LEAD_EVENTS), clock.now()
     try:
-        sent = envelope(body | {"received_at": stamp(now)}, _parts().currency, now)
+        sent = read_envelope(body | {"received_at": stamp(now)}, _parts().currency, now)
     except BadEnvelope as bad:
         raise _invalid([bad]) from None
     opened = open_payload(body["payload"], sent, now)
@@ -77,7 +78,7 @@ def post_events() -> Response[str]:
     return answer(202, _receipt(opened))
 
 
-def _receipt(opened: Opened) -> dict[str, Any]:
+def _receipt(opened: OpenedPayload) -> dict[str, Any]:
     """What became of the webhook; what no decoder could read is on the queue all the same."""
     events = [
         {"external_event_id": each.external_event_id, "event_type": each.event_type}
@@ -99,7 +100,7 @@ def find_lead() -> Response[str]:
     _caller().check_leads()
     wanted = {name: _query().get(name, "") for name in FINDING}
     for name, pattern in FINDING.items():
-        if problem := check({"type": "string", "pattern": pattern}, wanted[name]):
+        if problem := first_problem({"type": "string", "pattern": pattern}, wanted[name]):
             raise ApiError(400, "invalid_parameter", f"{name} {problem[1]}")
     source = f"{wanted['organization_id']}/{wanted['integration']}"
     return _exactly(_parts().views.find(source, wanted["external_event_id"]))
@@ -151,7 +152,7 @@ def _caller() -> Caller:
 def _reader(lead_id: str) -> None:
     """Check that the caller may read leads, and that such a lead can be."""
     _caller().check_leads()
-    if problem := check({"type": "string", "pattern": LEAD_ID}, lead_id):
+    if problem := first_problem({"type": "string", "pattern": LEAD_ID}, lead_id):
         raise ApiError(400, "invalid_parameter", f"lead_id {problem[1]}")
 
 

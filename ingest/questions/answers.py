@@ -10,14 +10,14 @@ from adapters import clock
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from ingest.questions.question_views import Questions, invalid
+from ingest.questions.question_views import Questions, refusal_error
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from ingest.web.rate_limit import RateLimit
 from rules.days import Moment, UnknownZone, date_of, stamp
-from rules.engagement.events import Refused
+from rules.engagement.events import InputRefused
 from rules.questions.answer_points import points_for
-from rules.questions.questions import Question, check_answer, check_open, is_done, shown
+from rules.questions.questions import Question, check_answer, check_open, is_done, shown_status
 from rules.questions.responses import Response, public_id
 
 WAIT_SECONDS_MAX = 20
@@ -65,10 +65,10 @@ class Answers:
             after, stored = self.store.answer(question, response, now)
         except AlreadyAnswered as already:
             raise _already(already.response) from None
-        except Refused as refused:
+        except InputRefused as refused:
             if refused.field == "question" and (mine := self.responses.get(identifier, person)):
                 raise _already(mine) from None
-            raise invalid(refused) from None
+            raise refusal_error(refused) from None
         return _receipt(after, stored, points_for(stored.confidence, stored.response_time_ms), now)
 
     def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[str, str | None]:
@@ -85,7 +85,7 @@ def _response(
     try:
         day, zone = date_of(Moment(now, None), body.get("timezone"), None)
     except UnknownZone as error:
-        raise Refused("invalid_field", "timezone", str(error)) from None
+        raise InputRefused("invalid_field", "timezone", str(error)) from None
     confidence, took = body.get("confidence"), body.get("response_time_ms")
     return Response(
         question_id=question.question_id,
@@ -119,7 +119,7 @@ def _receipt(
         "question_id": question.question_id,
         "response_id": public_id(*response.key),
         "number": response.number,
-        "status": shown(question, now).value,
+        "status": shown_status(question, now).value,
         "answers_count": question.answers_count,
         "points": response.points,
         "points_for": dict(earned),
@@ -173,7 +173,7 @@ class Polls:
         last, now = rows[-1].number if rows else after, clock.now()
         return {
             "question_id": question.question_id,
-            "status": shown(question, now).value,
+            "status": shown_status(question, now).value,
             "answers_count": question.answers_count,
             "required_responses": question.required_responses,
             "responses": [response_view(each) for each in rows],

@@ -13,7 +13,7 @@ from ingest.questions.question_schemas import (
 )
 from ingest.web.json_schema import USER_ID
 from ingest.web.routes import TEXT, Route, in_path, in_query, matching
-from rules.questions.questions import Status
+from rules.questions.questions import QuestionStatus
 
 QUESTIONS_API = "QuestionsApi"
 QUESTION_PATH = in_path("question_id", matching(QUESTION_ID))
@@ -21,7 +21,7 @@ AGENT = in_path("agent_id", matching(USER_ID))
 FINGERPRINT = in_path("fingerprint", matching(r"^(me|[0-9a-f]{32})$"))
 LIMIT = in_query("limit", {"type": "integer", "minimum": 1, "maximum": 100})
 LISTED = [
-    in_query("status", {"type": "string", "enum": [each.value for each in Status]}),
+    in_query("status", {"type": "string", "enum": [each.value for each in QuestionStatus]}),
     LIMIT,
     in_query("cursor", TEXT),
 ]

@@ -1,7 +1,7 @@
 """The bodies of the question routes, as JSON Schema, and what they answer."""
 
 from ingest.web.json_schema import KEY, Schema, closed_object
-from rules.questions.questions import CATEGORY_DEFAULT, OPEN_DEFAULT, OPEN_MAX, Status
+from rules.questions.questions import CATEGORY_DEFAULT, OPEN_DEFAULT, OPEN_MAX, QuestionStatus
 
 TAG = r"^[a-z0-9][a-z0-9_-]{0,31}$"
 TAGS_MAX = 10
@@ -72,7 +72,7 @@ ANSWER = closed_object(
 
 _TEXT: Schema = {"type": "string"}
 _NUMBER: Schema = {"type": "integer"}
-STATUS: Schema = {"type": "string", "enum": [each.value for each in Status]}
+STATUS: Schema = {"type": "string", "enum": [each.value for each in QuestionStatus]}
 QUESTION_VIEW: Schema = {
     "type": "object",
     "required": [

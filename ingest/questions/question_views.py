@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.questions.question_store import Page, Place, QuestionStore
+from adapters.questions.question_store import QuestionPage, QuestionPlace, QuestionStore
 from ingest.questions.question_schemas import QUESTION_ID, TAG, TAGS_MAX
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from ingest.web.validate import parse_json
 from rules.days import stamp
-from rules.engagement.events import FUTURE_MAX, Refused, body_hash
+from rules.engagement.events import FUTURE_MAX, InputRefused, body_hash
 from rules.questions.questions import (
     OPEN_MAX,
     Question,
-    Status,
+    QuestionStatus,
     is_for,
     is_listed,
     new_question,
     question_id,
-    shown,
+    shown_status,
     to_item,
 )
 
@@ -37,11 +37,11 @@ STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z", re.ASCII)
 def question_view(question: Question, now: datetime) -> dict[str, Any]:
     """Return a question as the API shows it."""
     view = {name: value for name, value in to_item(question).items() if name not in HIDDEN}
-    view["status"] = shown(question, now).value
+    view["status"] = shown_status(question, now).value
     return view | ({"closed_at": question.closed_at} if question.closed_at else {})
 
 
-def invalid(refused: Refused) -> ApiError:
+def refusal_error(refused: InputRefused) -> ApiError:
     """Return the API's answer to a refusal by a rule: 422 for a field, 409 for a state."""
     if refused.code != "invalid_field":
         return ApiError(409, refused.code, str(refused))
@@ -65,11 +65,11 @@ class Questions:
         try:
             question = new_question(body, caller.user_id, digest, now)
             held = self.store.create(question, now)
-        except Refused as refused:
+        except InputRefused as refused:
             # Sent again after it has closed, it still is what was asked.
             known = self.store.get(question_id(caller.user_id, body["idempotency_key"]))
             if known is None or known.body_hash != digest:
-                raise invalid(refused) from None
+                raise refusal_error(refused) from None
             return 200, question_view(known, now) | {"duplicate": True}
         if held.body_hash != digest:
             raise ApiError(409, "conflict", "idempotency_key was used for another body")
@@ -86,10 +86,14 @@ class Questions:
 
     def listed(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
         """Return questions of a status (default: those that can be answered), for some tags: one query."""
-        asked, tags = _status(query, Status.OPEN) or Status.OPEN, _tags(query)
-        stored = Status.CLOSED if asked is Status.CLOSED else Status.OPEN
+        asked, tags = _status(query, QuestionStatus.OPEN) or QuestionStatus.OPEN, _tags(query)
+        stored = QuestionStatus.CLOSED if asked is QuestionStatus.CLOSED else QuestionStatus.OPEN
         # What is older cannot be open any more.
-        since = stamp(now - OPEN_MAX - FUTURE_MAX) if asked in (Status.OPEN, Status.PARTIAL) else "0"
+        since = (
+            stamp(now - OPEN_MAX - FUTURE_MAX)
+            if asked in (QuestionStatus.OPEN, QuestionStatus.PARTIAL)
+            else "0"
+        )
         page = self.store.of_status(stored, _cursor(query), since, READ_MAX)
         return _view(page, query, now, asked, tags)
 
@@ -104,13 +108,17 @@ class Questions:
 
 
 def _view(
-    page: Page, query: Mapping[str, str], now: datetime, asked: Status | None, tags: list[str] | None
+    page: QuestionPage,
+    query: Mapping[str, str],
+    now: datetime,
+    asked: QuestionStatus | None,
+    tags: list[str] | None,
 ) -> dict[str, Any]:
     limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
     matching = [
         each
         for each in page.questions
-        if (asked is None or is_listed(shown(each, now), asked))
+        if (asked is None or is_listed(shown_status(each, now), asked))
         and (tags is None or is_for(each.audience, tags))
     ]
     rows, following = matching[:limit], page.next
@@ -119,13 +127,13 @@ def _view(
     return {"questions": [question_view(each, now) for each in rows], "cursor": _as_cursor(following)}
 
 
-def _status(query: Mapping[str, str], default: Status | None) -> Status | None:
+def _status(query: Mapping[str, str], default: QuestionStatus | None) -> QuestionStatus | None:
     text = query.get("status")
     if not text:
         return default
-    if text not in Status.__members__:
-        raise ApiError(400, "invalid_parameter", f"status must be one of {', '.join(Status)}")
-    return Status(text)
+    if text not in QuestionStatus.__members__:
+        raise ApiError(400, "invalid_parameter", f"status must be one of {', '.join(QuestionStatus)}")
+    return QuestionStatus(text)
 
 
 def _tags(query: Mapping[str, str]) -> list[str] | None:
@@ -140,7 +148,7 @@ def _tags(query: Mapping[str, str]) -> list[str] | None:
     return tags
 
 
-def _cursor(query: Mapping[str, str]) -> Place | None:
+def _cursor(query: Mapping[str, str]) -> QuestionPlace | None:
     text = query.get("cursor")
     if not text:
         return None
@@ -153,5 +161,5 @@ def _cursor(query: Mapping[str, str]) -> Place | None:
     return created_at, identifier
 
 
-def _as_cursor(place: Place | None) -> str | None:
+def _as_cursor(place: QuestionPlace | None) -> str | None:
     return place and base64.urlsafe_b64encode(json.dumps({"before": place}).encode()).decode()

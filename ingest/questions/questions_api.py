@@ -9,12 +9,13 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
-from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
+from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
 from ingest.questions.answers import Answers, Polls
 from ingest.questions.question_schemas import ANSWER, QUESTION
@@ -25,7 +26,7 @@ from ingest.web.http import answer, json_body, resolver
 from ingest.web.json_schema import USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import RateLimit
-from ingest.web.validate import check
+from ingest.web.validate import first_problem
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
 # What people wrote is data: no browser shall take it for a page, nor keep it.
@@ -46,12 +47,12 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config, dynamodb = settings.read(settings.QuestionsApi), client("dynamodb")
+    config, dynamodb = settings.read(QuestionsApiSettings), client("dynamodb")
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table, responses)
     questions = Questions(store)
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
-    limit = RateLimit(Cache(config.redis_url), config.rate_limit_per_minute)
+    limit = RateLimit(EngagementCache(config.redis_url), config.rate_limit_per_minute)
     return _Parts(
         questions,
         Answers(questions, store, responses, fingerprints, limit),
@@ -95,7 +96,7 @@ def get_question(question_id: str) -> Response[str]:
 def get_agent_questions(agent_id: str) -> Response[str]:
     """An agent's own questions, newest first."""
     caller = _caller()
-    if problem := check({"type": "string", "pattern": USER_ID}, agent_id):
+    if problem := first_problem({"type": "string", "pattern": USER_ID}, agent_id):
         raise ApiError(400, "invalid_parameter", f"agent_id {problem[1]}")
     return answer(200, _parts().questions.of_agent(agent_id, _query(), caller, clock.now()))
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.user_stats_store import UserStatsStore
-from ingest.engagement.leaderboards import ranked
+from ingest.engagement.leaderboards import with_ranks
 from ingest.questions.question_schemas import FINGERPRINT_HASH
 from ingest.web.caller import ApiError, Caller
 from rules.questions.answer_stats import Stats, alias, streak_now
-from rules.questions.badges import earned
+from rules.questions.badges import earned_badges
 
 ME = "me"
 
@@ -31,7 +31,7 @@ def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
         "timezone": stats.newest[1],
         "badges": [
             {"badge": each.badge.name, "title": each.badge.title, "earned_on": each.earned_on.isoformat()}
-            for each in earned(stats)
+            for each in earned_badges(stats)
         ],
         "answers_by_category": {name: each.answers for name, each in sorted(stats.categories.items())},
     }
@@ -61,7 +61,7 @@ class AnswerStats:
         """Return the best by points; ties share a rank (1, 2, 2, 4)."""
         own = self.fingerprints.of_user(caller.user_id)
         rows = self.store.top(limit)
-        ranks = ranked([(person, points) for person, points, _ in rows])
+        ranks = with_ranks([(person, points) for person, points, _ in rows])
         return {
             "entries": [
                 {

@@ -14,6 +14,7 @@ from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
+from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.subscription_schemas import SUBSCRIPTION, SUBSCRIPTION_ID
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, json_body
@@ -35,7 +36,7 @@ class _Parts:
 
 @cache
 def _parts() -> _Parts:
-    config = settings.read(settings.Subscriptions)
+    config = settings.read(SubscriptionsSettings)
     return _Parts(SubscriptionStore(client("dynamodb"), config.subscriptions_table), SnsPush(client("sns")))
 
 
@@ -50,7 +51,7 @@ def post_subscription() -> Response[str]:
     caller = caller_of(router.current_event.raw_event)
     body, now = json_body(router.current_event.raw_event, SUBSCRIPTION), clock.now()
     stored, is_new = _parts().store.register(_wanted(caller.user_id, body), now)
-    return answer(201 if is_new else 200, view(stored))
+    return answer(201 if is_new else 200, subscription_view(stored))
 
 
 @router.delete("/v1/subscriptions/<subscription_id>")
@@ -112,7 +113,7 @@ def _invalid(field: str, reason: str) -> ApiError:
     return ApiError(422, "invalid_field", f"{field} {reason}", [{"field": field, "reason": reason}])
 
 
-def view(subscription: Subscription) -> dict[str, Any]:
+def subscription_view(subscription: Subscription) -> dict[str, Any]:
     """Return what its owner sees: all they asked for, but not the token."""
     quiet = subscription.quiet_hours
     return {

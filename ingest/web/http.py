@@ -12,7 +12,7 @@ from adapters.platform.aws import Unavailable
 from adapters.platform.batches import Unprocessed
 from ingest.web.caller import ApiError
 from ingest.web.json_schema import Schema
-from ingest.web.validate import check, parse_json
+from ingest.web.validate import first_problem, parse_json
 
 BODY_BYTES_MAX = 1_000_000
 
@@ -28,7 +28,7 @@ def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
         body = parse_json(raw)
     except ValueError as error:
         raise ApiError(400, "invalid_json", f"the body is not JSON: {error}"[:300]) from None
-    problem = check(schema, body)
+    problem = first_problem(schema, body)
     if problem:
         raise ApiError(422, "invalid_field", f"{problem[0]} {problem[1]}", [_detail(*problem)])
     # To JSON Schema 5.0 is an integer; to a table it is not.

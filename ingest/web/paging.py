@@ -21,7 +21,7 @@ FIRST_DATE, LAST_DATE = date(1970, 1, 1), date(2999, 12, 31)
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class PageSpan:
     """What is asked for: since <= time < until, at most `limit`; until may come from a cursor."""
 
     since: str
@@ -66,14 +66,14 @@ def moment_of(query: Mapping[str, str], name: str, after: timedelta) -> datetime
         raise ApiError(400, "invalid_parameter", f"{name} must be a date or an RFC 3339 timestamp") from None
 
 
-def span_of(query: Mapping[str, str], since: datetime, until: datetime) -> Span:
+def span_of(query: Mapping[str, str], since: datetime, until: datetime) -> PageSpan:
     """Read from, to (a date includes its whole day), limit and cursor."""
     start = moment_of(query, "from", timedelta()) or since
     end = moment_of(query, "to", DAY) or until
     since_stamp = stamp(start)
     # A span that ends before it begins is an empty one.
     until_stamp = max(since_stamp, cursor_of(query) or stamp(end))
-    return Span(since_stamp, until_stamp, integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX))
+    return PageSpan(since_stamp, until_stamp, integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX))
 
 
 def cursor_of(query: Mapping[str, str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.engagement_cache import EngagementCache
 from ingest.web.caller import ApiError
 
 USERS_COUNTED_MAX = 10_000
@@ -11,7 +11,7 @@ USERS_COUNTED_MAX = 10_000
 class RateLimit:
     """A fixed window of one minute."""
 
-    def __init__(self, cache: Cache, events_per_minute_max: int) -> None:
+    def __init__(self, cache: EngagementCache, events_per_minute_max: int) -> None:
         self._cache, self._max = cache, events_per_minute_max
         self._minute, self._counts = 0, dict[str, int]()
 

@@ -67,7 +67,7 @@ def _validator(key: str) -> Callable[[Any], Any]:
     return compiled
 
 
-def check(schema: Schema, value: Any) -> tuple[str, str] | None:
+def first_problem(schema: Schema, value: Any) -> tuple[str, str] | None:
     """Return the first problem as (field, reason), or None."""
     try:
         _validator(json.dumps(schema))(value)

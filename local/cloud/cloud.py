@@ -261,6 +261,6 @@ def status() -> dict[str, Any]:
         "api_url": stack.api_url,
         "processes": running,
         "failures": queue_counts.failures(stack),
-        "queues": queue_counts.work(stack),
+        "queues": queue_counts.waiting(stack),
         "consumers": consumers,
     }

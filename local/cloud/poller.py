@@ -31,7 +31,7 @@ Record = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class EventSourceMapping:
     """An event source mapping's settings, with Lambda's defaults."""
 
     function: str
@@ -51,11 +51,11 @@ class Mapping:
         return ":kinesis:" in self.source
 
 
-def mapping_of(described: dict[str, Any]) -> Mapping:
+def mapping_of(described: dict[str, Any]) -> EventSourceMapping:
     """Read what ListEventSourceMappings says of one mapping."""
     destination = (described.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination", "")
     filters = (described.get("FilterCriteria") or {}).get("Filters", [])
-    return Mapping(
+    return EventSourceMapping(
         function=described["FunctionArn"],
         source=described["EventSourceArn"],
         batch_size=int(described.get("BatchSize") or 100),
@@ -83,33 +83,33 @@ def arrival_of(record: Record) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class InvocationReply:
     """What an invocation came back with. failed: None where the function itself failed."""
 
     failed: Sequence[str] | None
     error: str = ""
 
 
-def reply_of(payload: Any, error: str, batch: Sequence[Record], *, partial: bool) -> Reply:
+def reply_of(payload: Any, error: str, batch: Sequence[Record], *, partial: bool) -> InvocationReply:
     """Read a function's answer as Lambda does: a malformed report of failures fails the whole batch."""
     if error:
-        return Reply(None, error)
+        return InvocationReply(None, error)
     if not partial or not payload:
-        return Reply([])
+        return InvocationReply([])
     try:
         failed = [each["itemIdentifier"] for each in payload.get("batchItemFailures") or []]
     except (AttributeError, KeyError, TypeError):
-        return Reply(None, "malformed batchItemFailures")
+        return InvocationReply(None, "malformed batchItemFailures")
     known = {sequence_of(record) for record in batch}
     if any(not isinstance(number, str) or number not in known for number in failed):
-        return Reply(None, "batchItemFailures names a record that is not in the batch")
-    return Reply(failed)
+        return InvocationReply(None, "batchItemFailures names a record that is not in the batch")
+    return InvocationReply(failed)
 
 
 def deliver(  # noqa: PLR0917 (what it acts on, and what it acts with)
     batch: Sequence[Record],
-    mapping: Mapping,
-    invoke: Callable[[Sequence[Record]], Reply],
+    mapping: EventSourceMapping,
+    invoke: Callable[[Sequence[Record]], InvocationReply],
     discard: Callable[[Sequence[Record], str, int], None],
     pause: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.time,
@@ -191,17 +191,17 @@ class Poller:
                     threading.Thread(target=self._serve, args=(mapping, shard, key), daemon=True).start()
 
     @staticmethod
-    def _name(mapping: Mapping) -> str:
+    def _name(mapping: EventSourceMapping) -> str:
         return mapping.function.rsplit(":", 1)[-1]
 
-    def _shards_of(self, mapping: Mapping) -> list[str]:
+    def _shards_of(self, mapping: EventSourceMapping) -> list[str]:
         if mapping.is_kinesis:
             answer = self.stack.client("kinesis").list_shards(StreamARN=mapping.source)
             return [shard["ShardId"] for shard in answer["Shards"]]
         answer = self.stack.client("dynamodbstreams").describe_stream(StreamArn=mapping.source)
         return [shard["ShardId"] for shard in answer["StreamDescription"]["Shards"]]
 
-    def _serve(self, mapping: Mapping, shard: str, key: str) -> None:
+    def _serve(self, mapping: EventSourceMapping, shard: str, key: str) -> None:
         while True:
             try:
                 for batch in self._batches(mapping, shard, key):
@@ -216,7 +216,7 @@ class Poller:
                 print(f"{key}: {error!r}", flush=True)
                 time.sleep(1)
 
-    def _batches(self, mapping: Mapping, shard: str, key: str) -> Iterator[list[Record]]:
+    def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
         """Yield filtered batches; what was yielded is checkpointed when the next is asked for."""
         iterator: str | None = self._iterator(mapping, shard, self.checkpoints.get(key))
         waiting: list[Record] = []
@@ -247,7 +247,7 @@ class Poller:
                 self.caught_up[self._name(mapping)][key] = polled_at
                 time.sleep(IDLE_KINESIS_SECONDS if mapping.is_kinesis else IDLE_TABLE_SECONDS)
 
-    def _iterator(self, mapping: Mapping, shard: str, after: str | None) -> str:
+    def _iterator(self, mapping: EventSourceMapping, shard: str, after: str | None) -> str:
         position = {"ShardIteratorType": "TRIM_HORIZON"}
         if after:
             number = "StartingSequenceNumber" if mapping.is_kinesis else "SequenceNumber"
@@ -258,7 +258,7 @@ class Poller:
             client, stream = self.stack.client("dynamodbstreams"), {"StreamArn": mapping.source}
         return str(client.get_shard_iterator(**stream, ShardId=shard, **position)["ShardIterator"])
 
-    def _read(self, mapping: Mapping, iterator: str) -> tuple[list[Record], str | None]:
+    def _read(self, mapping: EventSourceMapping, iterator: str) -> tuple[list[Record], str | None]:
         if not mapping.is_kinesis:
             client = self.stack.client("dynamodbstreams")
             answer = client.get_records(ShardIterator=iterator, Limit=READ_MAX)
@@ -268,10 +268,10 @@ class Poller:
         records = [kinesis_record(record, mapping.source) for record in answer["Records"]]
         return records, answer.get("NextShardIterator")
 
-    def _wanted(self, mapping: Mapping, record: Record) -> bool:
+    def _wanted(self, mapping: EventSourceMapping, record: Record) -> bool:
         return not mapping.patterns or any(matches(json.loads(each), record) for each in mapping.patterns)
 
-    def _invoke(self, mapping: Mapping, records: Sequence[Record]) -> Reply:
+    def _invoke(self, mapping: EventSourceMapping, records: Sequence[Record]) -> InvocationReply:
         try:
             answer = self.stack.client("lambda", attempts=1).invoke(
                 FunctionName=mapping.function, Payload=json.dumps({"Records": list(records)}).encode()
@@ -286,7 +286,9 @@ class Poller:
             print(f"{self._name(mapping)}: {len(records)} records: {error}", flush=True)
         return reply_of(payload, error, records, partial=mapping.partial)
 
-    def _discard(self, mapping: Mapping, shard: str, records: Sequence[Record], why: str, tries: int) -> None:
+    def _discard(
+        self, mapping: EventSourceMapping, shard: str, records: Sequence[Record], why: str, tries: int
+    ) -> None:
         """Send to the failure destination what Lambda sends: where the records are, not the records."""
         self._count(mapping, "discarded", len(records))
         if not mapping.destination:
@@ -316,7 +318,7 @@ class Poller:
         with self.lock:
             self.checkpoints[key] = number
 
-    def _count(self, mapping: Mapping, what: str, number: int) -> None:
+    def _count(self, mapping: EventSourceMapping, what: str, number: int) -> None:
         with self.lock:
             counts = self.counts.setdefault(self._name(mapping), {})
             counts[what] = counts.get(what, 0) + number

@@ -18,6 +18,6 @@ def failures(stack: Stack) -> dict[str, int]:
     return {name.removesuffix("Url"): depth(stack, url) for name, url in urls.items()}
 
 
-def work(stack: Stack) -> dict[str, int]:
+def waiting(stack: Stack) -> dict[str, int]:
     """Return how many messages wait for their consumer, by queue."""
     return {name: depth(stack, stack.outputs[f"{name}Url"]) for name in WORK}

@@ -28,7 +28,7 @@ DAYS_SHOWN = 60
 Rows = list[dict[str, Any]]
 
 
-def scan(stack: Stack, table: str) -> Rows:
+def scan_table(stack: Stack, table: str) -> Rows:
     """Return all items of a table: fit for a laptop's data."""
     client, found = stack.client("dynamodb"), []
     for page in client.get_paginator("scan").paginate(TableName=stack.tables[table]):
@@ -38,8 +38,8 @@ def scan(stack: Stack, table: str) -> Rows:
 
 def write(stack: Stack, path: Path) -> None:
     """Write the report."""
-    profiles, days = scan(stack, "UserStreaks"), scan(stack, "DailyActivity")
-    events, ledger = scan(stack, "BPEvents"), scan(stack, "RewardsLedger")
+    profiles, days = scan_table(stack, "UserStreaks"), scan_table(stack, "DailyActivity")
+    events, ledger = scan_table(stack, "BPEvents"), scan_table(stack, "RewardsLedger")
     plots = [
         ("Events and active users per day", lambda axes: _daily(axes, days)),
         ("When people are active, in their own time", lambda axes: _hours(axes, events)),

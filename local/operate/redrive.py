@@ -41,7 +41,7 @@ class Waiting:
     body: dict[str, Any]
 
 
-def waiting(stack: Stack, consumer: str) -> Iterator[Waiting]:
+def waiting_messages(stack: Stack, consumer: str) -> Iterator[Waiting]:
     """Yield what waits for a consumer; each is hidden from others for two minutes."""
     sqs, url = stack.client("sqs"), _queue(stack, consumer)
     while True:
@@ -51,10 +51,10 @@ def waiting(stack: Stack, consumer: str) -> Iterator[Waiting]:
         if not answer.get("Messages"):
             return
         for message in answer["Messages"]:
-            yield waiting_of(consumer, message["ReceiptHandle"], message["Body"])
+            yield waiting_message(consumer, message["ReceiptHandle"], message["Body"])
 
 
-def waiting_of(consumer: str, handle: str, text: str) -> Waiting:
+def waiting_message(consumer: str, handle: str, text: str) -> Waiting:
     """What a queue itself has given up is there as it was sent, without a reason."""
     with contextlib.suppress(ValueError):
         body = json.loads(text)
@@ -74,7 +74,7 @@ def redrive(stack: Stack, *, only_list: bool = False) -> dict[str, Any]:
     sqs, done, left = stack.client("sqs"), 0, []
     for consumer in CONSUMERS:
         url = _queue(stack, consumer)
-        for message in list(waiting(stack, consumer)):
+        for message in list(waiting_messages(stack, consumer)):
             reason = "listed" if only_list else _send(stack, message)
             if reason is None:
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message.handle)

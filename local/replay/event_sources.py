@@ -136,7 +136,7 @@ def _pseudonym_key() -> bytes:
     return path.read_bytes()
 
 
-def crowd(users: int, events: int, seed: int, now: datetime, days: int = 45) -> list[Body]:
+def synthetic_crowd(users: int, events: int, seed: int, now: datetime, days: int = 45) -> list[Body]:
     """Return a synthetic crowd's events in the order in which they would arrive.
 
     Activity follows Zipf's law; users live in zones with and without daylight saving time; one

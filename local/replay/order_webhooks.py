@@ -7,7 +7,7 @@ from typing import Any
 
 from adapters.platform.batches import chunks
 from local.replay.event_sources import Purchase
-from local.replay.replay import Api, Outcome, progress
+from local.replay.replay import Api, ReplayResult, progress_bar
 from local.stack import Stack
 
 ORGANIZATION = "cdnow"
@@ -32,10 +32,10 @@ def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
     }
 
 
-def post(stack: Stack, webhooks: Iterable[Webhook]) -> Outcome:
+def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     """Post webhooks over HTTP, one a request."""
-    api, outcome, listed = Api(stack), Outcome(), list(webhooks)
-    more = progress(len(listed), "HTTP   ")
+    api, outcome, listed = Api(stack), ReplayResult(), list(webhooks)
+    more = progress_bar(len(listed), "HTTP   ")
 
     def send(webhook: Webhook) -> tuple[Webhook, int, Any]:
         status, answer = api.call("POST", "/v1/leads/events", webhook)
@@ -50,9 +50,9 @@ def post(stack: Stack, webhooks: Iterable[Webhook]) -> Outcome:
     return outcome
 
 
-def send(stack: Stack, webhooks: Iterable[Webhook]) -> Outcome:
+def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
     """Put webhooks on the lead-ingestion queue directly, ten a call."""
-    sqs, url, outcome = stack.client("sqs"), stack.outputs["LeadIngestionUrl"], Outcome()
+    sqs, url, outcome = stack.client("sqs"), stack.outputs["LeadIngestionUrl"], ReplayResult()
     for some in chunks(webhooks, SEND_MAX):
         entries = [{"Id": str(place), "MessageBody": json.dumps(each)} for place, each in enumerate(some)]
         while entries:

@@ -29,7 +29,7 @@ REFUSED_FILE = LOCAL / "replay-refused.ndjson"
 
 
 @dataclass(slots=True)
-class Outcome:
+class ReplayResult:
     """What became of the events: counts by status, and those refused, with the reason."""
 
     counts: Counter[str] = field(default_factory=Counter)
@@ -76,7 +76,7 @@ class Api:
         return answer
 
 
-def progress(total: int, what: str) -> Callable[[int], None]:
+def progress_bar(total: int, what: str) -> Callable[[int], None]:
     """Return a function that is told how many more are done, and shows a bar on a terminal."""
     done, started, shown = 0, time.monotonic(), 0.0
 
@@ -95,10 +95,10 @@ def progress(total: int, what: str) -> Callable[[int], None]:
     return more
 
 
-def post(stack: Stack, events: Sequence[Body], batch: int = BATCH) -> Outcome:
+def post_events(stack: Stack, events: Sequence[Body], batch: int = BATCH) -> ReplayResult:
     """Post events over HTTP, as an admin (who may backfill), batches in parallel."""
-    api, outcome = Api(stack), Outcome()
-    more = progress(len(events), "HTTP   ")
+    api, outcome = Api(stack), ReplayResult()
+    more = progress_bar(len(events), "HTTP   ")
     started = time.monotonic()
 
     def send(some: list[Body]) -> tuple[list[Body], int, Any]:
@@ -119,11 +119,11 @@ def post(stack: Stack, events: Sequence[Body], batch: int = BATCH) -> Outcome:
     return outcome
 
 
-def put(stack: Stack, events: Sequence[Body]) -> Outcome:
+def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
     """Put events on the Kinesis stream, every other batch KPL-aggregated, the rest plain."""
     kinesis, stream = stack.client("kinesis"), stack.outputs["EventsStreamName"]
-    outcome, started = Outcome(), time.monotonic()
-    more = progress(len(events), "Kinesis")
+    outcome, started = ReplayResult(), time.monotonic()
+    more = progress_bar(len(events), "Kinesis")
     for number, some in enumerate(chunks(events, KINESIS_RECORDS_MAX)):
         records = _aggregated(some) if number % 2 else _plain(some)
         while records:
@@ -155,15 +155,15 @@ def _aggregated(events: Iterable[Body]) -> list[dict[str, Any]]:
     return records
 
 
-def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> Outcome:
+def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayResult:
     """Send events through a door ("http", "kinesis", or "both": half of them each) and drain."""
     if via == "both":
-        outcome = post(stack, events[::2])
-        sent = put(stack, events[1::2])
+        outcome = post_events(stack, events[::2])
+        sent = put_on_stream(stack, events[1::2])
         outcome.counts += sent.counts
         outcome.seconds += sent.seconds
     else:
-        outcome = (post if via == "http" else put)(stack, events)
+        outcome = (post_events if via == "http" else put_on_stream)(stack, events)
     started = time.monotonic()
     drain(stack)
     outcome.seconds += time.monotonic() - started

@@ -145,7 +145,7 @@ def features(api: Api, order: str) -> dict[str, Any]:
     return answer
 
 
-def count(sent: Sequence[Webhook]) -> str:
+def counts_by_source(sent: Sequence[Webhook]) -> str:
     """Return how many webhooks came from each source, in words."""
     return ", ".join(
         f"{number} {source}" for source, number in Counter(each["source"] for each in sent).items()

@@ -52,7 +52,7 @@ def expect(events: Iterable[Body], as_of: date) -> dict[str, Expected]:
         points[body["user_id"], day, kind] += RULES[kind].points
     totals: dict[str, int] = defaultdict(int)
     for (user, _, kind), earned in points.items():
-        totals[user] += min(earned, RULES[kind].daily_cap)
+        totals[user] += min(earned, RULES[kind].daily_points_max)
     return {
         user: Expected(len(days[user]), _longest(days[user]), _current(days[user], as_of), totals[user])
         for user in totals

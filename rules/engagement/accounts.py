@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from rules.days import EPOCH, UnknownZone, skipped_beside, unstamp
 from rules.engagement import points
 from rules.engagement.events import Event
-from rules.engagement.ledger import Draft, Entry, FreezeNote, Head, Kind, append
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append
 from rules.engagement.streaks import Cover, Streak, advance, fold
 
 TZ_CHANGES_KEPT_MAX = 10
@@ -22,14 +22,14 @@ TZ_CHANGES_PER_DAY_MAX = 2
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One active date. `ledger_head`: the newest entry counted in; `by_type`: points, for caps."""
+    """One active date. `ledger_head`: the newest entry counted in; `points_by_type`: points, for caps."""
 
     user_id: str
     activity_date: date
     first_event_id: str
     events_count: int
     points_earned: int
-    by_type: Mapping[str, int]
+    points_by_type: Mapping[str, int]
     ledger_head: str
     created_at: str
 
@@ -45,7 +45,7 @@ class Profile:
     user_id: str
     version: int = 0
     head: Head | None = None
-    total: int = 0
+    total_points: int = 0
     streak: Streak | None = None
     cover: Cover = field(default_factory=Cover)
     timezone: str | None = None
@@ -109,7 +109,7 @@ def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> di
     changed: dict[date, Day] = {}
     for entry in entries:
         draft = entry.draft
-        if draft.kind is not Kind.EARN or draft.activity_date is None or draft.event_id is None:
+        if draft.kind is not EntryKind.EARN or draft.activity_date is None or draft.event_id is None:
             continue
         when = date.fromisoformat(draft.activity_date)
         day = changed.get(when) or days.get(when)
@@ -124,7 +124,7 @@ def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> di
             first_event_id=min(day.first_event_id, draft.event_id),
             events_count=day.events_count + 1,
             points_earned=day.points_earned + draft.points,
-            by_type={**day.by_type, kind: day.by_type.get(kind, 0) + draft.points},
+            points_by_type={**day.points_by_type, kind: day.points_by_type.get(kind, 0) + draft.points},
             ledger_head=entry.created_at,
             created_at=day.created_at,
         )
@@ -141,11 +141,11 @@ def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
         if draft.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED) and draft.freeze_date:
             change = 1 if draft.freeze is FreezeNote.GRANTED else -1
             freezes.append((date.fromisoformat(draft.freeze_date), change))
-    earned = sum(entry.draft.points for entry in entries if entry.draft.kind is Kind.EARN)
+    earned = sum(entry.draft.points for entry in entries if entry.draft.kind is EntryKind.EARN)
     return replace(
         profile,
         head=entries[-1].head,
-        total=profile.total + earned,
+        total_points=profile.total_points + earned,
         cover=replace(profile.cover, freezes=tuple(sorted(freezes))),
     )
 
@@ -205,11 +205,11 @@ def freeze_drafts(journalled: set[date], streak: Streak | None) -> list[Draft]:
     """
     spent = set(streak.spent if streak else ())
     refunds = [
-        Draft(Kind.REVERSE, 0, freeze=FreezeNote.REFUNDED, freeze_date=day.isoformat())
+        Draft(EntryKind.REVERSE, 0, freeze=FreezeNote.REFUNDED, freeze_date=day.isoformat())
         for day in sorted(journalled - spent)
     ]
     return refunds + [
-        Draft(Kind.ADJUST, 0, freeze=FreezeNote.SPENT, freeze_date=day.isoformat())
+        Draft(EntryKind.ADJUST, 0, freeze=FreezeNote.SPENT, freeze_date=day.isoformat())
         for day in sorted(spent - journalled)
     ]
 
@@ -262,13 +262,13 @@ def _award(
         key = (event.activity_date, event.event_type)
         if key not in earned:
             day = days.get(event.activity_date)
-            earned[key] = day.by_type.get(event.event_type, 0) if day else 0
-        award = points.cap(event.event_type, event.points_awarded, earned[key])
+            earned[key] = day.points_by_type.get(event.event_type, 0) if day else 0
+        award = points.capped_points(event.event_type, event.points_awarded, earned[key])
         earned[key] += award
         if award != event.points_awarded:
             cut.append((event, award))
         drafts.append(
-            Draft(Kind.EARN, award, event.event_id, event.event_type, event.activity_date.isoformat())
+            Draft(EntryKind.EARN, award, event.event_id, event.event_type, event.activity_date.isoformat())
         )
     return drafts, cut
 

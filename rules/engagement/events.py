@@ -16,7 +16,7 @@ RETENTION = timedelta(days=90)
 NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")
 
 
-class Refused(ValueError):
+class InputRefused(ValueError):
     """An event that cannot be accepted: the field at fault, a code and a reason for its sender."""
 
     def __init__(self, code: str, field: str, reason: str) -> None:
@@ -24,7 +24,7 @@ class Refused(ValueError):
         self.code, self.field, self.reason = code, field, reason
 
 
-class Malformed(ValueError):
+class MalformedItem(ValueError):
     """A stored event that does not have the shape of one."""
 
 
@@ -68,11 +68,11 @@ def body_hash(body: Mapping[str, Any]) -> str:
 def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
     """Refuse what lies in the future, and what is too late without backfill permission (rule 3)."""
     if occurred.utc > now + FUTURE_MAX:
-        raise Refused("in_the_future", "occurred_at", "is more than 5 minutes in the future")
+        raise InputRefused("in_the_future", "occurred_at", "is more than 5 minutes in the future")
     if occurred.utc.year < 1970:
-        raise Refused("too_old", "occurred_at", "is before 1970")
+        raise InputRefused("too_old", "occurred_at", "is before 1970")
     if not may_backfill and occurred.utc < now - LATE_MAX:
-        raise Refused(
+        raise InputRefused(
             "backfill_forbidden", "occurred_at", "is more than 72 hours ago: needs streakline/admin"
         )
 
@@ -104,7 +104,7 @@ def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
 
 
 def from_item(item: Mapping[str, Any]) -> Event:
-    """Read a stored event; raises Malformed, with the attribute and the reason."""
+    """Read a stored event; raises MalformedItem, with the attribute and the reason."""
     try:
         event = Event(
             user_id=text_of(item, "user_id"),
@@ -122,24 +122,24 @@ def from_item(item: Mapping[str, Any]) -> Event:
             properties_ref=item.get("properties_ref"),
         )
         unstamp(event.created_at)
-    except Malformed:
+    except MalformedItem:
         raise
     except ValueError as error:
-        raise Malformed(f"the stored event has a bad date: {error}") from None
+        raise MalformedItem(f"the stored event has a bad date: {error}") from None
     return event
 
 
 def text_of(item: Mapping[str, Any], name: str) -> str:
-    """Return a stored attribute that must be a text; raises Malformed, with name and reason."""
+    """Return a stored attribute that must be a text; raises MalformedItem, with name and reason."""
     value = item.get(name)
     if not isinstance(value, str) or not value:
-        raise Malformed(f"{name} is {'missing' if value is None else 'no text'}")
+        raise MalformedItem(f"{name} is {'missing' if value is None else 'no text'}")
     return value
 
 
 def count_of(item: Mapping[str, Any], name: str) -> int:
-    """Return a stored attribute that must be a whole number from 0; raises Malformed."""
+    """Return a stored attribute that must be a whole number from 0; raises MalformedItem."""
     value = item.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise Malformed(f"{name} is {'missing' if value is None else 'no whole number from 0'}")
+        raise MalformedItem(f"{name} is {'missing' if value is None else 'no whole number from 0'}")
     return value

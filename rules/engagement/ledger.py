@@ -4,7 +4,7 @@
 
 Several entries can be appended at once. Only some of them are written in the transaction, the
 carriers: each names the EARN entries just before it, so that these follow from it and can be put
-in cheaper writes afterwards, by whoever comes next if the first writer dies (`carry`, `unfold`).
+in cheaper writes afterwards, by whoever comes next if the first writer dies (`split_carriers`, `unfold`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ OPENED_AT = stamp(EPOCH)
 CARRIED_MAX = 6
 
 
-class Kind(StrEnum):
+class EntryKind(StrEnum):
     """What an entry does to the balance."""
 
     OPEN = "OPEN"
@@ -51,7 +51,7 @@ class InsufficientBalance(Exception):
 class Draft:
     """An entry before it has its place; `points` signed."""
 
-    kind: Kind
+    kind: EntryKind
     points: int
     event_id: str | None = None
     event_type: str | None = None
@@ -92,7 +92,7 @@ class Entry:
 
 def opening(account_id: str) -> Entry:
     """Return the entry of 0 that comes before anything else, at a fixed place: two openers collide."""
-    return Entry(account_id, OPENED_AT, 0, 0, Draft(Kind.OPEN, 0))
+    return Entry(account_id, OPENED_AT, 0, 0, Draft(EntryKind.OPEN, 0))
 
 
 def append(
@@ -116,7 +116,7 @@ def append(
     return entries
 
 
-def carry(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
+def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     """Split appended entries into those of the transaction and those that follow from them.
 
     The last one becomes the active head.
@@ -126,7 +126,7 @@ def carry(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     run: list[Entry] = []
     for entry in entries:
         last = entry is entries[-1]
-        if entry.draft.kind is Kind.EARN and len(run) < CARRIED_MAX and not last:
+        if entry.draft.kind is EntryKind.EARN and len(run) < CARRIED_MAX and not last:
             run.append(entry)
             continue
         folded = tuple(_fold(each.draft) for each in run)
@@ -150,7 +150,7 @@ def unfold(carrier: Entry) -> list[Entry]:
     for text in reversed(carrier.folded):
         points, event_type, activity_date, event_id = text.split("|", 3)
         seq, moment = seq - 1, moment - MICROSECOND
-        draft = Draft(Kind.EARN, int(points), event_id, event_type, activity_date)
+        draft = Draft(EntryKind.EARN, int(points), event_id, event_type, activity_date)
         entries.append(Entry(carrier.account_id, stamp(moment), seq, balance, draft))
         balance -= draft.points
     return entries[::-1]

@@ -11,11 +11,11 @@ from types import MappingProxyType
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class PointsRule:
     """Points of one event, and the most that one user can earn with its type on one date."""
 
     points: int
-    daily_cap: int
+    daily_points_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +30,15 @@ class Boost:
 
 RULES = MappingProxyType(
     {
-        "APP_OPENED": Rule(points=1, daily_cap=1),
-        "CHECK_IN": Rule(points=5, daily_cap=5),
-        "CHALLENGE_COMPLETED": Rule(points=25, daily_cap=100),
-        "CONTRIBUTION": Rule(points=10, daily_cap=100),
-        "FRIEND_INVITED": Rule(points=50, daily_cap=250),
-        "LESSON_COMPLETED": Rule(points=10, daily_cap=200),
-        "PURCHASE_COMPLETED": Rule(points=20, daily_cap=200),
-        "QUESTION_ANSWERED": Rule(points=10, daily_cap=150),
-        "WORKOUT_COMPLETED": Rule(points=15, daily_cap=60),
+        "APP_OPENED": PointsRule(points=1, daily_points_max=1),
+        "CHECK_IN": PointsRule(points=5, daily_points_max=5),
+        "CHALLENGE_COMPLETED": PointsRule(points=25, daily_points_max=100),
+        "CONTRIBUTION": PointsRule(points=10, daily_points_max=100),
+        "FRIEND_INVITED": PointsRule(points=50, daily_points_max=250),
+        "LESSON_COMPLETED": PointsRule(points=10, daily_points_max=200),
+        "PURCHASE_COMPLETED": PointsRule(points=20, daily_points_max=200),
+        "QUESTION_ANSWERED": PointsRule(points=10, daily_points_max=150),
+        "WORKOUT_COMPLETED": PointsRule(points=15, daily_points_max=60),
     }
 )
 # The service writes these itself, of what it has seen happen: from anybody else they prove nothing.
@@ -61,10 +61,10 @@ def points_of(event_type: str, occurred: datetime, boosts: Sequence[Boost] = ())
     return RULES[event_type].points * max(factors, default=1)
 
 
-def cap(event_type: str, points: int, earned_today: int) -> int:
+def capped_points(event_type: str, points: int, earned_today: int) -> int:
     """Return what is left of an event's points under its type's daily cap.
 
     A type that has left the table since the event was stored keeps what it was promised.
     """
     rule = RULES.get(event_type)
-    return points if rule is None else max(0, min(points, rule.daily_cap - earned_today))
+    return points if rule is None else max(0, min(points, rule.daily_points_max - earned_today))

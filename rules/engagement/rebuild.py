@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 from rules.engagement.accounts import Day, Profile, absorb, absorb_days
-from rules.engagement.ledger import Entry, Kind
+from rules.engagement.ledger import Entry, EntryKind
 from rules.engagement.streaks import fold
 
 
@@ -15,7 +15,7 @@ def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
     settings: gives what is not in the journal: zones, pauses, skipped dates, version.
     """
     cover = replace(settings.cover, freezes=())
-    absorbed = absorb(replace(settings, head=None, total=0, streak=None, cover=cover), entries)
+    absorbed = absorb(replace(settings, head=None, total_points=0, streak=None, cover=cover), entries)
     dates = {date.fromisoformat(each.draft.activity_date) for each in entries if each.draft.activity_date}
     return replace(absorbed, streak=fold(dates, absorbed.cover))
 
@@ -25,7 +25,7 @@ def days_of(entries: Sequence[Entry]) -> dict[str, Day]:
     return {when.isoformat(): day for when, day in absorb_days({}, entries).items()}
 
 
-def upto(entries: Sequence[Entry], place: str) -> Sequence[Entry]:
+def entries_up_to(entries: Sequence[Entry], place: str) -> Sequence[Entry]:
     """Return the entries that are not newer than a place."""
     return [entry for entry in entries if entry.created_at <= place]
 
@@ -45,6 +45,6 @@ def chain_faults(entries: Sequence[Entry]) -> list[str]:
     active = [entry.seq for entry in entries if entry.active]
     if entries and active != [entries[-1].seq]:
         faults.append(f"active: seq {active}; the newest is {entries[-1].seq}")
-    if entries and entries[0].draft.kind is not Kind.OPEN:
+    if entries and entries[0].draft.kind is not EntryKind.OPEN:
         faults.append(f"it begins with {entries[0].draft.kind}")
     return faults

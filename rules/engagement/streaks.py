@@ -13,7 +13,7 @@ from enum import StrEnum
 DAY = timedelta(days=1)
 
 
-class Status(StrEnum):
+class StreakStatus(StrEnum):
     """What a streak looks like on a given date."""
 
     ACTIVE = "active"
@@ -56,12 +56,12 @@ class Streak:
 
 
 @dataclass(frozen=True, slots=True)
-class Effective:
+class ShownStreak:
     """A streak as it shows on a date, with the freezes that would have been used by then."""
 
     current: int
     longest: int
-    status: Status
+    status: StreakStatus
     last: date | None
     active_days: int
     freezes_available: int
@@ -101,21 +101,21 @@ def fold(days: Iterable[date], cover: Cover) -> Streak | None:
     return state
 
 
-def effective(state: Streak | None, cover: Cover, as_of: date) -> Effective:
+def effective(state: Streak | None, cover: Cover, as_of: date) -> ShownStreak:
     """Return what shows on a date that is not before the last active one.
 
     After a missed date it is 0 at once. The date itself is not missed before it is over.
     """
     if state is None:
-        return Effective(0, 0, Status.NONE, None, 0, cover.granted(as_of))
+        return ShownStreak(0, 0, StreakStatus.NONE, None, 0, cover.granted(as_of))
     if as_of < state.last:
         raise ValueError(f"{as_of} is before {state.last}: fold the history up to it")
     alive, spent = _walk(state.spent, state.last, as_of, cover)
-    status = Status.BROKEN
+    status = StreakStatus.BROKEN
     if alive:
         safe = as_of == state.last or cover.is_neutral(as_of)
-        status = Status.ACTIVE if safe else Status.AT_RISK
-    return Effective(
+        status = StreakStatus.ACTIVE if safe else StreakStatus.AT_RISK
+    return ShownStreak(
         current=state.length if alive else 0,
         longest=state.longest,
         status=status,
@@ -136,7 +136,7 @@ def lapse_date(state: Streak, cover: Cover) -> date:
     return day + DAY
 
 
-class Reason(StrEnum):
+class DateReason(StrEnum):
     """Why a date counts or does not."""
 
     COUNTED = "counted"
@@ -148,20 +148,20 @@ class Reason(StrEnum):
     BEFORE = "before_first_activity"
 
 
-def explain(days: Iterable[date], cover: Cover, asked: date, today: date) -> tuple[Reason, Streak | None]:
+def explain(days: Iterable[date], cover: Cover, asked: date, today: date) -> tuple[DateReason, Streak | None]:
     """Say what a date is to the run, and the streak up to and including that date."""
     known = sorted(set(days))
     upto = fold((d for d in known if d <= asked), cover)
     if asked in known:
-        return Reason.COUNTED, upto
+        return DateReason.COUNTED, upto
     if upto is None:
-        return Reason.BEFORE, upto
+        return DateReason.BEFORE, upto
     if asked in cover.skipped:
-        return Reason.SKIPPED, upto
+        return DateReason.SKIPPED, upto
     if cover.is_neutral(asked):
-        return Reason.PAUSE, upto
+        return DateReason.PAUSE, upto
     # A later activity can only confirm the freezes before it, so a walk past the date decides.
     _, spent = _walk(upto.spent, upto.last, asked + DAY, cover)
     if asked >= today:
-        return Reason.OPEN, upto
-    return (Reason.FREEZE if asked in spent else Reason.MISSED), upto
+        return DateReason.OPEN, upto
+    return (DateReason.FREEZE if asked in spent else DateReason.MISSED), upto

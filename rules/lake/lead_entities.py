@@ -22,7 +22,7 @@ from rules.leads.lead_events import (
     SENTIMENT_TYPES,
     SORT_KEY,
     LeadEvent,
-    Malformed,
+    MalformedLeadEvent,
     from_item,
     groups_of,
 )
@@ -143,12 +143,12 @@ def lead_event_row(row: Mapping[str, Any]) -> dict[str, Any]:
     shaped["event_id"] = str(shaped.pop(SORT_KEY, "")).partition("#")[2]
     try:
         return shaped | _read(from_item(row))
-    except Malformed as error:
+    except MalformedLeadEvent as error:
         return shaped | {"unreadable": str(error)}
 
 
 def _read(event: LeadEvent) -> dict[str, Any]:
-    """Return what features need of a payload; raises Malformed."""
+    """Return what features need of a payload; raises MalformedLeadEvent."""
     contributions(event)
     if event.event_type in IDENTITY_TYPES:
         number, groups = groups_of(event)

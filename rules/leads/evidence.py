@@ -2,7 +2,7 @@
 
 An entry *is* a bounded set of pieces of evidence; value, confidence, source and times all follow from it.
 So an older event never overwrites newer knowledge, a repeated one changes nothing, and any order gives
-one answer. Which pieces are kept (`kept`) is such that what was dropped would be dropped again: the
+one answer. Which pieces are kept (`kept_evidence`) is such that what was dropped would be dropped again: the
 newest few, and in each named slot the newest one.
 """
 
@@ -20,7 +20,7 @@ MILLI = 1000
 SECOND = timedelta(seconds=1)
 
 
-class Reading(StrEnum):
+class ValueRule(StrEnum):
     """How an entry's value follows from its evidence, and which evidence agrees with it."""
 
     LATEST = "latest"  # the newest value; the same value agrees
@@ -37,7 +37,7 @@ class MemoryType:
     """
 
     name: str
-    reading: Reading
+    reading: ValueRule
     half_life_days: int
     retention_days: int
 
@@ -46,20 +46,20 @@ class MemoryType:
 class Evidence:
     """One piece. at: a stamp; id: of the event, or of a statement by hand; value: short text.
 
-    weight: thousandths, how sure this piece alone makes. home: the leaf whose event it is.
+    weight_milli: thousandths, how sure this piece alone makes. home: the leaf whose event it is.
     """
 
     at: str
     id: str
     value: str
-    weight: int
+    weight_milli: int
     source: str
     home: str
     by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class MemoryEntry:
     """One memory. evidence: newest first, at least one; created_at: of the earliest ever seen, a stamp."""
 
     kind: MemoryType
@@ -108,27 +108,29 @@ class Entry:
         return (unstamp(self.updated_at) - EPOCH) // SECOND + self.kind.retention_days * 86400
 
 
-def entry(kind: MemoryType, key: str, pieces: Iterable[Evidence], created_at: str = "~") -> Entry:
+def memory_entry(
+    kind: MemoryType, key: str, pieces: Iterable[Evidence], created_at: str = "~"
+) -> MemoryEntry:
     """Make an entry of at least one piece of evidence."""
     listed = list(pieces)
     earliest = min(created_at, *(each.at for each in listed))
-    return Entry(kind, key, kept(kind, listed), earliest)
+    return MemoryEntry(kind, key, kept_evidence(kind, listed), earliest)
 
 
-def join(one: Entry, other: Entry) -> Entry:
+def join_entries(one: MemoryEntry, other: MemoryEntry) -> MemoryEntry:
     """Return what both together know: the least entry that has all the evidence of either."""
     created_at = min(one.created_at, other.created_at)
-    return entry(one.kind, one.key, (*one.evidence, *other.evidence), created_at)
+    return memory_entry(one.kind, one.key, (*one.evidence, *other.evidence), created_at)
 
 
-def of_homes(found: Entry, homes: Iterable[str]) -> Entry | None:
+def supported_by(found: MemoryEntry, homes: Iterable[str]) -> MemoryEntry | None:
     """Return what of an entry some leaves support; None: nothing."""
     leaves = frozenset(homes)
     pieces = tuple(each for each in found.evidence if each.home in leaves)
     return replace(found, evidence=pieces) if pieces else None
 
 
-def kept(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
+def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
     """Return the evidence that is kept, newest first: one of an id, and no more than slots allow.
 
     What is older than the newest by more than the retention is dropped, as if the entry had expired.
@@ -153,14 +155,14 @@ def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
     """Reactions and statements by hand are never evicted by anything but a newer one of that leaf."""
     if piece.by_hand:
         return ("hand", piece.home)
-    return (piece.value, piece.home) if kind.reading is Reading.REACTIONS else ()
+    return (piece.value, piece.home) if kind.reading is ValueRule.REACTIONS else ()
 
 
 def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
-    if kind.reading is Reading.MEAN:
+    if kind.reading is ValueRule.MEAN:
         total, count = sum(int(each.value) for each in evidence), len(evidence)
         return str(_thousandths((2 * total + count) // (2 * count)))
-    if kind.reading is Reading.REACTIONS:
+    if kind.reading is ValueRule.REACTIONS:
         newest = {each.value: each.at[:10] for each in reversed(evidence)}
         return ", ".join(f"{name} {newest[name]}" for name in sorted(newest))
     return evidence[0].value
@@ -171,7 +173,7 @@ def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
     newest, value = unstamp(evidence[0].at), _value(kind, evidence)
     doubt, held = 1.0, 1.0
     for each in evidence:
-        weight = each.weight / MILLI * _decay(kind, newest - unstamp(each.at))
+        weight = each.weight_milli / MILLI * _decay(kind, newest - unstamp(each.at))
         if _agrees(kind, each.value, value):
             doubt *= 1 - weight
         else:
@@ -180,9 +182,9 @@ def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
 
 
 def _agrees(kind: MemoryType, piece: str, value: str) -> bool:
-    if kind.reading is Reading.LATEST:
+    if kind.reading is ValueRule.LATEST:
         return piece == value
-    if kind.reading is Reading.MEAN:
+    if kind.reading is ValueRule.MEAN:
         return _sign(Decimal(piece)) == _sign(Decimal(value))
     return True
 
@@ -195,7 +197,7 @@ def _decay(kind: MemoryType, age: timedelta) -> float:
     return float(0.5 ** (max(age, timedelta()) / DAY / kind.half_life_days))
 
 
-def confidence_at(found: Entry, now: datetime) -> Decimal:
+def confidence_at(found: MemoryEntry, now: datetime) -> Decimal:
     """Return how sure an entry is by now: half of what it was after each half-life without evidence."""
     age = now - unstamp(found.updated_at)
     return _thousandths(round(float(found.confidence) * _decay(found.kind, age) * MILLI))

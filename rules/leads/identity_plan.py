@@ -21,7 +21,7 @@ TOO_MANY = "too many"
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownIdentity:
     """A known identity. lead: whose it is; root: the oldest lead of that lead's group.
 
     is_shared: it is a thing of several people, and its lead is of that thing alone.
@@ -33,13 +33,13 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class IdentityFacts:
     """What is known. held: for each root among `known`, the strong identities of its whole group.
 
     apart: pairs of these roots whose groups hold leads that an operator has parted.
     """
 
-    known: Mapping[Identity, Known] = field(default_factory=dict)
+    known: Mapping[Identity, KnownIdentity] = field(default_factory=dict)
     held: Mapping[int, Collection[Identity]] = field(default_factory=dict)
     apart: Collection[frozenset[int]] = ()
 
@@ -62,7 +62,7 @@ class Merge:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class MergeRefusal:
     """Groups that the evidence joins and something keeps apart.
 
     reason: KEPT_APART (by an operator) or TOO_MANY (by a channel's maximum). roots: NEW may be among them;
@@ -74,7 +74,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class IdentityPlan:
     """What an event's identities come to.
 
     lead: the leaf whose event it is (NEW: one to create). attach: unknown identities that become that
@@ -85,11 +85,11 @@ class Plan:
     lead: int
     attach: tuple[Identity, ...] = ()
     merges: tuple[Merge, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[MergeRefusal, ...] = ()
     shares: tuple[Identity, ...] = ()
 
 
-def decide(identities: Iterable[Identity], facts: Facts) -> Plan:
+def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> IdentityPlan:
     """Return what an event's identities come to; their order does not matter. Raises ValueError for none."""
     ordered = in_order(identities)
     if not ordered:
@@ -99,20 +99,20 @@ def decide(identities: Iterable[Identity], facts: Facts) -> Plan:
     return _of_things(ordered, facts)
 
 
-def fits(identities: Iterable[Identity]) -> bool:
+def fits_one_lead(identities: Iterable[Identity]) -> bool:
     """Whether one lead may have all of these (different) identities."""
     counts = Counter((each.kind, each.scope) for each in set(identities))
     return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
 
 
-def _of_things(ordered: tuple[Identity, ...], facts: Facts) -> Plan:
+def _of_things(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
     """Nothing strong: it belongs to a thing that is not shared, else to a new lead, else to a shared one."""
     unknown = tuple(each for each in ordered if each not in facts.known)
     known = [facts.known[each] for each in ordered if each in facts.known]
     unshared = [each.lead for each in known if not each.is_shared]
     if unshared:
-        return Plan(unshared[0], unknown)
-    return Plan(NEW, unknown) if unknown else Plan(known[0].lead)
+        return IdentityPlan(unshared[0], unknown)
+    return IdentityPlan(NEW, unknown) if unknown else IdentityPlan(known[0].lead)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,14 +122,14 @@ class _Home:
     lead: int
     roots: tuple[int, ...]
     held: frozenset[Identity]
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[MergeRefusal, ...] = ()
 
 
-def _of_person(ordered: tuple[Identity, ...], facts: Facts) -> Plan:
+def _of_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
     home = _home([each for each in ordered if each.kind.is_strong], facts)
     attach, held = [], set(home.held)
     for each in (each for each in ordered if each not in facts.known):
-        if fits({*held, each}):
+        if fits_one_lead({*held, each}):
             attach.append(each)
             held.add(each)
     anonymous, shares = _things(ordered, home, facts)
@@ -137,7 +137,7 @@ def _of_person(ordered: tuple[Identity, ...], facts: Facts) -> Plan:
     roots = (*home.roots, *adopted)
     here = [facts.known[each] for each in ordered if each in facts.known]
     via = {home.lead, *(each.lead for each in here if each.root in roots and not each.is_shared)}
-    return Plan(home.lead, tuple(attach), _merges(roots, via), (*home.refused, *refused), shares)
+    return IdentityPlan(home.lead, tuple(attach), _merges(roots, via), (*home.refused, *refused), shares)
 
 
 def _merges(roots: Iterable[int], via: Iterable[int]) -> tuple[Merge, ...]:
@@ -150,7 +150,7 @@ def _age(lead: int) -> tuple[bool, int]:
     return lead == NEW, lead
 
 
-def _home(strong: list[Identity], facts: Facts) -> _Home:
+def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
     """Tell whose event it is from the strong identities alone."""
     known = [each for each in strong if each in facts.known]
     if not known:
@@ -161,17 +161,17 @@ def _home(strong: list[Identity], facts: Facts) -> _Home:
     # An unknown identity of a higher channel than all known ones decides whose event it is.
     above = [each for each in strong if RANKS[each.channel] < RANKS[known[0].channel]][:1]
     is_parted = facts.parts(roots)
-    if fits(whole.union(above)) and not is_parted:
+    if fits_one_lead(whole.union(above)) and not is_parted:
         return _Home(first.lead, roots, whole)
     reason = KEPT_APART if is_parted else TOO_MANY
     theirs = frozenset(facts.held[first.root])
-    if fits(theirs.union(above)):
-        return _Home(first.lead, (first.root,), theirs, (Refusal(reason, roots),))
-    return _Home(NEW, (NEW,), frozenset(), (Refusal(reason, (*roots, NEW)),))
+    if fits_one_lead(theirs.union(above)):
+        return _Home(first.lead, (first.root,), theirs, (MergeRefusal(reason, roots),))
+    return _Home(NEW, (NEW,), frozenset(), (MergeRefusal(reason, (*roots, NEW)),))
 
 
 def _things(
-    ordered: tuple[Identity, ...], home: _Home, facts: Facts
+    ordered: tuple[Identity, ...], home: _Home, facts: IdentityFacts
 ) -> tuple[tuple[int, ...], tuple[Identity, ...]]:
     """Return the roots of anonymous leads that turned up, and which weak identities become shared."""
     anonymous: dict[int, None] = {}
@@ -188,14 +188,14 @@ def _things(
 
 
 def _adopted(
-    anonymous: Iterable[int], home: _Home, facts: Facts
-) -> tuple[tuple[int, ...], tuple[Refusal, ...]]:
+    anonymous: Iterable[int], home: _Home, facts: IdentityFacts
+) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
     """Return which of these roots are adopted, in this order, and what an operator's parting refuses."""
     adopted: list[int] = []
-    refused: list[Refusal] = []
+    refused: list[MergeRefusal] = []
     for root in anonymous:
         if facts.parts((*home.roots, *adopted, root)):
-            refused.append(Refusal(KEPT_APART, (home.roots[0], root)))
+            refused.append(MergeRefusal(KEPT_APART, (home.roots[0], root)))
         else:
             adopted.append(root)
     return tuple(adopted), tuple(refused)

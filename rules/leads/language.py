@@ -87,14 +87,14 @@ PHRASE_WORDS_MAX = max(map(len, PHRASES))
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TextReading:
     """What a text says: thousandths from -1000 to 1000, None where no word tells; topics by name."""
 
     sentiment_milli: int | None = None
     objections: tuple[str, ...] = ()
 
 
-def read(text: str) -> Reading:
+def read_text(text: str) -> TextReading:
     """Read a text; the same text always reads the same."""
     clauses = list(_clauses(text))
     all_words = {word for clause in clauses for word in clause}
@@ -109,7 +109,7 @@ def read(text: str) -> Reading:
             if word in WEIGHTS
         ]
         topics |= _topics(clause, negated)
-    return Reading(_average(weights), tuple(sorted(topics)))
+    return TextReading(_average(weights), tuple(sorted(topics)))
 
 
 def _clauses(text: str) -> Iterator[list[str]]:

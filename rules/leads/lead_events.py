@@ -55,7 +55,7 @@ ACTIVITY_TYPES = frozenset(
 EVENT_TYPES = PURCHASE_TYPES | CAMPAIGN_TYPES | SENTIMENT_TYPES | IDENTITY_TYPES | ACTIVITY_TYPES
 
 
-class Malformed(ValueError):
+class MalformedLeadEvent(ValueError):
     """A stored or announced lead event that does not have the shape of one."""
 
 
@@ -136,7 +136,7 @@ def to_item(event: LeadEvent) -> dict[str, Any]:
 
 
 def from_item(item: Mapping[str, Any]) -> LeadEvent:
-    """Read a stored or announced event; raises Malformed, with the attribute and the reason."""
+    """Read a stored or announced event; raises MalformedLeadEvent, with the attribute and the reason."""
     names = (
         *("organization_id", "lead_organization_id", "root_id", "source", "source_type"),
         *("external_event_id", "event_type", "occurred_at", "received_at"),
@@ -146,13 +146,13 @@ def from_item(item: Mapping[str, Any]) -> LeadEvent:
         payload = json.loads(_text(item, "payload"))
         for name in ("occurred_at", "received_at"):
             if stamp(unstamp(texts[name])) != texts[name]:
-                raise Malformed(f"{name} is no stamp: {texts[name]}")
-    except Malformed:
+                raise MalformedLeadEvent(f"{name} is no stamp: {texts[name]}")
+    except MalformedLeadEvent:
         raise
     except (ValueError, OverflowError, RecursionError) as error:
-        raise Malformed(f"the stored event cannot be read: {error}") from None
+        raise MalformedLeadEvent(f"the stored event cannot be read: {error}") from None
     if not isinstance(payload, dict):
-        raise Malformed("payload is no object")
+        raise MalformedLeadEvent("payload is no object")
     optional: dict[str, Any] = {
         name: item.get(name) for name in ("object_id", "object_id_ref", "raw_payload", "raw_payload_ref")
     }
@@ -162,7 +162,7 @@ def from_item(item: Mapping[str, Any]) -> LeadEvent:
 def _text(item: Mapping[str, Any], name: str) -> str:
     value = item.get(name)
     if not isinstance(value, str) or not value:
-        raise Malformed(f"{name} is no text")
+        raise MalformedLeadEvent(f"{name} is no text")
     return value
 
 
@@ -183,15 +183,15 @@ def groups_of(event: LeadEvent) -> tuple[int, tuple[Group, ...]]:
     """Read a leads_merged or leads_unmerged event: the change's number, and how things are after it.
 
     A change tells the whole state of all that it touched, so an older one that comes late is dropped.
-    Raises Malformed.
+    Raises MalformedLeadEvent.
     """
     try:
         change, listed = event.payload["change"], event.payload["groups"]
         groups = tuple(Group(each["root"], tuple(each["leaves"])) for each in listed)
     except (KeyError, TypeError) as error:
-        raise Malformed(f"groups cannot be read: {error!r}") from None
+        raise MalformedLeadEvent(f"groups cannot be read: {error!r}") from None
     if type(change) is not int or not groups or any(group.root not in group.leaves for group in groups):
-        raise Malformed("groups have no number, are none, or lack their root")
+        raise MalformedLeadEvent("groups have no number, are none, or lack their root")
     return change, groups
 
 

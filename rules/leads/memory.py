@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from rules.days import stamp
-from rules.leads.evidence import Entry, Evidence, MemoryType, Reading, confidence_at, entry, join
+from rules.leads.evidence import Evidence, MemoryEntry, MemoryType, ValueRule, join_entries, memory_entry
 from rules.leads.features import Contact
 from rules.leads.lead_events import (
     CAMPAIGN_SENT,
@@ -20,32 +20,20 @@ from rules.leads.lead_events import (
     PAGE_VIEWED,
     PREFERENCE_STATED,
     LeadEvent,
-    Malformed,
+    MalformedLeadEvent,
 )
-
-__all__ = [
-    "TYPES",
-    "Entry",
-    "MemoryType",
-    "confidence_at",
-    "contact",
-    "derive",
-    "join",
-    "remembered",
-    "state",
-]
 
 KEY_CHARACTERS_MAX = 150
 VALUE_CHARACTERS_MAX = 100
 SENTIMENT_MILLI_MAX = 1000
-STATED_WEIGHT = 900
+STATED_WEIGHT_MILLI = 900
 
-PREFERENCE = MemoryType("preference", Reading.LATEST, half_life_days=180, retention_days=730)
-PURCHASE = MemoryType("purchase", Reading.FACT, half_life_days=365, retention_days=1095)
-SENTIMENT = MemoryType("sentiment", Reading.MEAN, half_life_days=30, retention_days=180)
+PREFERENCE = MemoryType("preference", ValueRule.LATEST, half_life_days=180, retention_days=730)
+PURCHASE = MemoryType("purchase", ValueRule.FACT, half_life_days=365, retention_days=1095)
+SENTIMENT = MemoryType("sentiment", ValueRule.MEAN, half_life_days=30, retention_days=180)
 # Kept for five years: while it is there, a reaction of long ago still says that a campaign was not ignored.
-CAMPAIGN_CONTACT = MemoryType("campaign_contact", Reading.REACTIONS, half_life_days=90, retention_days=1826)
-OBJECTION = MemoryType("objection", Reading.FACT, half_life_days=90, retention_days=365)
+CAMPAIGN_CONTACT = MemoryType("campaign_contact", ValueRule.REACTIONS, half_life_days=90, retention_days=1826)
+OBJECTION = MemoryType("objection", ValueRule.FACT, half_life_days=90, retention_days=365)
 TYPES = {each.name: each for each in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_CONTACT, OBJECTION)}
 
 Found = Iterator[tuple[str, str]]  # (key, value)
@@ -53,10 +41,10 @@ Found = Iterator[tuple[str, str]]  # (key, value)
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """What one event type says about one memory type. weight: of one such piece, in thousandths."""
+    """What one event type says about one memory type. weight_milli: of one such piece, in thousandths."""
 
     kind: MemoryType
-    weight: int
+    weight_milli: int
     read: Callable[[LeadEvent], Found]
 
 
@@ -74,10 +62,10 @@ def _products(event: LeadEvent) -> Found:
     quantities: dict[str, int] = {}
     for each in _list(event, "products"):
         if not isinstance(each, Mapping) or not each.get("product_id"):
-            raise Malformed("products holds one without product_id")
+            raise MalformedLeadEvent("products holds one without product_id")
         quantity = each.get("quantity", 1)
         if type(quantity) is not int:
-            raise Malformed("products holds a quantity that is no whole number")
+            raise MalformedLeadEvent("products holds a quantity that is no whole number")
         product = _text(each["product_id"])
         quantities[product] = quantities.get(product, 0) + quantity
     for product, quantity in quantities.items():
@@ -89,7 +77,7 @@ def _sentiment(event: LeadEvent) -> Found:
     if milli is None:
         return
     if type(milli) is not int or abs(milli) > SENTIMENT_MILLI_MAX:
-        raise Malformed("sentiment_milli is no whole number from -1000 to 1000")
+        raise MalformedLeadEvent("sentiment_milli is no whole number from -1000 to 1000")
     yield "overall", str(milli)
 
 
@@ -101,7 +89,7 @@ def _objections(event: LeadEvent) -> Found:
 def _reaction(event: LeadEvent) -> Found:
     campaign = event.payload.get("campaign_id")
     if not isinstance(campaign, str) or not campaign:
-        raise Malformed("campaign_id is no text")
+        raise MalformedLeadEvent("campaign_id is no text")
     yield campaign, event.event_type.removeprefix("campaign_")
 
 
@@ -122,41 +110,44 @@ DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
 }
 
 
-def derive(event: LeadEvent) -> list[Entry]:
-    """Return the memories that an event gives, each with this one piece of evidence; raises Malformed."""
-    found: dict[str, Entry] = {}
+def derive_entries(event: LeadEvent) -> list[MemoryEntry]:
+    """Return the memories that an event gives, each with this one piece of evidence.
+
+    Raises MalformedLeadEvent.
+    """
+    found: dict[str, MemoryEntry] = {}
     for each in DERIVATIONS.get(event.event_type, ()):
         for key, value in each.read(event):
             piece = Evidence(
                 event.occurred_at,
                 event.id,
                 value[:VALUE_CHARACTERS_MAX],
-                each.weight,
+                each.weight_milli,
                 event.source,
                 event.lead_organization_id,
             )
-            made = entry(each.kind, _short(key), (piece,))
+            made = memory_entry(each.kind, _short(key), (piece,))
             found[made.name] = made
     return list(found.values())
 
 
-def remembered(events: Iterable[LeadEvent]) -> dict[str, Entry]:
+def remembered_entries(events: Iterable[LeadEvent]) -> dict[str, MemoryEntry]:
     """Return all that events leave in memory, by name. One that says nothing readable leaves nothing.
 
     Such an event was kept with its reason when it was first processed.
     """
-    result: dict[str, Entry] = {}
+    result: dict[str, MemoryEntry] = {}
     for event in events:
         try:
-            given = derive(event)
-        except Malformed:
+            given = derive_entries(event)
+        except MalformedLeadEvent:
             continue
         for each in given:
-            result[each.name] = join(result[each.name], each) if each.name in result else each
+            result[each.name] = join_entries(result[each.name], each) if each.name in result else each
     return result
 
 
-def state(memory_type: str, key: str, value: str, home: str, source: str, at: datetime) -> Entry:  # noqa: PLR0913, PLR0917 (what is stated, of whom, by whom, when)
+def stated_entry(memory_type: str, key: str, value: str, home: str, source: str, at: datetime) -> MemoryEntry:  # noqa: PLR0913, PLR0917 (what is stated, of whom, by whom, when)
     """Return a memory that an operator or another service states, as evidence of its own.
 
     Raises ValueError: campaign contacts come from events alone, because a feature is computed of them.
@@ -170,15 +161,15 @@ def state(memory_type: str, key: str, value: str, home: str, source: str, at: da
         stamp(at),
         f"{home}@{stamp(at)}",
         value[:VALUE_CHARACTERS_MAX],
-        STATED_WEIGHT,
+        STATED_WEIGHT_MILLI,
         source,
         home,
         by_hand=True,
     )
-    return entry(kind, _short(key), (piece,))
+    return memory_entry(kind, _short(key), (piece,))
 
 
-def contact(found: Entry) -> Contact:
+def campaign_contact(found: MemoryEntry) -> Contact:
     """Return what the feature campaign_ignored asks of a campaign's memory."""
     kinds = {each.value: each.at for each in reversed(found.evidence)}
     sent = kinds.pop(CAMPAIGN_SENT.removeprefix("campaign_"), None)
@@ -199,12 +190,12 @@ def _text(value: Any) -> str:
 def _map(event: LeadEvent, name: str) -> Mapping[str, Any]:
     found = event.payload.get(name) or {}
     if not isinstance(found, Mapping):
-        raise Malformed(f"{name} is no object")
+        raise MalformedLeadEvent(f"{name} is no object")
     return found
 
 
 def _list(event: LeadEvent, name: str) -> list[Any]:
     found = event.payload.get(name) or []
     if not isinstance(found, list):
-        raise Malformed(f"{name} is no list")
+        raise MalformedLeadEvent(f"{name} is no list")
     return found

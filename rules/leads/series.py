@@ -16,7 +16,13 @@ from operator import sub
 
 from rules.days import EPOCH, MICROSECOND, unstamp
 from rules.leads.features import FEATURES, TRIGGERS, Input
-from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, ORDER_PLACED, LeadEvent, Malformed
+from rules.leads.lead_events import (
+    ACTIVITY_TYPES,
+    CAMPAIGN_TYPES,
+    ORDER_PLACED,
+    LeadEvent,
+    MalformedLeadEvent,
+)
 
 SEEN_MAX = 16
 # What doors let in: so, sums of thousands of the largest fit into the 64 bits that the lake has for them.
@@ -63,25 +69,25 @@ class Contribution:
 
 
 def contributions(event: LeadEvent) -> dict[Input, Contribution]:
-    """Return what an event adds, by input; raises Malformed, with the field and the reason."""
+    """Return what an event adds, by input; raises MalformedLeadEvent, with the field and the reason."""
     mark, day = mark_of(event.occurred_at, event.id), _ordinal(event.occurred_at[:10])
     given: dict[Input, Contribution] = {}
     if event.event_type in TRIGGERS[Input.PURCHASES]:
         amount = event.payload.get("amount_minor")
         if type(amount) is not int or not 0 <= amount <= AMOUNT_MINOR_MAX:
-            raise Malformed(f"amount_minor is no whole number from 0 to {AMOUNT_MINOR_MAX}")
+            raise MalformedLeadEvent(f"amount_minor is no whole number from 0 to {AMOUNT_MINOR_MAX}")
         placed = event.event_type == ORDER_PLACED
         given[Input.PURCHASES] = Contribution(mark, day, int(placed), amount if placed else -amount)
     if event.event_type in TRIGGERS[Input.SENTIMENT]:
         milli = event.payload.get("sentiment_milli")
         if milli is not None:
             if type(milli) is not int or abs(milli) > SENTIMENT_MILLI_MAX:
-                raise Malformed("sentiment_milli is no whole number from -1000 to 1000")
+                raise MalformedLeadEvent("sentiment_milli is no whole number from -1000 to 1000")
             given[Input.SENTIMENT] = Contribution(mark, day, 1, milli)
     if event.event_type in CAMPAIGN_TYPES:
         campaign = event.payload.get("campaign_id")
         if not isinstance(campaign, str) or not campaign:
-            raise Malformed("campaign_id is no text")
+            raise MalformedLeadEvent("campaign_id is no text")
     if event.event_type in ACTIVITY_TYPES:
         given[Input.ACTIVITY] = Contribution(mark, day, 1, 0)
     return given
@@ -150,7 +156,7 @@ def build(events: Iterable[LeadEvent], as_of: datetime) -> State:
     for event in events:
         try:
             given = contributions(event)
-        except Malformed:
+        except MalformedLeadEvent:
             continue
         for input_, each in given.items():
             found[input_][each.mark] = each

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
-from rules.questions.answer_points import DAILY_CAP
+from rules.questions.answer_points import DAILY_POINTS_MAX
 
 # More on one date changes no badge: none asks for more answers than this.
 ANSWERS_COUNTED_MAX = 1_000
@@ -30,7 +30,7 @@ class Tally:
 
     def plus(self, points: int) -> "Tally":
         """Add one answer."""
-        return Tally(min(ANSWERS_COUNTED_MAX, self.answers + 1), min(DAILY_CAP, self.points + points))
+        return Tally(min(ANSWERS_COUNTED_MAX, self.answers + 1), min(DAILY_POINTS_MAX, self.points + points))
 
 
 def encode(days: Mapping[date, Tally]) -> str:

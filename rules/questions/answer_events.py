@@ -18,7 +18,7 @@ def idempotency_key(question_id: str) -> str:
     return f"answer:{question_id}"
 
 
-def answered(
+def event_of_answer(
     response: Response, zone_stored: str | None, now: datetime, boosts: Sequence[Boost] = ()
 ) -> Event | None:
     """Return the event of an answer; None of somebody who is not signed in.
@@ -46,7 +46,7 @@ def answered(
     )
 
 
-def digest(event: Event) -> str:
+def event_digest(event: Event) -> str:
     """Return the digest of the body that this event would have had, for its claim."""
     body = {"event_type": event.event_type, "occurred_at": event.occurred_at, "source": event.source}
     return body_hash(body)

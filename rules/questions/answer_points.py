@@ -11,7 +11,7 @@ from types import MappingProxyType
 from rules.engagement.points import RULES
 
 BASE = RULES["QUESTION_ANSWERED"].points
-DAILY_CAP = RULES["QUESTION_ANSWERED"].daily_cap
+DAILY_POINTS_MAX = RULES["QUESTION_ANSWERED"].daily_points_max
 BONUSES = MappingProxyType({"confidence": 3, "timing": 2})
 # Faster was not read, slower was left lying: milliseconds.
 TIMING_MS_MIN, TIMING_MS_MAX = 1_000, 600_000

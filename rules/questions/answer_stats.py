@@ -67,7 +67,7 @@ def fold(responses: Iterable[Response]) -> Stats:
     return add(Stats(), {each.key: each for each in responses}.values())
 
 
-def streak_now(stats: Stats, now: datetime) -> streaks.Effective:
+def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:
     """Return the streak as it shows at an instant, on the local date of the newest response's zone."""
     state, as_of = stats.streak, today(now, stats.newest[1])
     # An earlier response may have named a zone that is further east: its date has begun.

@@ -13,7 +13,7 @@ from rules.engagement import streaks
 from rules.questions.answer_stats import NO_COVER, Stats
 
 
-class Counted(StrEnum):
+class BadgeMeasure(StrEnum):
     """What a badge is for."""
 
     ANSWERS = "answers"
@@ -27,24 +27,24 @@ class Badge:
 
     name: str
     title: str
-    counted: Counted
+    counted: BadgeMeasure
     threshold: int
 
 
 BADGES = (
-    Badge("first_answer", "First answer", Counted.ANSWERS, 1),
-    Badge("answers_10", "10 answers", Counted.ANSWERS, 10),
-    Badge("answers_100", "100 answers", Counted.ANSWERS, 100),
-    Badge("answers_1000", "1,000 answers", Counted.ANSWERS, 1_000),
-    Badge("streak_7", "A week without a gap", Counted.STREAK_DAYS, 7),
-    Badge("streak_30", "30 days without a gap", Counted.STREAK_DAYS, 30),
-    Badge("streak_100", "100 days without a gap", Counted.STREAK_DAYS, 100),
-    Badge("categories_5", "Answers in 5 categories", Counted.CATEGORIES, 5),
+    Badge("first_answer", "First answer", BadgeMeasure.ANSWERS, 1),
+    Badge("answers_10", "10 answers", BadgeMeasure.ANSWERS, 10),
+    Badge("answers_100", "100 answers", BadgeMeasure.ANSWERS, 100),
+    Badge("answers_1000", "1,000 answers", BadgeMeasure.ANSWERS, 1_000),
+    Badge("streak_7", "A week without a gap", BadgeMeasure.STREAK_DAYS, 7),
+    Badge("streak_30", "30 days without a gap", BadgeMeasure.STREAK_DAYS, 30),
+    Badge("streak_100", "100 days without a gap", BadgeMeasure.STREAK_DAYS, 100),
+    Badge("categories_5", "Answers in 5 categories", BadgeMeasure.CATEGORIES, 5),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Earned:
+class EarnedBadge:
     """A badge that a person has."""
 
     badge: Badge
@@ -54,15 +54,15 @@ class Earned:
 Progress = Iterator[tuple[date, int]]
 
 
-def earned(stats: Stats, badges: Sequence[Badge] = BADGES) -> list[Earned]:
+def earned_badges(stats: Stats, badges: Sequence[Badge] = BADGES) -> list[EarnedBadge]:
     """Return the badges earned, in the table's order."""
     progress = {
-        Counted.ANSWERS: list(_answers(stats)),
-        Counted.STREAK_DAYS: list(_longest(stats)),
-        Counted.CATEGORIES: list(_categories(stats)),
+        BadgeMeasure.ANSWERS: list(_answers(stats)),
+        BadgeMeasure.STREAK_DAYS: list(_longest(stats)),
+        BadgeMeasure.CATEGORIES: list(_categories(stats)),
     }
     return [
-        Earned(badge, day)
+        EarnedBadge(badge, day)
         for badge in badges
         if (day := next((when for when, n in progress[badge.counted] if n >= badge.threshold), None))
     ]

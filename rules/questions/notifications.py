@@ -79,44 +79,44 @@ def is_quiet(quiet: QuietHours | None, zone_name: str, now: datetime) -> bool:
     return quiet is not None and quiet.holds(now.astimezone(zone(zone_name)).time())
 
 
-def hears(audience: Iterable[str], tags: Iterable[str]) -> bool:
+def hears_of(audience: Iterable[str], tags: Iterable[str]) -> bool:
     """Whether a person who listens to `audience` hears of a question with `tags`."""
     listened, asked = set(audience), set(tags)
     return not listened or not asked or not listened.isdisjoint(asked)
 
 
-def told_before(min_interval_minutes: int, now: datetime) -> str | None:
+def interval_elapsed_until(min_interval_minutes: int, now: datetime) -> str | None:
     """Return the newest last_notified_at whose interval has elapsed; None: any."""
     if min_interval_minutes == 0:
         return None
     return stamp(max(now - timedelta(minutes=min_interval_minutes), EPOCH))
 
 
-def eligible(subscription: Subscription, tags: Iterable[str], now: datetime) -> bool:
+def is_eligible(subscription: Subscription, tags: Iterable[str], now: datetime) -> bool:
     """Whether a person is to be told, at this instant, of a question with these tags."""
-    latest = told_before(subscription.min_interval_minutes, now)
+    latest = interval_elapsed_until(subscription.min_interval_minutes, now)
     return (
         subscription.is_active
-        and hears(subscription.audience, tags)
+        and hears_of(subscription.audience, tags)
         and (latest is None or subscription.last_notified_at <= latest)
         and not is_quiet(subscription.quiet_hours, subscription.timezone, now)
     )
 
 
-def partition(min_interval_minutes: int, listeners: str) -> str:
+def listener_partition(min_interval_minutes: int, listeners: str) -> str:
     """Return an index partition: an interval class, and who is in it (EVERYTHING, SOME_TAGS or a tag's)."""
     return f"{min_interval_minutes:05}#{listeners}"
 
 
-def of_tag(tag: str) -> str:
+def tag_listeners(tag: str) -> str:
     """Return the listeners' part of a partition of those who listen to one tag."""
     return f"={tag}"
 
 
-def home(subscription: Subscription) -> str:
+def home_partition(subscription: Subscription) -> str:
     """Return the partition that a subscription itself is in; besides, it has a marker in each tag's."""
     listeners = SOME_TAGS if subscription.audience else EVERYTHING
-    return partition(subscription.min_interval_minutes, listeners)
+    return listener_partition(subscription.min_interval_minutes, listeners)
 
 
 def partitions_to_ask(tags: Iterable[str]) -> list[tuple[int, str]]:
@@ -124,10 +124,10 @@ def partitions_to_ask(tags: Iterable[str]) -> list[tuple[int, str]]:
 
     11 classes, times 2 without tags, else times the number of tags + 1: whatever the number of subscribers.
     """
-    listeners = [EVERYTHING, *(map(of_tag, sorted(set(tags))) if tags else [SOME_TAGS])]
-    return [(minutes, partition(minutes, each)) for minutes in INTERVALS for each in listeners]
+    listeners = [EVERYTHING, *(map(tag_listeners, sorted(set(tags))) if tags else [SOME_TAGS])]
+    return [(minutes, listener_partition(minutes, each)) for minutes in INTERVALS for each in listeners]
 
 
-def after(old: str, now: datetime) -> str:
+def later_stamp(old: str, now: datetime) -> str:
     """Return a stamp later than the old one, whatever the clock says: what a version is told by."""
     return max(stamp(now), stamp(unstamp(old) + timedelta(microseconds=1))) if old else stamp(now)

@@ -1,7 +1,7 @@
 """Questions that people answer: what they look like at an instant, and which answers they take.
 
 Stored is OPEN until the last answer makes it CLOSED; what is shown follows from the counter and
-the clock (`shown`), so that a question is expired at the very moment, before anything has run.
+the clock (`shown_status`), so that a question is expired at the very moment, before anything has run.
 """
 
 import uuid
@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Any
 
 from rules.days import parse_moment, stamp, unstamp
-from rules.engagement.events import FUTURE_MAX, Refused
+from rules.engagement.events import FUTURE_MAX, InputRefused
 
 NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
 OPEN_DEFAULT = timedelta(hours=24)
@@ -24,14 +24,14 @@ CATEGORY_DEFAULT = "general"
 STORED_WITHIN = timedelta(seconds=30)
 
 
-class Kind(StrEnum):
+class QuestionKind(StrEnum):
     """What an answer is: free text, or one of the options."""
 
     TEXT = "text"
     CHOICE = "choice"
 
 
-class Status(StrEnum):
+class QuestionStatus(StrEnum):
     """What a question shows. Stored are only OPEN and CLOSED."""
 
     OPEN = "OPEN"
@@ -40,7 +40,7 @@ class Status(StrEnum):
     EXPIRED = "EXPIRED"
 
 
-ANSWERABLE = frozenset({Status.OPEN, Status.PARTIAL})
+ANSWERABLE = frozenset({QuestionStatus.OPEN, QuestionStatus.PARTIAL})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +49,14 @@ class Question:
 
     question_id: str
     agent_id: str
-    kind: Kind
+    kind: QuestionKind
     prompt: str
     options: tuple[str, ...]
     audience: tuple[str, ...]
     category: str
     required_responses: int
     answers_count: int
-    status: Status
+    status: QuestionStatus
     created_at: str
     closes_at: str
     expires_at: int
@@ -69,25 +69,25 @@ def question_id(agent_id: str, idempotency_key: str) -> str:
     return str(uuid.uuid5(NAMESPACE, f"{agent_id}\x00{idempotency_key}"))
 
 
-def shown(question: Question, now: datetime) -> Status:
+def shown_status(question: Question, now: datetime) -> QuestionStatus:
     """Return the status that shows at an instant."""
-    if question.status is Status.CLOSED:
-        return Status.CLOSED
+    if question.status is QuestionStatus.CLOSED:
+        return QuestionStatus.CLOSED
     if now >= unstamp(question.closes_at) or now.timestamp() >= question.expires_at:
-        return Status.EXPIRED
-    return Status.PARTIAL if question.answers_count else Status.OPEN
+        return QuestionStatus.EXPIRED
+    return QuestionStatus.PARTIAL if question.answers_count else QuestionStatus.OPEN
 
 
 def is_done(question: Question, now: datetime) -> bool:
     """Whether no answer will be counted any more: later than EXPIRED shows, by an answer under way."""
-    if question.status is Status.CLOSED:
+    if question.status is QuestionStatus.CLOSED:
         return True
     return now >= unstamp(question.closes_at) + STORED_WITHIN or now.timestamp() >= question.expires_at
 
 
-def is_listed(status: Status, asked: Status) -> bool:
+def is_listed(status: QuestionStatus, asked: QuestionStatus) -> bool:
     """Whether a shown status is among those asked for: OPEN asks for all that can be answered."""
-    return status in ANSWERABLE if asked is Status.OPEN else status is asked
+    return status in ANSWERABLE if asked is QuestionStatus.OPEN else status is asked
 
 
 def is_for(audience: Sequence[str], tags: Sequence[str]) -> bool:
@@ -96,36 +96,38 @@ def is_for(audience: Sequence[str], tags: Sequence[str]) -> bool:
 
 
 def check_open(question: Question, now: datetime) -> None:
-    """Raise Refused (question_closed, question_expired) unless the question takes answers."""
-    status = shown(question, now)
-    if status is Status.CLOSED:
-        raise Refused("question_closed", "question", "has all the answers it asked for")
-    if status is Status.EXPIRED:
-        raise Refused("question_expired", "question", f"closed for answers at {question.closes_at}")
+    """Raise InputRefused (question_closed, question_expired) unless the question takes answers."""
+    status = shown_status(question, now)
+    if status is QuestionStatus.CLOSED:
+        raise InputRefused("question_closed", "question", "has all the answers it asked for")
+    if status is QuestionStatus.EXPIRED:
+        raise InputRefused("question_expired", "question", f"closed for answers at {question.closes_at}")
 
 
 def check_answer(question: Question, body: Mapping[str, Any]) -> None:
-    """Raise Refused (invalid_field) unless the answer is of the question's kind and in its range."""
-    wanted, other = ("option_index", "text") if question.kind is Kind.CHOICE else ("text", "option_index")
+    """Raise InputRefused (invalid_field) unless the answer is of the question's kind and in its range."""
+    wanted, other = (
+        ("option_index", "text") if question.kind is QuestionKind.CHOICE else ("text", "option_index")
+    )
     if other in body:
-        raise Refused("invalid_field", other, f"does not answer a {question.kind.value} question")
+        raise InputRefused("invalid_field", other, f"does not answer a {question.kind.value} question")
     if wanted not in body:
-        raise Refused("invalid_field", wanted, "is missing")
-    if question.kind is Kind.CHOICE and not 0 <= body[wanted] < len(question.options):
-        raise Refused("invalid_field", wanted, f"must be from 0 to {len(question.options) - 1}")
-    if question.kind is Kind.TEXT and not body[wanted].strip():
-        raise Refused("invalid_field", wanted, "is blank")
+        raise InputRefused("invalid_field", wanted, "is missing")
+    if question.kind is QuestionKind.CHOICE and not 0 <= body[wanted] < len(question.options):
+        raise InputRefused("invalid_field", wanted, f"must be from 0 to {len(question.options) - 1}")
+    if question.kind is QuestionKind.TEXT and not body[wanted].strip():
+        raise InputRefused("invalid_field", wanted, "is blank")
 
 
 def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datetime) -> Question:
-    """Return the question that an agent asks for; raises Refused (invalid_field), naming the field.
+    """Return the question that an agent asks for; raises InputRefused (invalid_field), naming the field.
 
     body: as ingest's schema lets it in. digest: tells bodies under one idempotency key apart.
     """
-    kind = Kind(body["kind"])
+    kind = QuestionKind(body["kind"])
     closes = _closes(body, now)
     if not body["prompt"].strip():
-        raise Refused("invalid_field", "prompt", "is blank")
+        raise InputRefused("invalid_field", "prompt", "is blank")
     return Question(
         question_id=question_id(agent_id, body["idempotency_key"]),
         agent_id=agent_id,
@@ -136,7 +138,7 @@ def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datet
         category=body.get("category", CATEGORY_DEFAULT),
         required_responses=body["required_responses"],
         answers_count=0,
-        status=Status.OPEN,
+        status=QuestionStatus.OPEN,
         created_at=stamp(now),
         closes_at=stamp(closes),
         expires_at=int((closes + KEPT).timestamp()),
@@ -144,19 +146,19 @@ def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datet
     )
 
 
-def _options(kind: Kind, options: Sequence[str] | None) -> tuple[str, ...]:
+def _options(kind: QuestionKind, options: Sequence[str] | None) -> tuple[str, ...]:
     """The options, which a choice must have and a text must not."""
-    if kind is Kind.TEXT:
+    if kind is QuestionKind.TEXT:
         if options is not None:
-            raise Refused("invalid_field", "options", "are for choice questions")
+            raise InputRefused("invalid_field", "options", "are for choice questions")
         return ()
     if options is None:
-        raise Refused("invalid_field", "options", "is missing")
+        raise InputRefused("invalid_field", "options", "is missing")
     seen = [" ".join(option.split()).casefold() for option in options]
     if not all(seen):
-        raise Refused("invalid_field", f"options.{seen.index('')}", "is blank")
+        raise InputRefused("invalid_field", f"options.{seen.index('')}", "is blank")
     if len(set(seen)) != len(seen):
-        raise Refused("invalid_field", "options", "must differ in more than case and spaces")
+        raise InputRefused("invalid_field", "options", "must differ in more than case and spaces")
     return tuple(options)
 
 
@@ -166,9 +168,9 @@ def _closes(body: Mapping[str, Any], now: datetime) -> datetime:
     try:
         closes = parse_moment(body["closes_at"]).utc
     except ValueError as error:
-        raise Refused("invalid_field", "closes_at", str(error)) from None
+        raise InputRefused("invalid_field", "closes_at", str(error)) from None
     if not now < closes <= now + OPEN_MAX + FUTURE_MAX:  # A clock may be ahead.
-        raise Refused("invalid_field", "closes_at", f"must lie at most {OPEN_MAX.days} days ahead")
+        raise InputRefused("invalid_field", "closes_at", f"must lie at most {OPEN_MAX.days} days ahead")
     return closes
 
 
@@ -199,8 +201,8 @@ def from_item(item: Mapping[str, Any]) -> Question:
     numbers = ("required_responses", "answers_count", "expires_at")
     return Question(
         **{name: item[name] for name in (*texts, *numbers)},
-        kind=Kind(item["kind"]),
-        status=Status(item["status"]),
+        kind=QuestionKind(item["kind"]),
+        status=QuestionStatus(item["status"]),
         options=tuple(item["options"]),
         audience=tuple(item["audience"]),
         closed_at=item.get("closed_at"),

@@ -7,8 +7,8 @@ from datetime import date
 from typing import Any
 
 from rules.days import unstamp, zone
-from rules.engagement.events import Malformed, Refused, count_of, text_of
-from rules.questions.questions import Kind
+from rules.engagement.events import InputRefused, MalformedItem, count_of, text_of
+from rules.questions.questions import QuestionKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Response:
     question_id: str
     fingerprint_hash: str
     agent_id: str
-    kind: Kind
+    kind: QuestionKind
     category: str
     number: int
     points: int
@@ -72,13 +72,13 @@ def to_item(response: Response) -> dict[str, Any]:
 
 
 def from_item(item: Mapping[str, Any]) -> Response:
-    """Read a stored response; raises Malformed, with the attribute and the reason."""
+    """Read a stored response; raises MalformedItem, with the attribute and the reason."""
     try:
         response = Response(
             question_id=text_of(item, "question_id"),
             fingerprint_hash=text_of(item, "fingerprint_hash"),
             agent_id=text_of(item, "agent_id"),
-            kind=Kind(text_of(item, "kind")),
+            kind=QuestionKind(text_of(item, "kind")),
             category=text_of(item, "category"),
             number=count_of(item, "number"),
             points=count_of(item, "points"),
@@ -89,12 +89,12 @@ def from_item(item: Mapping[str, Any]) -> Response:
         )
         unstamp(response.created_at)
         zone(response.zone)
-    except (Malformed, Refused):
+    except (MalformedItem, InputRefused):
         raise
     except ValueError as error:
-        raise Malformed(f"the stored response is malformed: {error}") from None
+        raise MalformedItem(f"the stored response is malformed: {error}") from None
     if item.get("response_id") != response.fingerprint_hash:
-        raise Malformed("response_id is not the fingerprint_hash")
+        raise MalformedItem("response_id is not the fingerprint_hash")
     return response
 
 

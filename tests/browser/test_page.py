@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.settings import Page
+from adapters.settings.operations import PageSettings
 from ingest import page as page_function
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.test_rounds import post_question
@@ -129,8 +129,8 @@ def test_a_token_past_its_time_or_refused_leads_to_the_sign_in(visit: Any) -> No
 
 def test_people_sign_in_by_code_with_pkce(visit: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with authority() as issuer:
-        config = Page(issuer, "app1", "")
-        site = page_function.build(page_function.FOLDER, config)
+        config = PageSettings(issuer, "app1", "")
+        site = page_function.build_site(page_function.FOLDER, config)
         monkeypatch.setattr(page_function, "_parts", lambda: site)
         person = visit()
         page = person.page

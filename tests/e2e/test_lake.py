@@ -18,7 +18,7 @@ import pytest
 from adapters.platform.items import item, plain
 from local.operate import nightly_run
 from local.paths import WAREHOUSE
-from local.replay.replay import Api, drain, post, put, shuffled
+from local.replay.replay import Api, drain, post_events, put_on_stream, shuffled
 from local.stack import Stack
 from tests.e2e.conftest import event
 from tests.e2e.test_survival import workers
@@ -65,12 +65,12 @@ def people(stack: Stack) -> list[str]:
     """Users whose events came shuffled, twice, through both doors, while the publisher was being killed."""
     users = [f"lake{time.time_ns()}-{number}" for number in range(PEOPLE)]
     events = shuffled([each for user in users for each in busy_days(user)], SEED)
-    put(stack, events[::3])
-    post(stack, events)
+    put_on_stream(stack, events[::3])
+    post_events(stack, events)
     for pid in workers(stack, "Publisher"):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    post(stack, events[::2])
+    post_events(stack, events[::2])
     api = Api(stack)
     for number, user in enumerate(users[:5]):
         drain(stack)

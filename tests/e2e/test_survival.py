@@ -18,7 +18,7 @@ import pytest
 from adapters.platform.items import item
 from local.cloud import cloud, processes
 from local.operate.redrive import redrive
-from local.replay.replay import Api, drain, post, put
+from local.replay.replay import Api, drain, post_events, put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event
 
@@ -60,10 +60,10 @@ def test_a_processor_killed_inside_a_batch(stack: Stack, user: str, settled: Set
                     os.kill(pid, signal.SIGKILL)
                     killed.append(pid)
 
-    put(stack, events[:100])
+    put_on_stream(stack, events[:100])
     killer = threading.Thread(target=kill)
     killer.start()
-    post(stack, events[100:])
+    post_events(stack, events[100:])
     time.sleep(4)
     stop.set()
     killer.join()
@@ -78,9 +78,9 @@ def test_one_poison_record_in_100_waits_with_its_reason(stack: Stack, user: str,
     good = [f"{user}-{number}" for number in range(9)]
     bad = {"user_id": f"{user}-bad", "event_id": "2026-01-01T00:00:00.000000Z#poison"}
     events = [each for name in good for each in days(name, 11)]
-    post(stack, events[:50])
+    post_events(stack, events[:50])
     dynamodb.put_item(TableName=table, Item=item({**bad, "event_type": "CONTRIBUTION", "points_awarded": 10}))
-    post(stack, events[50:])
+    post_events(stack, events[50:])
     settled(*good)
     left = [
         each
@@ -117,7 +117,7 @@ def test_a_malformed_kinesis_record_waits_with_its_reason(stack: Stack, user: st
         json.dumps({"user_id": user}).encode(),
     ):
         kinesis.put_record(StreamName=stream, Data=data, PartitionKey=user)
-    put(stack, [event(user, "good")])
+    put_on_stream(stack, [event(user, "good")])
     settled(user)
     assert Api(stack).get(f"/v1/users/{user}")["balance"] == 10
     reasons = [each["reason"] for each in redrive(stack, only_list=True)["left"]]
@@ -187,7 +187,7 @@ def test_dynamodb_throttling_one_call_in_ten(
     stack: Stack, user: str, settled: Settled, throttled: type[Throttling]
 ) -> None:
     users = [f"{user}-{number}" for number in range(10)]
-    outcome = post(stack, [each for name in users for each in days(name, 30)])
+    outcome = post_events(stack, [each for name in users for each in days(name, 30)])
     assert outcome.counts["accepted"] + outcome.counts["duplicate"] == 300
     settled(*users)
     assert throttled.refused > 10
@@ -198,12 +198,12 @@ def test_redis_stopped_halfway_changes_no_answer(stack: Stack, user: str, settle
     api, users = Api(stack), [f"{user}-{number}" for number in range(6)]
     zone = {"timezone": "Antarctica/Troll"}
     events = [{**each, **zone} for number, name in enumerate(users) for each in days(name, 3 + number)]
-    assert post(stack, events[: len(events) // 2]).counts == {"accepted": len(events) // 2}
+    assert post_events(stack, events[: len(events) // 2]).counts == {"accepted": len(events) // 2}
     drain(stack)
     before = {name: api.get(f"/v1/users/{name}") for name in users}
     assert any(each["balance"] for each in before.values())
     processes.stop("redis")
-    post(stack, events[len(events) // 2 :])
+    post_events(stack, events[len(events) // 2 :])
     settled(*users)
     without = {name: api.get(f"/v1/users/{name}") for name in users}
     assert [without[name]["balance"] for name in users] == [10 * (3 + number) for number in range(6)]

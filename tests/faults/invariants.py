@@ -8,7 +8,7 @@ from typing import Any
 from adapters.engagement.account_items import entry_from
 from adapters.platform.items import plain
 from rules.days import date_of, parse_moment
-from rules.engagement.ledger import FreezeNote, Kind
+from rules.engagement.ledger import EntryKind, FreezeNote
 from tests.faults.simulation import Report
 
 KEYS = {"UserStreaks": "user_id", "RewardsLedger": "account_id"}
@@ -42,7 +42,10 @@ def violations(
 
     # The ledger: one chain.
     if entries:
-        must(entries[0].draft.kind is Kind.OPEN and entries[0].balance == 0, "the first entry opens with 0")
+        must(
+            entries[0].draft.kind is EntryKind.OPEN and entries[0].balance == 0,
+            "the first entry opens with 0",
+        )
         must(
             [e.seq for e in entries] == list(range(len(entries))), f"seq has gaps {[e.seq for e in entries]}"
         )
@@ -57,7 +60,7 @@ def violations(
         must(active == [entries[-1].seq], f"active: {active} of {len(entries)}")
         must(profile["balance"] == entries[-1].balance, "profile and ledger differ in balance")
     # Each stored event: one entry.
-    earned = [entry for entry in entries if entry.draft.kind is Kind.EARN]
+    earned = [entry for entry in entries if entry.draft.kind is EntryKind.EARN]
     counted = Counter(entry.draft.event_id for entry in earned)
     must(
         counted == Counter({each["event_id"]: 1 for each in events}),
@@ -146,7 +149,7 @@ def _promises(user: str, events: list[dict[str, Any]], entries: list[Any], repor
     )
     wrong += [f"{key} was accepted {times} times" for key, times in accepted.items() if times > 1]
     redeemed = [
-        entry for entry in entries if entry.draft.reward_id == "mug" and entry.draft.kind is Kind.REDEEM
+        entry for entry in entries if entry.draft.reward_id == "mug" and entry.draft.kind is EntryKind.REDEEM
     ]
     promised = sum(owner == user for owner, _ in report.redeemed)
     if len(redeemed) != promised:

@@ -22,12 +22,12 @@ from adapters.platform.aws import client
 from adapters.platform.batches import put_all
 from adapters.platform.items import item, plain
 from adapters.questions.answer_counts import RESPONSES_MAX
-from adapters.questions.user_stats_store import kept
+from adapters.questions.user_stats_store import stats_from
 from ingest.web.caller import Caller
 from processors import answers, engagement
 from rules.days import stamp
 from rules.questions.answer_stats import Stats, fold
-from rules.questions.questions import Kind
+from rules.questions.questions import QuestionKind
 from rules.questions.responses import Response, from_item, to_item
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
@@ -62,7 +62,7 @@ def some(person: str, count: int, user_id: str | None = None, **changes: Any) ->
                 "question_id": str(uuid.uuid4()),
                 "fingerprint_hash": person,
                 "agent_id": "agent",
-                "kind": Kind.CHOICE,
+                "kind": QuestionKind.CHOICE,
                 "category": f"c{number % 6}",
                 "number": 1,
                 "points": 13,
@@ -93,7 +93,7 @@ def live(person: str) -> Stats:
     found = client("dynamodb").get_item(
         TableName="UserStats", Key={"fingerprint_hash": {"S": person}}, ConsistentRead=True
     )
-    return kept(plain(found["Item"])).stats if "Item" in found else Stats()
+    return stats_from(plain(found["Item"])).stats if "Item" in found else Stats()
 
 
 def keys_of(user_id: str) -> Counter[str]:
@@ -120,7 +120,7 @@ def test_from_the_answer_to_streak_and_balance(monkeypatch: pytest.MonkeyPatch) 
     wrapped = {"eventName": "INSERT", "dynamodb": {"NewImage": image, "SequenceNumber": "1"}}
     assert engagement.handler({"Records": [wrapped]}, CONTEXT) == {"batchItemFailures": []}
     profile = engagement._parts()[0].accounts.profiles([user])[user]
-    assert (profile.total, profile.streak.length if profile.streak else 0) == (10, 1)
+    assert (profile.total_points, profile.streak.length if profile.streak else 0) == (10, 1)
 
 
 def test_a_batch_delivered_again_changes_nothing() -> None:
@@ -244,7 +244,7 @@ def test_poison_is_kept_with_its_reason_and_its_neighbours_go_on(engine: Engine)
     assert live(person) == fold(good)
     (message,) = sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)["Messages"]
     body = json.loads(message["Body"])
-    assert (body["consumer"], body["reason"]) == ("answers", "Malformed: points is missing")
+    assert (body["consumer"], body["reason"]) == ("answers", "MalformedItem: points is missing")
     assert body["record"]["dynamodb"]["Keys"]["question_id"]["S"] == bad.question_id
     assert deliver(batch[2:], streakline_redrive=True) == ["3"]
     assert deliver(records([item(to_item(bad))]), streakline_redrive=True) == []

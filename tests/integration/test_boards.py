@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.engagement.engagement_cache import Cache
-from adapters.engagement.leaderboard_index import Boards
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.platform.items import item
 from adapters.platform.redis import Redis
 from rules.engagement.accounts import Profile
@@ -44,7 +44,7 @@ def profile(user: str, chance: random.Random) -> Profile:
         user_id=user,
         version=chance.randrange(1, 5),
         head=Head("2026-03-01T00:00:00.000000Z", 1, 5),
-        total=chance.randrange(0, 5) * 10,
+        total_points=chance.randrange(0, 5) * 10,
         streak=Streak(last, length, length + 1, length + 3),
         timezone=chance.choice(ZONES),
         updated_at=NOW.isoformat(),
@@ -58,7 +58,7 @@ def test_redis_and_the_tables_agree(dynamodb: Any, redis_url: str, seed: int) ->
     crowd = [profile(f"u{number:02}", chance) for number in range(40)]
     for each in crowd:
         dynamodb.put_item(TableName="UserStreaks", Item=item(profile_attributes(each, 2)))
-    boards, cache = Boards(dynamodb, "UserStreaks", 2), Cache(redis_url, 2)
+    boards, cache = LeaderboardIndex(dynamodb, "UserStreaks", 2), EngagementCache(redis_url, 2)
     assert cache.top("streaks", "global", 5, NOW) is None, "not before the sets are whole"
     cache.rebuild_ranks(boards.everybody())
     for board in ("streaks", "points"):
@@ -71,9 +71,9 @@ def test_redis_and_the_tables_agree(dynamodb: Any, redis_url: str, seed: int) ->
 
 def test_an_older_version_never_replaces_a_newer_one(redis_url: str) -> None:
     Redis(redis_url).call("FLUSHALL")
-    cache = Cache(redis_url)
+    cache = EngagementCache(redis_url)
     old = profile("u", random.Random(1))
-    new = replace(old, version=old.version + 1, total=990, timezone="Asia/Tokyo")
+    new = replace(old, version=old.version + 1, total_points=990, timezone="Asia/Tokyo")
     cache.write_through([new])
     cache.write_through([old])
     cache.remember(old)
@@ -87,7 +87,7 @@ def test_an_older_version_never_replaces_a_newer_one(redis_url: str) -> None:
 
 def test_a_streak_leaves_the_board_when_it_lapses(redis_url: str) -> None:
     Redis(redis_url).call("FLUSHALL")
-    cache = Cache(redis_url)
+    cache = EngagementCache(redis_url)
     alive = replace(profile("u", random.Random(1)), streak=Streak(NOW.date(), 4, 4, 4), timezone="UTC")
     cache.rebuild_ranks([alive])
     assert cache.top("streaks", "global", 5, NOW + timedelta(hours=35)) == [("u", 4)]

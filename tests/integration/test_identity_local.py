@@ -5,7 +5,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from adapters.leads.identity_store import Evidence, IdentityStore
+from adapters.leads.identity_store import IdentityStore, LeadEventKey
 from adapters.platform.postgres import Postgres
 from local.cloud import embedded_postgres, processes
 from rules.leads.identity import Identity
@@ -29,12 +29,12 @@ def test_it_keeps_its_data_and_its_passwords(folder: Path) -> None:
         url = embedded_postgres.migrate(admin_url)
         assert (embedded_postgres.start(port), embedded_postgres.migrate(admin_url)) == (admin_url, url)
         held = IdentityStore(Postgres(url))  # a client that stays connected delays no stop
-        first = held.resolve("acme", [Identity("email", "a@x")], Evidence("acme/shop", "1"), NOW)
+        first = held.resolve("acme", [Identity("email", "a@x")], LeadEventKey("acme/shop", "1"), NOW)
         assert processes.stop("postgres")
         assert "database system is shut down" in (folder / "logs" / "postgres.log").read_text()
         assert embedded_postgres.start(port) == admin_url
         assert embedded_postgres.migrate(admin_url) == url
-        assert held.resolve("acme", [Identity("email", "a@x")], Evidence("acme/shop", "2"), NOW) == first
+        assert held.resolve("acme", [Identity("email", "a@x")], LeadEventKey("acme/shop", "2"), NOW) == first
     finally:
         processes.stop("postgres")
     assert (folder / "postgres.json").stat().st_mode & 0o077 == 0

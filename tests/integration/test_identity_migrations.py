@@ -15,7 +15,7 @@ import pytest
 from moto import mock_aws
 
 from adapters.platform.aws import client
-from adapters.platform.migrations import FOLDER, Changed, migrate
+from adapters.platform.migrations import FOLDER, MigrationChanged, migrate
 from ingest.leads import identity_migration as function
 from local.paths import ROOT
 from tests.support.identity_server import Server
@@ -65,7 +65,7 @@ def test_a_changed_file_is_refused_before_anything_is_applied(empty: str, files:
     run(empty, files)
     (files / "0002_resolve.sql").write_text("SELECT 1")
     (files / "0999_new.sql").write_text("CREATE TABLE never (x int)")
-    with pytest.raises(Changed, match=r"0002_resolve\.sql was changed after it had been applied"):
+    with pytest.raises(MigrationChanged, match=r"0002_resolve\.sql was changed after it had been applied"):
         run(empty, files)
     with psycopg.connect(empty) as connection:
         assert connection.execute("SELECT to_regclass('identity.never')").fetchone() == (None,)

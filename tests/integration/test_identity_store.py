@@ -14,7 +14,7 @@ import pytest
 
 from adapters.leads.identity_store import CannotUnmerge, _columns, _facts, _plan
 from rules.leads.identity import STRONG, Identity, in_order
-from rules.leads.identity_plan import decide, fits
+from rules.leads.identity_plan import fits_one_lead, plan_identities
 from tests.support.identity_model import World
 from tests.support.identity_server import NOW, Registry
 
@@ -176,7 +176,7 @@ APART = (
 def check(registry: Registry) -> None:
     """No group breaks a maximum or holds what was parted; what is noted and announced comes to what is."""
     for group in registry.groups():
-        assert fits(Identity(*each) for each in group)
+        assert fits_one_lead(Identity(*each) for each in group)
     roots: dict[int, int] = dict(registry.rows("SELECT lead_id, root_id FROM identity.lead"))
     noted = {lead: lead for lead in roots}
     for lead, before, after in registry.rows(MOVES):
@@ -209,7 +209,7 @@ class Held:
             "SELECT identity.facts(%s, %s, %s)", [*_columns(self.identities), list(STRONG)]
         ).fetchone()
         assert found is not None
-        self.plan = decide(self.identities, _facts(found[0]))
+        self.plan = plan_identities(self.identities, _facts(found[0]))
         assert self.plan.merges
 
     def apply(self) -> None:

@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from adapters.leads import lead_event_store
-from adapters.leads.lead_event_store import LeadEventStore, Outcome
+from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_payloads import ITEM_BYTES_MAX, LeadPayloads, NoPayload
 from adapters.platform.batches import Unprocessed
 from rules.leads.lead_events import LeadEvent, body_hash
@@ -46,10 +46,10 @@ def test_a_second_time_changes_nothing_and_costs_one_request(
     lead_store: LeadEventStore, requests: list[str]
 ) -> None:
     event = new_event()
-    assert lead_store.put_new(event, "a") is Outcome.STORED
+    assert lead_store.put_new(event, "a") is StoreOutcome.STORED
     later = replace(event, received_at="2026-03-11T00:00:00.000000Z", lead_organization_id="leaf-other")
-    assert lead_store.put_new(later, "a") is Outcome.DUPLICATE
-    assert lead_store.put_new(later, "b") is Outcome.CONFLICT
+    assert lead_store.put_new(later, "a") is StoreOutcome.DUPLICATE
+    assert lead_store.put_new(later, "b") is StoreOutcome.CONFLICT
     assert requests == ["TransactWriteItems"] * 3
     assert list(lead_store.of_leaves([event.lead_organization_id])) == [event]
     assert list(lead_store.of_leaves(["leaf-other"])) == []
@@ -60,8 +60,8 @@ def test_a_claim_can_be_asked_for(lead_store: LeadEventStore) -> None:
     asked = (event.source, event.external_event_id)
     assert lead_store.claimed(*asked, "a") is None
     lead_store.put_new(event, "a")
-    assert lead_store.claimed(*asked, "a") is Outcome.DUPLICATE
-    assert lead_store.claimed(*asked, "b") is Outcome.CONFLICT
+    assert lead_store.claimed(*asked, "a") is StoreOutcome.DUPLICATE
+    assert lead_store.claimed(*asked, "b") is StoreOutcome.CONFLICT
     assert lead_store.claimed("acme/other", event.external_event_id, "b") is None
 
 
@@ -82,7 +82,7 @@ def test_32_at_once(lead_store: LeadEventStore, bodies: int) -> None:
     event, barrier = new_event(), Barrier(32)
     leaves = [f"{event.lead_organization_id}-{number}" for number in range(32)]
 
-    def put(number: int) -> Outcome:
+    def put(number: int) -> StoreOutcome:
         barrier.wait()
         return lead_store.put_new(
             replace(event, lead_organization_id=leaves[number]), body_hash({"n": number % bodies})
@@ -90,8 +90,8 @@ def test_32_at_once(lead_store: LeadEventStore, bodies: int) -> None:
 
     with ThreadPoolExecutor(32) as threads:
         outcomes = Counter(threads.map(put, range(32)))
-    others = Outcome.DUPLICATE if bodies == 1 else Outcome.CONFLICT
-    assert outcomes == {Outcome.STORED: 1, others: 31}
+    others = StoreOutcome.DUPLICATE if bodies == 1 else StoreOutcome.CONFLICT
+    assert outcomes == {StoreOutcome.STORED: 1, others: 31}
     assert len(list(lead_store.of_leaves(leaves))) == 1
 
 
@@ -117,7 +117,7 @@ class Refusing:
 def test_what_passes_is_tried_again_and_what_does_not_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lead_event_store, "pauses", range)
     busy = Refusing("TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded")
-    assert LeadEventStore(busy, "e", "c").put_new(EVENT, "a") is Outcome.STORED
+    assert LeadEventStore(busy, "e", "c").put_new(EVENT, "a") is StoreOutcome.STORED
     assert busy.calls == 4
     with pytest.raises(Unprocessed):
         LeadEventStore(Refusing(*["TransactionConflict"] * 99), "e", "c").put_new(EVENT, "a")
@@ -128,7 +128,7 @@ def test_what_passes_is_tried_again_and_what_does_not_is_not(monkeypatch: pytest
 def test_an_event_without_a_claim_is_not_written_over(lead_store: LeadEventStore, engine: Engine) -> None:
     event = new_event()
     engine.client("dynamodb").put_item(TableName="Event", Item=lead_event_store.stored_form(event))
-    assert lead_store.put_new(replace(event, payload={}), "a") is Outcome.CONFLICT
+    assert lead_store.put_new(replace(event, payload={}), "a") is StoreOutcome.CONFLICT
     assert list(lead_store.of_leaves([event.lead_organization_id])) == [event]
 
 

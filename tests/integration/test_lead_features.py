@@ -13,9 +13,10 @@ from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from adapters.platform.queues import Poison
 from rules.days import DAY, stamp
+from rules.leads.evidence import confidence_at
 from rules.leads.features import Contact
 from rules.leads.lead_events import to_item
-from rules.leads.memory import confidence_at, derive, state
+from rules.leads.memory import derive_entries, stated_entry
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Crash, Leads, Requests, message
@@ -245,7 +246,7 @@ def test_evidence_of_a_departed_leaf_that_comes_late_is_undone(leads: Leads) -> 
     leads.both(leads.change(1, "ab"))
     leads.both(leads.change(2, "a", "b"))
     hinted = {**message(theirs), "root_id": leads.leaf("a")}
-    leads.memories.join(leads.leaf("a"), derive(theirs))  # the process died here
+    leads.memories.join(leads.leaf("a"), derive_entries(theirs))  # the process died here
     leads.feature(own)
     assert leads.root("a").features["campaign_ignored"] == 1
     leads.memory_processor.handle(hinted, leads.now)
@@ -261,7 +262,7 @@ def test_a_statement_by_hand_survives_merge_and_unmerge_where_it_was_made(leads:
     for event in events:
         leads.both(event)
     home = leads.leaf("b")
-    stated = state("preference", "size", "XXL", home, "desk", START)
+    stated = stated_entry("preference", "size", "XXL", home, "desk", START)
     assert leads.group.remember(home, home, [stated], leads.now) == home
     for change, expected in ((leads.change(1, "ab"), "XXL"), (leads.change(2, "a", "b"), "S")):
         leads.both(change)

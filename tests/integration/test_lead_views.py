@@ -15,7 +15,7 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
 from ingest.leads import leads_api
-from rules.leads.evidence import Evidence, entry
+from rules.leads.evidence import Evidence, memory_entry
 from rules.leads.features import Input
 from rules.leads.lead_events import Group
 from rules.leads.memory import PREFERENCE, PURCHASE
@@ -118,7 +118,7 @@ def test_a_bad_parameter_is_named(query: str, served: Engine) -> None:
 
 def remember(engine: Engine, lead: str, kind: Any, key: str, value: str, at: str) -> None:
     piece = Evidence(at, f"event-{key}", value, 900, "acme/shop", lead)
-    MemoryStore(engine.client("dynamodb"), "Memory").join(lead, [entry(kind, key, [piece])])
+    MemoryStore(engine.client("dynamodb"), "Memory").join(lead, [memory_entry(kind, key, [piece])])
 
 
 def test_memory_by_type_and_key_without_what_has_expired(served: Engine) -> None:

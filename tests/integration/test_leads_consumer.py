@@ -22,7 +22,7 @@ from adapters.platform.postgres import Postgres
 from adapters.platform.queues import Poison
 from adapters.platform.redis import Redis
 from ingest.leads import lead_consumer, sources
-from ingest.leads.lead_consumer import Consumer
+from ingest.leads.lead_consumer import LeadConsumer
 from rules.leads.lead_events import SORT_KEY, LeadEvent, from_item, groups_of
 from tests.support.engine import Engine
 from tests.support.identity_server import Registry
@@ -84,7 +84,7 @@ class Site:
         mortal_s3 = Mortal(self.s3, self.life)
         identities: Any = Mortal(registry.store, self.life)
         cache: Any = Mortal(IdentityCache(redis_url), self.life)
-        self.consumer = Consumer(
+        self.consumer = LeadConsumer(
             identities,
             cache,
             LeadEventStore(Mortal(self.dynamodb, self.life), "Event", "IdempotencyKeys"),
@@ -183,8 +183,8 @@ def test_a_decoder_that_raises_is_told_with_type_and_text(
     def decode(*_: Any) -> Any:
         raise ZeroDivisionError("a bug")
 
-    broken = SimpleNamespace(parts=sources.source("ecommerce").parts, decode=decode)
-    monkeypatch.setattr(sources, "source", lambda name: broken)
+    broken = SimpleNamespace(parts=sources.source_named("ecommerce").parts, decode=decode)
+    monkeypatch.setattr(sources, "source_named", lambda name: broken)
     with pytest.raises(Poison, match="the decoder raised ZeroDivisionError: a bug"):
         site.send(order(1))
     monkeypatch.undo()

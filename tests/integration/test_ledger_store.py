@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
-from rules.engagement.ledger import Draft, Kind, append, carry
+from rules.engagement.ledger import Draft, EntryKind, append, split_carriers
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -17,7 +17,7 @@ def ledger(dynamodb: Any) -> LedgerStore:
 
 
 def earn(number: int) -> Draft:
-    return Draft(Kind.EARN, 10, f"2026-03-01T00:00:00.{number:06d}Z#e", "CONTRIBUTION", "2026-03-01")
+    return Draft(EntryKind.EARN, 10, f"2026-03-01T00:00:00.{number:06d}Z#e", "CONTRIBUTION", "2026-03-01")
 
 
 def test_a_new_account_is_opened_once(ledger: LedgerStore) -> None:
@@ -44,7 +44,7 @@ def test_of_two_writers_on_one_head_one_is_told(ledger: LedgerStore) -> None:
 
 def test_carried_entries_are_known_before_they_are_stored(dynamodb: Any, ledger: LedgerStore) -> None:
     entries = append("a", None, [earn(number) for number in range(20)], NOW)
-    _, rest = carry(entries)
+    _, rest = split_carriers(entries)
     assert len(rest) > 10
     ledger.append(None, entries)
     for entry in rest:
@@ -60,14 +60,14 @@ def test_carried_entries_are_known_before_they_are_stored(dynamodb: Any, ledger:
 
 
 def test_an_entry_is_reversed_once_also_when_it_is_the_head(ledger: LedgerStore) -> None:
-    opened = append("a", None, [earn(1), Draft(Kind.REDEEM, -10, reward_id="mug")], NOW)
+    opened = append("a", None, [earn(1), Draft(EntryKind.REDEEM, -10, reward_id="mug")], NOW)
     ledger.append(None, opened)
     redemption = opened[-1]
-    undo = append("a", redemption.head, [Draft(Kind.REVERSE, 10, reverses=redemption.created_at)], NOW)
+    undo = append("a", redemption.head, [Draft(EntryKind.REVERSE, 10, reverses=redemption.created_at)], NOW)
     ledger.append(redemption.head, undo, reversed_entry=redemption)
     stored = ledger.get("a", redemption.created_at)
     assert stored and stored.reversed_by == undo[0].created_at and not stored.active
-    again = append("a", undo[0].head, [Draft(Kind.REVERSE, 10, reverses=redemption.created_at)], NOW)
+    again = append("a", undo[0].head, [Draft(EntryKind.REVERSE, 10, reverses=redemption.created_at)], NOW)
     with pytest.raises(HeadMoved):
         ledger.append(undo[0].head, again, reversed_entry=redemption)
 

@@ -13,12 +13,12 @@ import pytest
 
 from adapters.platform.aws import client
 from adapters.platform.items import plain
-from adapters.questions.push import Message, Receipt, Status
+from adapters.questions.push import PushMessage, PushReceipt, PushStatus
 from processors import notify
 from processors.messages import Told
 from rules.days import stamp
-from rules.questions.notifications import INTERVALS, NEVER, Subscription, eligible, quiet_hours
-from rules.questions.questions import Status as Shown
+from rules.questions.notifications import INTERVALS, NEVER, Subscription, is_eligible, quiet_hours
+from rules.questions.questions import QuestionStatus as Shown
 from rules.questions.questions import from_item
 from tests.integration.test_sample_events import CONTEXT
 from tests.support.engine import Engine
@@ -48,11 +48,11 @@ class Mortal(Phones):
         if self.is_dead:
             raise Killed
 
-    def prepare(self, token: str) -> Receipt:
+    def prepare(self, token: str) -> PushReceipt:
         self._live("claim")
         return super().prepare(token)
 
-    def send(self, endpoint: str, token: str, message: Message) -> Receipt:
+    def send(self, endpoint: str, token: str, message: PushMessage) -> PushReceipt:
         self._live("send")
         receipt = super().send(endpoint, token, message)
         self._live("settle")
@@ -78,7 +78,7 @@ def crowd(chance: random.Random) -> list[Subscription]:
 
 def test_a_thousand_subscribers_two_runs_at_once_and_three_deaths(town: World) -> None:
     people = crowd(random.Random(7))
-    listening = [each.fcm_token for each in people if eligible(each, ("a",), NOW)]
+    listening = [each.fcm_token for each in people if is_eligible(each, ("a",), NOW)]
     assert 150 < len(listening) < 350
     town.fill(people)
     dead = frozenset(random.Random(1).sample(listening, DEAD))
@@ -184,7 +184,7 @@ def test_a_push_service_that_is_away_loses_nothing(town: World) -> None:
     assert town.scan() == before
     town.phones.away = False
     arns = [town.phones.prepare(f"t{n}").endpoint for n in range(3)]
-    town.phones.prepare = lambda token: Receipt(Status.SENT, arns[int(token[1:])])  # type: ignore[method-assign]
+    town.phones.prepare = lambda token: PushReceipt(PushStatus.SENT, arns[int(token[1:])])  # type: ignore[method-assign]
     town.phones.away = True
     assert town.notifier().notify([asked]).again == ["1"]
     assert town.scan() == before, "claims have been undone"
@@ -210,7 +210,7 @@ def test_a_run_short_of_time_stops_between_messages_and_comes_again(
 def test_what_may_have_been_sent_is_not_sent_again(town: World, monkeypatch: pytest.MonkeyPatch) -> None:
     town.fill([subscriber(1)])
     asked = town.ask()
-    monkeypatch.setattr(town.phones, "send", lambda *_: Receipt(Status.UNSURE, "arn"))
+    monkeypatch.setattr(town.phones, "send", lambda *_: PushReceipt(PushStatus.UNSURE, "arn"))
     assert town.notifier().notify([asked]).told == {Told.UNSURE: 1}
     monkeypatch.undo()
     assert town.notifier().notify([asked]).told == {Told.DUPLICATE: 1}
@@ -240,7 +240,7 @@ def test_a_question_that_is_gone_or_closes_meanwhile(town: World, monkeypatch: p
     phones, store = town.phones, town.dynamodb
 
     class Answering(Phones):
-        def send(self, endpoint: str, token: str, message: Message) -> Receipt:
+        def send(self, endpoint: str, token: str, message: PushMessage) -> PushReceipt:
             store.delete_item(TableName=town.questions, Key=key)
             return phones.send(endpoint, token, message)
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from adapters.operations.freshness import KEPT, Freshness, Unknown
-from adapters.operations.gauges import Gauges, Silent
+from adapters.operations.freshness import KEPT, Freshness, FreshnessUnknown
+from adapters.operations.gauges import Gauges, GaugesSilent
 from adapters.operations.queue_depths import QueueDepths
 from adapters.platform.aws import client
-from adapters.platform.objects import FolderObjects, Stored
+from adapters.platform.objects import FolderObjects, StoredObject
 from adapters.platform.redis import Redis
 from analytics.curation.plan import move_watermark
 from analytics.lake import layout
@@ -83,7 +83,7 @@ def test_without_redis_gauges_are_dropped_and_reading_them_says_why(redis_url: s
         away = Gauges(url)
         away.count("engagement", 1, [record(NOW)], NOW)
         away.count("engagement", 1, [record(NOW)], NOW)
-        with pytest.raises(Silent, match=why):
+        with pytest.raises(GaugesSilent, match=why):
             away.behind()
 
 
@@ -118,16 +118,16 @@ class Counting(FolderObjects):
 
     listed: list[str] = []  # noqa: RUF012 (one test's)
 
-    def list(self, prefix: str) -> Iterator[Stored]:
+    def list(self, prefix: str) -> Iterator[StoredObject]:
         self.listed.append(prefix)
         return super().list(prefix)
 
 
 def test_freshness_follows_the_lake_as_the_nightly_run_leaves_it(tmp_path: Path) -> None:
     lake = FolderObjects(tmp_path)
-    with pytest.raises(Unknown, match="last 14 days"):
+    with pytest.raises(FreshnessUnknown, match="last 14 days"):
         Freshness(lake).lake(NOW)
-    with pytest.raises(Unknown, match="no report"):
+    with pytest.raises(FreshnessUnknown, match="no report"):
         Freshness(lake).nightly(NOW)
     lake.put(layout.curated_key(layout.Place("events", "2026-03-07", None)), b"x")
     lake.put(layout.curated_key(layout.Place("events", "2026-03-08", "23")), b"x")

@@ -11,11 +11,11 @@ from typing import Any
 import boto3
 import pytest
 
-from adapters.questions.push import Message, Push, Receipt, SnsPush, Status
+from adapters.questions.push import Push, PushMessage, PushReceipt, PushStatus, SnsPush
 from tests.support.engine import Engine
 from tests.support.phones import Phones
 
-MESSAGE = Message("A new question", "Which one?", {"type": "question"}, 3600)
+MESSAGE = PushMessage("A new question", "Which one?", {"type": "question"}, 3600)
 Kill = Callable[[str], None]
 
 
@@ -51,14 +51,14 @@ def push(request: pytest.FixtureRequest, dynamodb: Any, engine: Engine) -> Push:
 
 def test_an_endpoint_is_made_once(push: Push) -> None:
     first = push.prepare("t")
-    assert first.status is Status.SENT and first.endpoint
+    assert first.status is PushStatus.SENT and first.endpoint
     assert push.prepare("t") == first
     assert push.prepare("u").endpoint != first.endpoint
 
 
 def test_a_message_goes_to_an_endpoint(push: Push) -> None:
     endpoint = push.prepare("t").endpoint
-    assert push.send(endpoint, "t", MESSAGE) == Receipt(Status.SENT, endpoint)
+    assert push.send(endpoint, "t", MESSAGE) == PushReceipt(PushStatus.SENT, endpoint)
 
 
 def test_an_endpoint_that_was_deleted_is_made_again(push: Push) -> None:
@@ -66,7 +66,7 @@ def test_an_endpoint_that_was_deleted_is_made_again(push: Push) -> None:
     push.forget(endpoint)
     push.forget(endpoint)
     receipt = push.send(endpoint, "t", MESSAGE)
-    assert receipt.status is Status.SENT
+    assert receipt.status is PushStatus.SENT
     assert receipt.endpoint not in ("", endpoint)
     assert push.prepare("t").endpoint == receipt.endpoint
 
@@ -75,5 +75,5 @@ def test_a_dead_token_is_told(mortal: tuple[Push, Kill]) -> None:
     push, kill = mortal
     endpoint = push.prepare("t").endpoint
     kill(endpoint)
-    assert push.send(endpoint, "t", MESSAGE) == Receipt(Status.DEAD, endpoint)
+    assert push.send(endpoint, "t", MESSAGE) == PushReceipt(PushStatus.DEAD, endpoint)
     push.forget(endpoint)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import ingest.questions.questions_api
-from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from ingest.web.caller import ApiError, Caller
 from ingest.web.rate_limit import RateLimit
@@ -346,7 +346,7 @@ def test_a_wrong_answer_names_its_field(changes: dict[str, Any], field: str) -> 
 def test_a_person_s_answers_a_minute_are_limited(
     monkeypatch: pytest.MonkeyPatch, redis_url: str, has_redis: bool
 ) -> None:
-    limit = RateLimit(Cache(redis_url if has_redis else ""), 3)
+    limit = RateLimit(EngagementCache(redis_url if has_redis else ""), 3)
     parts = ingest.questions.questions_api._parts()
     limited = replace(parts, answers=replace(parts.answers, limit=limit))
     monkeypatch.setattr(ingest.questions.questions_api, "_parts", lambda: limited)

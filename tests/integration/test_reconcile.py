@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import entry_item
-from adapters.engagement.engagement_cache import Cache
-from adapters.engagement.leaderboard_index import Boards
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, plain
 from adapters.platform.redis import Redis
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.profiles import Profiles
-from rules.engagement.ledger import Draft, Kind, append
+from rules.engagement.ledger import Draft, EntryKind, append
 from tests.support.engine import Engine
 from tests.support.town import SHARDS, START, Town
 
@@ -211,7 +211,7 @@ def test_nobody_is_named_while_writers_are_at_work(town: Town) -> None:
 def test_an_account_that_a_dead_writer_left_is_finished_not_named(town: Town) -> None:
     user = town.users[0]
     account, _ = town.accounts.load(user)
-    draft = Draft(Kind.ADJUST, 3)
+    draft = Draft(EntryKind.ADJUST, 3)
     town.accounts.ledger.append(
         account.profile.head, append(user, account.profile.head, [draft], town.tick())
     )
@@ -250,7 +250,7 @@ def test_what_a_writer_writes_meanwhile_is_kept(town: Town, monkeypatch: pytest.
     found = town.reconcile("raced")
     assert (found["different"], found["unrepaired"]) == ([user], [])
     entries, _ = town.accounts.ledger.after(user, "0")
-    earned = sum(each.draft.points for each in entries if each.draft.kind is Kind.EARN)
+    earned = sum(each.draft.points for each in entries if each.draft.kind is EntryKind.EARN)
     assert late.event_id in {each.draft.event_id for each in entries}
     assert plain(town.profile(user))["total_bestie_points"] == earned
     assert town.reconcile("again")["different"] == []
@@ -296,9 +296,9 @@ def test_lowering_changes_no_answer_and_empties_the_index(town: Town, redis_url:
 
     def answers() -> Any:
         told = []
-        for cache in (Cache("", SHARDS), Cache(redis_url, SHARDS)):
+        for cache in (EngagementCache("", SHARDS), EngagementCache(redis_url, SHARDS)):
             profiles = Profiles(town.accounts, town.events, cache)
-            boards = Boards(town.real, "UserStreaks", SHARDS)
+            boards = LeaderboardIndex(town.real, "UserStreaks", SHARDS)
             cache.rebuild_ranks(each for each in boards.everybody() if each.user_id in town.users)
             board = Leaderboards(profiles, boards, cache)
             told.append([profiles.view(user, None, town.now) for user in town.users])

@@ -14,9 +14,9 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.platform.items import item, plain
-from adapters.questions.message_claims import Won
-from adapters.questions.push import Receipt, Status
-from adapters.questions.reminder_store import Due, Reminders
+from adapters.questions.message_claims import ClaimResult
+from adapters.questions.push import PushReceipt, PushStatus
+from adapters.questions.reminder_store import DueReminder, ReminderStore
 from processors import reminders
 from processors.messages import Sender, Told
 from processors.reminders import Reminder
@@ -40,7 +40,7 @@ def town(engine: Engine) -> Iterator[World]:
 
 def reminder(town: World, dynamodb: Any = None, writers: int = 1) -> Reminder:
     client = dynamodb or town.dynamodb
-    waiting = Reminders(client, town.store(client))
+    waiting = ReminderStore(client, town.store(client))
     accounts = AccountStore(client, "UserStreaks", "", LedgerStore(client, ""), 1)
     return Reminder(accounts, waiting, Sender(waiting.claims, town.phones, reminders.logger), writers)
 
@@ -128,7 +128,7 @@ def test_a_push_service_that_is_away_is_tried_again_and_a_dead_token_is_not(town
     each = person(town, "a", today - DAY)
     phones = town.phones
     arn = phones.prepare("a").endpoint
-    phones.prepare = lambda token: Receipt(Status.SENT, arn)  # type: ignore[method-assign]
+    phones.prepare = lambda token: PushReceipt(PushStatus.SENT, arn)  # type: ignore[method-assign]
     phones.away = True
     before = town.scan()
     assert reminder(town).remind(EVENING) == {Told.AGAIN: 1}
@@ -155,9 +155,9 @@ def test_only_what_is_due_is_read(town: World) -> None:
 def test_who_leaves_while_the_job_runs_is_not_reminded_and_leaves_nothing(town: World) -> None:
     each = person(town, "a", EVENING.date() - DAY)
     waiting = reminder(town).reminders
-    read = Due(each, EVENING, EVENING + DAY)
+    read = DueReminder(each, EVENING, EVENING + DAY)
     assert town.store().remove(each)
-    assert waiting.claim(read, "reminder=2026-03-10", 1, EVENING)[0] is Won.MOVED
+    assert waiting.claim(read, "reminder=2026-03-10", 1, EVENING)[0] is ClaimResult.MOVED
     assert not waiting.skip(read)
     assert town.scan() == {}
 

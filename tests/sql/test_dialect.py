@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from analytics.lake.footers import Footer
 from analytics.warehouse.build import statements
-from analytics.warehouse.ddl import tables
+from analytics.warehouse.ddl import declared_tables
 from analytics.warehouse.merge_sql import merge, stage
 from analytics.warehouse.models import models
 from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
@@ -72,14 +72,14 @@ def _needs_frame(window: exp.Window) -> bool:
 
 def written() -> Iterator[tuple[str, str]]:
     """Every statement that a run sends, by where it comes from."""
-    for table in tables().values():
+    for table in declared_tables().values():
         yield f"ddl {table.name}", table.sql
     for model in models().values():
         for kind, is_current in ((None, False), ("BASE TABLE", True)):
             for number, sql in enumerate(statements(model, models(), kind, is_current)):
                 yield f"{model.name} {is_current} {number}", sql
     for entity in ENTITIES.values():
-        columns = [(column.name, column.type) for column in tables()[entity.name].columns[:-1]]
+        columns = [(column.name, column.type) for column in declared_tables()[entity.name].columns[:-1]]
         for number, sql in enumerate([stage("staged_0", columns), *merge(entity, [columns])]):
             yield f"load {entity.name} {number}", sql
 
@@ -116,7 +116,7 @@ def test_problems_are_found(sql: str) -> None:
 def test_merge_keeps_to_what_redshift_takes() -> None:
     """No alias of the target, a table as source, equalities, and one WHEN of each kind without conditions."""
     for entity in ENTITIES.values():
-        columns = [(column.name, column.type) for column in tables()[entity.name].columns[:-1]]
+        columns = [(column.name, column.type) for column in declared_tables()[entity.name].columns[:-1]]
         tree = sqlglot.parse_one(list(merge(entity, [columns]))[-1], read="redshift")
         assert isinstance(tree, exp.Merge)
         assert not tree.this.alias
@@ -134,7 +134,7 @@ def test_event_types_are_the_rule_table() -> None:
         (select.expressions[0].unalias().name, *(int(each.unalias().name) for each in select.expressions[1:]))
         for select in rules.find_all(exp.Select)
     }
-    assert rows == {(name, rule.points, rule.daily_cap) for name, rule in RULES.items()}
+    assert rows == {(name, rule.points, rule.daily_points_max) for name, rule in RULES.items()}
 
 
 def test_all_columns_are_documented() -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 
 from adapters.platform.objects import Objects
-from analytics.warehouse.copying import Copy, tables
+from analytics.warehouse.copying import Copy, manifest_tables
 from analytics.warehouse.translate import POSTGRES, translate
 
 PAGE_ROWS = 1000
@@ -122,7 +122,7 @@ class DataApi:
     def _execute(self, connection: Any, sql: str, batch: Batch) -> None:
         copy = Copy.of(sql)
         if copy is not None:
-            for table in tables(self.objects, self.lake, copy.manifest):
+            for table in manifest_tables(self.objects, self.lake, copy.manifest):
                 with connection.cursor().copy(f"COPY {copy.table} FROM STDIN") as sink:
                     for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
                         sink.write_row(row)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rules.leads.identity import Identity
-from rules.leads.identity_plan import NEW, Facts, Known, Plan, decide
+from rules.leads.identity_plan import NEW, IdentityFacts, IdentityPlan, KnownIdentity, plan_identities
 
 
 @dataclass
@@ -20,16 +20,16 @@ class World:
     merged: list[tuple[int, frozenset[int]]] = field(default_factory=list)
     apart: set[frozenset[int]] = field(default_factory=set)
 
-    def facts(self, identities: Iterable[Identity]) -> Facts:
+    def facts(self, identities: Iterable[Identity]) -> IdentityFacts:
         known = {
-            each: Known(lead, self.leads[lead], is_shared)
+            each: KnownIdentity(lead, self.leads[lead], is_shared)
             for each in identities
             if each in self.owner
             for lead, is_shared in [self.owner[each]]
         }
         held = {each.root: self.held(each.root) for each in known.values()}
         apart = {frozenset(self.leads[lead] for lead in pair) for pair in self.apart}
-        return Facts(known, held, {pair for pair in apart if pair <= set(held)})
+        return IdentityFacts(known, held, {pair for pair in apart if pair <= set(held)})
 
     def held(self, root: int) -> set[Identity]:
         return {
@@ -43,12 +43,12 @@ class World:
 
     def see(self, *identities: Identity) -> int:
         """Take in an event; returns the lead whose it is."""
-        plan = decide(identities, self.facts(identities))
+        plan = plan_identities(identities, self.facts(identities))
         home = self.new() if plan.lead == NEW else plan.lead
         self.apply(plan, home)
         return home
 
-    def apply(self, plan: Plan, home: int) -> None:
+    def apply(self, plan: IdentityPlan, home: int) -> None:
         self.owner |= dict.fromkeys(plan.attach, (home, False))
         self.owner |= {each: (self.new(), True) for each in plan.shares}
         for merge in plan.merges:

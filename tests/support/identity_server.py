@@ -11,7 +11,7 @@ from typing import Any
 
 import psycopg
 
-from adapters.leads.identity_store import Evidence, IdentityStore, Resolution
+from adapters.leads.identity_store import IdentityStore, LeadEventKey, Resolution
 from adapters.platform.postgres import Postgres
 from local.cloud import embedded_postgres
 from local.cloud.processes import free_port
@@ -114,7 +114,7 @@ class Registry:
 
     def see(self, *identities: Identity, organization: str = "acme", external_id: str = "") -> Resolution:
         number = next(self.numbers)
-        evidence = Evidence(f"{organization}/shop", external_id or f"event-{number}")
+        evidence = LeadEventKey(f"{organization}/shop", external_id or f"event-{number}")
         return self.store.resolve(organization, identities, evidence, NOW + timedelta(seconds=number))
 
     def another(self) -> IdentityStore:

@@ -18,7 +18,7 @@ from processors.memory import MemoryProcessor
 from rules.days import unstamp
 from rules.leads.features import FEATURES, Input, evaluate, shown
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, announcement, to_item
-from rules.leads.memory import contact, remembered
+from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import SERIES, build, decode, roll
 from tests.support.lead_event_strategies import PAYLOADS, START, TYPES, lead_event
 
@@ -139,7 +139,7 @@ class Leads:
         ours = [
             e for e in self.stored if e.lead_organization_id in leaves and e.event_type not in IDENTITY_TYPES
         ]
-        assert {each.name: each for each in self.memories.all_of(leaves[0])} == remembered(ours)
+        assert {each.name: each for each in self.memories.all_of(leaves[0])} == remembered_entries(ours)
         found = self.features.get(leaves[0])
         if not ours:
             assert found is None or not found.features
@@ -147,7 +147,11 @@ class Leads:
         assert found and found.inputs is not None
         assert set(found.group) == set(leaves)
         expected = {}
-        contacts = [contact(e) for e in remembered(ours).values() if e.memory_type == "campaign_contact"]
+        contacts = [
+            campaign_contact(e)
+            for e in remembered_entries(ours).values()
+            if e.memory_type == "campaign_contact"
+        ]
         for each in FEATURES:
             as_of = unstamp(found.as_of[each.input])
             expected[each.name] = shown(each, evaluate(each, build(ours, as_of), contacts, as_of))

@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 
-from adapters.questions.push import Message, Receipt, Status
+from adapters.questions.push import PushMessage, PushReceipt, PushStatus
 
 
 class Phones:
@@ -16,32 +16,32 @@ class Phones:
         self.dead, self.away = dead, away
         self.endpoints: dict[str, str] = {}
         self.got: Counter[str] = Counter()
-        self.messages: list[tuple[str, Message]] = []
+        self.messages: list[tuple[str, PushMessage]] = []
         self.tried: Counter[str] = Counter()
         self._made, self._lock = 0, threading.Lock()
 
-    def prepare(self, token: str) -> Receipt:
+    def prepare(self, token: str) -> PushReceipt:
         if self.away:
-            return Receipt(Status.UNSENT)
+            return PushReceipt(PushStatus.UNSENT)
         with self._lock:
             known = [arn for arn, owner in self.endpoints.items() if owner == token]
             if known:
-                return Receipt(Status.SENT, known[0])
+                return PushReceipt(PushStatus.SENT, known[0])
             self._made += 1
             self.endpoints[f"arn:phone/{self._made}"] = token
-            return Receipt(Status.SENT, f"arn:phone/{self._made}")
+            return PushReceipt(PushStatus.SENT, f"arn:phone/{self._made}")
 
-    def send(self, endpoint: str, token: str, message: Message) -> Receipt:
+    def send(self, endpoint: str, token: str, message: PushMessage) -> PushReceipt:
         if self.away:
-            return Receipt(Status.UNSENT, endpoint)
+            return PushReceipt(PushStatus.UNSENT, endpoint)
         with self._lock:
             self.tried[token] += 1
             if endpoint in self.endpoints and token in self.dead:
-                return Receipt(Status.DEAD, endpoint)
+                return PushReceipt(PushStatus.DEAD, endpoint)
             if endpoint in self.endpoints:
                 self.got[token] += 1
                 self.messages.append((token, message))
-                return Receipt(Status.SENT, endpoint)
+                return PushReceipt(PushStatus.SENT, endpoint)
         return self.send(self.prepare(token).endpoint, token, message)
 
     def forget(self, endpoint: str) -> None:

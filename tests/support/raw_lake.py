@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import Objects
 from analytics.curation.strict_reader import Refused, read_row
 from analytics.lake.bookkeeping import Counts, bookkeeping
-from analytics.lake.layout import Place, curated
+from analytics.lake.layout import Place, curated_files
 from rules.lake.entities import ENTITIES
 
 DT, HOUR = "2026-03-01", "05"
@@ -58,12 +58,14 @@ def put_raw(
 
 def table(objects: Objects, entity: str = "events") -> pa.Table:
     """All curated rows, in the order of files and rows."""
-    files = curated(objects, entity)
+    files = curated_files(objects, entity)
     return pa.concat_tables(pq.read_table(pa.BufferReader(objects.get(each.key))) for each in files)
 
 
 def rows(objects: Objects, entity: str = "events") -> list[dict[str, Any]]:
-    return table(objects, entity).replace_schema_metadata().to_pylist() if curated(objects, entity) else []
+    return (
+        table(objects, entity).replace_schema_metadata().to_pylist() if curated_files(objects, entity) else []
+    )
 
 
 def quarantined(objects: Objects) -> list[dict[str, Any]]:
@@ -76,7 +78,7 @@ def quarantined(objects: Objects) -> list[dict[str, Any]]:
 
 def total(objects: Objects, entity: str = "events") -> Counts:
     """What the footers say."""
-    return sum((bookkeeping(objects, each.key).counts for each in curated(objects, entity)), Counts())
+    return sum((bookkeeping(objects, each.key).counts for each in curated_files(objects, entity)), Counts())
 
 
 def expected(lines: Sequence[bytes], place: Place = PLACE) -> tuple[list[dict[str, Any]], Counts]:

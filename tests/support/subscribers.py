@@ -18,7 +18,7 @@ from processors.messages import Sender
 from processors.notify import Notifier, logger
 from rules.days import stamp
 from rules.questions.notifications import Subscription
-from rules.questions.questions import KEPT, Kind, Question, Status, to_item
+from rules.questions.questions import KEPT, Question, QuestionKind, QuestionStatus, to_item
 from tests.support.engine import Engine
 from tests.support.phones import Phones
 
@@ -107,14 +107,14 @@ def question(**more: Any) -> Question:
     values: dict[str, Any] = {
         "question_id": str(uuid.uuid4()),
         "agent_id": "agent",
-        "kind": Kind.TEXT,
+        "kind": QuestionKind.TEXT,
         "prompt": "What now?",
         "options": (),
         "audience": (),
         "category": "general",
         "required_responses": 5,
         "answers_count": 0,
-        "status": Status.OPEN,
+        "status": QuestionStatus.OPEN,
         "created_at": stamp(NOW),
         "closes_at": stamp(closes),
         "expires_at": int((closes + KEPT).timestamp()),

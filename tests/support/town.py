@@ -12,14 +12,14 @@ from typing import Any
 
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
-from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
-from analytics.steps.reconcile_function import Steps
+from analytics.steps.reconcile_function import ReconcileSteps
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -27,7 +27,7 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
 from ingest.engagement.rewards import Rewards
 from ingest.web.caller import ApiError
-from processors.engagement import Engagement
+from processors.engagement import EngagementProcessor
 from rules.days import date_of, parse_moment, stamp
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.points import RULES
@@ -91,7 +91,7 @@ class Town:
     folder: Path
     name: str
     size: int
-    redis: Cache = field(default_factory=lambda: Cache("", SHARDS))
+    redis: EngagementCache = field(default_factory=lambda: EngagementCache("", SHARDS))
     now: datetime = START
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class Town:
         ledger = LedgerStore(self.dynamodb, "RewardsLedger")
         self.accounts = AccountStore(self.dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS)
         self.events = EventStore(self.dynamodb, "BPEvents")
-        self.engagement = Engagement(self.accounts, self.events, self.redis)
+        self.engagement = EngagementProcessor(self.accounts, self.events, self.redis)
         claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
         self.rewards = Rewards(self.accounts, claims, "IdempotencyKeys", self.redis)
         self.projections = Projections(self.dynamodb, "UserStreaks", "DailyActivity")
@@ -112,8 +112,10 @@ class Town:
         )
 
     @property
-    def steps(self) -> Steps:
-        return Steps(self.objects, self.warehouse, self.accounts, self.projections, self.redis, SHARDS)
+    def steps(self) -> ReconcileSteps:
+        return ReconcileSteps(
+            self.objects, self.warehouse, self.accounts, self.projections, self.redis, SHARDS
+        )
 
     # ---- what users do
 

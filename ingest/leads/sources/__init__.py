@@ -2,10 +2,10 @@
 
 A source's file has
 
-    decode(payload, context) -> list[Decoded]
+    decode(payload, context) -> list[DecodedEvent]
         pure: the same payload always gives the same events; [] for what is none of our events;
         raises ingest.leads.decoding.DecodeError. payload: any JSON.
-    parts(payload) -> list[Part]   (only where a webhook carries several events)
+    parts(payload) -> list[PayloadPart]   (only where a webhook carries several events)
         splits a payload into pieces of one event, each of which `decode` takes by itself, so that a
         bad one does not spoil its neighbours; raises DecodeError where there is nothing to split.
 
@@ -17,16 +17,16 @@ import pkgutil
 from functools import cache
 from typing import Any, Protocol
 
-from ingest.leads.decoding import Context, Decoded, Part
+from ingest.leads.decoding import DecodeContext, DecodedEvent, PayloadPart
 
 
 class Source(Protocol):
     """A source's file, as its users see it."""
 
-    def parts(self, payload: Any) -> list[Part]:
+    def parts(self, payload: Any) -> list[PayloadPart]:
         """Split a payload into pieces of one event; raises DecodeError."""
 
-    def decode(self, payload: Any, context: Context) -> list[Decoded]:
+    def decode(self, payload: Any, context: DecodeContext) -> list[DecodedEvent]:
         """Read a payload's events; raises DecodeError."""
 
 
@@ -36,7 +36,7 @@ class _Module:
     def __init__(self, name: str) -> None:
         module = importlib.import_module(f"{__name__}.{name}")
         self.decode = module.decode
-        self.parts = getattr(module, "parts", lambda payload: [Part(payload)])
+        self.parts = getattr(module, "parts", lambda payload: [PayloadPart(payload)])
 
 
 @cache
@@ -46,7 +46,7 @@ def names() -> list[str]:
 
 
 @cache
-def source(name: str) -> Source:
+def source_named(name: str) -> Source:
     """Return a source; raises KeyError for one that there is not."""
     if name not in names():
         raise KeyError(name)

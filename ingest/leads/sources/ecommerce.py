@@ -12,8 +12,8 @@ from typing import Any
 
 from ingest.leads.decoding import (
     AMOUNT_MINOR_MAX,
-    Context,
-    Decoded,
+    DecodeContext,
+    DecodedEvent,
     DecodeError,
     checked,
     identities,
@@ -36,7 +36,7 @@ TOPICS = {
 Body = dict[str, Any]
 
 
-def decode(payload: Any, context: Context) -> list[Decoded]:
+def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the order or the refund; a refund's id may be an order's too."""
     body = checked(ORDER, payload)
     kind = _kind(body)
@@ -46,7 +46,7 @@ def decode(payload: Any, context: Context) -> list[Decoded]:
     when = "processed_at" if body.get("processed_at") else "created_at"
     listed = products([] if is_refund else body.get("line_items", []), "line_items")
     return [
-        Decoded(
+        DecodedEvent(
             external_event_id=text_id(f"{'refund' if is_refund else 'order'}:{own_id}", "id"),
             event_type=kind,
             occurred_at=moment(body.get(when), when),
@@ -70,7 +70,7 @@ def _kind(body: Body) -> str:
     return TOPICS[topic]
 
 
-def _customer(body: Body, context: Context) -> tuple[Identity, ...]:
+def _customer(body: Body, context: DecodeContext) -> tuple[Identity, ...]:
     """Who bought. The order's own email and phone come second: a gift's may be the recipient's."""
     customer = body.get("customer") or {}
     found = [(channel, customer.get(name)) for channel, name in CHANNELS]
@@ -82,7 +82,7 @@ def _customer(body: Body, context: Context) -> tuple[Identity, ...]:
 CHANNELS = (("customer", "id"), ("email", "email"), ("phone", "phone"))
 
 
-def _amount(body: Body, context: Context, *, is_refund: bool) -> int:
+def _amount(body: Body, context: DecodeContext, *, is_refund: bool) -> int:
     transactions = body.get("transactions")
     if not is_refund or transactions is None:
         currency = same_currency(body.get("currency"), context)
@@ -95,7 +95,7 @@ def _amount(body: Body, context: Context, *, is_refund: bool) -> int:
     return total
 
 
-def _refunded(transaction: Any, path: str, context: Context) -> int:
+def _refunded(transaction: Any, path: str, context: DecodeContext) -> int:
     """What a transaction gave back: nothing if it is of another kind, or did not succeed."""
     if not isinstance(transaction, dict):
         raise DecodeError(path, "must be an object")

@@ -9,7 +9,15 @@ that fetches everything in advance (sg_machine_open) is nobody's act. `reply` is
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.leads.decoding import Context, Decoded, DecodeError, Part, epoch, identities, text_id
+from ingest.leads.decoding import (
+    DecodeContext,
+    DecodedEvent,
+    DecodeError,
+    PayloadPart,
+    epoch,
+    identities,
+    text_id,
+)
 from rules.leads import lead_events
 
 TYPES = {
@@ -28,17 +36,17 @@ IGNORED = frozenset({"processed", "deferred", "group_resubscribe", "account_stat
 CAMPAIGN = ("marketing_campaign_id", "singlesend_id", "campaign_id")
 
 
-def parts(payload: Any) -> list[Part]:
+def parts(payload: Any) -> list[PayloadPart]:
     """Split a batch by event."""
-    return [Part(each, str(place)) for place, each in enumerate(_listed(payload))]
+    return [PayloadPart(each, str(place)) for place, each in enumerate(_listed(payload))]
 
 
-def decode(payload: Any, context: Context) -> list[Decoded]:
+def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read a batch, or one event."""
     if isinstance(payload, Mapping):
         event = _event(payload, context)
         return [event] if event else []
-    read: list[Decoded] = []
+    read: list[DecodedEvent] = []
     for place, each in enumerate(_listed(payload)):
         try:
             read += decode(each, context) if isinstance(each, Mapping) else _no_event()
@@ -55,11 +63,11 @@ def _listed(payload: Any) -> list[Any]:
     return payload
 
 
-def _no_event() -> list[Decoded]:
+def _no_event() -> list[DecodedEvent]:
     raise DecodeError("", "must be an object")
 
 
-def _event(event: Mapping[str, Any], context: Context) -> Decoded | None:
+def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | None:
     name = str(event.get("event", ""))
     if name in IGNORED or (name == "open" and event.get("sg_machine_open") is True):
         return None
@@ -67,7 +75,7 @@ def _event(event: Mapping[str, Any], context: Context) -> Decoded | None:
         known = ", ".join(sorted({*TYPES, *IGNORED}))
         raise DecodeError("event", f"must be one of {known}" if "event" in event else "is missing")
     campaign = _campaign(event)
-    return Decoded(
+    return DecodedEvent(
         external_event_id=text_id(event.get("sg_event_id"), "sg_event_id"),
         event_type=TYPES[name],
         occurred_at=epoch(event.get("timestamp"), "timestamp"),

@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingest.leads.decoding import (
-    Context,
-    Decoded,
+    DecodeContext,
+    DecodedEvent,
     DecodeError,
     checked,
+    derived_from_text,
     minor_units,
     moment,
     preferences_of,
     products,
-    said,
     same_currency,
     strict_identities,
     text_id,
@@ -33,7 +33,7 @@ from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TY
 Data = dict[str, Any]
 
 
-def decode(payload: Any, context: Context) -> list[Decoded]:
+def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the event; strict, for its sender can mend it."""
     body = checked(GENERIC, payload)
     kind = body["event_type"]
@@ -44,7 +44,7 @@ def decode(payload: Any, context: Context) -> list[Decoded]:
     except DecodeError as error:
         raise DecodeError(f"data.{error.field}".rstrip("."), error.reason) from None
     return [
-        Decoded(
+        DecodedEvent(
             external_event_id=text_id(body["external_event_id"], "external_event_id"),
             event_type=kind,
             occurred_at=moment(body["occurred_at"], "occurred_at"),
@@ -56,7 +56,7 @@ def decode(payload: Any, context: Context) -> list[Decoded]:
     ]
 
 
-def _order(data: Data, context: Context) -> Data:
+def _order(data: Data, context: DecodeContext) -> Data:
     currency = same_currency(data["currency"], context)
     derived = {
         "order_id": text_id(data["order_id"], "order_id"),
@@ -67,27 +67,29 @@ def _order(data: Data, context: Context) -> Data:
     return derived | ({"products": listed} if listed else {})
 
 
-def _words(data: Data, _: Context) -> Data:
-    return said(data.get("text"), data.get("sentiment"), data.get("objections"), data.get("preferences"))
+def _words(data: Data, _: DecodeContext) -> Data:
+    return derived_from_text(
+        data.get("text"), data.get("sentiment"), data.get("objections"), data.get("preferences")
+    )
 
 
-def _page(data: Data, _: Context) -> Data:
+def _page(data: Data, _: DecodeContext) -> Data:
     return {name: text_id(value, name) for name, value in data.items()}
 
 
-def _preferences(data: Data, _: Context) -> Data:
+def _preferences(data: Data, _: DecodeContext) -> Data:
     return {"preferences": preferences_of(data["preferences"])}
 
 
-def _objections(data: Data, _: Context) -> Data:
+def _objections(data: Data, _: DecodeContext) -> Data:
     return {"objections": topics_of(data["objections"])}
 
 
-def _campaign(data: Data, _: Context) -> Data:
+def _campaign(data: Data, _: DecodeContext) -> Data:
     return {"campaign_id": text_id(data["campaign_id"], "campaign_id")}
 
 
-READERS: Mapping[str, Callable[[Data, Context], Data]] = {
+READERS: Mapping[str, Callable[[Data, DecodeContext], Data]] = {
     **dict.fromkeys(PURCHASE_TYPES, _order),
     **dict.fromkeys(SENTIMENT_TYPES, _words),
     **dict.fromkeys(CAMPAIGN_TYPES, _campaign),

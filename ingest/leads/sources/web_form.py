@@ -4,17 +4,25 @@
      "fields": {"email"?, "phone"?, "message"? or "comments"?, ...},
      "sentiment"?, "objections"?, "preferences"?}
 
-What people wrote is read and not copied: see `said`.
+What people wrote is read and not copied: see `derived_from_text`.
 """
 
 from typing import Any
 
-from ingest.leads.decoding import Context, Decoded, checked, identities, moment, said, text_id
+from ingest.leads.decoding import (
+    DecodeContext,
+    DecodedEvent,
+    checked,
+    derived_from_text,
+    identities,
+    moment,
+    text_id,
+)
 from ingest.leads.lead_schemas import WEB_FORM
 from rules.leads.lead_events import FORM_SUBMITTED
 
 
-def decode(payload: Any, context: Context) -> list[Decoded]:
+def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the submission."""
     body = checked(WEB_FORM, payload)
     fields = body["fields"]
@@ -25,14 +33,14 @@ def decode(payload: Any, context: Context) -> list[Decoded]:
     ]
     form = body.get("form_id")
     return [
-        Decoded(
+        DecodedEvent(
             external_event_id=text_id(body["submission_id"], "submission_id"),
             event_type=FORM_SUBMITTED,
             occurred_at=moment(body["submitted_at"], "submitted_at"),
             identities=identities(found, context, "fields"),
             object_id=None if form is None else text_id(form, "form_id"),
             object_id_ref=None if form is None else "form",
-            payload=said(
+            payload=derived_from_text(
                 fields.get("message") or fields.get("comments"),
                 *(body.get("sentiment"), body.get("objections"), body.get("preferences")),
             ),

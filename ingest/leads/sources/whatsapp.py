@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ingest.leads.decoding import (
-    Context,
-    Decoded,
+    DecodeContext,
+    DecodedEvent,
     DecodeError,
-    Part,
+    PayloadPart,
+    derived_from_text,
     epoch,
     identities,
-    said,
     text_id,
 )
 from rules.leads.lead_events import MESSAGE_RECEIVED
@@ -24,12 +24,12 @@ from rules.leads.lead_events import MESSAGE_RECEIVED
 NOTICES = frozenset({"system", "unsupported", "unknown", "errors"})
 
 
-def parts(payload: Any) -> list[Part]:
+def parts(payload: Any) -> list[PayloadPart]:
     """Split a webhook by message."""
-    return [Part(_around(message), path, FIRST) for path, message in _messages(payload)]
+    return [PayloadPart(_around(message), path, FIRST) for path, message in _messages(payload)]
 
 
-def decode(payload: Any, context: Context) -> list[Decoded]:
+def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read all messages."""
     read = (_message(path, message, context) for path, message in _messages(payload))
     return [event for event in read if event]
@@ -67,19 +67,19 @@ def _each(holder: Any, path: str, name: str) -> Iterator[tuple[str, Mapping[str,
         yield f"{path}{name}.{place}.", each
 
 
-def _message(path: str, message: Mapping[str, Any], context: Context) -> Decoded | None:
+def _message(path: str, message: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | None:
     if str(message.get("type")) in NOTICES:
         return None
     try:
         sender = text_id(message.get("from"), "from")
-        return Decoded(
+        return DecodedEvent(
             external_event_id=text_id(message.get("id"), "id"),
             event_type=MESSAGE_RECEIVED,
             occurred_at=epoch(message.get("timestamp"), "timestamp"),
             identities=identities([("phone", sender)], context, "from"),
             object_id=text_id(message.get("id"), "id"),
             object_id_ref="message",
-            payload=said(_words(message), message.get("sentiment")),
+            payload=derived_from_text(_words(message), message.get("sentiment")),
         )
     except DecodeError as error:
         raise DecodeError(f"{path}.{error.field}", error.reason) from None

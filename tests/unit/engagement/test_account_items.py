@@ -21,7 +21,7 @@ from adapters.engagement.account_items import (
 from adapters.platform.items import item, plain, value
 from rules.days import is_skipped, stamp, today
 from rules.engagement.accounts import Day, Profile
-from rules.engagement.ledger import Draft, Entry, FreezeNote, Head, Kind
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.streaks import Streak, lapse_date
 from tests.support.engagement_strategies import bases, covers, dates, instants, near, zones
 
@@ -89,7 +89,7 @@ def profiles(draw: st.DrawFn) -> Profile:
         user_id=draw(st.text(min_size=1, max_size=10)),
         version=draw(st.integers(0, 10**9)),
         head=draw(st.none() | head),
-        total=draw(st.integers(0, 10**9)),
+        total_points=draw(st.integers(0, 10**9)),
         streak=draw(st.none() | streak),
         cover=draw(covers(base)),
         timezone=draw(st.none() | zones),
@@ -137,7 +137,7 @@ days = st.builds(
     first_event_id=st.text(min_size=1, max_size=10),
     events_count=st.integers(1, 999),
     points_earned=st.integers(0, 999),
-    by_type=st.dictionaries(names, st.integers(0, 999), max_size=4),
+    points_by_type=st.dictionaries(names, st.integers(0, 999), max_size=4),
     ledger_head=instants.map(stamp),
     created_at=instants.map(stamp),
 )
@@ -153,7 +153,7 @@ def test_a_day_reads_back_from_its_table_and_from_redis(day: Day) -> None:
 
 drafts = st.builds(
     Draft,
-    kind=st.sampled_from(Kind),
+    kind=st.sampled_from(EntryKind),
     points=st.integers(-(10**9), 10**9),
     event_id=st.none() | st.text(min_size=1, max_size=10),
     event_type=st.none() | names,
@@ -188,7 +188,7 @@ def test_a_carrier_of_common_size_stays_under_one_kilobyte() -> None:
     user = "0f8fad5b-d9cb-469f-a165-70867728950e"
     event_id = f"2026-06-01T12:00:00.000000Z#{user}"
     folded = tuple(f"25|CHALLENGE_COMPLETED|2026-06-01|{event_id}" for _ in range(6))
-    draft = Draft(Kind.EARN, 25, event_id, "CHALLENGE_COMPLETED", "2026-06-01")
+    draft = Draft(EntryKind.EARN, 25, event_id, "CHALLENGE_COMPLETED", "2026-06-01")
     stored = entry_item(Entry(user, event_id[:27], 12345, 67890, draft, folded, active=True))
 
     def size(wire: dict[str, Any]) -> int:

@@ -25,7 +25,7 @@ from rules.engagement.accounts import (
     streak_after,
 )
 from rules.engagement.events import Event
-from rules.engagement.ledger import OPENED_AT, Draft, Entry, FreezeNote, InsufficientBalance, Kind
+from rules.engagement.ledger import OPENED_AT, Draft, Entry, EntryKind, FreezeNote, InsufficientBalance
 from rules.engagement.points import RULES
 from rules.engagement.streaks import Cover, Streak, effective, fold
 from tests.support.engagement_strategies import NOW, TYPES, bases, event, near
@@ -35,11 +35,15 @@ SECOND = timedelta(seconds=1)
 
 
 def grant(day: date) -> Draft:
-    return Draft(Kind.REDEEM, 0, reward_id="freeze", freeze=FreezeNote.GRANTED, freeze_date=day.isoformat())
+    return Draft(
+        EntryKind.REDEEM, 0, reward_id="freeze", freeze=FreezeNote.GRANTED, freeze_date=day.isoformat()
+    )
 
 
 def revoke(day: date) -> Draft:
-    return Draft(Kind.REVERSE, 0, reward_id="freeze", freeze=FreezeNote.REVOKED, freeze_date=day.isoformat())
+    return Draft(
+        EntryKind.REVERSE, 0, reward_id="freeze", freeze=FreezeNote.REVOKED, freeze_date=day.isoformat()
+    )
 
 
 @dataclass
@@ -85,11 +89,18 @@ class World:
     def answer(self) -> object:
         """What may not depend on order, splits or crashes."""
         shown = {
-            day: (each.points_earned, each.events_count, each.first_event_id, dict(each.by_type))
+            day: (each.points_earned, each.events_count, each.first_event_id, dict(each.points_by_type))
             for day, each in self.days.items()
         }
         profile = self.profile
-        return profile.total, profile.balance, profile.streak, profile.cover, profile.observed_zone, shown
+        return (
+            profile.total_points,
+            profile.balance,
+            profile.streak,
+            profile.cover,
+            profile.observed_zone,
+            shown,
+        )
 
     def check(self) -> None:
         """The invariants of rule 7."""
@@ -101,11 +112,11 @@ class World:
         places = [entry.created_at for entry in self.entries]
         assert places == sorted(set(places))
         assert not self.entries or places[0] == OPENED_AT
-        earned = [entry.draft for entry in self.entries if entry.draft.kind is Kind.EARN]
+        earned = [entry.draft for entry in self.entries if entry.draft.kind is EntryKind.EARN]
         assert len({draft.event_id for draft in earned}) == len(earned)
         assert self.profile.balance == balance
-        assert self.profile.total == sum(draft.points for draft in earned)
-        assert self.profile.total == sum(day.points_earned for day in self.days.values())
+        assert self.profile.total_points == sum(draft.points for draft in earned)
+        assert self.profile.total_points == sum(day.points_earned for day in self.days.values())
         assert len(earned) == sum(day.events_count for day in self.days.values())
         assert self.profile.streak == fold(self.days, self.profile.cover)
         spent = Counter[str]()
@@ -129,8 +140,8 @@ def notes(decision: Decision) -> list[tuple[FreezeNote, str | None]]:
 def test_the_first_event_opens_the_account_and_begins_the_streak() -> None:
     world = World()
     decision = world.apply([event("a", june(1))])
-    assert [entry.draft.kind for entry in decision.entries] == [Kind.OPEN, Kind.EARN]
-    assert (world.profile.total, world.profile.balance, world.profile.version) == (10, 10, 1)
+    assert [entry.draft.kind for entry in decision.entries] == [EntryKind.OPEN, EntryKind.EARN]
+    assert (world.profile.total_points, world.profile.balance, world.profile.version) == (10, 10, 1)
     assert world.profile.streak == Streak(june(1), 1, 1, 1)
     world.check()
 
@@ -148,7 +159,7 @@ def test_the_daily_cap_cuts_the_event_that_crosses_it_and_says_so() -> None:
     last = [event("x", june(1), "WORKOUT_COMPLETED", points=25), event("y", june(1), "WORKOUT_COMPLETED")]
     decision = world.apply(last)
     assert decision.cut == [(last[0], 10), (last[1], 0)]
-    assert world.days[june(1)].by_type == {"WORKOUT_COMPLETED": 60}
+    assert world.days[june(1)].points_by_type == {"WORKOUT_COMPLETED": 60}
     assert world.days[june(1)].events_count == 4
     world.check()
 
@@ -157,8 +168,8 @@ def test_the_cap_holds_within_one_batch_and_for_each_type_and_date_by_itself() -
     world = World()
     batch = [event(f"{day}{kind}{n}", june(day), kind) for day in (1, 2) for kind in TYPES for n in range(12)]
     world.apply(batch)
-    assert world.days[june(1)].by_type == {kind: RULES[kind].daily_cap for kind in TYPES}
-    assert world.profile.total == 2 * sum(RULES[kind].daily_cap for kind in TYPES)
+    assert world.days[june(1)].points_by_type == {kind: RULES[kind].daily_points_max for kind in TYPES}
+    assert world.profile.total_points == 2 * sum(RULES[kind].daily_points_max for kind in TYPES)
     world.check()
 
 
@@ -170,7 +181,7 @@ def test_a_late_event_refunds_the_freeze_that_covered_its_day_by_a_reversing_ent
     assert notes(spending) == [(FreezeNote.SPENT, "2026-06-02")]
     late = world.apply([event("b", june(2), at=datetime(2026, 6, 2, 23, 58, tzinfo=UTC))])
     assert notes(late) == [(FreezeNote.REFUNDED, "2026-06-02")]
-    assert [entry.draft.kind for entry in late.entries] == [Kind.REVERSE, Kind.EARN]
+    assert [entry.draft.kind for entry in late.entries] == [EntryKind.REVERSE, EntryKind.EARN]
     assert world.profile.streak == Streak(june(3), 3, 3, 3)
     assert effective(world.profile.streak, world.profile.cover, june(3)).freezes_available == 1
     world.check()
@@ -326,15 +337,15 @@ def test_a_command_that_the_balance_does_not_cover_is_refused_even_with_points_o
     world = World()
     world.apply([event("a", june(1))])
     with pytest.raises(InsufficientBalance) as refused:
-        world.decide([event("b", june(1))], [Draft(Kind.REDEEM, -11)])
+        world.decide([event("b", june(1))], [Draft(EntryKind.REDEEM, -11)])
     assert (refused.value.balance, refused.value.wanted) == (10, 11)
 
 
 def test_a_redemption_lowers_the_balance_and_not_the_lifetime_points() -> None:
     world = World()
     world.apply([event("a", june(1))])
-    world.apply(commands=[Draft(Kind.REDEEM, -10, reward_id="mug")])
-    assert (world.profile.total, world.profile.balance) == (10, 0)
+    world.apply(commands=[Draft(EntryKind.REDEEM, -10, reward_id="mug")])
+    assert (world.profile.total_points, world.profile.balance) == (10, 0)
     world.check()
 
 
@@ -507,7 +518,11 @@ def test_absorbing_pending_entries_twice_counts_them_once(
     assert absorb(profile, newer) is profile
     cut = data.draw(st.integers(0, len(entries)))
     halves = absorb(absorb(world.profile, entries[:cut]), entries[cut:])
-    assert (halves.total, halves.head, halves.cover) == (profile.total, profile.head, profile.cover)
+    assert (halves.total_points, halves.head, halves.cover) == (
+        profile.total_points,
+        profile.head,
+        profile.cover,
+    )
     first = absorb_days({}, entries[:cut])
     assert {**first, **absorb_days(first, entries)} == days
 
@@ -527,7 +542,7 @@ def test_what_is_cut_and_what_is_earned_are_what_was_promised(
 ) -> None:
     events, _ = batch
     decision = World().apply(events)
-    earned = {e.draft.event_id: e.draft.points for e in decision.entries if e.draft.kind is Kind.EARN}
+    earned = {e.draft.event_id: e.draft.points for e in decision.entries if e.draft.kind is EntryKind.EARN}
     cut = {each.event_id: award for each, award in decision.cut}
     assert earned == {each.event_id: cut.get(each.event_id, each.points_awarded) for each in events}
     assert all(award < each.points_awarded for each, award in decision.cut)

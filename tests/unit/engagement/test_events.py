@@ -14,8 +14,8 @@ from rules.engagement.events import (
     LATE_MAX,
     RETENTION,
     Event,
-    Malformed,
-    Refused,
+    InputRefused,
+    MalformedItem,
     body_hash,
     check_age,
     event_id,
@@ -113,7 +113,7 @@ def test_a_changed_field_changes_the_digest(body: dict[str, Any], value: Any) ->
 def code_of(moment: datetime, may_backfill: bool) -> str | None:
     try:
         check_age(at(moment), NOW, may_backfill)
-    except Refused as refused:
+    except InputRefused as refused:
         assert refused.field == "occurred_at"
         return refused.code
     return None
@@ -218,7 +218,7 @@ def test_the_index_key_is_there_only_if_it_is_paid_for() -> None:
     ],
 )
 def test_a_stored_event_that_is_none_is_told_with_its_reason(change: dict[str, Any], reason: str) -> None:
-    with pytest.raises(Malformed, match=reason):
+    with pytest.raises(MalformedItem, match=reason):
         from_item({**STORED, **change})
 
 
@@ -227,5 +227,5 @@ def test_a_stored_event_that_is_none_is_told_with_its_reason(change: dict[str, A
 def test_no_attribute_can_raise_anything_but_malformed(name: str, value: Any) -> None:
     try:
         from_item({**STORED, name: value})
-    except Malformed as error:
+    except MalformedItem as error:
         assert str(error)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.engagement import events_stream
-from ingest.engagement.accept import Result, Status
+from ingest.engagement.accept import AcceptResult, AcceptStatus
 from ingest.engagement.events_stream import _decode, decode, reason_of
 
 EVENT = {"idempotency_key": "k", "event_type": "CHECK_IN", "user_id": "u"}
@@ -173,25 +173,27 @@ def test_aggregated_and_plain_records_hold_the_same(parts: list[Any]) -> None:
     assert bodies(aggregated(*map(as_bytes, parts))) == plain == parts
 
 
-REJECTED = Result("k", Status.REJECTED, error={"code": "invalid_field", "message": "user_id is missing"})
+REJECTED = AcceptResult(
+    "k", AcceptStatus.REJECTED, error={"code": "invalid_field", "message": "user_id is missing"}
+)
 
 
 @pytest.mark.parametrize(
     ("body", "result", "reason"),
     [
-        (EVENT, Result("k", Status.ACCEPTED), None),
-        (EVENT, Result("k", Status.DUPLICATE), None),
+        (EVENT, AcceptResult("k", AcceptStatus.ACCEPTED), None),
+        (EVENT, AcceptResult("k", AcceptStatus.DUPLICATE), None),
         (EVENT, REJECTED, "rejected: invalid_field: user_id is missing"),
         (
             EVENT,
-            Result("k", Status.CONFLICT, error={"code": "conflict", "message": "used"}),
+            AcceptResult("k", AcceptStatus.CONFLICT, error={"code": "conflict", "message": "used"}),
             "conflict: conflict: used",
         ),
         (None, REJECTED, "the record is not JSON"),
-        (EVENT, Result("k", Status.REJECTED), "rejected: None: None"),
+        (EVENT, AcceptResult("k", AcceptStatus.REJECTED), "rejected: None: None"),
     ],
 )
-def test_what_was_not_taken_has_its_reason(body: Any, result: Result, reason: str | None) -> None:
+def test_what_was_not_taken_has_its_reason(body: Any, result: AcceptResult, reason: str | None) -> None:
     assert reason_of(body, result) == reason
 
 
@@ -204,16 +206,16 @@ class Door:
 
     def accept(
         self, sent: Sequence[Any], caller: Any, now: datetime, default_source: str = ""
-    ) -> list[Result]:
+    ) -> list[AcceptResult]:
         assert len(sent) <= events_stream.BATCH_MAX
         self.taken += sent
         unavailable = {"code": "unavailable", "message": "try again"}
         return [
             REJECTED
             if not isinstance(body, dict)
-            else Result("k", Status.REJECTED, error=unavailable)
+            else AcceptResult("k", AcceptStatus.REJECTED, error=unavailable)
             if body.get("down")
-            else Result("k", Status.ACCEPTED)
+            else AcceptResult("k", AcceptStatus.ACCEPTED)
             for body in sent
         ]
 

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 import ingest.engagement.users_api
 import ingest.operations_api
-from adapters.engagement.claims import Claim
-from adapters.engagement.engagement_cache import Cache
+from adapters.engagement.claims import IdempotencyClaim
+from adapters.engagement.engagement_cache import EngagementCache
 from ingest import openapi
 from ingest.engagement import engagement_schemas
-from ingest.engagement.accept import Acceptor, Result, Status
+from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.history import Histories, created_at, entry_id
-from ingest.engagement.leaderboards import check_board, ranked
+from ingest.engagement.leaderboards import check_board, with_ranks
 from ingest.engagement.rewards import Rewards
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import BODY_BYTES_MAX, json_body
@@ -30,7 +30,7 @@ from ingest.web.paging import (
     FIRST_DATE,
     LAST_DATE,
     LIMIT_MAX,
-    Span,
+    PageSpan,
     day_of,
     integer,
     moment_of,
@@ -38,7 +38,7 @@ from ingest.web.paging import (
     span_of,
 )
 from ingest.web.rate_limit import RateLimit
-from ingest.web.validate import NESTING_MAX, check
+from ingest.web.validate import NESTING_MAX, first_problem
 from rules.days import stamp, unstamp
 from rules.engagement.accounts import Account, Profile
 from rules.engagement.points import SERVER_WRITTEN
@@ -129,7 +129,7 @@ VALID = {"idempotency_key": "k", "event_type": "CHECK_IN", "occurred_at": "2026-
     ],
 )
 def test_an_invalid_field_is_named(change: dict[str, Any], field: str) -> None:
-    problem = check(engagement_schemas.EVENT, {**VALID, **change})
+    problem = first_problem(engagement_schemas.EVENT, {**VALID, **change})
     assert problem is not None
     assert problem[0] == field
     assert problem[1]
@@ -138,11 +138,11 @@ def test_an_invalid_field_is_named(change: dict[str, Any], field: str) -> None:
 @pytest.mark.parametrize("field", sorted(VALID))
 def test_a_missing_field_is_named(field: str) -> None:
     rest = {name: value for name, value in VALID.items() if name != field}
-    assert check(engagement_schemas.EVENT, rest) == (field, "is missing")
+    assert first_problem(engagement_schemas.EVENT, rest) == (field, "is missing")
 
 
 def test_an_unknown_field_is_named() -> None:
-    problem = check(engagement_schemas.EVENT, {**VALID, "points": 1000})
+    problem = first_problem(engagement_schemas.EVENT, {**VALID, "points": 1000})
     assert problem is not None
     assert "points" in problem[1]
 
@@ -161,20 +161,20 @@ def test_an_unknown_field_is_named() -> None:
     ],
 )
 def test_a_wrong_shape_is_told_by_its_place(body: Any, field: str) -> None:
-    problem = check(engagement_schemas.EVENTS, body)
+    problem = first_problem(engagement_schemas.EVENTS, body)
     assert problem is not None
     assert problem[0] == field
 
 
 def test_what_is_valid_has_no_problem() -> None:
-    assert check(engagement_schemas.EVENT, VALID) is None
+    assert first_problem(engagement_schemas.EVENT, VALID) is None
     assert (
-        check(
+        first_problem(
             engagement_schemas.EVENT, {**VALID, "properties": {"a": [1]}, "user_id": "a.b@c:d", "source": "x"}
         )
         is None
     )
-    assert check(engagement_schemas.EVENTS, {"events": [{}] * 100}) is None
+    assert first_problem(engagement_schemas.EVENTS, {"events": [{}] * 100}) is None
 
 
 json_values = st.recursive(
@@ -195,7 +195,7 @@ def test_anything_is_valid_or_told_with_field_and_reason(value: Any) -> None:
         engagement_schemas.FREEZE,
         engagement_schemas.PAUSE,
     ):
-        problem = check(schema, value)
+        problem = first_problem(schema, value)
         assert problem is None or (all(problem) and len(problem[1]) <= 300)
 
 
@@ -319,7 +319,7 @@ def test_any_bytes_are_a_body_or_a_refusal(data: bytes, encoded: bool) -> None:
         assert refused.status in (400, 413, 422)
 
 
-Claimed = tuple[dict[tuple[str, str], Claim], set[tuple[str, str]]]
+Claimed = tuple[dict[tuple[str, str], IdempotencyClaim], set[tuple[str, str]]]
 
 
 class Stores:
@@ -328,7 +328,7 @@ class Stores:
     def __init__(self, zone: str | None = None) -> None:
         self.zone, self.stored = zone, list[Any]()
 
-    def claim(self, claims: Sequence[Claim], now: datetime) -> Claimed:
+    def claim(self, claims: Sequence[IdempotencyClaim], now: datetime) -> Claimed:
         return {each.key: each for each in claims}, {each.key for each in claims}
 
     def put(self, events: Sequence[Any]) -> None:
@@ -344,7 +344,7 @@ class Stores:
         return {user: Profile(user, timezone=self.zone) for user in users}
 
 
-def accepted(bodies: list[Any], stores: Stores, caller: Caller = Caller("u", False)) -> list[Result]:  # noqa: B008
+def accepted(bodies: list[Any], stores: Stores, caller: Caller = Caller("u", False)) -> list[AcceptResult]:  # noqa: B008
     door: Any = stores
     return Acceptor(door, door, door, door).accept(bodies, caller, NOW)
 
@@ -353,10 +353,10 @@ def test_one_bad_event_never_spoils_its_neighbours() -> None:
     stores = Stores()
     results = accepted([VALID, {"idempotency_key": "bad"}, 7, {**VALID, "idempotency_key": "l"}], stores)
     assert [each.status for each in results] == [
-        Status.ACCEPTED,
-        Status.REJECTED,
-        Status.REJECTED,
-        Status.ACCEPTED,
+        AcceptStatus.ACCEPTED,
+        AcceptStatus.REJECTED,
+        AcceptStatus.REJECTED,
+        AcceptStatus.ACCEPTED,
     ]
     assert [each.idempotency_key for each in results] == ["k", "bad", None, "l"]
     assert len(stores.stored) == 2
@@ -364,7 +364,11 @@ def test_one_bad_event_never_spoils_its_neighbours() -> None:
 
 def test_one_key_twice_in_a_request_is_a_duplicate_or_a_conflict() -> None:
     results = accepted([VALID, VALID, {**VALID, "event_type": "APP_OPENED"}], stores := Stores())
-    assert [each.status for each in results] == [Status.ACCEPTED, Status.DUPLICATE, Status.CONFLICT]
+    assert [each.status for each in results] == [
+        AcceptStatus.ACCEPTED,
+        AcceptStatus.DUPLICATE,
+        AcceptStatus.CONFLICT,
+    ]
     assert len(stores.stored) == 1
 
 
@@ -381,7 +385,7 @@ def test_a_bare_z_is_read_in_the_stored_zone_and_without_one_in_utc() -> None:
 def test_an_empty_timezone_is_refused_or_like_none() -> None:
     late = {**VALID, "occurred_at": "2026-06-01T02:00:00Z", "timezone": ""}
     (result,) = accepted([late], stores := Stores("America/New_York"))
-    assert result.status is Status.REJECTED or stores.stored[0].activity_date == date(2026, 5, 31)
+    assert result.status is AcceptStatus.REJECTED or stores.stored[0].activity_date == date(2026, 5, 31)
 
 
 @pytest.mark.parametrize(
@@ -401,7 +405,7 @@ def test_a_refused_event_is_told_by_code_and_field_and_not_stored(
     change: dict[str, Any], code: str, field: str
 ) -> None:
     (result,) = accepted([{**VALID, **change}], stores := Stores())
-    assert result.status is Status.REJECTED
+    assert result.status is AcceptStatus.REJECTED
     assert result.error is not None
     assert (result.error["code"], result.error["field"]) == (code, field)
     assert stores.stored == []
@@ -410,26 +414,26 @@ def test_a_refused_event_is_told_by_code_and_field_and_not_stored(
 def test_an_admin_may_send_another_user_s_event_and_backfill() -> None:
     body = {**VALID, "user_id": "v", "occurred_at": "2016-06-01T12:00:00Z"}
     (result,) = accepted([body], stores := Stores(), Caller("admin", True))
-    assert result.status is Status.ACCEPTED
+    assert result.status is AcceptStatus.ACCEPTED
     assert stores.stored[0].user_id == "v"
 
 
 def test_only_an_admin_sends_what_the_service_writes_itself() -> None:
     assert EVENT_TYPE in SERVER_WRITTEN
     (result,) = accepted([{**VALID, "event_type": EVENT_TYPE}], Stores(), Caller("admin", True))
-    assert result.status is Status.ACCEPTED
+    assert result.status is AcceptStatus.ACCEPTED
 
 
 def test_a_key_that_another_request_has_claimed_in_the_same_instant_is_not_accepted_twice() -> None:
-    held: dict[tuple[str, str], Claim] = {}
+    held: dict[tuple[str, str], IdempotencyClaim] = {}
 
     class Shared(Stores):
-        def claim(self, claims: Sequence[Claim], now: datetime) -> Claimed:
+        def claim(self, claims: Sequence[IdempotencyClaim], now: datetime) -> Claimed:
             won = {each.key for each in claims if each.key not in held}
             return {each.key: held.setdefault(each.key, each) for each in claims}, won
 
     both = [accepted([VALID], Shared())[0].status for _ in range(2)]
-    assert both == [Status.ACCEPTED, Status.DUPLICATE]
+    assert both == [AcceptStatus.ACCEPTED, AcceptStatus.DUPLICATE]
 
 
 def test_a_body_that_json_body_takes_is_not_too_deep_for_what_comes_after_it() -> None:
@@ -475,7 +479,7 @@ class Settled:
 
 def test_a_pause_that_was_granted_is_kept_or_the_next_one_is_refused() -> None:
     store: Any = Settled()
-    rewards = Rewards(store, store, "", Cache(""))
+    rewards = Rewards(store, store, "", EngagementCache(""))
     granted: set[tuple[date, date]] = set()
     for week in range(30):
         day = NOW.date() + timedelta(weeks=week)
@@ -496,7 +500,7 @@ def test_a_pause_in_the_past_is_refused() -> None:
     store: Any = Settled()
     yesterday = NOW.date() - timedelta(days=1)
     with pytest.raises(ApiError) as refused:
-        Rewards(store, store, "", Cache("")).pause("u", yesterday, NOW.date(), NOW)
+        Rewards(store, store, "", EngagementCache("")).pause("u", yesterday, NOW.date(), NOW)
     assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
 
 
@@ -507,7 +511,7 @@ def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_ref
     streak = fold([NOW.date() - timedelta(days=1), tomorrow], store.account.profile.cover)
     profile = replace(store.account.profile, streak=streak)
     store.account = replace(store.account, profile=profile)
-    rewards = Rewards(store, store, "", Cache(""))
+    rewards = Rewards(store, store, "", EngagementCache(""))
     with pytest.raises(ApiError) as refused:
         rewards.pause("u", NOW.date(), tomorrow, NOW)
     assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
@@ -563,12 +567,12 @@ def test_a_date_is_read() -> None:
 
 def test_a_date_as_an_end_includes_its_whole_day() -> None:
     span = span_of({"from": "2026-06-01", "to": "2026-06-02"}, NOW, NOW)
-    assert span == Span("2026-06-01T00:00:00.000000Z", "2026-06-03T00:00:00.000000Z", 50)
+    assert span == PageSpan("2026-06-01T00:00:00.000000Z", "2026-06-03T00:00:00.000000Z", 50)
 
 
 def test_an_instant_is_taken_as_it_is() -> None:
     span = span_of({"from": "2026-06-01T02:00:00+02:00", "limit": "7"}, NOW, NOW)
-    assert span == Span("2026-06-01T00:00:00.000000Z", stamp(NOW), 7)
+    assert span == PageSpan("2026-06-01T00:00:00.000000Z", stamp(NOW), 7)
 
 
 @pytest.mark.parametrize("text", ["now", "2026-06-01T00:00:00", "2026-06-01 00", "99999-01-01", "1969-12-31"])
@@ -673,7 +677,7 @@ def test_a_span_that_ends_before_it_begins_is_empty_or_a_400(what: str, query: d
 def test_an_entry_s_place_and_its_id_are_each_other_s(moment: datetime) -> None:
     there = stamp(moment)
     assert created_at(entry_id(there)) == there
-    assert check({"type": "string", "pattern": "^[0-9]{8}T[0-9]{12}Z$"}, entry_id(there)) is None
+    assert first_problem({"type": "string", "pattern": "^[0-9]{8}T[0-9]{12}Z$"}, entry_id(there)) is None
     assert unstamp(there) == moment
 
 
@@ -687,17 +691,17 @@ def test_any_text_is_an_entry_s_id_or_a_404(text: str) -> None:
 
 
 def test_ties_share_a_rank_and_the_next_one_is_counted_on() -> None:
-    rows = ranked([("a", 9), ("b", 7), ("c", 7), ("d", 1)])
+    rows = with_ranks([("a", 9), ("b", 7), ("c", 7), ("d", 1)])
     assert [each["rank"] for each in rows] == [1, 2, 2, 4]
     assert rows[1] == {"rank": 2, "user_id": "b", "score": 7}
-    assert ranked([]) == []
+    assert with_ranks([]) == []
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 6), max_size=20))
 def test_a_rank_is_one_more_than_the_number_of_higher_scores(scores: list[int]) -> None:
     best_first = sorted(scores, reverse=True)
-    rows = ranked([(str(place), score) for place, score in enumerate(best_first)])
+    rows = with_ranks([(str(place), score) for place, score in enumerate(best_first)])
     assert [each["rank"] for each in rows] == [
         1 + sum(other > score for other in scores) for score in best_first
     ]
@@ -829,4 +833,4 @@ def test_every_reference_in_the_description_leads_somewhere() -> None:
 
 
 def test_the_description_s_own_example_is_valid() -> None:
-    assert check(engagement_schemas.EVENT, engagement_schemas.EVENT["example"]) is None
+    assert first_problem(engagement_schemas.EVENT, engagement_schemas.EVENT["example"]) is None

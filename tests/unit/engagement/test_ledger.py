@@ -12,12 +12,12 @@ from rules.engagement.ledger import (
     OPENED_AT,
     Draft,
     Entry,
+    EntryKind,
     Head,
     InsufficientBalance,
-    Kind,
     append,
-    carry,
     opening,
+    split_carriers,
     unfold,
     with_folded,
 )
@@ -26,14 +26,14 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
 def earn(points: int, number: int = 0) -> Draft:
-    return Draft(Kind.EARN, points, f"2026-06-01T00:00:00.000000Z#{number}", "CHECK_IN", "2026-06-01")
+    return Draft(EntryKind.EARN, points, f"2026-06-01T00:00:00.000000Z#{number}", "CHECK_IN", "2026-06-01")
 
 
 drafts = st.lists(
     st.one_of(
         st.builds(earn, st.integers(0, 250), st.integers(0, 99)),
-        st.builds(Draft, st.just(Kind.REDEEM), st.integers(-300, 0), reward_id=st.just("mug")),
-        st.builds(Draft, st.just(Kind.ADJUST), st.just(0), freeze_date=st.just("2026-06-01")),
+        st.builds(Draft, st.just(EntryKind.REDEEM), st.integers(-300, 0), reward_id=st.just("mug")),
+        st.builds(Draft, st.just(EntryKind.ADJUST), st.just(0), freeze_date=st.just("2026-06-01")),
     ),
     max_size=40,
 )
@@ -45,8 +45,8 @@ heads = st.one_of(st.none(), st.builds(Head, clocks.map(stamp), st.integers(0, 1
 def test_an_account_is_opened_with_0_before_anything_else() -> None:
     entries = append("u", None, [earn(10)], NOW)
     assert [(each.draft.kind, each.seq, each.balance) for each in entries] == [
-        (Kind.OPEN, 0, 0),
-        (Kind.EARN, 1, 10),
+        (EntryKind.OPEN, 0, 0),
+        (EntryKind.EARN, 1, 10),
     ]
     assert entries[0] == opening("u")
     assert entries[0].created_at == OPENED_AT
@@ -77,18 +77,18 @@ def test_an_entry_is_younger_than_the_event_that_it_applies() -> None:
 
 @pytest.mark.parametrize(("points", "balance"), [(-100, 0), (-99, 1)])
 def test_the_whole_balance_can_be_spent(points: int, balance: int) -> None:
-    assert append("u", Head(stamp(NOW), 1, 100), [Draft(Kind.REDEEM, points)], NOW)[0].balance == balance
+    assert append("u", Head(stamp(NOW), 1, 100), [Draft(EntryKind.REDEEM, points)], NOW)[0].balance == balance
 
 
 def test_more_than_the_balance_cannot_be_spent() -> None:
     with pytest.raises(InsufficientBalance) as refused:
-        append("u", Head(stamp(NOW), 1, 100), [Draft(Kind.REDEEM, -101)], NOW)
+        append("u", Head(stamp(NOW), 1, 100), [Draft(EntryKind.REDEEM, -101)], NOW)
     assert (refused.value.balance, refused.value.wanted) == (100, 101)
 
 
 def test_points_that_come_later_in_a_batch_do_not_pay_for_what_is_before_them() -> None:
     with pytest.raises(InsufficientBalance):
-        append("u", None, [Draft(Kind.REDEEM, -1), earn(5)], NOW)
+        append("u", None, [Draft(EntryKind.REDEEM, -1), earn(5)], NOW)
 
 
 @settings(deadline=None)
@@ -112,7 +112,7 @@ def test_the_chain_runs_without_a_gap_whatever_the_clocks_say(
         assert entry.balance >= 0
         assert stamp(unstamp(entry.created_at)) == entry.created_at
         place = entry.head
-    written = [entry for entry in entries if entry.draft.kind is not Kind.OPEN]
+    written = [entry for entry in entries if entry.draft.kind is not EntryKind.OPEN]
     assert [entry.draft for entry in written] == affordable
     assert all(entry.created_at > stamp(after) and entry.created_at >= stamp(now) for entry in written)
     assert (place.balance if place else 0) == running
@@ -153,28 +153,28 @@ def plain(entry: Entry) -> tuple[str, str, int, int, Draft]:
 
 def test_seven_events_in_a_row_need_one_carrier() -> None:
     entries = append("u", Head(stamp(NOW), 1, 0), [earn(1, n) for n in range(CARRIED_MAX + 1)], NOW)
-    carriers, rest = carry(entries)
+    carriers, rest = split_carriers(entries)
     assert [each.seq for each in carriers] == [CARRIED_MAX + 2]
     assert [each.seq for each in rest] == list(range(2, CARRIED_MAX + 2))
     assert [each.active for each in carriers] == [True]
 
 
 def test_a_long_run_has_a_carrier_for_every_six() -> None:
-    carriers, rest = carry(append("u", Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(20)], NOW))
+    carriers, rest = split_carriers(append("u", Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(20)], NOW))
     assert [(each.seq, len(each.folded)) for each in carriers] == [(7, 6), (14, 6), (20, 5)]
     assert len(rest) == 17
 
 
 def test_a_carried_run_ends_before_an_entry_of_another_kind() -> None:
-    wanted = [earn(5, 1), Draft(Kind.ADJUST, 0), earn(5, 2), earn(5, 3)]
-    carriers, rest = carry(append("u", Head(stamp(NOW), 1, 0), wanted, NOW))
+    wanted = [earn(5, 1), Draft(EntryKind.ADJUST, 0), earn(5, 2), earn(5, 3)]
+    carriers, rest = split_carriers(append("u", Head(stamp(NOW), 1, 0), wanted, NOW))
     assert [(each.seq, len(each.folded), each.active) for each in carriers] == [(3, 1, False), (5, 1, True)]
     assert [each.seq for each in rest] == [2, 4]
 
 
 def test_an_event_id_with_bars_in_it_survives_being_carried() -> None:
-    odd = Draft(Kind.EARN, 3, "2026|06#a|b", "CHECK_IN", "2026-06-01")
-    carriers, rest = carry(append("u", Head(stamp(NOW), 1, 0), [odd, earn(1)], NOW))
+    odd = Draft(EntryKind.EARN, 3, "2026|06#a|b", "CHECK_IN", "2026-06-01")
+    carriers, rest = split_carriers(append("u", Head(stamp(NOW), 1, 0), [odd, earn(1)], NOW))
     assert [plain(each) for each in unfold(carriers[0])] == [plain(each) for each in rest]
 
 
@@ -186,14 +186,14 @@ def test_carriers_and_the_rest_are_the_appended_entries_each_once(
     rich = Head(head.created_at, head.seq, head.balance + 10**5) if head else None
     affordable = wanted if rich else [draft for draft in wanted if draft.points >= 0]
     entries = append("u", rich, affordable, now)
-    carriers, rest = carry(entries)
+    carriers, rest = split_carriers(entries)
     assert sorted(map(plain, [*carriers, *rest]), key=lambda each: each[2]) == list(map(plain, entries))
     assert [each.active for each in carriers[:-1]] == [False] * len(carriers[:-1])
     assert not any(each.active for each in rest)
     if entries:
         assert carriers[-1].active
         assert plain(carriers[-1]) == plain(entries[-1])
-    assert all(each.draft.kind is Kind.EARN for each in rest)
+    assert all(each.draft.kind is EntryKind.EARN for each in rest)
     assert all(len(each.folded) <= CARRIED_MAX for each in carriers)
     assert [plain(each) for carrier in carriers for each in unfold(carrier)] == list(map(plain, rest))
 
@@ -204,7 +204,7 @@ def test_nothing_is_lost_whatever_part_of_the_carried_entries_is_missing(
     wanted: list[Draft], now: datetime, data: st.DataObject
 ) -> None:
     entries = append("u", Head(stamp(NOW), 5, 10**5), wanted, now)
-    carriers, rest = carry(entries)
+    carriers, rest = split_carriers(entries)
     flags = data.draw(st.lists(st.booleans(), min_size=len(rest), max_size=len(rest)))
     kept = [each for each, keep in zip(rest, flags, strict=True) if keep]
     stored = data.draw(st.permutations([*carriers, *kept]))
@@ -224,7 +224,7 @@ def test_several_appends_read_back_as_one_chain(batches: list[list[Draft]], data
     stored: list[Entry] = []
     for batch in batches:
         entries = append("u", head, batch, NOW)
-        carriers, rest = carry(entries)
+        carriers, rest = split_carriers(entries)
         stored += [*carriers, *(each for each in rest if data.draw(st.booleans()))]
         chain += entries
         head = entries[-1].head

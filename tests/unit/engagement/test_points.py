@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.points import RULES, Boost, cap, points_of
+from rules.engagement.points import RULES, Boost, capped_points, points_of
 
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -27,7 +27,7 @@ def test_a_type_that_is_not_in_the_table_has_no_points() -> None:
 
 
 def test_every_cap_takes_at_least_one_whole_event() -> None:
-    assert all(0 < rule.points <= rule.daily_cap for rule in RULES.values())
+    assert all(0 < rule.points <= rule.daily_points_max for rule in RULES.values())
 
 
 def test_nobody_can_change_the_table_at_run_time() -> None:
@@ -53,11 +53,17 @@ def test_of_several_boosts_the_largest_applies_and_they_do_not_multiply() -> Non
 
 
 def test_the_event_that_crosses_the_cap_gets_the_rest() -> None:
-    assert [cap("WORKOUT_COMPLETED", 15, earned) for earned in (0, 45, 50, 60, 99)] == [15, 15, 10, 0, 0]
+    assert [capped_points("WORKOUT_COMPLETED", 15, earned) for earned in (0, 45, 50, 60, 99)] == [
+        15,
+        15,
+        10,
+        0,
+        0,
+    ]
 
 
 def test_a_type_that_has_left_the_table_keeps_what_it_was_promised() -> None:
-    assert cap("RETIRED", 70, 1_000_000) == 70
+    assert capped_points("RETIRED", 70, 1_000_000) == 70
 
 
 amounts = st.lists(st.sampled_from([1, 5, 10, 15, 25, 50, 200, 1000]), max_size=30)
@@ -66,7 +72,7 @@ amounts = st.lists(st.sampled_from([1, 5, 10, 15, 25, 50, 200, 1000]), max_size=
 def earned(event_type: str, points: list[int]) -> int:
     total = 0
     for each in points:
-        total += cap(event_type, each, total)
+        total += capped_points(event_type, each, total)
     return total
 
 
@@ -77,15 +83,15 @@ def test_a_day_s_points_do_not_depend_on_order(
 ) -> None:
     other = data.draw(st.permutations(points))
     assert earned(event_type, points) == earned(event_type, other)
-    assert earned(event_type, points) == min(sum(points), RULES[event_type].daily_cap)
+    assert earned(event_type, points) == min(sum(points), RULES[event_type].daily_points_max)
 
 
 @settings(deadline=None)
 @given(st.sampled_from(sorted(RULES)), st.integers(0, 10_000), st.integers(0, 10_000))
 def test_an_award_is_never_negative_nor_more_than_promised(event_type: str, points: int, before: int) -> None:
-    award = cap(event_type, points, before)
+    award = capped_points(event_type, points, before)
     assert 0 <= award <= points
-    assert before + award <= max(before, RULES[event_type].daily_cap)
+    assert before + award <= max(before, RULES[event_type].daily_points_max)
 
 
 @settings(deadline=None)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from rules.engagement.streaks import (
     Cover,
-    Reason,
-    Status,
+    DateReason,
     Streak,
+    StreakStatus,
     advance,
     effective,
     explain,
@@ -128,18 +128,23 @@ def test_the_streak_shows_0_at_once_after_a_missed_day() -> None:
     streak = fold(run(1, 2, 3), NONE)
     shown = [effective(streak, NONE, date(2026, 6, day)) for day in (3, 4, 5)]
     assert [each.current for each in shown] == [3, 3, 0]
-    assert [each.status for each in shown] == [Status.ACTIVE, Status.AT_RISK, Status.BROKEN]
+    assert [each.status for each in shown] == [StreakStatus.ACTIVE, StreakStatus.AT_RISK, StreakStatus.BROKEN]
     assert [each.longest for each in shown] == [3, 3, 3]
 
 
 def test_on_a_paused_date_the_streak_is_not_at_risk() -> None:
     cover = Cover(pauses=((date(2026, 6, 2), date(2026, 6, 2)),))
-    assert effective(fold(run(1), cover), cover, date(2026, 6, 2)).status is Status.ACTIVE
+    assert effective(fold(run(1), cover), cover, date(2026, 6, 2)).status is StreakStatus.ACTIVE
 
 
 def test_without_activity_there_is_no_streak_but_there_may_be_freezes() -> None:
     shown = effective(None, grants(1, 2), date(2026, 6, 1))
-    assert (shown.current, shown.status, shown.last, shown.freezes_available) == (0, Status.NONE, None, 1)
+    assert (shown.current, shown.status, shown.last, shown.freezes_available) == (
+        0,
+        StreakStatus.NONE,
+        None,
+        1,
+    )
 
 
 def test_what_is_asked_before_the_last_active_date_needs_the_history() -> None:
@@ -263,21 +268,21 @@ TODAY = date(2026, 6, 10)
 @pytest.mark.parametrize(
     ("asked", "reason", "length"),
     [
-        (date(2026, 5, 31), Reason.BEFORE, None),
-        (date(2026, 6, 1), Reason.COUNTED, 1),
-        (date(2026, 6, 2), Reason.FREEZE, 1),
-        (date(2026, 6, 3), Reason.COUNTED, 2),
-        (date(2026, 6, 4), Reason.PAUSE, 2),
-        (date(2026, 6, 5), Reason.SKIPPED, 2),
-        (date(2026, 6, 6), Reason.MISSED, 2),
-        (date(2026, 6, 7), Reason.MISSED, 2),
-        (date(2026, 6, 8), Reason.COUNTED, 1),
-        (date(2026, 6, 9), Reason.MISSED, 1),
-        (TODAY, Reason.OPEN, 1),
-        (date(2026, 6, 20), Reason.OPEN, 1),
+        (date(2026, 5, 31), DateReason.BEFORE, None),
+        (date(2026, 6, 1), DateReason.COUNTED, 1),
+        (date(2026, 6, 2), DateReason.FREEZE, 1),
+        (date(2026, 6, 3), DateReason.COUNTED, 2),
+        (date(2026, 6, 4), DateReason.PAUSE, 2),
+        (date(2026, 6, 5), DateReason.SKIPPED, 2),
+        (date(2026, 6, 6), DateReason.MISSED, 2),
+        (date(2026, 6, 7), DateReason.MISSED, 2),
+        (date(2026, 6, 8), DateReason.COUNTED, 1),
+        (date(2026, 6, 9), DateReason.MISSED, 1),
+        (TODAY, DateReason.OPEN, 1),
+        (date(2026, 6, 20), DateReason.OPEN, 1),
     ],
 )
-def test_each_date_has_its_reason(asked: date, reason: Reason, length: int | None) -> None:
+def test_each_date_has_its_reason(asked: date, reason: DateReason, length: int | None) -> None:
     cover = Cover(
         freezes=((date(2026, 6, 1), 1),),
         pauses=((date(2026, 6, 4), date(2026, 6, 4)),),
@@ -296,8 +301,8 @@ def test_the_explanation_agrees_with_the_walk(history: tuple[list[date], Cover],
     today = max(days) + timedelta(days=60)
     reason, streak = explain(days, cover, asked, today)
     _, _, spent = walked(days, cover, until=today)
-    assert (reason is Reason.COUNTED) is (asked in days)
-    assert (reason is Reason.FREEZE) is (asked in spent)
-    if reason is Reason.MISSED:
+    assert (reason is DateReason.COUNTED) is (asked in days)
+    assert (reason is DateReason.FREEZE) is (asked in spent)
+    if reason is DateReason.MISSED:
         assert streak
         assert effective(streak, cover, asked + DAY).current == 0

@@ -16,7 +16,7 @@ from analytics.curation import small_staging
 from analytics.curation.curate import RawGone, curate
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.bookkeeping import Counts, bookkeeping
-from analytics.lake.layout import Place, curated
+from analytics.lake.layout import Place, curated_files
 from rules.lake import entities
 from rules.lake.entities import ENTITIES, EVENTS, Field, Type
 from tests.support.raw_lake import (
@@ -211,12 +211,12 @@ def test_a_day_takes_the_place_of_its_hours(objects: FolderObjects) -> None:
 def test_readers_see_a_day_once_while_its_hours_are_still_there(objects: FolderObjects) -> None:
     put_raw(objects, "a", [event(1)])
     curate(objects, PLACE)
-    hour = objects.get(curated(objects, "events")[0].key)
+    hour = objects.get(curated_files(objects, "events")[0].key)
     curate(objects, DAY)
     objects.put(f"curated/events/dt={DT}/hour-05.parquet", hour)
     assert len(rows(objects)) == 1
-    assert curated(objects, "events", DT, DT) == curated(objects, "events")
-    assert curated(objects, "events", "2026-03-02", "2026-03-03") == []
+    assert curated_files(objects, "events", DT, DT) == curated_files(objects, "events")
+    assert curated_files(objects, "events", "2026-03-02", "2026-03-03") == []
     curate(objects, DAY)
     assert len(list(objects.list("curated/"))) == 1
 
@@ -251,7 +251,7 @@ def test_a_grown_schema(objects: FolderObjects, monkeypatch: pytest.MonkeyPatch)
     curate(objects, PLACE, rebuild=True)
     assert {row["mood"] for row in rows(objects)} == {"good", "fair", None}
     assert all(row["extra"] is None for row in rows(objects))
-    assert bookkeeping(objects, curated(objects, "events")[0].key).schema == len(grown.fields)
+    assert bookkeeping(objects, curated_files(objects, "events")[0].key).schema == len(grown.fields)
 
 
 def test_a_widened_type_frees_what_was_refused(
@@ -270,7 +270,7 @@ def test_a_widened_type_frees_what_was_refused(
 def test_narrow_types_of_old_files_are_widened(objects: FolderObjects) -> None:
     put_raw(objects, "a", [event(1), event(2)])
     curate(objects, PLACE)
-    key = curated(objects, "events")[0].key
+    key = curated_files(objects, "events")[0].key
     old = pq.read_table(pa.BufferReader(objects.get(key)))
     at = old.schema.get_field_index("points_awarded")
     old = old.set_column(at, "points_awarded", old["points_awarded"].cast(pa.int32()))

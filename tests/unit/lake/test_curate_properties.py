@@ -14,10 +14,10 @@ from unittest import mock
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from adapters.platform.objects import FolderObjects, Stored
+from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation import small_staging
 from analytics.curation.curate import Task, curate
-from analytics.lake.layout import curated
+from analytics.lake.layout import curated_files
 from tests.support.raw_lake import (
     DAY,
     DT,
@@ -96,7 +96,7 @@ class Crashing:
     inner: FolderObjects
     writes_left: int = -1
 
-    def list(self, prefix: str) -> Iterator[Stored]:
+    def list(self, prefix: str) -> Iterator[StoredObject]:
         return self.inner.list(prefix)
 
     def get(self, key: str) -> bytes:
@@ -170,7 +170,9 @@ def test_any_steps_and_crashes_one_answer(
             step(objects, DAY if whole_day else PLACE, crash_before, rebuild)
         for number, piece in arriving:
             put_raw(inner, f"{number}", piece)
-        assert curate(objects, PLACE) == wanted == (total(inner) if curated(inner, "events") else wanted)
+        assert (
+            curate(objects, PLACE) == wanted == (total(inner) if curated_files(inner, "events") else wanted)
+        )
         assert comparable(rows(inner)) == comparable(rows(whole))
         assert wanted.in_ == wanted.curated + wanted.duplicates + wanted.quarantined
         assert quarantined(inner) == quarantined(whole)

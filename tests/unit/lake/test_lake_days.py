@@ -15,7 +15,7 @@ from analytics.lake.arrow_schema import arrow_schema
 from analytics.recompute.lake_days import LakeDays, signature
 from rules.days import EPOCH, stamp
 from rules.engagement.accounts import absorb_days
-from rules.engagement.ledger import Draft, Entry, Kind
+from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.lake.entities import LEDGER
 
 BASE = date(2026, 3, 1)
@@ -63,7 +63,7 @@ def test_the_lake_and_the_rule_count_days_alike(
             stamp(EPOCH + timedelta(microseconds=seq)),
             seq,
             0,
-            Draft(Kind.EARN, points, f"{points}#{seq}", kind, str(BASE + timedelta(days=day))),
+            Draft(EntryKind.EARN, points, f"{points}#{seq}", kind, str(BASE + timedelta(days=day))),
         )
         for seq, (user, kind, day, points) in enumerate(drawn, 1)
     ]
@@ -86,7 +86,7 @@ def test_the_lake_and_the_rule_count_days_alike(
 
 
 def test_dates_before_1970_have_keys_too(tmp_path: Path) -> None:
-    old = Entry("a", stamp(EPOCH), 1, 0, Draft(Kind.EARN, 5, "e", "CHECK_IN", "1969-12-31"))
+    old = Entry("a", stamp(EPOCH), 1, 0, Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "1969-12-31"))
     lake = LakeDays.read(write(tmp_path, [old]))
     assert lake.place("a", "1969-12-31") == 0
     assert list(lake.table_keys()) == [{"user_id": "a", "activity_date": "1969-12-31"}]

@@ -16,7 +16,7 @@ from analytics.lake.layout import Place
 from rules.days import parse_moment, stamp
 from rules.engagement.accounts import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
-from rules.engagement.ledger import Draft, Entry, Head, Kind, append, opening
+from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append, opening
 from rules.engagement.streaks import fold
 from rules.lake.entities import (
     DAILY_ACTIVITY,
@@ -99,7 +99,7 @@ def test_a_day_lies_in_its_own_date(day: Any) -> None:
 
 
 def test_ledger_entries_lie_where_they_were_written_and_the_opening_where_it_arrived() -> None:
-    entries = append("u", None, [Draft(Kind.EARN, 5, "e", "CHECK_IN", "2026-01-01")], NOW)
+    entries = append("u", None, [Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "2026-01-01")], NOW)
     rows = [row_of(LEDGER, plain(entry_item(entry)), NOW + timedelta(hours=3), False) for entry in entries]
     for row in rows:
         has_its_shape(LEDGER, row)
@@ -108,7 +108,7 @@ def test_ledger_entries_lie_where_they_were_written_and_the_opening_where_it_arr
 
 
 def test_what_changes_in_an_entry_later_is_no_part_of_its_row() -> None:
-    entry = Entry("u", stamp(NOW), 1, 5, Draft(Kind.EARN, 5, "e", "CHECK_IN", "2026-01-01"), active=True)
+    entry = Entry("u", stamp(NOW), 1, 5, Draft(EntryKind.EARN, 5, "e", "CHECK_IN", "2026-01-01"), active=True)
     later = Entry("u", stamp(NOW), 1, 5, entry.draft, folded=("x",), reversed_by="y")
     first, second = (row_of(LEDGER, plain(entry_item(each)), NOW, False) for each in (entry, later))
     assert first == second
@@ -169,7 +169,7 @@ def test_a_lead_s_event_is_readable_exactly_where_the_live_path_reads_it(
         given_ = contributions(event)
         if kind in lead_events.IDENTITY_TYPES:
             lead_events.groups_of(event)
-    except lead_events.Malformed as error:
+    except lead_events.MalformedLeadEvent as error:
         assert row["unreadable"] == str(error)
         assert "amount_minor" not in row
     else:

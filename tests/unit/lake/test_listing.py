@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, NoObject
 from analytics.curation.curate import curate
-from analytics.lake.listing import FEW, Listed, listed
+from analytics.lake.listing import FEW, PrelistedObjects, list_beforehand
 from tests.support.raw_lake import PLACE, event, put_raw, rows
 
 NAMES = st.text("ab/", min_size=1, max_size=6).filter(
@@ -28,13 +28,13 @@ def test_a_listing_tells_what_a_fresh_one_would(
     inner = FolderObjects(tmp_path_factory.mktemp("lake"))
     for name in names:
         inner.put(name + ".x", b"1")  # a file and a folder cannot share a name
-    assert list(Listed(inner, [covered]).list(prefix)) == list(inner.list(prefix))
+    assert list(PrelistedObjects(inner, [covered]).list(prefix)) == list(inner.list(prefix))
 
 
 def test_what_comes_later_is_left_for_the_next_run(tmp_path: Path) -> None:
     inner = FolderObjects(tmp_path)
     inner.put("a/1", b"1")
-    seen = Listed(inner, ["a/"])
+    seen = PrelistedObjects(inner, ["a/"])
     inner.put("a/2", b"2")
     seen.put("b/1", b"3")
     assert [each.key for each in seen.list("a/")] == ["a/1"]
@@ -51,10 +51,10 @@ def test_many_tasks_are_curated_to_the_same(tmp_path: Path) -> None:
     for objects in (one, other):
         for day in days:
             put_raw(objects, "a", [event(1, occurred_at=f"{day.dt}T05:00:00Z", dt=day.dt)], day)
-    together = listed(one, days)
-    assert isinstance(together, Listed)
+    together = list_beforehand(one, days)
+    assert isinstance(together, PrelistedObjects)
     counts = [curate(together, day) for day in days]
     assert counts == [curate(other, day) for day in days]
     assert rows(one) == rows(other)
-    assert [curate(listed(one, days), day) for day in days] == counts
-    assert listed(one, days[:FEW]) is one
+    assert [curate(list_beforehand(one, days), day) for day in days] == counts
+    assert list_beforehand(one, days[:FEW]) is one

@@ -116,7 +116,7 @@ def test_small_past_days_are_compacted_once(lake: Lake) -> None:
     run(lake)
     assert run(lake, date(2026, 3, 4)) == [PLACE, OTHER]  # not yet: three days have to pass
     assert run(lake, date(2026, 3, 5)) == [DAY]
-    assert [each.key for each in layout.curated(lake, "events")] == [layout.curated_key(DAY)]
+    assert [each.key for each in layout.curated_files(lake, "events")] == [layout.curated_key(DAY)]
     assert run(lake, SOON) == [DAY]  # the overlap alone
     lake.put_at("late", OTHER, NOW + timedelta(days=30))
     assert run(lake, SOON) == [DAY]
@@ -140,14 +140,14 @@ def test_an_unfinished_compaction_is_finished(lake: Lake) -> None:
     for place in (PLACE, OTHER):
         lake.put_at("a", place, NOW)
     run(lake)
-    files = {each.key: lake.get(each.key) for each in layout.curated(lake, "events")}
+    files = {each.key: lake.get(each.key) for each in layout.curated_files(lake, "events")}
     run(lake, SOON)
     lake.put_at("other", replace(PLACE, dt="2026-04-01"), NOW + timedelta(days=40))
     run(lake, SOON)
     for key, data in files.items():  # as if the deletes had not been reached
         lake.put(key, data)
     assert DAY in run(lake, SOON)
-    assert [each.key for each in layout.curated(lake, "events", DT, DT)] == [layout.curated_key(DAY)]
+    assert [each.key for each in layout.curated_files(lake, "events", DT, DT)] == [layout.curated_key(DAY)]
     assert len(list(lake.list(f"curated/events/dt={DT}/"))) == 1
 
 

@@ -17,7 +17,7 @@ from analytics.features.point_in_time import COLUMNS, point_in_time, training_se
 from rules.lake.lead_entities import column_of
 from rules.leads.features import FEATURES, evaluate
 from rules.leads.lead_events import IDENTITY_TYPES, groups_of
-from rules.leads.memory import contact, remembered
+from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import build
 from tests.support.lead_histories import BASE, UNREADABLE, History, features_of, is_readable, row, write
 
@@ -45,7 +45,11 @@ def live(history: History, lead: str, as_of: datetime) -> dict[str, Any]:
     leaves = {leaf: group.leaves for _, groups in changes for group in groups for leaf in group.leaves}
     own = [each for each in usable if each.lead_organization_id in leaves.get(lead, (lead,))]
     state = build(own, as_of)
-    contacts = [contact(each) for each in remembered(own).values() if each.memory_type == "campaign_contact"]
+    contacts = [
+        campaign_contact(each)
+        for each in remembered_entries(own).values()
+        if each.memory_type == "campaign_contact"
+    ]
     found = {column_of(each): evaluate(each, state, contacts, as_of) for each in FEATURES}
     return found if any(map(is_readable, own)) else dict.fromkeys(found)
 

@@ -15,8 +15,9 @@ from adapters import settings
 from adapters.platform import firehose
 from adapters.platform.firehose import DeliveryStream, batches
 from adapters.platform.items import item
+from adapters.settings.lake import PublisherSettings
 from processors import publisher
-from processors.publisher import Outcome, Publisher, table_of
+from processors.publisher import PublishedBatch, Publisher, table_of
 from rules.lake.entities import DAILY_ACTIVITY, ENTITIES, EVENTS
 
 
@@ -89,7 +90,7 @@ def change(number: int, name: str = "INSERT", table: str = "Days", **attributes:
     }
 
 
-def published(client: Firehose, records: list[Any]) -> Outcome:
+def published(client: Firehose, records: list[Any]) -> PublishedBatch:
     streams = {
         "Days": (DAILY_ACTIVITY, DeliveryStream(client, "d")),
         "Events": (EVENTS, DeliveryStream(client, "e")),
@@ -99,7 +100,7 @@ def published(client: Firehose, records: list[Any]) -> Outcome:
 
 def test_a_change_becomes_one_line_with_its_partition() -> None:
     client = Firehose()
-    assert published(client, [change(1)]) == Outcome(published=1)
+    assert published(client, [change(1)]) == PublishedBatch(published=1)
     assert client.taken[0].endswith(b"\n")
     assert b"\n" not in client.taken[0][:-1]
     assert json.loads(client.taken[0]) == {
@@ -175,7 +176,7 @@ def test_a_table_s_name_is_in_its_stream_s() -> None:
 
 
 def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    for field in fields(settings.Publisher):
+    for field in fields(PublisherSettings):
         monkeypatch.setenv(settings.variable(field.name), field.name)
     monkeypatch.setattr(publisher, "client", lambda _: None)
     publisher._parts.cache_clear()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.recompute import activity_runs
-from analytics.recompute.plain_streaks import EPOCH, Runs, number
+from analytics.recompute.plain_streaks import EPOCH, Runs, day_number
 from analytics.recompute.recompute import recompute
 from analytics.recompute.user_numbers import UNKNOWN, UNSETTLED, Users, directory
 from rules.engagement.streaks import Cover, fold
@@ -80,7 +80,7 @@ def test_all_users_at_once_are_as_each_alone(crowd: list[list[date]], cover: Cov
     runs.grow(len(crowd))
     for day in sorted({day for days in crowd for day in days}):
         codes = [code for code, days in enumerate(crowd) for each in days if each == day]
-        runs.advance(number(day), np.array(codes, np.int32))
+        runs.advance(day_number(day), np.array(codes, np.int32))
     for code, days in enumerate(crowd):
         alone = fold(days, Cover())
         if alone:

@@ -12,13 +12,13 @@ from rules.leads.identity_plan import (
     KEPT_APART,
     NEW,
     TOO_MANY,
-    Facts,
-    Known,
+    IdentityFacts,
+    IdentityPlan,
+    KnownIdentity,
     Merge,
-    Plan,
-    Refusal,
-    decide,
-    fits,
+    MergeRefusal,
+    fits_one_lead,
+    plan_identities,
 )
 from tests.support.identity_model import World
 
@@ -47,7 +47,7 @@ def after(*events: tuple[Identity, ...]) -> World:
 def check(world: World) -> None:
     for root in set(world.leads.values()):
         assert world.leads[root] == root
-        assert fits(world.held(root))
+        assert fits_one_lead(world.held(root))
     assert all(len({world.leads[lead] for lead in pair}) == 2 for pair in world.apart)
     for lead, is_shared in world.owner.values():
         if is_shared:  # alone, for good
@@ -168,9 +168,13 @@ def test_a_thing_that_an_operator_has_taken_from_a_person_stays_with_its_own_lea
 
 
 def test_of_two_parted_things_the_higher_one_is_adopted() -> None:
-    facts = Facts({D1: Known(1, 1), K1: Known(2, 2)}, {1: set(), 2: set()}, [frozenset({1, 2})])
-    refused = (Refusal(KEPT_APART, (NEW, 2)),)
-    assert decide([E1, K1, D1], facts) == Plan(NEW, (E1,), (Merge(NEW, 1, (1, NEW)),), refused)
+    facts = IdentityFacts(
+        {D1: KnownIdentity(1, 1), K1: KnownIdentity(2, 2)}, {1: set(), 2: set()}, [frozenset({1, 2})]
+    )
+    refused = (MergeRefusal(KEPT_APART, (NEW, 2)),)
+    assert plan_identities([E1, K1, D1], facts) == IdentityPlan(
+        NEW, (E1,), (Merge(NEW, 1, (1, NEW)),), refused
+    )
 
 
 @properties
@@ -211,19 +215,22 @@ def test_a_thing_that_is_not_shared_tells_more_than_one_that_is() -> None:
 
 
 def test_an_unknown_identity_joins_the_lead_of_the_highest_known_one() -> None:
-    facts = Facts({E1: Known(7, 3), P1: Known(3, 3)}, {3: {E1, P1}})
-    assert decide([C1, D1, P1, E1], facts) == Plan(7, (C1, D1))
+    facts = IdentityFacts({E1: KnownIdentity(7, 3), P1: KnownIdentity(3, 3)}, {3: {E1, P1}})
+    assert plan_identities([C1, D1, P1, E1], facts) == IdentityPlan(7, (C1, D1))
 
 
 def test_the_oldest_lead_is_the_root() -> None:
-    facts = Facts({E1: Known(9, 9), P1: Known(4, 4), D1: Known(2, 2)}, {9: {E1}, 4: {P1}, 2: set()})
+    facts = IdentityFacts(
+        {E1: KnownIdentity(9, 9), P1: KnownIdentity(4, 4), D1: KnownIdentity(2, 2)},
+        {9: {E1}, 4: {P1}, 2: set()},
+    )
     merges = (Merge(4, 2, (2, 4, 9)), Merge(9, 2, (2, 4, 9)))
-    assert decide([P1, E1, D1], facts) == Plan(9, merges=merges)
+    assert plan_identities([P1, E1, D1], facts) == IdentityPlan(9, merges=merges)
 
 
 def test_a_new_lead_is_the_youngest() -> None:
-    facts = Facts({D1: Known(2, 2)}, {2: set()})
-    assert decide([E1, D1], facts) == Plan(NEW, (E1,), (Merge(NEW, 2, (2, NEW)),))
+    facts = IdentityFacts({D1: KnownIdentity(2, 2)}, {2: set()})
+    assert plan_identities([E1, D1], facts) == IdentityPlan(NEW, (E1,), (Merge(NEW, 2, (2, NEW)),))
 
 
 def test_two_customers_with_one_email_stay_two() -> None:
@@ -246,14 +253,14 @@ def test_what_exceeds_a_maximum_is_left_out() -> None:
     world = after((E1, *phones))
     assert sum(each in world.owner for each in phones) == 3
     emails = [Identity("email", f"{n}@x") for n in range(6)]
-    assert len(decide(emails, Facts()).attach) == 5
+    assert len(plan_identities(emails, IdentityFacts()).attach) == 5
 
 
 def test_a_maximum_counts_by_scope() -> None:
-    assert fits([C1, Identity("customer", f"{SITE}/1")])
-    assert not fits([C1, C2])
+    assert fits_one_lead([C1, Identity("customer", f"{SITE}/1")])
+    assert not fits_one_lead([C1, C2])
 
 
 def test_no_identity_is_no_event() -> None:
     with pytest.raises(ValueError, match="no identity"):
-        decide([], Facts())
+        plan_identities([], IdentityFacts())

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adapters.leads.lead_event_store import stored_form
 from adapters.platform import topics
 from adapters.platform.failures import FailureQueue
-from adapters.platform.topics import Message, Refused, Topic, batches
+from adapters.platform.topics import PublishFailures, Topic, TopicMessage, batches
 from processors import lead_events
 from processors.lead_events import announce
 from rules.leads.lead_events import LeadEvent, from_item
@@ -55,8 +55,8 @@ def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(topics, "pauses", range)
 
 
-def messages(*bodies: str) -> list[Message]:
-    return [Message(body, {"event_type": "t"}) for body in bodies]
+def messages(*bodies: str) -> list[TopicMessage]:
+    return [TopicMessage(body, {"event_type": "t"}) for body in bodies]
 
 
 @given(st.lists(st.integers(1, 200_000), max_size=30))
@@ -64,7 +64,7 @@ def messages(*bodies: str) -> list[Message]:
 def test_calls_hold_what_they_may_and_every_message_is_in_one(sizes: Sequence[int]) -> None:
     class Sized:
         def __init__(self, size: int) -> None:
-            self.size = size
+            self.size_bytes = size
 
     sized: list[Any] = [Sized(size) for size in sizes]
     calls = list(batches(sized))
@@ -77,12 +77,12 @@ def test_calls_hold_what_they_may_and_every_message_is_in_one(sizes: Sequence[in
 
 
 def test_attributes_count() -> None:
-    assert Message("é", {"ab": "cd"}).size == 2 + 2 + 6 + 2
+    assert TopicMessage("é", {"ab": "cd"}).size_bytes == 2 + 2 + 6 + 2
 
 
 def test_only_what_was_refused_is_sent_again() -> None:
     sns = Sns({"b": 2, "d": 1})
-    assert Topic(sns, "t").publish(messages("a", "b", "c", "d")) == Refused()
+    assert Topic(sns, "t").publish(messages("a", "b", "c", "d")) == PublishFailures()
     assert sns.calls == [["a", "b", "c", "d"], ["b", "d"], ["b"]]
     assert sorted(each["Message"] for each in sns.taken) == ["a", "b", "c", "d"]
 

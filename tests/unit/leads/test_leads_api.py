@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadQueue
 from ingest.leads import leads_api, sources
-from ingest.leads.lead_accept import envelope, open_payload
+from ingest.leads.lead_accept import open_payload, read_envelope
 from ingest.web.exact_json import exact_json
 from tests.support.webhooks import CONTEXT, GENERIC, MAIL, NOW, changed, text, whatsapp
 from tests.unit.engagement.test_http import called
@@ -78,7 +78,7 @@ def test_what_is_accepted_is_on_the_queue(aws: Aws) -> None:
         "integration": "generic",
         "received_at": "2026-03-10T06:00:00.000000Z",
     }
-    sent = envelope(message, "USD", NOW)
+    sent = read_envelope(message, "USD", NOW)
     assert [event.external_event_id for event, _ in open_payload(sent.payload, sent, NOW).events] == ["g-1"]
 
 
@@ -189,12 +189,12 @@ def test_a_webhook_without_events_is_done(aws: Aws) -> None:
 
 def test_what_breaks_a_decoder_is_queued_all_the_same(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
     class Broken:
-        parts = staticmethod(sources.source("generic").parts)
+        parts = staticmethod(sources.source_named("generic").parts)
 
         def decode(self, payload: Any, context: Any) -> Any:
             raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr(sources, "source", lambda name: Broken())
+    monkeypatch.setattr(sources, "source_named", lambda name: Broken())
     assert post(SENT) == (202, {"accepted": 0, "events": [], "undecoded": 1})
     assert json.loads(aws.messages[0])["payload"] == GENERIC
 
@@ -267,4 +267,4 @@ def test_a_lead_that_cannot_be_is_refused_by_name(lead_id: str, aws: Aws) -> Non
 
 
 def test_the_context_of_tests_is_the_one_of_requests() -> None:
-    assert envelope({**SENT, "integration": "shop"}, "USD", NOW).context == CONTEXT
+    assert read_envelope({**SENT, "integration": "shop"}, "USD", NOW).context == CONTEXT

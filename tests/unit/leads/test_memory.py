@@ -9,22 +9,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.leads.memory_store import _stored, attributes, withdrawn
+from adapters.leads.memory_store import _stored, entry_attributes, withdrawn_attributes
 from adapters.platform.items import item, plain
 from rules.days import DAY, stamp
-from rules.leads.evidence import EVIDENCE_MAX, Entry, Evidence, entry, of_homes
-from rules.leads.lead_events import CAMPAIGN_TYPES, EVENT_TYPES, IDENTITY_TYPES, Malformed
+from rules.leads.evidence import (
+    EVIDENCE_MAX,
+    Evidence,
+    MemoryEntry,
+    confidence_at,
+    join_entries,
+    memory_entry,
+    supported_by,
+)
+from rules.leads.lead_events import CAMPAIGN_TYPES, EVENT_TYPES, IDENTITY_TYPES, MalformedLeadEvent
 from rules.leads.memory import (
     CAMPAIGN_CONTACT,
     DERIVATIONS,
     PREFERENCE,
     TYPES,
-    confidence_at,
-    contact,
-    derive,
-    join,
-    remembered,
-    state,
+    campaign_contact,
+    derive_entries,
+    remembered_entries,
+    stated_entry,
 )
 from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
 
@@ -48,8 +54,8 @@ pieces = st.builds(
 kinds = st.sampled_from(sorted(TYPES.values(), key=lambda each: each.name))
 
 
-def entries(kind: Any) -> st.SearchStrategy[Entry]:
-    return st.lists(pieces, min_size=1, max_size=14).map(lambda some: entry(kind, "k", some))
+def entries(kind: Any) -> st.SearchStrategy[MemoryEntry]:
+    return st.lists(pieces, min_size=1, max_size=14).map(lambda some: memory_entry(kind, "k", some))
 
 
 @settings(max_examples=150, deadline=None)
@@ -57,11 +63,11 @@ def entries(kind: Any) -> st.SearchStrategy[Entry]:
 def test_joining_is_commutative_associative_and_idempotent(data: st.DataObject) -> None:
     kind = data.draw(kinds)
     a, b, c = (data.draw(entries(kind)) for _ in range(3))
-    assert join(a, b) == join(b, a)
-    assert join(join(a, b), c) == join(a, join(b, c))
-    assert join(a, a) == a
-    assert join(join(a, b), b) == join(a, b)
-    whole = join(a, b)
+    assert join_entries(a, b) == join_entries(b, a)
+    assert join_entries(join_entries(a, b), c) == join_entries(a, join_entries(b, c))
+    assert join_entries(a, a) == a
+    assert join_entries(join_entries(a, b), b) == join_entries(a, b)
+    whole = join_entries(a, b)
     assert Decimal(0) <= whole.confidence <= 1
     assert whole.confidence == whole.confidence.quantize(Decimal("0.001"))
 
@@ -70,18 +76,18 @@ def test_joining_is_commutative_associative_and_idempotent(data: st.DataObject) 
 @given(st.data())
 def test_any_delivery_gives_what_all_events_give(data: st.DataObject) -> None:
     events = data.draw(histories(leaves=("a", "b")))
-    found: dict[str, Entry] = {}
+    found: dict[str, MemoryEntry] = {}
     for event in data.draw(deliveries(events)):
-        for each in derive(event):
-            found[each.name] = join(found[each.name], each) if each.name in found else each
-    assert found == remembered(events)
+        for each in derive_entries(event):
+            found[each.name] = join_entries(found[each.name], each) if each.name in found else each
+    assert found == remembered_entries(events)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_an_entry_is_read_as_it_was_written(data: st.DataObject) -> None:
     found = data.draw(entries(data.draw(kinds)))
-    wire = item({**attributes("x", found), "lead_organization_id": "x", "version": 3})
+    wire = item({**entry_attributes("x", found), "lead_organization_id": "x", "version": 3})
     name, stored = _stored(plain(wire))
     assert (name, stored.version, stored.entry) == (found.name, 3, found)
 
@@ -92,9 +98,9 @@ def test_a_reaction_is_never_evicted(data: st.DataObject) -> None:
     events = data.draw(histories(types=sorted(CAMPAIGN_TYPES), leaves=("a", "b")))
     for leaves in (("a",), ("b",), ("a", "b")):
         ours = [each for each in events if each.lead_organization_id in leaves]
-        found = {name: of_homes(each, leaves) for name, each in remembered(events).items()}
-        expected = {name: contact(each) for name, each in remembered(ours).items()}
-        assert {name: contact(each) for name, each in found.items() if each} == expected
+        found = {name: supported_by(each, leaves) for name, each in remembered_entries(events).items()}
+        expected = {name: campaign_contact(each) for name, each in remembered_entries(ours).items()}
+        assert {name: campaign_contact(each) for name, each in found.items() if each} == expected
         for name, each in expected.items():
             kinds_met = [e.event_type for e in ours if f"campaign_contact#{e.payload['campaign_id']}" == name]
             assert each.reacted == any(kind != "campaign_sent" for kind in kinds_met)
@@ -106,18 +112,18 @@ def preference(days_ago: int, value: str, number: int, weight: int = 600) -> Evi
 
 def test_older_knowledge_never_overwrites_newer() -> None:
     new, old = (
-        entry(PREFERENCE, "size", [preference(1, "M", 1)]),
-        entry(PREFERENCE, "size", [preference(9, "L", 2)]),
+        memory_entry(PREFERENCE, "size", [preference(1, "M", 1)]),
+        memory_entry(PREFERENCE, "size", [preference(9, "L", 2)]),
     )
-    for joined in (join(new, old), join(old, new)):
+    for joined in (join_entries(new, old), join_entries(old, new)):
         assert (joined.value, joined.source_event_ids) == ("M", ("1", "2"))
         assert (joined.created_at, joined.updated_at) == (old.created_at, new.updated_at)
 
 
 def test_confidence_grows_is_lowered_by_contradiction_and_decays() -> None:
-    once = entry(PREFERENCE, "size", [preference(0, "M", 1)])
-    twice = join(once, entry(PREFERENCE, "size", [preference(0, "M", 2)]))
-    against = join(twice, entry(PREFERENCE, "size", [preference(180, "L", 3)]))
+    once = memory_entry(PREFERENCE, "size", [preference(0, "M", 1)])
+    twice = join_entries(once, memory_entry(PREFERENCE, "size", [preference(0, "M", 2)]))
+    against = join_entries(twice, memory_entry(PREFERENCE, "size", [preference(180, "L", 3)]))
     assert once.confidence == Decimal("0.600")
     assert twice.confidence == Decimal("0.840")  # 1 - 0.4 * 0.4
     assert against.confidence == Decimal("0.588")  # 0.84 * (1 - 0.6 / 2): half a year is one half-life
@@ -127,17 +133,17 @@ def test_confidence_grows_is_lowered_by_contradiction_and_decays() -> None:
 
 
 def test_the_evidence_kept_is_bounded_and_what_expired_is_gone() -> None:
-    many = entry(PREFERENCE, "size", [preference(days, "M", days) for days in range(20)])
+    many = memory_entry(PREFERENCE, "size", [preference(days, "M", days) for days in range(20)])
     assert [int(each) for each in many.source_event_ids] == list(range(EVIDENCE_MAX))
     assert many.created_at == stamp(START - 19 * DAY)
-    apart = entry(PREFERENCE, "size", [preference(0, "M", 1), preference(731, "L", 2)])
+    apart = memory_entry(PREFERENCE, "size", [preference(0, "M", 1), preference(731, "L", 2)])
     assert apart.source_event_ids == ("1",)
     assert apart.expires_at == int((START + 730 * DAY).timestamp())
 
 
 def test_what_each_event_type_gives() -> None:
     def given_by(event_type: str, **payload: Any) -> dict[str, str]:
-        return {each.name: each.value for each in derive(lead_event(1, event_type, START, **payload))}
+        return {each.name: each.value for each in derive_entries(lead_event(1, event_type, START, **payload))}
 
     products = [
         {"product_id": "cd", "quantity": 2},
@@ -178,22 +184,22 @@ def test_bad_payloads_are_named_and_left_out_of_a_rebuild(
     event_type: str, payload: dict[str, Any], field: str
 ) -> None:
     event = lead_event(1, event_type, START, **payload)
-    with pytest.raises(Malformed, match=field):
-        derive(event)
-    assert remembered([event]) == {}
+    with pytest.raises(MalformedLeadEvent, match=field):
+        derive_entries(event)
+    assert remembered_entries([event]) == {}
 
 
 def test_a_statement_by_hand_is_evidence_of_its_own_and_stays() -> None:
-    stated = state("preference", "size", "XL", "x", "desk", START)
-    seen = entry(PREFERENCE, "size", [preference(-days, "M", days) for days in range(1, 12)])
-    joined = join(stated, seen)
+    stated = stated_entry("preference", "size", "XL", "x", "desk", START)
+    seen = memory_entry(PREFERENCE, "size", [preference(-days, "M", days) for days in range(1, 12)])
+    joined = join_entries(stated, seen)
     assert joined.value == "M"
     assert sum(each.by_hand for each in joined.evidence) == 1
-    assert join(joined, stated) == joined
+    assert join_entries(joined, stated) == joined
     with pytest.raises(ValueError, match="campaign_contact"):
-        state("campaign_contact", "c", "opened", "x", "desk", START)
+        stated_entry("campaign_contact", "c", "opened", "x", "desk", START)
     with pytest.raises(ValueError, match="value"):
-        state("sentiment", "overall", "good", "x", "desk", START)
+        stated_entry("sentiment", "overall", "good", "x", "desk", START)
 
 
 def test_items_are_small_in_the_common_case() -> None:
@@ -203,27 +209,29 @@ def test_items_are_small_in_the_common_case() -> None:
         )
         for n in range(12)
     ]
-    (found,) = remembered(events).values()
+    (found,) = remembered_entries(events).values()
     leaf = "00000000-0000-5000-8000-000000000000"
-    moved = item({**attributes("leaf", found), "lead_organization_id": leaf, "version": 1})
+    moved = item({**entry_attributes("leaf", found), "lead_organization_id": leaf, "version": 1})
     assert len(str(moved)) < 1500  # with the wire format's own signs
     assert sum(len(name) + len(str(each)) for name, each in plain(moved).items()) < 1024
 
 
 def test_a_long_key_stays_unique_and_a_withdrawn_entry_is_past_with_its_value() -> None:
-    long = [derive(lead_event(1, "campaign_sent", START, campaign_id="c" * 400 + end))[0] for end in "ab"]
+    long = [
+        derive_entries(lead_event(1, "campaign_sent", START, campaign_id="c" * 400 + end))[0] for end in "ab"
+    ]
     assert long[0].name != long[1].name
     assert max(len(each.name) for each in long) < 200
     read = plain(
         item(
             {
-                **attributes("x", entry(PREFERENCE, "size", [preference(0, "M", 1)])),
+                **entry_attributes("x", memory_entry(PREFERENCE, "size", [preference(0, "M", 1)])),
                 "lead_organization_id": "x",
                 "version": 1,
             }
         )
     )
-    gone = withdrawn(read, START + DAY)
+    gone = withdrawn_attributes(read, START + DAY)
     assert (gone["value"], gone["evidence"]) == ("M", [])
     assert gone["expires_at"] <= int((START + DAY).timestamp())
     assert _stored(plain(item(gone)))[1].entry is None
@@ -231,7 +239,7 @@ def test_a_long_key_stays_unique_and_a_withdrawn_entry_is_past_with_its_value() 
 
 def test_a_contact_counts_its_newest_sending() -> None:
     events = [lead_event(n, "campaign_sent", START - n * DAY, campaign_id="c") for n in (5, 2)]
-    (found,) = remembered(events).values()
+    (found,) = remembered_entries(events).values()
     assert found.kind is CAMPAIGN_CONTACT
-    told = contact(found)
+    told = campaign_contact(found)
     assert (told.sent, told.reacted) == ((START - 2 * DAY).toordinal(), False)

@@ -21,8 +21,8 @@ from rules.leads.features import (
     rounded,
     shown,
 )
-from rules.leads.lead_events import LeadEvent, Malformed
-from rules.leads.memory import contact, remembered
+from rules.leads.lead_events import LeadEvent, MalformedLeadEvent
+from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import (
     NOTHING,
     SEEN_MAX,
@@ -91,7 +91,9 @@ def test_features_are_what_their_definition_says(events: list[LeadEvent], days: 
     as_of = START + days * DAY
     state = build(events, as_of)
     contacts = [
-        contact(each) for each in remembered(events).values() if each.memory_type == "campaign_contact"
+        campaign_contact(each)
+        for each in remembered_entries(events).values()
+        if each.memory_type == "campaign_contact"
     ]
     expected = by_definition(events, as_of)
     assert {each.name: evaluate(each, state, contacts, as_of) for each in FEATURES} == expected
@@ -163,13 +165,13 @@ def test_a_lead_is_listed_until_its_windows_have_ended() -> None:
 @pytest.mark.parametrize("amount", [-1, "5", None, True, 1.5])
 def test_a_bad_amount_is_named_and_left_out_of_a_rebuild(amount: Any) -> None:
     event = lead_event(1, "order_placed", START, amount_minor=amount)
-    with pytest.raises(Malformed, match="amount_minor"):
+    with pytest.raises(MalformedLeadEvent, match="amount_minor"):
         contributions(event)
     assert build([event], START) == NOTHING
 
 
 def test_a_campaign_without_its_id_is_no_activity_either() -> None:
-    with pytest.raises(Malformed, match="campaign_id"):
+    with pytest.raises(MalformedLeadEvent, match="campaign_id"):
         contributions(lead_event(1, "campaign_opened", START, campaign_id=""))
 
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from local.cloud.event_filters import matches
 from local.cloud.poller import (
-    Mapping,
+    EventSourceMapping,
+    InvocationReply,
     Record,
-    Reply,
     arrival_of,
     deliver,
     kinesis_record,
@@ -24,7 +24,7 @@ from local.cloud.poller import (
     table_record,
 )
 
-PLAIN = Mapping("function", "arn:aws:dynamodb:us-east-1:0:table/T/stream/1")
+PLAIN = EventSourceMapping("function", "arn:aws:dynamodb:us-east-1:0:table/T/stream/1")
 PARTIAL = replace(PLAIN, partial=True)
 BISECTING = replace(PLAIN, bisect=True, retries_max=2)
 
@@ -54,11 +54,11 @@ class Run:
     def deliver(
         self,
         batch: Sequence[Record],
-        mapping: Mapping,
-        function: Callable[[list[int]], Reply],
+        mapping: EventSourceMapping,
+        function: Callable[[list[int]], InvocationReply],
         step: float = 0,
     ) -> "Run":
-        def invoke(each: Sequence[Record]) -> Reply:
+        def invoke(each: Sequence[Record]) -> InvocationReply:
             self.clock += step
             asked = numbers(each)
             self.invoked.append(asked)
@@ -76,16 +76,16 @@ class Run:
         return self
 
 
-def fine(asked: list[int]) -> Reply:
-    return Reply([])
+def fine(asked: list[int]) -> InvocationReply:
+    return InvocationReply([])
 
 
-def raising_on(*poison: int) -> Callable[[list[int]], Reply]:
-    return lambda asked: Reply(None, "boom") if set(poison) & set(asked) else Reply([])
+def raising_on(*poison: int) -> Callable[[list[int]], InvocationReply]:
+    return lambda asked: InvocationReply(None, "boom") if set(poison) & set(asked) else InvocationReply([])
 
 
-def reporting(*poison: int) -> Callable[[list[int]], Reply]:
-    return lambda asked: Reply([str(number) for number in asked if number in poison])
+def reporting(*poison: int) -> Callable[[list[int]], InvocationReply]:
+    return lambda asked: InvocationReply([str(number) for number in asked if number in poison])
 
 
 def test_a_batch_that_succeeds_is_delivered_once_in_order() -> None:
@@ -98,13 +98,13 @@ def test_an_empty_batch_is_not_delivered() -> None:
 
 
 def test_after_a_partial_failure_the_rest_comes_again_from_the_lowest_failed_record() -> None:
-    answers = iter([Reply(["3", "1"]), Reply([])])
+    answers = iter([InvocationReply(["3", "1"]), InvocationReply([])])
     run = Run().deliver(records(5), PARTIAL, lambda _: next(answers))
     assert run.invoked == [[0, 1, 2, 3, 4], [1, 2, 3, 4]]
 
 
 def test_progress_needs_no_pause_and_the_lack_of_it_does() -> None:
-    answers = iter([Reply(["1"]), Reply(["1"]), Reply([])])
+    answers = iter([InvocationReply(["1"]), InvocationReply(["1"]), InvocationReply([])])
     run = Run().deliver(records(2), PARTIAL, lambda _: next(answers))
     assert run.invoked == [[0, 1], [1], [1]]
     assert len(run.paused) == 1
@@ -142,7 +142,9 @@ def test_a_split_is_no_retry_and_needs_no_pause() -> None:
 
 def test_the_halves_are_delivered_in_order() -> None:
     run = Run().deliver(
-        records(7), BISECTING, lambda asked: Reply(None, "x") if len(asked) > 1 else Reply([])
+        records(7),
+        BISECTING,
+        lambda asked: InvocationReply(None, "x") if len(asked) > 1 else InvocationReply([]),
     )
     assert run.done == list(range(7))
 
@@ -150,10 +152,10 @@ def test_the_halves_are_delivered_in_order() -> None:
 def test_what_comes_again_comes_before_what_is_behind_it() -> None:
     tried: list[list[int]] = []
 
-    def function(asked: list[int]) -> Reply:
+    def function(asked: list[int]) -> InvocationReply:
         tried.append(asked)
         is_first_try_of_0 = asked == [0] and tried.count([0]) == 1
-        return Reply(None, "x") if len(asked) > 1 or is_first_try_of_0 else Reply([])
+        return InvocationReply(None, "x") if len(asked) > 1 or is_first_try_of_0 else InvocationReply([])
 
     run = Run().deliver(records(4), BISECTING, function)
     assert run.done == [0, 1, 2, 3]
@@ -167,7 +169,7 @@ def test_a_mapping_that_does_not_bisect_tries_the_whole_batch_again() -> None:
 
 
 def test_without_a_retry_limit_it_goes_on_until_it_works() -> None:
-    answers = iter([*[Reply(None, "down")] * 200, Reply([])])
+    answers = iter([*[InvocationReply(None, "down")] * 200, InvocationReply([])])
     run = Run().deliver(records(2), PLAIN, lambda _: next(answers))
     assert len(run.invoked) == 201
     assert run.discarded == []
@@ -199,10 +201,10 @@ def test_the_age_limit_ends_retries_that_no_limit_ends() -> None:
 def test_every_record_is_done_or_discarded_exactly_once(
     count: int, raises: set[int], reports: set[int], bisect: bool, retries: int
 ) -> None:
-    def function(asked: list[int]) -> Reply:
+    def function(asked: list[int]) -> InvocationReply:
         if raises & set(asked):
-            return Reply(None, "boom")
-        return Reply([str(number) for number in asked if number in reports])
+            return InvocationReply(None, "boom")
+        return InvocationReply([str(number) for number in asked if number in reports])
 
     run = Run().deliver(records(count), replace(PARTIAL, bisect=bisect, retries_max=retries), function)
     discarded = [number for each, _, _ in run.discarded for number in each]
@@ -218,16 +220,18 @@ BATCH = records(3)
     [None, "", {}, {"batchItemFailures": []}, {"batchItemFailures": None}, {"statusCode": 200}],
 )
 def test_an_answer_without_failures_is_a_success(payload: Any) -> None:
-    assert reply_of(payload, "", BATCH, partial=True) == Reply([])
+    assert reply_of(payload, "", BATCH, partial=True) == InvocationReply([])
 
 
 def test_failures_are_named_by_sequence_number() -> None:
     payload = {"batchItemFailures": [{"itemIdentifier": "2"}, {"itemIdentifier": "0"}]}
-    assert reply_of(payload, "", BATCH, partial=True) == Reply(["2", "0"])
+    assert reply_of(payload, "", BATCH, partial=True) == InvocationReply(["2", "0"])
 
 
 def test_a_mapping_without_partial_reports_ignores_them() -> None:
-    assert reply_of({"batchItemFailures": [{"itemIdentifier": "2"}]}, "", BATCH, partial=False) == Reply([])
+    assert reply_of(
+        {"batchItemFailures": [{"itemIdentifier": "2"}]}, "", BATCH, partial=False
+    ) == InvocationReply([])
 
 
 def test_an_error_fails_the_batch_whatever_the_payload_says() -> None:
@@ -283,7 +287,7 @@ def test_whatever_a_function_answers_is_read(payload: Any) -> None:
 
 
 def test_a_malformed_report_makes_the_batch_split() -> None:
-    def function(asked: list[int]) -> Reply:
+    def function(asked: list[int]) -> InvocationReply:
         payload = {"batchItemFailures": [{"itemIdentifier": "nobody"}]} if 2 in asked else None
         return reply_of(payload, "", [record(number) for number in asked], partial=True)
 
@@ -306,7 +310,7 @@ def test_settings_are_read_as_the_service_describes_them() -> None:
         "DestinationConfig": {"OnFailure": {"Destination": "arn:q"}},
     }
     mapping = mapping_of(described)
-    assert mapping == Mapping(
+    assert mapping == EventSourceMapping(
         "f", "arn:aws:kinesis:us-east-1:0:stream/s", 10, 2.0, True, 0, 60, True, "arn:q", ("{}",)
     )
     assert mapping.is_kinesis
@@ -314,7 +318,7 @@ def test_settings_are_read_as_the_service_describes_them() -> None:
 
 def test_what_is_not_described_has_the_service_s_defaults() -> None:
     described = {"FunctionArn": "f", "EventSourceArn": PLAIN.source, "DestinationConfig": None}
-    assert mapping_of(described) == Mapping("f", PLAIN.source)
+    assert mapping_of(described) == EventSourceMapping("f", PLAIN.source)
     assert not mapping_of(described).is_kinesis
 
 

@@ -12,12 +12,14 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from adapters.settings import Page
-from ingest.page import CONFIG, FOLDER, INDEX, build, content_policy, serve
+from adapters.settings.operations import PageSettings
+from ingest.page import CONFIG, FOLDER, INDEX, build_site, content_policy, serve_file
 
-PLAIN = Page("", "", "")
-COGNITO = Page("https://cognito-idp.eu-west-1.amazonaws.com/pool", "app1", "https://login.example.com")
-SITE = build(FOLDER, PLAIN)
+PLAIN = PageSettings("", "", "")
+COGNITO = PageSettings(
+    "https://cognito-idp.eu-west-1.amazonaws.com/pool", "app1", "https://login.example.com"
+)
+SITE = build_site(FOLDER, PLAIN)
 FIRST_VIEW_BYTES_MAX = 30_000
 
 
@@ -48,7 +50,10 @@ def text_of(answer: dict[str, Any]) -> str:
     ],
 )
 def test_each_file_has_its_type_compressed_or_not(file: str | None, kind: str) -> None:
-    plain, packed = serve(SITE, request(file)), serve(SITE, request(file, accept_encoding="br, gzip;q=0.8"))
+    plain, packed = (
+        serve_file(SITE, request(file)),
+        serve_file(SITE, request(file, accept_encoding="br, gzip;q=0.8")),
+    )
     assert plain["statusCode"] == packed["statusCode"] == 200
     assert plain["headers"]["Content-Type"] == packed["headers"]["Content-Type"] == kind
     assert "Content-Encoding" not in plain["headers"]
@@ -58,7 +63,7 @@ def test_each_file_has_its_type_compressed_or_not(file: str | None, kind: str) -
 
 @pytest.mark.parametrize("refusal", ["gzip;q=0", "identity", "", "x-gzip", "gzip; q=0.0"])
 def test_gzip_is_sent_only_where_it_is_taken(refusal: str) -> None:
-    assert "Content-Encoding" not in serve(SITE, request("main.js", accept_encoding=refusal))["headers"]
+    assert "Content-Encoding" not in serve_file(SITE, request("main.js", accept_encoding=refusal))["headers"]
 
 
 @pytest.mark.parametrize(
@@ -70,7 +75,7 @@ def test_gzip_is_sent_only_where_it_is_taken(refusal: str) -> None:
     ],
 )
 def test_nothing_but_the_folders_files_is_served(name: str) -> None:
-    answer = serve(SITE, request(name))
+    answer = serve_file(SITE, request(name))
     assert answer["statusCode"] == 404
     assert json.loads(answer["body"])["error"]["code"] == "not_found"
     assert answer["headers"]["X-Content-Type-Options"] == "nosniff"
@@ -79,33 +84,33 @@ def test_nothing_but_the_folders_files_is_served(name: str) -> None:
 @given(st.text(max_size=40))
 @examples(max_examples=50)
 def test_any_other_name_is_not_found(name: str) -> None:
-    assert (serve(SITE, request(name))["statusCode"] == 200) == (name in SITE.files and name != INDEX)
+    assert (serve_file(SITE, request(name))["statusCode"] == 200) == (name in SITE.files and name != INDEX)
 
 
 def test_a_browser_that_has_it_is_told_so() -> None:
-    first = serve(SITE, request("main.js", accept_encoding="gzip"))
+    first = serve_file(SITE, request("main.js", accept_encoding="gzip"))
     tag = first["headers"]["ETag"]
-    again = serve(SITE, request("main.js", accept_encoding="gzip", if_none_match=f'"x", W/{tag}'))
+    again = serve_file(SITE, request("main.js", accept_encoding="gzip", if_none_match=f'"x", W/{tag}'))
     assert (again["statusCode"], again["body"]) == (304, "")
     assert again["headers"]["ETag"] == tag
-    other = serve(SITE, request("main.js", if_none_match=tag))
+    other = serve_file(SITE, request("main.js", if_none_match=tag))
     assert other["statusCode"] == 200, "another encoding is another thing"
 
 
 def test_links_carry_the_version_and_are_kept_for_good() -> None:
-    index = text_of(serve(SITE, request()))
+    index = text_of(serve_file(SITE, request()))
     links = re.findall(r'(?:href|src)="(app/[^"]+)"', index)
     assert links
     for link in links:
         name, _, version = link.removeprefix("app/").partition("?v=")
-        answer = serve(SITE, request(name, version))
+        answer = serve_file(SITE, request(name, version))
         assert answer["statusCode"] == 200
         assert "immutable" in answer["headers"]["Cache-Control"]
-    assert serve(SITE, request("main.js"))["headers"]["Cache-Control"] == "no-cache"
-    assert serve(SITE, request("main.js", "0"))["headers"]["Cache-Control"] == "no-cache", (
+    assert serve_file(SITE, request("main.js"))["headers"]["Cache-Control"] == "no-cache"
+    assert serve_file(SITE, request("main.js", "0"))["headers"]["Cache-Control"] == "no-cache", (
         "another deployment"
     )
-    assert serve(SITE, request())["headers"]["Cache-Control"] == "no-cache"
+    assert serve_file(SITE, request())["headers"]["Cache-Control"] == "no-cache"
 
 
 def test_every_import_leads_to_a_file_of_the_same_version() -> None:
@@ -119,14 +124,14 @@ def test_every_import_leads_to_a_file_of_the_same_version() -> None:
 def test_a_change_of_any_file_is_another_version(tmp_path: Path) -> None:
     for path in FOLDER.iterdir():
         (tmp_path / path.name).write_text(path.read_text())
-    assert build(tmp_path, PLAIN).version == SITE.version
+    assert build_site(tmp_path, PLAIN).version == SITE.version
     (tmp_path / "icon.svg").write_text("<svg/>")
-    assert build(tmp_path, PLAIN).version != SITE.version
-    assert build(FOLDER, COGNITO).version != SITE.version
+    assert build_site(tmp_path, PLAIN).version != SITE.version
+    assert build_site(FOLDER, COGNITO).version != SITE.version
 
 
 def test_the_policy_allows_our_own_files_and_the_sign_in_service() -> None:
-    policy = serve(SITE, request())["headers"]["Content-Security-Policy"]
+    policy = serve_file(SITE, request())["headers"]["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
     assert "connect-src 'self';" in policy
@@ -141,11 +146,11 @@ def test_the_policy_allows_our_own_files_and_the_sign_in_service() -> None:
 )
 def test_what_is_no_sign_in_service_stops_the_function(url: str) -> None:
     with pytest.raises(ValueError, match="sign-in"):
-        build(FOLDER, Page(url, "app1", ""))
+        build_site(FOLDER, PageSettings(url, "app1", ""))
 
 
 def test_the_settings_are_told_and_no_others() -> None:
-    told = json.loads(build(FOLDER, COGNITO).files[CONFIG].plain)
+    told = json.loads(build_site(FOLDER, COGNITO).files[CONFIG].plain)
     assert told == {"oidc_authority": COGNITO.oidc_authority, "oidc_client_id": "app1"}
 
 

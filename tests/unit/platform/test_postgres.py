@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import botocore.session
 import pytest
 
-from adapters.platform.postgres import Postgres, arguments
+from adapters.platform.postgres import Postgres, connection_arguments
 from adapters.platform.rds import authorities, token
 
 
@@ -21,7 +21,7 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_url_with_a_password_is_taken_as_it_is() -> None:
-    found = arguments(urlsplit("postgresql://me:a%40b@127.0.0.1:5433/leads"))
+    found = connection_arguments(urlsplit("postgresql://me:a%40b@127.0.0.1:5433/leads"))
     assert found == {
         "host": "127.0.0.1",
         "port": 5433,
@@ -32,14 +32,16 @@ def test_a_url_with_a_password_is_taken_as_it_is() -> None:
 
 
 def test_a_url_without_one_asks_for_tls_and_a_token() -> None:
-    found = arguments(urlsplit("postgresql://app@proxy.example/leads"))
+    found = connection_arguments(urlsplit("postgresql://app@proxy.example/leads"))
     assert found["sslmode"] == "verify-full"
     assert found["port"] == 5432
     assert found["password"].startswith("proxy.example:5432/?Action=connect&DBUser=app&")
 
 
 def test_a_secret_takes_the_token_s_place() -> None:
-    found = arguments(urlsplit("postgresql://owner@cluster.example/leads"), lambda: "from the secret")
+    found = connection_arguments(
+        urlsplit("postgresql://owner@cluster.example/leads"), lambda: "from the secret"
+    )
     assert (found["password"], found["sslmode"]) == ("from the secret", "verify-full")
 
 

@@ -9,7 +9,7 @@ from aws_lambda_powertools import Logger
 
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Poison, serve
-from local.operate.redrive import GIVEN_UP, waiting_of
+from local.operate.redrive import GIVEN_UP, waiting_message
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
 
@@ -76,16 +76,16 @@ def test_poison_of_a_redrive_stays_where_it_is(sqs: Sqs) -> None:
 
 def test_an_operator_sees_the_reason_and_the_record(sqs: Sqs) -> None:
     served(sqs, batch('"bad"'))
-    told = waiting_of("leads", "handle", sqs.sent[0]["MessageBody"])
+    told = waiting_message("leads", "handle", sqs.sent[0]["MessageBody"])
     assert (told.reason, told.body["record"]) == ("it is bad", '"bad"')
 
 
 @pytest.mark.parametrize("text", ['{"organization_id": "acme"}', "{", "[]", '{"reason": "late order"}'])
 def test_what_a_queue_has_given_up_is_there_as_it_was_sent(text: str) -> None:
-    told = waiting_of("leads", "handle", text)
+    told = waiting_message("leads", "handle", text)
     assert (told.reason, told.body["record"]) == (GIVEN_UP, text)
 
 
 def test_of_a_stream_s_records_the_condition_is_the_reason() -> None:
     text = json.dumps({"requestContext": {"condition": "RetryAttemptsExhausted"}, "DDBStreamBatchInfo": {}})
-    assert waiting_of("lead-events", "handle", text).reason == "RetryAttemptsExhausted"
+    assert waiting_message("lead-events", "handle", text).reason == "RetryAttemptsExhausted"

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from adapters.engagement import engagement_cache as cache_module
 from adapters.engagement.account_items import day_attributes, profile_attributes
-from adapters.engagement.engagement_cache import READY_SECONDS, RETRY_AFTER_SECONDS, Cache
+from adapters.engagement.engagement_cache import READY_SECONDS, RETRY_AFTER_SECONDS, EngagementCache
 from adapters.platform.redis import Redis, RedisError, _encode
 from rules.engagement.accounts import Day, Profile
 from rules.engagement.streaks import Streak
@@ -262,15 +262,15 @@ def redis(monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 
 @pytest.fixture
-def cache(redis: Fake, clock: list[float]) -> Cache:
-    return Cache("redis://cache")
+def cache(redis: Fake, clock: list[float]) -> EngagementCache:
+    return EngagementCache("redis://cache")
 
 
-PROFILE = Profile("u", version=3, streak=Streak(date(2026, 6, 1), 4, 9, 30), total=50)
+PROFILE = Profile("u", version=3, streak=Streak(date(2026, 6, 1), 4, 9, 30), total_points=50)
 DAY = Day("u", date(2026, 6, 1), "e", 2, 20, {"CHECK_IN": 5}, "h", "c")
 
 
-def read_everything(cache: Cache) -> list[Any]:
+def read_everything(cache: EngagementCache) -> list[Any]:
     return [
         cache.profile("u"),
         cache.day("u", date(2026, 6, 1)),
@@ -283,7 +283,7 @@ def read_everything(cache: Cache) -> list[Any]:
     ]
 
 
-def write_everything(cache: Cache) -> None:
+def write_everything(cache: EngagementCache) -> None:
     cache.remember(PROFILE)
     cache.write_through([PROFILE], [DAY], {"u": ["a"]})
     cache.keep_top_list("global", "streaks", 10, [])
@@ -291,13 +291,13 @@ def write_everything(cache: Cache) -> None:
 
 
 def test_without_a_redis_every_read_knows_nothing_and_every_write_is_dropped() -> None:
-    cache = Cache("")
+    cache = EngagementCache("")
     assert not cache.is_configured
     assert read_everything(cache) == [None] * 8
     write_everything(cache)
 
 
-def test_a_redis_that_raises_is_like_none(cache: Cache, redis: Fake) -> None:
+def test_a_redis_that_raises_is_like_none(cache: EngagementCache, redis: Fake) -> None:
     redis.down = True
     assert cache.is_configured
     assert read_everything(cache) == [None] * 8
@@ -308,19 +308,19 @@ def test_a_redis_that_raises_is_like_none(cache: Cache, redis: Fake) -> None:
 def test_each_operation_survives_the_redis_that_raises_on_it(redis: Fake, clock: list[float]) -> None:
     redis.down = True
     for number in range(8):
-        assert read_everything(Cache("redis://cache"))[number] is None
-    writes: list[Callable[[Cache], None]] = [
+        assert read_everything(EngagementCache("redis://cache"))[number] is None
+    writes: list[Callable[[EngagementCache], None]] = [
         lambda each: each.remember(PROFILE),
         lambda each: each.write_through([PROFILE], [DAY], {"u": ["a"]}),
         lambda each: each.keep_top_list("global", "streaks", 10, []),
         lambda each: each.rebuild_ranks([PROFILE]),
     ]
     for write in writes:
-        write(Cache("redis://cache"))
+        write(EngagementCache("redis://cache"))
 
 
 def test_after_a_failure_redis_is_left_alone_for_some_seconds(
-    cache: Cache, redis: Fake, clock: list[float]
+    cache: EngagementCache, redis: Fake, clock: list[float]
 ) -> None:
     redis.down = True
     cache.profile("u")
@@ -332,7 +332,7 @@ def test_after_a_failure_redis_is_left_alone_for_some_seconds(
 
 
 def test_what_was_not_written_is_deleted_first_when_redis_is_back(
-    cache: Cache, redis: Fake, clock: list[float]
+    cache: EngagementCache, redis: Fake, clock: list[float]
 ) -> None:
     redis.down = True
     cache.write_through([PROFILE], [DAY])
@@ -349,7 +349,7 @@ def test_what_was_not_written_is_deleted_first_when_redis_is_back(
 
 
 def test_a_write_dropped_while_redis_rests_is_remembered_too(
-    cache: Cache, redis: Fake, clock: list[float]
+    cache: EngagementCache, redis: Fake, clock: list[float]
 ) -> None:
     redis.down = True
     cache.profile("u")
@@ -362,7 +362,7 @@ def test_a_write_dropped_while_redis_rests_is_remembered_too(
 
 
 def test_stale_keys_stay_remembered_until_they_are_deleted(
-    cache: Cache, redis: Fake, clock: list[float]
+    cache: EngagementCache, redis: Fake, clock: list[float]
 ) -> None:
     redis.down = True
     cache.write_through([PROFILE])
@@ -375,7 +375,7 @@ def test_stale_keys_stay_remembered_until_they_are_deleted(
     assert redis.asked[0] == ["DEL", "{board}:ready", "streak:u"]
 
 
-def test_a_failed_read_makes_nothing_stale(cache: Cache, redis: Fake, clock: list[float]) -> None:
+def test_a_failed_read_makes_nothing_stale(cache: EngagementCache, redis: Fake, clock: list[float]) -> None:
     redis.down = True
     read_everything(cache)
     redis.down = False
@@ -384,7 +384,7 @@ def test_a_failed_read_makes_nothing_stale(cache: Cache, redis: Fake, clock: lis
     assert redis.asked == [["GET", "streak:u"]]
 
 
-def test_what_is_cached_is_answered(cache: Cache, redis: Fake) -> None:
+def test_what_is_cached_is_answered(cache: EngagementCache, redis: Fake) -> None:
     redis.answers["GET"] = json.dumps(profile_attributes(PROFILE, 1))
     assert cache.profile("u") == PROFILE
     redis.answers["GET"] = json.dumps(day_attributes(DAY))
@@ -396,7 +396,7 @@ def test_what_is_cached_is_answered(cache: Cache, redis: Fake) -> None:
     assert cache.processed({"u": ["a", "b"], "v": []}) == {"u": {"a"}}
 
 
-def test_ranks_are_answered_only_while_they_are_whole(cache: Cache, redis: Fake) -> None:
+def test_ranks_are_answered_only_while_they_are_whole(cache: EngagementCache, redis: Fake) -> None:
     redis.answers |= {"ZRANGE": ["a", "-7", "b", "-3"], "ZCOUNT": 4, "EXISTS": 1}
     assert cache.top("streaks", "global", 10, NOW) == [("a", 7), ("b", 3)]
     assert cache.above("streaks", "global", 3, NOW) == 4
@@ -405,14 +405,14 @@ def test_ranks_are_answered_only_while_they_are_whole(cache: Cache, redis: Fake)
     assert cache.above("streaks", "global", 3, NOW) is None
 
 
-def test_a_write_through_is_one_round_trip(cache: Cache, redis: Fake) -> None:
+def test_a_write_through_is_one_round_trip(cache: EngagementCache, redis: Fake) -> None:
     cache.write_through([PROFILE], [DAY], {"u": ["a", "b"]})
     assert redis.tried == 1
     assert [each[0] for each in redis.asked] == ["EVAL", "EVAL", "SET", "SADD", "EXPIRE"]
     assert redis.asked[0][3:5] == ["streak:u", 3]
 
 
-def test_ranks_are_rebuilt_by_one_process_at_a_time(cache: Cache, redis: Fake) -> None:
+def test_ranks_are_rebuilt_by_one_process_at_a_time(cache: EngagementCache, redis: Fake) -> None:
     cache.rebuild_ranks([PROFILE])
     assert [each[:2] for each in redis.asked] == [["SET", "{board}:building"]]
     redis.answers["SET"] = "OK"
@@ -438,6 +438,6 @@ def test_a_rebuild_that_breaks_off_does_not_say_that_it_is_done(
     crowd = (Profile(str(number), version=1) for number in range(1200))
     moments = iter(range(0, 10**6, 100))
     monkeypatch.setattr(cache_module, "time", SimpleNamespace(monotonic=lambda: float(next(moments))))
-    Cache("redis://cache").rebuild_ranks(crowd)
+    EngagementCache("redis://cache").rebuild_ranks(crowd)
     assert fake.tried == 2
     assert not any(each[:2] == ["SET", "{board}:ready"] for each in fake.asked)

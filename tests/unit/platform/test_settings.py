@@ -6,59 +6,58 @@ from typing import Any
 
 import pytest
 
-from adapters.settings import (
-    Answers,
-    Curate,
-    Engagement,
-    EventsApi,
-    EventsStream,
-    Features,
-    LeadEvents,
-    Leads,
-    LeadsApi,
-    Memory,
-    Migrate,
-    Notify,
-    Operations,
-    Page,
-    Publisher,
-    QuestionsApi,
-    Ranks,
-    Reconcile,
-    Refresh,
-    Reminders,
-    UsersApi,
-    Warehouse,
-    boosts,
-    read,
-    variable,
+from adapters.settings import read, variable
+from adapters.settings.engagement import (
+    EngagementSettings,
+    EventsApiSettings,
+    EventsStreamSettings,
+    RanksSettings,
+    UsersApiSettings,
+)
+from adapters.settings.lake import CurateSettings, PublisherSettings, ReconcileSettings, WarehouseSettings
+from adapters.settings.leads import (
+    FeaturesSettings,
+    LeadEventsSettings,
+    LeadsApiSettings,
+    LeadsSettings,
+    MemorySettings,
+    MigrateSettings,
+    RefreshSettings,
+)
+from adapters.settings.operations import OperationsSettings, PageSettings
+from adapters.settings.point_boosts import read_boosts
+from adapters.settings.questions import (
+    AnswersSettings,
+    NotifySettings,
+    QuestionsApiSettings,
+    RemindersSettings,
 )
 from rules.engagement.points import points_of
 from tests.support.template import resources, template
 
 CLASSES: dict[str, type[Any]] = {
-    "EventsApiFunction": EventsApi,
-    "EventsStreamFunction": EventsStream,
-    "UsersApiFunction": UsersApi,
-    "EngagementFunction": Engagement,
-    "RanksFunction": Ranks,
-    "PublisherFunction": Publisher,
-    "CurateFunction": Curate,
-    "WarehouseFunction": Warehouse,
-    "ReconcileFunction": Reconcile,
-    "LeadsApiFunction": LeadsApi,
-    "LeadsFunction": Leads,
-    "MigrateFunction": Migrate,
-    "LeadEventsFunction": LeadEvents,
-    "MemoryFunction": Memory,
-    "FeaturesFunction": Features,
-    "RefreshFunction": Refresh,
-    "QuestionsApiFunction": QuestionsApi,
-    "AnswersFunction": Answers,
-    "NotifyFunction": Notify,
-    "RemindersFunction": Reminders,
-    "PageFunction": Page,
-    "OperationsApiFunction": Operations,
+    "EventsApiFunction": EventsApiSettings,
+    "EventsStreamFunction": EventsStreamSettings,
+    "UsersApiFunction": UsersApiSettings,
+    "EngagementFunction": EngagementSettings,
+    "RanksFunction": RanksSettings,
+    "PublisherFunction": PublisherSettings,
+    "CurateFunction": CurateSettings,
+    "WarehouseFunction": WarehouseSettings,
+    "ReconcileFunction": ReconcileSettings,
+    "LeadsApiFunction": LeadsApiSettings,
+    "LeadsFunction": LeadsSettings,
+    "MigrateFunction": MigrateSettings,
+    "LeadEventsFunction": LeadEventsSettings,
+    "MemoryFunction": MemorySettings,
+    "FeaturesFunction": FeaturesSettings,
+    "RefreshFunction": RefreshSettings,
+    "QuestionsApiFunction": QuestionsApiSettings,
+    "AnswersFunction": AnswersSettings,
+    "NotifyFunction": NotifySettings,
+    "RemindersFunction": RemindersSettings,
+    "PageFunction": PageSettings,
+    "OperationsApiFunction": OperationsSettings,
 }
 SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL"}
 COMPLETE = {
@@ -74,15 +73,17 @@ COMPLETE = {
 
 
 def test_settings_are_read_with_their_types() -> None:
-    config = read(EventsApi, COMPLETE)
+    config = read(EventsApiSettings, COMPLETE)
     assert config.user_streaks_table == "streaks"
     assert config.rate_limit_per_minute == 60
     assert config.index_idempotency_keys is False
-    assert read(EventsApi, {**COMPLETE, "INDEX_IDEMPOTENCY_KEYS": "true"}).index_idempotency_keys is True
+    assert (
+        read(EventsApiSettings, {**COMPLETE, "INDEX_IDEMPOTENCY_KEYS": "true"}).index_idempotency_keys is True
+    )
 
 
 def test_an_empty_text_is_a_value() -> None:
-    assert read(EventsApi, COMPLETE).redis_url == ""
+    assert read(EventsApiSettings, COMPLETE).redis_url == ""
 
 
 @pytest.mark.parametrize("kind", CLASSES.values())
@@ -97,7 +98,7 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
     wrong = {**COMPLETE, "RATE_LIMIT_PER_MINUTE": "many", "INDEX_IDEMPOTENCY_KEYS": "True"}
     del wrong["PAYLOAD_BUCKET"]
     with pytest.raises(RuntimeError) as told:
-        read(EventsApi, wrong)
+        read(EventsApiSettings, wrong)
     reasons = str(told.value).split("; ")
     assert [reason.split()[0] for reason in reasons] == [
         "PAYLOAD_BUCKET",
@@ -110,11 +111,11 @@ def test_all_that_is_wrong_is_told_at_once() -> None:
 @pytest.mark.parametrize("text", ["", "1.5", "60 s"])
 def test_a_number_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(RuntimeError, match="RATE_LIMIT_PER_MINUTE"):
-        read(EventsApi, {**COMPLETE, "RATE_LIMIT_PER_MINUTE": text})
+        read(EventsApiSettings, {**COMPLETE, "RATE_LIMIT_PER_MINUTE": text})
 
 
 def test_what_a_function_does_not_ask_for_is_not_read() -> None:
-    assert read(EventsApi, {**COMPLETE, "WRITERS": "none"}) == read(EventsApi, COMPLETE)
+    assert read(EventsApiSettings, {**COMPLETE, "WRITERS": "none"}) == read(EventsApiSettings, COMPLETE)
 
 
 def test_each_function_of_the_template_has_a_settings_class() -> None:
@@ -140,7 +141,7 @@ def test_boosts_are_read_from_json() -> None:
         ' {"since": "2026-06-01T00:00:00Z", "until": "2026-06-03T00:00:00Z", "factor": 3,'
         ' "event_types": ["CHECK_IN"]}]'
     )
-    both, one = boosts(text)
+    both, one = read_boosts(text)
     assert both.until == datetime(2026, 6, 1, 22, tzinfo=UTC)
     assert (both.factor, both.event_types) == (2, frozenset())
     assert one.event_types == {"CHECK_IN"}
@@ -148,7 +149,7 @@ def test_boosts_are_read_from_json() -> None:
 
 @pytest.mark.parametrize("text", ["", "[]"])
 def test_no_boosts_are_no_boosts(text: str) -> None:
-    assert boosts(text) == ()
+    assert read_boosts(text) == ()
 
 
 TEXT_FOR_TYPES = (
@@ -174,13 +175,13 @@ TEXT_FOR_TYPES = (
 )
 def test_boosts_that_cannot_be_read_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="POINT_BOOSTS"):
-        boosts(text)
+        read_boosts(text)
 
 
 def test_boosts_that_are_taken_can_be_applied() -> None:
     text = '[{"since": "2026-06-01T00:00:00", "until": "2026-06-02T00:00:00", "factor": 2}]'
     try:
-        taken = boosts(text)
+        taken = read_boosts(text)
     except ValueError:
         return
     assert points_of("CHECK_IN", datetime(2026, 6, 1, 12, tzinfo=UTC), taken) in (5, 10)

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.items import item, plain
-from adapters.questions.user_stats_store import attributes, kept, partition
+from adapters.questions.user_stats_store import leaderboard_partition, stats_attributes, stats_from
 from rules.days import stamp
-from rules.engagement.events import Malformed
+from rules.engagement.events import MalformedItem
 from rules.engagement.events import from_item as event_from
 from rules.engagement.events import to_item as event_item
 from rules.questions.answer_days import ANSWERS_COUNTED_MAX, Tally, decode, encode
-from rules.questions.answer_events import answered, digest
-from rules.questions.answer_points import DAILY_CAP
+from rules.questions.answer_events import event_digest, event_of_answer
+from rules.questions.answer_points import DAILY_POINTS_MAX
 from rules.questions.answer_stats import Stats, add, alias, fold, streak_now
-from rules.questions.badges import BADGES, Badge, Counted, earned
-from rules.questions.questions import Kind
+from rules.questions.badges import BADGES, Badge, BadgeMeasure, earned_badges
+from rules.questions.questions import QuestionKind
 from rules.questions.responses import Response, from_item, public_id, to_item
 
 DAY0 = date(2026, 3, 1)
@@ -35,7 +35,7 @@ def answer(
         question_id=f"q{number}",
         fingerprint_hash="f" * 32,
         agent_id="agent",
-        kind=Kind.CHOICE,
+        kind=QuestionKind.CHOICE,
         category=category,
         number=1,
         points=points,
@@ -71,13 +71,13 @@ def test_any_order_in_any_batches_gives_what_all_from_scratch_give(
     whole = fold(shuffled)
     stats, order = Stats(), sorted(history, key=lambda _: chance.random())
     for first in range(0, len(order), size):
-        stats = kept(plain(item(_stored(add(stats, order[first : first + size]))))).stats
+        stats = stats_from(plain(item(_stored(add(stats, order[first : first + size]))))).stats
     assert stats == whole
     assert _stored(stats) == _stored(whole)
 
 
 def _stored(stats: Stats) -> dict[str, Any]:
-    return attributes("f" * 32, stats, 8) | {"version": 1, "updated_at": "t"}
+    return stats_attributes("f" * 32, stats, 8) | {"version": 1, "updated_at": "t"}
 
 
 @given(histories)
@@ -88,7 +88,7 @@ def test_what_shows_is_what_a_plain_reading_of_the_rules_gives(history: list[Res
     for each in history:
         by_day[each.activity_date] += each.points
     assert stats.answers == len(history)
-    assert stats.total_points == sum(min(DAILY_CAP, points) for points in by_day.values())
+    assert stats.total_points == sum(min(DAILY_POINTS_MAX, points) for points in by_day.values())
     runs: list[int] = []
     for day in sorted(by_day):
         runs.append(runs.pop() + 1 if runs and day - timedelta(days=1) in by_day else 1)
@@ -107,11 +107,11 @@ def test_what_shows_is_what_a_plain_reading_of_the_rules_gives(history: list[Res
 @settings(max_examples=60)
 def test_a_badge_is_dated_by_the_first_date_whose_history_earns_it(history: list[Response]) -> None:
     table = (
-        *(Badge(f"a{n}", "", Counted.ANSWERS, n) for n in (1, 3, 10)),
-        *(Badge(f"s{n}", "", Counted.STREAK_DAYS, n) for n in (2, 3)),
-        *(Badge(f"c{n}", "", Counted.CATEGORIES, n) for n in (2, 5)),
+        *(Badge(f"a{n}", "", BadgeMeasure.ANSWERS, n) for n in (1, 3, 10)),
+        *(Badge(f"s{n}", "", BadgeMeasure.STREAK_DAYS, n) for n in (2, 3)),
+        *(Badge(f"c{n}", "", BadgeMeasure.CATEGORIES, n) for n in (2, 5)),
     )
-    dates = {each.badge.name: each.earned_on for each in earned(fold(history), table)}
+    dates = {each.badge.name: each.earned_on for each in earned_badges(fold(history), table)}
     days = sorted({each.activity_date for each in history})
     for badge in table:
         reached = [
@@ -132,9 +132,9 @@ def _count(badge: Badge, history: list[Response]) -> int:
 
 def test_the_table_of_badges_is_reached() -> None:
     history = [answer(n, n // 11, category=f"c{n % 5}") for n in range(1_100)]
-    assert [each.badge for each in earned(fold(history))] == list(BADGES)
+    assert [each.badge for each in earned_badges(fold(history))] == list(BADGES)
     assert len({badge.name for badge in BADGES}) == len(BADGES)
-    assert {each.badge.name: each.earned_on for each in earned(fold(history[:10]))} == {
+    assert {each.badge.name: each.earned_on for each in earned_badges(fold(history[:10]))} == {
         "first_answer": DAY0,
         "answers_10": DAY0,
         "categories_5": DAY0,
@@ -142,12 +142,15 @@ def test_the_table_of_badges_is_reached() -> None:
 
 
 def test_no_badge_asks_for_more_answers_than_a_date_keeps() -> None:
-    assert max(badge.threshold for badge in BADGES if badge.counted is Counted.ANSWERS) <= ANSWERS_COUNTED_MAX
+    assert (
+        max(badge.threshold for badge in BADGES if badge.counted is BadgeMeasure.ANSWERS)
+        <= ANSWERS_COUNTED_MAX
+    )
 
 
 def test_a_daily_cap_holds_whatever_comes_first() -> None:
     assert fold([answer(n, points=15) for n in range(9)]).total_points == 135
-    assert fold([answer(n, points=15) for n in range(11)]).total_points == DAILY_CAP
+    assert fold([answer(n, points=15) for n in range(11)]).total_points == DAILY_POINTS_MAX
 
 
 def test_ten_thousand_answers_counted_as_they_come_equal_the_rebuilt() -> None:
@@ -163,7 +166,7 @@ def test_ten_thousand_answers_counted_as_they_come_equal_the_rebuilt() -> None:
     for history in people.values():
         live = Stats()
         for first in range(0, len(history), 20):
-            live = kept(plain(item(_stored(add(live, history[first : first + 20]))))).stats
+            live = stats_from(plain(item(_stored(add(live, history[first : first + 20]))))).stats
         chance.shuffle(history)
         assert live == fold(history)
 
@@ -186,7 +189,9 @@ def test_cut_off_days_are_no_days(text: str) -> None:
 
 
 def test_a_year_of_answers_stays_small() -> None:
-    whole = attributes("f" * 32, fold([answer(n, n, category=f"category-{n % 8}") for n in range(365)]), 8)
+    whole = stats_attributes(
+        "f" * 32, fold([answer(n, n, category=f"category-{n % 8}") for n in range(365)]), 8
+    )
     assert len(whole["days"]) < 1_500
 
 
@@ -209,8 +214,8 @@ def test_a_streak_is_seen_from_the_newest_answer_s_zone() -> None:
 
 def test_a_shard_is_the_same_in_every_process_and_all_are_used() -> None:
     people = [f"{number:032x}" for number in range(200)]
-    assert partition(people[0], 8) == partition(people[0], 8) == "answers#0"
-    assert {partition(each, 8) for each in people} == {f"answers#{shard}" for shard in range(8)}
+    assert leaderboard_partition(people[0], 8) == leaderboard_partition(people[0], 8) == "answers#0"
+    assert {leaderboard_partition(each, 8) for each in people} == {f"answers#{shard}" for shard in range(8)}
 
 
 def test_an_alias_and_a_public_id_lead_back_to_nobody() -> None:
@@ -243,7 +248,7 @@ def test_a_response_is_read_as_it_was_stored() -> None:
     ],
 )
 def test_a_malformed_response_is_named(change: dict[str, Any]) -> None:
-    with pytest.raises(Malformed, match=r"(is|is not) |malformed"):
+    with pytest.raises(MalformedItem, match=r"(is|is not) |malformed"):
         from_item(to_item(answer(1)) | change)
 
 
@@ -259,15 +264,15 @@ def test_an_answer_s_event_is_dated_by_rule_1(
     own: str | None, stored: str | None, day: str, zone: str
 ) -> None:
     response = replace(answer(1), created_at="2026-03-01T20:00:00.000000Z", timezone=own)
-    event = answered(response, stored, NOON)
+    event = event_of_answer(response, stored, NOON)
     assert event is not None
     assert (event.activity_date.isoformat(), event.zone, event.points_awarded) == (day, zone, 10)
     assert (event.idempotency_key, event.occurred_at) == ("answer:q1", response.created_at)
     assert event_from(event_item(event)) == event
-    again = answered(response, stored, NOON + timedelta(days=1))
+    again = event_of_answer(response, stored, NOON + timedelta(days=1))
     assert again is not None
-    assert (again.event_id, digest(again)) == (event.event_id, digest(event))
+    assert (again.event_id, event_digest(again)) == (event.event_id, event_digest(event))
 
 
 def test_somebody_who_is_not_signed_in_has_no_event() -> None:
-    assert answered(replace(answer(1), user_id=None), None, NOON) is None
+    assert event_of_answer(replace(answer(1), user_id=None), None, NOON) is None

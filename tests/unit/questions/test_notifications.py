@@ -17,13 +17,13 @@ from rules.questions.notifications import (
     NEVER,
     QuietHours,
     Subscription,
-    after,
-    eligible,
-    hears,
+    hears_of,
+    interval_elapsed_until,
+    is_eligible,
     is_quiet,
+    later_stamp,
     partitions_to_ask,
     quiet_hours,
-    told_before,
 )
 from tests.support.engagement_strategies import instants, zones
 
@@ -70,11 +70,13 @@ def test_the_index_is_asked_for_those_who_hear_and_whose_interval_has_elapsed(
         for minutes, partition in partitions_to_ask(asked)
         for place in places
         if place.get("active") == partition
-        and place["last_notified_at"] <= (told_before(minutes, now) or "3")
+        and place["last_notified_at"] <= (interval_elapsed_until(minutes, now) or "3")
     ]
     awake = replace(each, quiet_hours=None)
-    assert bool(found) == eligible(awake, asked, now)
-    assert eligible(each, asked, now) == (bool(found) and not is_quiet(each.quiet_hours, each.timezone, now))
+    assert bool(found) == is_eligible(awake, asked, now)
+    assert is_eligible(each, asked, now) == (
+        bool(found) and not is_quiet(each.quiet_hours, each.timezone, now)
+    )
     assert set(items_of(each, now)) <= set(keys_of(each))
 
 
@@ -96,8 +98,8 @@ def test_as_many_queries_as_classes_and_tags_and_none_twice(asked: Sequence[str]
     ],
 )
 def test_without_tags_is_everything_on_either_side(audience: Any, asked: Any, told: bool) -> None:
-    assert hears(audience, asked) is told
-    assert eligible(subscription(audience=audience), asked, NOW) is told
+    assert hears_of(audience, asked) is told
+    assert is_eligible(subscription(audience=audience), asked, NOW) is told
 
 
 @SMALL
@@ -105,17 +107,17 @@ def test_without_tags_is_everything_on_either_side(audience: Any, asked: Any, to
 def test_an_interval_has_elapsed_when_it_is_over_and_no_earlier(minutes: int, last: datetime) -> None:
     each = subscription(min_interval_minutes=minutes, last_notified_at=stamp(last))
     over = last + timedelta(minutes=minutes)
-    assert eligible(each, (), over)
-    assert not eligible(each, (), over - timedelta(microseconds=1))
+    assert is_eligible(each, (), over)
+    assert not is_eligible(each, (), over - timedelta(microseconds=1))
 
 
 def test_no_interval_is_none_even_if_clocks_differ() -> None:
     ahead = subscription(min_interval_minutes=0, last_notified_at=stamp(NOW + timedelta(minutes=5)))
-    assert eligible(ahead, (), NOW)
+    assert is_eligible(ahead, (), NOW)
 
 
 def test_nobody_is_told_of_anything_by_a_dead_token() -> None:
-    assert not eligible(subscription(is_active=False), (), NOW)
+    assert not is_eligible(subscription(is_active=False), (), NOW)
 
 
 @SMALL
@@ -178,5 +180,5 @@ def test_quiet_hours_that_are_none(since: str, until: str, reason: str) -> None:
 @SMALL
 @given(instants, instants)
 def test_a_version_is_never_taken_twice(old: datetime, now: datetime) -> None:
-    assert after(stamp(old), now) > stamp(old)
-    assert after("", now) == stamp(now)
+    assert later_stamp(stamp(old), now) > stamp(old)
+    assert later_stamp("", now) == stamp(now)

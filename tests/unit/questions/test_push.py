@@ -9,12 +9,12 @@ from botocore.exceptions import ConnectionClosedError, EndpointConnectionError, 
 from botocore.stub import Stubber
 
 from adapters.questions import push
-from adapters.questions.push import Message, Receipt, SnsPush, Status, payload
+from adapters.questions.push import PushMessage, PushReceipt, PushStatus, SnsPush, payload
 
 APPLICATION = "arn:aws:sns:eu-west-1:1:app/GCM/streakline"
 ENDPOINT = "arn:aws:sns:eu-west-1:1:endpoint/GCM/streakline/1"
 OTHER = "arn:aws:sns:eu-west-1:1:endpoint/GCM/streakline/2"
-MESSAGE = Message("Title", "Body", {"type": "question"}, 60)
+MESSAGE = PushMessage("Title", "Body", {"type": "question"}, 60)
 TAKEN = {"MessageId": "1"}
 
 
@@ -34,7 +34,7 @@ def refuses(stub: Stubber, call: str, code: str, text: str = "", status: int = 4
     stub.add_client_error(call, service_error_code=code, service_message=text, http_status_code=status)
 
 
-def send(sns: Any, *refusals: tuple[str, str, int], then: bool = False) -> Receipt:
+def send(sns: Any, *refusals: tuple[str, str, int], then: bool = False) -> PushReceipt:
     with Stubber(sns) as stub:
         for code, text, status in refusals:
             refuses(stub, "publish", code, text, status)
@@ -48,35 +48,35 @@ def send(sns: Any, *refusals: tuple[str, str, int], then: bool = False) -> Recei
 @pytest.mark.parametrize(
     ("code", "text", "served", "status"),
     [
-        ("EndpointDisabled", "Endpoint is disabled", 400, Status.DEAD),
-        ("PlatformApplicationDisabled", "", 400, Status.UNSENT),
-        ("AuthorizationError", "", 403, Status.UNSENT),
-        ("InvalidParameter", "Invalid parameter: Message too long", 400, Status.UNSENT),
-        ("InternalError", "", 500, Status.UNSURE),
+        ("EndpointDisabled", "Endpoint is disabled", 400, PushStatus.DEAD),
+        ("PlatformApplicationDisabled", "", 400, PushStatus.UNSENT),
+        ("AuthorizationError", "", 403, PushStatus.UNSENT),
+        ("InvalidParameter", "Invalid parameter: Message too long", 400, PushStatus.UNSENT),
+        ("InternalError", "", 500, PushStatus.UNSURE),
     ],
 )
 def test_a_refusal_says_what_became_of_the_message(
-    sns: Any, code: str, text: str, served: int, status: Status
+    sns: Any, code: str, text: str, served: int, status: PushStatus
 ) -> None:
-    assert send(sns, (code, text, served)) == Receipt(status, ENDPOINT)
+    assert send(sns, (code, text, served)) == PushReceipt(status, ENDPOINT)
 
 
 def test_a_throttled_message_was_not_taken_and_is_sent_again(sns: Any) -> None:
     throttled = ("Throttling", "Rate exceeded", 400)
-    assert send(sns, throttled, throttled, then=True).status is Status.SENT
-    assert send(sns, throttled, throttled, throttled).status is Status.UNSENT
+    assert send(sns, throttled, throttled, then=True).status is PushStatus.SENT
+    assert send(sns, throttled, throttled, throttled).status is PushStatus.UNSENT
 
 
 @pytest.mark.parametrize(
     ("error", "status"),
     [
-        (EndpointConnectionError(endpoint_url="x"), Status.UNSENT),
-        (ReadTimeoutError(endpoint_url="x"), Status.UNSURE),
-        (ConnectionClosedError(endpoint_url="x"), Status.UNSURE),
+        (EndpointConnectionError(endpoint_url="x"), PushStatus.UNSENT),
+        (ReadTimeoutError(endpoint_url="x"), PushStatus.UNSURE),
+        (ConnectionClosedError(endpoint_url="x"), PushStatus.UNSURE),
     ],
 )
 def test_a_broken_line_is_sure_only_if_nothing_went_out(
-    sns: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, status: Status
+    sns: Any, monkeypatch: pytest.MonkeyPatch, error: Exception, status: PushStatus
 ) -> None:
     calls: list[int] = []
 
@@ -101,16 +101,16 @@ def test_a_deleted_endpoint_is_made_again_once(sns: Any, code: str, text: str) -
         refuses(stub, "publish", code, text)
         stub.add_response("create_platform_endpoint", {"EndpointArn": OTHER})
         stub.add_response("publish", TAKEN)
-        assert SnsPush(sns, APPLICATION).send(ENDPOINT, "t", MESSAGE) == Receipt(Status.SENT, OTHER)
+        assert SnsPush(sns, APPLICATION).send(ENDPOINT, "t", MESSAGE) == PushReceipt(PushStatus.SENT, OTHER)
         stub.assert_no_pending_responses()
 
 
 def test_a_token_that_is_none_is_dead(sns: Any) -> None:
     with Stubber(sns) as stub:
         refuses(stub, "create_platform_endpoint", "InvalidParameter", "Invalid parameter: Token Reason: bad")
-        assert SnsPush(sns, APPLICATION).prepare("t").status is Status.DEAD
+        assert SnsPush(sns, APPLICATION).prepare("t").status is PushStatus.DEAD
         refuses(stub, "create_platform_endpoint", "NotFound", "PlatformApplication does not exist", 404)
-        assert SnsPush(sns, APPLICATION).prepare("t").status is Status.UNSENT
+        assert SnsPush(sns, APPLICATION).prepare("t").status is PushStatus.UNSENT
 
 
 def test_an_endpoint_that_is_there_but_disabled_is_enabled_for_a_phone_that_registers(sns: Any) -> None:
@@ -122,17 +122,17 @@ def test_an_endpoint_that_is_there_but_disabled_is_enabled_for_a_phone_that_regi
         refuses(stub, "create_platform_endpoint", "InvalidParameter", text)
         wanted = {"EndpointArn": OTHER, "Attributes": {"Enabled": "true", "Token": "t"}}
         stub.add_response("set_endpoint_attributes", {}, wanted)
-        assert SnsPush(sns, APPLICATION).prepare("t") == Receipt(Status.SENT, OTHER)
+        assert SnsPush(sns, APPLICATION).prepare("t") == PushReceipt(PushStatus.SENT, OTHER)
         stub.assert_no_pending_responses()
 
 
 def test_the_payload_is_fcm_v1_as_text_in_text() -> None:
-    outer = json.loads(payload(Message("Title", "é" * 1000, {"question_id": "q"}, 10**9)))
+    outer = json.loads(payload(PushMessage("Title", "é" * 1000, {"question_id": "q"}, 10**9)))
     inner = json.loads(outer["GCM"])["fcmV1Message"]["message"]
     assert inner["notification"] == {"title": "Title", "body": "é" * 239 + "…"}
     assert inner["data"] == {"question_id": "q"}
     assert inner["android"] == {"ttl": "2419200s"}
     assert len(outer["GCM"].encode()) < 4096
-    assert json.loads(json.loads(payload(Message("", "", {}, -5)))["GCM"])["fcmV1Message"]["message"][
+    assert json.loads(json.loads(payload(PushMessage("", "", {}, -5)))["GCM"])["fcmV1Message"]["message"][
         "android"
     ] == {"ttl": "0s"}

@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from adapters.platform.items import item, plain
 from ingest.questions.question_schemas import ANSWER, QUESTION
 from ingest.web.caller import ApiError, caller_of
-from ingest.web.validate import check
+from ingest.web.validate import first_problem
 from rules.days import stamp
-from rules.engagement.events import FUTURE_MAX, Refused
-from rules.questions.answer_points import DAILY_CAP, points_for
+from rules.engagement.events import FUTURE_MAX, InputRefused
+from rules.questions.answer_points import DAILY_POINTS_MAX, points_for
 from rules.questions.questions import (
     ANSWERABLE,
     KEPT,
     OPEN_DEFAULT,
     OPEN_MAX,
     STORED_WITHIN,
-    Kind,
     Question,
-    Status,
+    QuestionKind,
+    QuestionStatus,
     check_answer,
     check_open,
     from_item,
@@ -32,7 +32,7 @@ from rules.questions.questions import (
     is_listed,
     new_question,
     question_id,
-    shown,
+    shown_status,
     to_item,
 )
 
@@ -53,7 +53,7 @@ def asked(**changes: Any) -> Question:
 
 
 def refusal(call: Any, *arguments: Any) -> tuple[str, str]:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(InputRefused) as refused:
         call(*arguments)
     return refused.value.code, refused.value.field
 
@@ -61,26 +61,28 @@ def refusal(call: Any, *arguments: Any) -> tuple[str, str]:
 @pytest.mark.parametrize(
     ("count", "when", "status"),
     [
-        (0, timedelta(), Status.OPEN),
-        (1, timedelta(), Status.PARTIAL),
-        (4, timedelta(hours=24) - SECOND, Status.PARTIAL),
-        (4, timedelta(hours=24), Status.EXPIRED),
-        (0, timedelta(days=400), Status.EXPIRED),
+        (0, timedelta(), QuestionStatus.OPEN),
+        (1, timedelta(), QuestionStatus.PARTIAL),
+        (4, timedelta(hours=24) - SECOND, QuestionStatus.PARTIAL),
+        (4, timedelta(hours=24), QuestionStatus.EXPIRED),
+        (0, timedelta(days=400), QuestionStatus.EXPIRED),
     ],
 )
-def test_what_shows_follows_from_counter_and_clock(count: int, when: timedelta, status: Status) -> None:
-    assert shown(replace(asked(), answers_count=count), NOW + when) is status
+def test_what_shows_follows_from_counter_and_clock(
+    count: int, when: timedelta, status: QuestionStatus
+) -> None:
+    assert shown_status(replace(asked(), answers_count=count), NOW + when) is status
 
 
 def test_a_closed_question_never_becomes_expired() -> None:
-    closed = replace(asked(), answers_count=5, status=Status.CLOSED, closed_at=stamp(NOW))
-    assert shown(closed, NOW + timedelta(days=400)) is Status.CLOSED
+    closed = replace(asked(), answers_count=5, status=QuestionStatus.CLOSED, closed_at=stamp(NOW))
+    assert shown_status(closed, NOW + timedelta(days=400)) is QuestionStatus.CLOSED
     assert refusal(check_open, closed, NOW) == ("question_closed", "question")
 
 
 def test_an_item_that_its_time_to_live_has_left_behind_is_expired() -> None:
     left = replace(asked(), closes_at=stamp(NOW + SECOND), expires_at=int(NOW.timestamp()))
-    assert shown(left, NOW) is Status.EXPIRED
+    assert shown_status(left, NOW) is QuestionStatus.EXPIRED
     assert refusal(check_open, left, NOW) == ("question_expired", "question")
 
 
@@ -90,15 +92,15 @@ def test_an_item_that_its_time_to_live_has_left_behind_is_expired() -> None:
 def test_a_question_is_done_when_answers_under_way_have_been_stored(after: timedelta, done: bool) -> None:
     question = asked()
     now = NOW + OPEN_DEFAULT + after
-    assert (shown(question, now), is_done(question, now)) == (Status.EXPIRED, done)
-    assert is_done(replace(question, status=Status.CLOSED), NOW)
+    assert (shown_status(question, now), is_done(question, now)) == (QuestionStatus.EXPIRED, done)
+    assert is_done(replace(question, status=QuestionStatus.CLOSED), NOW)
     assert not is_done(question, NOW)
 
 
 def test_open_is_asked_for_what_can_be_answered() -> None:
-    assert {each for each in Status if is_listed(each, Status.OPEN)} == ANSWERABLE
-    for status in set(Status) - {Status.OPEN}:
-        assert [each for each in Status if is_listed(each, status)] == [status]
+    assert {each for each in QuestionStatus if is_listed(each, QuestionStatus.OPEN)} == ANSWERABLE
+    for status in set(QuestionStatus) - {QuestionStatus.OPEN}:
+        assert [each for each in QuestionStatus if is_listed(each, status)] == [status]
 
 
 @given(st.sets(st.sampled_from("abcd")), st.sets(st.sampled_from("abcd")))
@@ -164,7 +166,7 @@ def test_a_question_is_kept_90_days_after_it_closes(ahead: timedelta) -> None:
     question = asked(closes_at=stamp(NOW + ahead))
     assert question.closes_at == stamp(NOW + ahead)
     assert question.expires_at == int((NOW + ahead + KEPT).timestamp())
-    assert shown(question, NOW) is Status.OPEN
+    assert shown_status(question, NOW) is QuestionStatus.OPEN
 
 
 def test_the_id_belongs_to_agent_and_key() -> None:
@@ -184,7 +186,7 @@ def test_a_question_is_read_as_it_was_stored() -> None:
     [(None, None, 10), (1, None, 13), (5, 1_000, 15), (5, 999, 13), (None, 600_000, 12), (None, 600_001, 10)],
 )
 def test_points_are_base_and_bonuses(confidence: int | None, took: int | None, points: int) -> None:
-    assert sum(points_for(confidence, took).values()) == points <= DAILY_CAP
+    assert sum(points_for(confidence, took).values()) == points <= DAILY_POINTS_MAX
 
 
 @pytest.mark.parametrize(
@@ -209,15 +211,15 @@ def test_points_are_base_and_bonuses(confidence: int | None, took: int | None, p
     ],
 )
 def test_a_body_s_fault_is_named(schema: Any, body: dict[str, Any], field: str) -> None:
-    problem = check(schema, body)
+    problem = first_problem(schema, body)
     assert problem is not None
     assert problem[0] == field
 
 
 def test_examples_are_valid() -> None:
-    assert check(QUESTION, QUESTION["example"]) is None
-    assert check(ANSWER, ANSWER["example"]) is None
-    assert new_question(QUESTION["example"], "agent", "", NOW).kind is Kind.CHOICE
+    assert first_problem(QUESTION, QUESTION["example"]) is None
+    assert first_problem(ANSWER, ANSWER["example"]) is None
+    assert new_question(QUESTION["example"], "agent", "", NOW).kind is QuestionKind.CHOICE
 
 
 @pytest.mark.parametrize(

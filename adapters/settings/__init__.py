@@ -1,0 +1,44 @@
+"""Each function's settings: read from the environment in one place, when first asked for.
+
+A function has one class, in its domain's module: `settings.read(EventsApiSettings)`.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+def variable(field_name: str) -> str:
+    """Return the environment variable of a field."""
+    return field_name.upper()
+
+
+def read(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
+    """Fill a settings class; raises RuntimeError that names every variable missing or malformed."""
+    values: dict[str, Any] = {}
+    wrong: list[str] = []
+    for each in fields(kind):  # type: ignore[arg-type]  # T is a dataclass of this package
+        text = environ.get(variable(each.name))
+        try:
+            if text is None:
+                raise ValueError("is not set")
+            values[each.name] = _READERS[
+                str(each.type if isinstance(each.type, str) else each.type.__name__)
+            ](text)
+        except ValueError as error:
+            wrong.append(f"{variable(each.name)} {error}")
+    if wrong:
+        raise RuntimeError("; ".join(wrong))
+    return kind(**values)
+
+
+def _flag(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError("must be true or false")
+    return text == "true"
+
+
+_READERS: dict[str, Any] = {"str": str, "int": int, "bool": _flag}

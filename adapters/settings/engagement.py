@@ -1,0 +1,69 @@
+"""What the functions of engagement read from their environment."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EventsApiSettings:
+    """ingest.engagement.events_api: rate_limit_per_minute counts a user's events; admins are not limited."""
+
+    user_streaks_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    payload_bucket: str
+    redis_url: str
+    point_boosts: str
+    rate_limit_per_minute: int
+    index_idempotency_keys: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EventsStreamSettings:
+    """ingest.engagement.events_stream: what it cannot accept goes to failure_queue_url."""
+
+    user_streaks_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    payload_bucket: str
+    point_boosts: str
+    index_idempotency_keys: bool
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsersApiSettings:
+    """ingest.engagement.users_api."""
+
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    redis_url: str
+    leaderboard_shards: int
+
+
+@dataclass(frozen=True, slots=True)
+class EngagementSettings:
+    """processors.engagement: what it cannot apply goes to failure_queue_url.
+
+    writers: users written at the same time.
+    """
+
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    bp_events_table: str
+    redis_url: str
+    leaderboard_shards: int
+    failure_queue_url: str
+    writers: int
+
+
+@dataclass(frozen=True, slots=True)
+class RanksSettings:
+    """processors.ranks."""
+
+    user_streaks_table: str
+    redis_url: str
+    leaderboard_shards: int

@@ -1,0 +1,57 @@
+"""What the functions of the lake and the warehouse read from their environment."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PublisherSettings:
+    """processors.publisher: what it cannot place goes to failure_queue_url."""
+
+    bp_events_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    user_streaks_table: str
+    event_table: str
+    memory_table: str
+    feature_table: str
+    events_delivery_stream: str
+    daily_activity_delivery_stream: str
+    ledger_delivery_stream: str
+    streaks_delivery_stream: str
+    lead_events_delivery_stream: str
+    lead_memory_delivery_stream: str
+    lead_features_delivery_stream: str
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurateSettings:
+    """analytics.steps.curate_function."""
+
+    lake_bucket: str
+    glue_database: str
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseSettings:
+    """analytics.steps.warehouse_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
+
+    copy_role_arn: the role that Redshift reads the lake with; a DuckDB file needs none.
+    """
+
+    lake_bucket: str
+    warehouse_url: str
+    copy_role_arn: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileSettings:
+    """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at."""
+
+    lake_bucket: str
+    warehouse_url: str
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    redis_url: str
+    leaderboard_shards: int

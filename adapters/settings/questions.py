@@ -1,0 +1,66 @@
+"""What the functions of questions read from their environment."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionsApiSettings:
+    """ingest.questions.questions_api: rate_limit_per_minute counts a fingerprint's answers.
+
+    fingerprint_secret_arn: the secret whose string is the key of the fingerprints' hash.
+    """
+
+    questions_table: str
+    responses_table: str
+    subscriptions_table: str
+    user_stats_table: str
+    stats_shards: int
+    fingerprint_secret_arn: str
+    redis_url: str
+    rate_limit_per_minute: int
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersSettings:
+    """processors.answers: what it cannot count goes to failure_queue_url."""
+
+    responses_table: str
+    user_stats_table: str
+    stats_shards: int
+    bp_events_table: str
+    idempotency_keys_table: str
+    user_streaks_table: str
+    index_idempotency_keys: bool
+    point_boosts: str
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionsSettings:
+    """ingest.questions.subscriptions: what its routes need of ingest.questions.questions_api's settings."""
+
+    subscriptions_table: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings:
+    """processors.notify. platform_application_arn: SNS's, for FCM; "" tells nobody.
+
+    writers: messages on their way at the same time. What cannot be announced goes to failure_queue_url.
+    """
+
+    questions_table: str
+    subscriptions_table: str
+    platform_application_arn: str
+    failure_queue_url: str
+    writers: int
+
+
+@dataclass(frozen=True, slots=True)
+class RemindersSettings:
+    """processors.reminders: see NotifySettings."""
+
+    user_streaks_table: str
+    subscriptions_table: str
+    platform_application_arn: str
+    writers: int
