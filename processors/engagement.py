@@ -25,7 +25,8 @@ from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
 from adapters.settings.engagement import EngagementSettings
-from rules.engagement.accounts import Account, Day, Decision, Profile, decide
+from rules.engagement.account_state import Account, Day, Decision, Profile
+from rules.engagement.accounts import decide
 from rules.engagement.events import Event, MalformedItem, from_item
 
 logger = Logger(service="engagement")

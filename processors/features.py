@@ -23,24 +23,9 @@ from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Poison, serve
 from adapters.settings.leads import FeaturesSettings
 from rules.days import stamp, unstamp
-from rules.leads.features import (
-    FEATURES,
-    TRIGGERS,
-    Contact,
-    Input,
-    Shown,
-    evaluate,
-    listed_on,
-    shown,
-)
-from rules.leads.lead_events import (
-    CAMPAIGN_TYPES,
-    IDENTITY_TYPES,
-    LeadEvent,
-    MalformedLeadEvent,
-    from_item,
-    groups_of,
-)
+from rules.leads.features import FEATURES, TRIGGERS, Contact, Input, Shown, evaluate, listed_on, shown
+from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, from_item
+from rules.leads.lead_groups import groups_of
 from rules.leads.memory import campaign_contact, derive_entries, remembered_entries
 from rules.leads.series import (
     NOTHING,

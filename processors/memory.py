@@ -22,7 +22,8 @@ from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Poison, serve
 from adapters.settings.leads import MemorySettings
-from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, from_item, groups_of
+from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, from_item
+from rules.leads.lead_groups import groups_of
 from rules.leads.memory import derive_entries
 
 logger = Logger(service="memory")

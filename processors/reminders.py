@@ -26,7 +26,7 @@ from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import RemindersSettings
 from processors.messages import Sender, Told, stop_at
 from rules.days import DAY, UnknownZone, start_of, today
-from rules.engagement.accounts import Profile
+from rules.engagement.account_state import Profile
 from rules.questions.reminders import at_risk, is_timely, next_reminder
 
 logger = Logger(service="reminders")

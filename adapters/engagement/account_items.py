@@ -6,7 +6,7 @@ from typing import Any
 
 from adapters.platform.items import Item, item, plain
 from rules.days import region_of, start_of
-from rules.engagement.accounts import Day, Profile
+from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.streaks import Cover, Streak, lapse_date
 

@@ -15,7 +15,8 @@ from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import item, plain
-from rules.engagement.accounts import Account, Day, Decision, NeedsHistory, Profile, decide
+from rules.engagement.account_state import Account, Day, Decision, NeedsHistory, Profile
+from rules.engagement.accounts import decide
 from rules.engagement.ledger import Entry
 
 ATTEMPTS_MAX = 12

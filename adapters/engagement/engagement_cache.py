@@ -26,7 +26,7 @@ from typing import Any
 from adapters.engagement.account_items import day_attributes, profile_attributes, profile_from
 from adapters.platform.redis import Command, Redis, RedisError
 from rules.days import OTHER_REGION, REGIONS, region_of
-from rules.engagement.accounts import Day, Profile
+from rules.engagement.account_state import Day, Profile
 
 PROFILE_SECONDS = 300
 DAY_SECONDS = 24 * 3600

@@ -8,7 +8,7 @@ from adapters.engagement.account_items import profile_from
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from rules.days import OTHER_REGION, REGIONS, region_of
-from rules.engagement.accounts import Profile
+from rules.engagement.account_state import Profile
 
 GLOBAL = "global"
 

@@ -23,7 +23,7 @@ from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all
 from adapters.platform.items import item, plain, value
 from rules.leads.features import BY_NAME, DECIMALS, Input, Shown, shown
-from rules.leads.lead_events import Group
+from rules.leads.lead_groups import Group
 
 ATTEMPTS_MAX = 10
 ID = "lead_organization_id"

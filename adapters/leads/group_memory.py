@@ -27,7 +27,8 @@ from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import pauses
 from rules.leads.evidence import MemoryEntry, supported_by
 from rules.leads.features import Contact
-from rules.leads.memory import CAMPAIGN_CONTACT, campaign_contact
+from rules.leads.memory import campaign_contact
+from rules.leads.memory_types import CAMPAIGN_CONTACT
 
 ATTEMPTS_MAX = 10
 

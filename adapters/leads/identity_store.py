@@ -12,8 +12,9 @@ from typing import Any
 
 from adapters.platform.postgres import Postgres, PostgresUnavailable
 from rules.leads.identity import STRONG, Identity, in_order
-from rules.leads.identity_plan import IdentityFacts, IdentityPlan, KnownIdentity, plan_identities
-from rules.leads.lead_events import Group
+from rules.leads.identity_facts import IdentityFacts, IdentityPlan, KnownIdentity
+from rules.leads.identity_plan import plan_identities
+from rules.leads.lead_groups import Group
 
 IdentityUnavailable = PostgresUnavailable
 # Each attempt lost means that somebody else's change to the same group went through.

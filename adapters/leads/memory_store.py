@@ -12,7 +12,8 @@ from adapters.platform.items import Item, item, plain
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 from rules.leads.evidence import Evidence, MemoryEntry, join_entries, memory_entry
 from rules.leads.lead_events import LeadEvent
-from rules.leads.memory import TYPES, remembered_entries
+from rules.leads.memory import remembered_entries
+from rules.leads.memory_types import TYPES
 
 KEY = "memory_type#key"
 ATTEMPTS_MAX = 12

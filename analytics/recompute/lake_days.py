@@ -17,7 +17,7 @@ from analytics.lake import curated_files
 from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.recompute.ledger_totals import STAMP
 from analytics.recompute.plain_streaks import EPOCH, day_number
-from rules.engagement.accounts import Day
+from rules.engagement.account_state import Day
 from rules.engagement.ledger import EntryKind
 
 COLUMNS = ("account_id", "created_at", "kind", "points", "event_id", "event_type", "activity_date")
@@ -25,7 +25,7 @@ DAY_BITS = 24
 DAY_ZERO = 1 << 23  # so that days before 1970 are no negative numbers
 Flags = NDArray[np.bool_]
 
-# As rules.engagement.accounts.absorb_days counts entries, written as `signature` writes a day.
+# As rules.engagement.absorbing.absorb_days counts entries, written as `signature` writes a day.
 SIGNATURES = f"""
 WITH types AS (
   SELECT account_id, activity_date, coalesce(event_type, '') AS event_type, count(*) AS events,

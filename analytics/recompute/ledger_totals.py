@@ -45,7 +45,7 @@ SELECT user_id, max(version) AS version, unnest(arg_max({{{", ".join(f"'{n}': {n
 class Totals:
     """A database with the tables `totals` and `settings`, one row per user; and all freezes granted.
 
-    freezes: (date, +1 or -1) per user, as rules.engagement.accounts.absorb takes them from the entries.
+    freezes: (date, +1 or -1) per user, as rules.engagement.absorbing.absorb takes them from the entries.
     """
 
     db: duckdb.DuckDBPyConnection

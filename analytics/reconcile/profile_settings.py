@@ -15,7 +15,8 @@ from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.recompute.recompute import dates_of, pauses_of
 from rules.days import zone
-from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX, Profile
+from rules.engagement.account_state import Profile
+from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX
 from rules.engagement.streaks import Cover
 
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)

@@ -20,7 +20,7 @@ from analytics.recompute.lake_snapshot import LakeUser
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.profile_settings import UNREADABLE, PastSettings, believed_settings, readable_profile
 from rules.days import stamp
-from rules.engagement.accounts import Day, Profile
+from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import OPENED_AT, Entry, EntryKind
 from rules.engagement.rebuild import chain_faults, days_of, entries_up_to, profile_of
 

@@ -22,20 +22,10 @@ from adapters.platform.aws import client
 from adapters.platform.items import Item, item
 from bench.engagement.naive import Naive
 from bench.engagement.stub import Stub, batch_get_answer
-from bench.engagement.workload import (
-    BATCH,
-    DAY,
-    DAY_ONE,
-    KIND,
-    POINTS,
-    Record,
-    bodies,
-    record,
-    users,
-)
+from bench.engagement.workload import BATCH, DAY, DAY_ONE, KIND, POINTS, Record, bodies, record, users
 from bench.figure import Figure
 from rules.days import parse_moment, stamp
-from rules.engagement.accounts import Day, Profile
+from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.engagement.streaks import Streak

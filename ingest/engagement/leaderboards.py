@@ -10,7 +10,7 @@ from adapters.engagement.leaderboard_index import LeaderboardIndex
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from rules.days import OTHER_REGION, REGIONS, region_of
-from rules.engagement.accounts import Profile
+from rules.engagement.account_state import Profile
 
 
 def check_board(board: str, region: str) -> None:

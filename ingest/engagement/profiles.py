@@ -9,7 +9,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from rules.days import is_skipped, today
-from rules.engagement.accounts import Profile
+from rules.engagement.account_state import Profile
 from rules.engagement.streaks import DateReason, ShownStreak, effective, explain, fold
 
 RULES = {

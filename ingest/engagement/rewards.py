@@ -13,7 +13,8 @@ from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
 from ingest.web.caller import ApiError
 from rules.days import today
-from rules.engagement.accounts import Account, Profile, change_timezone, decide
+from rules.engagement.account_state import Account, Profile
+from rules.engagement.accounts import change_timezone, decide
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, InsufficientBalance
 from rules.engagement.points import FREEZE_PRICE_POINTS, FREEZES_HELD_MAX
 from rules.engagement.streaks import effective

@@ -43,7 +43,8 @@ from ingest.leads.lead_accept import (
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
 from ingest.web.validate import first_problem, parse_json, strict
 from rules.days import stamp
-from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, Group, LeadEvent, body_hash
+from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, body_hash
+from rules.leads.lead_groups import Group
 
 logger = Logger(service="leads")
 CONSUMER = "leads"

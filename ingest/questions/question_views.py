@@ -15,14 +15,13 @@ from ingest.web.paging import integer
 from ingest.web.validate import parse_json
 from rules.days import stamp
 from rules.engagement.events import FUTURE_MAX, InputRefused, body_hash
+from rules.questions.new_questions import new_question, question_id
 from rules.questions.questions import (
     OPEN_MAX,
     Question,
     QuestionStatus,
     is_for,
     is_listed,
-    new_question,
-    question_id,
     shown_status,
     to_item,
 )

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
 
-from rules.engagement.accounts import Day, Profile, absorb, absorb_days
+from rules.engagement.absorbing import absorb, absorb_days
+from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Entry, EntryKind
 from rules.engagement.streaks import fold
 

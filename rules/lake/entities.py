@@ -13,14 +13,8 @@ from typing import Any
 from rules.days import unstamp
 from rules.engagement.ledger import OPENED_AT
 from rules.lake.engagement_entities import DAILY_ACTIVITY, EVENTS, LEDGER, STREAKS, event_row, streak_row
-from rules.lake.lead_entities import (
-    LEAD_EVENTS,
-    LEAD_FEATURES,
-    LEAD_MEMORY,
-    lead_event_row,
-    lead_features_row,
-    lead_memory_row,
-)
+from rules.lake.lead_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
+from rules.lake.lead_rows import lead_event_row, lead_features_row, lead_memory_row
 from rules.lake.schema import EXTRA, Entity, Field, Type
 from rules.leads.lead_events import TYPE_KEY
 

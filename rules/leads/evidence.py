@@ -11,35 +11,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from enum import StrEnum
 
 from rules.days import DAY, EPOCH, unstamp
+from rules.leads.memory_types import MemoryType, ValueRule
 
 EVIDENCE_MAX = 8
 MILLI = 1000
 SECOND = timedelta(seconds=1)
-
-
-class ValueRule(StrEnum):
-    """How an entry's value follows from its evidence, and which evidence agrees with it."""
-
-    LATEST = "latest"  # the newest value; the same value agrees
-    FACT = "fact"  # the newest value; every piece agrees that there was something
-    MEAN = "mean"  # of thousandths; the same sign agrees
-    REACTIONS = "reactions"  # the newest date of each value; every piece agrees
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryType:
-    """What holds for all memories of a type. Evidence counts half after half_life_days.
-
-    An entry expires retention_days after its newest evidence.
-    """
-
-    name: str
-    reading: ValueRule
-    half_life_days: int
-    retention_days: int
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -155,14 +133,14 @@ def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
     """Reactions and statements by hand are never evicted by anything but a newer one of that leaf."""
     if piece.by_hand:
         return ("hand", piece.home)
-    return (piece.value, piece.home) if kind.reading is ValueRule.REACTIONS else ()
+    return (piece.value, piece.home) if kind.value_rule is ValueRule.REACTIONS else ()
 
 
 def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
-    if kind.reading is ValueRule.MEAN:
+    if kind.value_rule is ValueRule.MEAN:
         total, count = sum(int(each.value) for each in evidence), len(evidence)
         return str(_thousandths((2 * total + count) // (2 * count)))
-    if kind.reading is ValueRule.REACTIONS:
+    if kind.value_rule is ValueRule.REACTIONS:
         newest = {each.value: each.at[:10] for each in reversed(evidence)}
         return ", ".join(f"{name} {newest[name]}" for name in sorted(newest))
     return evidence[0].value
@@ -182,9 +160,9 @@ def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
 
 
 def _agrees(kind: MemoryType, piece: str, value: str) -> bool:
-    if kind.reading is ValueRule.LATEST:
+    if kind.value_rule is ValueRule.LATEST:
         return piece == value
-    if kind.reading is ValueRule.MEAN:
+    if kind.value_rule is ValueRule.MEAN:
         return _sign(Decimal(piece)) == _sign(Decimal(value))
     return True
 

@@ -171,30 +171,6 @@ def announcement(item: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in item.items() if name != "raw_payload"}
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Leads that are one, in one organization: lead_organization_ids; the root is one of the leaves."""
-
-    root: str
-    leaves: tuple[str, ...]
-
-
-def groups_of(event: LeadEvent) -> tuple[int, tuple[Group, ...]]:
-    """Read a leads_merged or leads_unmerged event: the change's number, and how things are after it.
-
-    A change tells the whole state of all that it touched, so an older one that comes late is dropped.
-    Raises MalformedLeadEvent.
-    """
-    try:
-        change, listed = event.payload["change"], event.payload["groups"]
-        groups = tuple(Group(each["root"], tuple(each["leaves"])) for each in listed)
-    except (KeyError, TypeError) as error:
-        raise MalformedLeadEvent(f"groups cannot be read: {error!r}") from None
-    if type(change) is not int or not groups or any(group.root not in group.leaves for group in groups):
-        raise MalformedLeadEvent("groups have no number, are none, or lack their root")
-    return change, groups
-
-
 def body_hash(body: Mapping[str, Any]) -> str:
     """Return a digest by which two payloads sent under one external id are the same or not."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))

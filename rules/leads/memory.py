@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from rules.days import stamp
-from rules.leads.evidence import Evidence, MemoryEntry, MemoryType, ValueRule, join_entries, memory_entry
+from rules.leads.evidence import Evidence, MemoryEntry, join_entries, memory_entry
 from rules.leads.features import Contact
 from rules.leads.lead_events import (
     CAMPAIGN_SENT,
@@ -22,19 +21,11 @@ from rules.leads.lead_events import (
     LeadEvent,
     MalformedLeadEvent,
 )
+from rules.leads.memory_types import CAMPAIGN_CONTACT, OBJECTION, PREFERENCE, PURCHASE, SENTIMENT, MemoryType
 
 KEY_CHARACTERS_MAX = 150
 VALUE_CHARACTERS_MAX = 100
 SENTIMENT_MILLI_MAX = 1000
-STATED_WEIGHT_MILLI = 900
-
-PREFERENCE = MemoryType("preference", ValueRule.LATEST, half_life_days=180, retention_days=730)
-PURCHASE = MemoryType("purchase", ValueRule.FACT, half_life_days=365, retention_days=1095)
-SENTIMENT = MemoryType("sentiment", ValueRule.MEAN, half_life_days=30, retention_days=180)
-# Kept for five years: while it is there, a reaction of long ago still says that a campaign was not ignored.
-CAMPAIGN_CONTACT = MemoryType("campaign_contact", ValueRule.REACTIONS, half_life_days=90, retention_days=1826)
-OBJECTION = MemoryType("objection", ValueRule.FACT, half_life_days=90, retention_days=365)
-TYPES = {each.name: each for each in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_CONTACT, OBJECTION)}
 
 Found = Iterator[tuple[str, str]]  # (key, value)
 
@@ -126,7 +117,7 @@ def derive_entries(event: LeadEvent) -> list[MemoryEntry]:
                 event.source,
                 event.lead_organization_id,
             )
-            made = memory_entry(each.kind, _short(key), (piece,))
+            made = memory_entry(each.kind, short_key(key), (piece,))
             found[made.name] = made
     return list(found.values())
 
@@ -147,28 +138,6 @@ def remembered_entries(events: Iterable[LeadEvent]) -> dict[str, MemoryEntry]:
     return result
 
 
-def stated_entry(memory_type: str, key: str, value: str, home: str, source: str, at: datetime) -> MemoryEntry:  # noqa: PLR0913, PLR0917 (what is stated, of whom, by whom, when)
-    """Return a memory that an operator or another service states, as evidence of its own.
-
-    Raises ValueError: campaign contacts come from events alone, because a feature is computed of them.
-    """
-    kind = TYPES.get(memory_type)
-    if kind is None or kind is CAMPAIGN_CONTACT:
-        raise ValueError(f"memory_type {memory_type} cannot be stated")
-    if kind is SENTIMENT and not (value.lstrip("-").isdigit() and abs(int(value)) <= SENTIMENT_MILLI_MAX):
-        raise ValueError("value of a sentiment is no whole number of thousandths from -1000 to 1000")
-    piece = Evidence(
-        stamp(at),
-        f"{home}@{stamp(at)}",
-        value[:VALUE_CHARACTERS_MAX],
-        STATED_WEIGHT_MILLI,
-        source,
-        home,
-        by_hand=True,
-    )
-    return memory_entry(kind, _short(key), (piece,))
-
-
 def campaign_contact(found: MemoryEntry) -> Contact:
     """Return what the feature campaign_ignored asks of a campaign's memory."""
     kinds = {each.value: each.at for each in reversed(found.evidence)}
@@ -176,8 +145,8 @@ def campaign_contact(found: MemoryEntry) -> Contact:
     return Contact(datetime.fromisoformat(sent).toordinal() if sent else None, reacted=bool(kinds))
 
 
-def _short(key: str) -> str:
-    """A key that is too long keeps its beginning, and a digest of all of it."""
+def short_key(key: str) -> str:
+    """Return a key, or of one that is too long its beginning and a digest of all of it."""
     if len(key) <= KEY_CHARACTERS_MAX:
         return key
     return f"{key[:KEY_CHARACTERS_MAX]}~{hashlib.sha256(key.encode()).hexdigest()[:16]}"

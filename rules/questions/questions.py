@@ -4,22 +4,16 @@ Stored is OPEN until the last answer makes it CLOSED; what is shown follows from
 the clock (`shown_status`), so that a question is expired at the very moment, before anything has run.
 """
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from rules.days import parse_moment, stamp, unstamp
-from rules.engagement.events import FUTURE_MAX, InputRefused
+from rules.days import unstamp
+from rules.engagement.events import InputRefused
 
-NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
-OPEN_DEFAULT = timedelta(hours=24)
 OPEN_MAX = timedelta(days=30)
-# An agent keeps reading the results that long.
-KEPT = timedelta(days=90)
-CATEGORY_DEFAULT = "general"
 # No request lives longer: so long may an answer accepted just before the closing take to be stored.
 STORED_WITHIN = timedelta(seconds=30)
 
@@ -62,11 +56,6 @@ class Question:
     expires_at: int
     body_hash: str
     closed_at: str | None = None
-
-
-def question_id(agent_id: str, idempotency_key: str) -> str:
-    """Return the id that every attempt to create this question arrives at."""
-    return str(uuid.uuid5(NAMESPACE, f"{agent_id}\x00{idempotency_key}"))
 
 
 def shown_status(question: Question, now: datetime) -> QuestionStatus:
@@ -117,61 +106,6 @@ def check_answer(question: Question, body: Mapping[str, Any]) -> None:
         raise InputRefused("invalid_field", wanted, f"must be from 0 to {len(question.options) - 1}")
     if question.kind is QuestionKind.TEXT and not body[wanted].strip():
         raise InputRefused("invalid_field", wanted, "is blank")
-
-
-def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datetime) -> Question:
-    """Return the question that an agent asks for; raises InputRefused (invalid_field), naming the field.
-
-    body: as ingest's schema lets it in. digest: tells bodies under one idempotency key apart.
-    """
-    kind = QuestionKind(body["kind"])
-    closes = _closes(body, now)
-    if not body["prompt"].strip():
-        raise InputRefused("invalid_field", "prompt", "is blank")
-    return Question(
-        question_id=question_id(agent_id, body["idempotency_key"]),
-        agent_id=agent_id,
-        kind=kind,
-        prompt=body["prompt"],
-        options=_options(kind, body.get("options")),
-        audience=tuple(sorted(set(body.get("audience", ())))),
-        category=body.get("category", CATEGORY_DEFAULT),
-        required_responses=body["required_responses"],
-        answers_count=0,
-        status=QuestionStatus.OPEN,
-        created_at=stamp(now),
-        closes_at=stamp(closes),
-        expires_at=int((closes + KEPT).timestamp()),
-        body_hash=digest,
-    )
-
-
-def _options(kind: QuestionKind, options: Sequence[str] | None) -> tuple[str, ...]:
-    """The options, which a choice must have and a text must not."""
-    if kind is QuestionKind.TEXT:
-        if options is not None:
-            raise InputRefused("invalid_field", "options", "are for choice questions")
-        return ()
-    if options is None:
-        raise InputRefused("invalid_field", "options", "is missing")
-    seen = [" ".join(option.split()).casefold() for option in options]
-    if not all(seen):
-        raise InputRefused("invalid_field", f"options.{seen.index('')}", "is blank")
-    if len(set(seen)) != len(seen):
-        raise InputRefused("invalid_field", "options", "must differ in more than case and spaces")
-    return tuple(options)
-
-
-def _closes(body: Mapping[str, Any], now: datetime) -> datetime:
-    if "closes_at" not in body:
-        return now + OPEN_DEFAULT
-    try:
-        closes = parse_moment(body["closes_at"]).utc
-    except ValueError as error:
-        raise InputRefused("invalid_field", "closes_at", str(error)) from None
-    if not now < closes <= now + OPEN_MAX + FUTURE_MAX:  # A clock may be ahead.
-        raise InputRefused("invalid_field", "closes_at", f"must lie at most {OPEN_MAX.days} days ahead")
-    return closes
 
 
 def to_item(question: Question) -> dict[str, Any]:

@@ -13,6 +13,7 @@ import adapters.engagement.account_store
 import adapters.engagement.claims
 import adapters.engagement.ledger_store
 import processors.engagement
+import rules.engagement.absorbing
 import rules.engagement.accounts
 from adapters.engagement.account_items import day_attributes
 from adapters.platform.items import item
@@ -123,7 +124,7 @@ def events_left_unstored(patch: Patch) -> None:
 
 
 def no_watermark_on_days(patch: Patch) -> None:
-    real = rules.engagement.accounts.absorb_days
+    real = rules.engagement.absorbing.absorb_days
 
     def absorb(days: Any, entries: Any) -> Any:
         from dataclasses import replace

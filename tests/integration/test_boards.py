@@ -12,7 +12,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.platform.items import item
 from adapters.platform.redis import Redis
-from rules.engagement.accounts import Profile
+from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Head
 from rules.engagement.streaks import Streak

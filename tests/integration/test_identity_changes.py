@@ -7,7 +7,7 @@ import pytest
 
 from adapters.leads.identity_store import CannotUnmerge
 from rules.leads.identity import Identity
-from rules.leads.lead_events import Group
+from rules.leads.lead_groups import Group
 from tests.support.identity_server import AUDIT, NOW, Registry
 
 pytestmark = pytest.mark.xdist_group("identity")

@@ -16,7 +16,8 @@ from rules.days import DAY, stamp
 from rules.leads.evidence import confidence_at
 from rules.leads.features import Contact
 from rules.leads.lead_events import to_item
-from rules.leads.memory import derive_entries, stated_entry
+from rules.leads.memory import derive_entries
+from rules.leads.stated_memory import stated_entry
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Crash, Leads, Requests, message

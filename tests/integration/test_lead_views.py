@@ -17,8 +17,8 @@ from adapters.platform.aws import client
 from ingest.leads import leads_api
 from rules.leads.evidence import Evidence, memory_entry
 from rules.leads.features import Input
-from rules.leads.lead_events import Group
-from rules.leads.memory import PREFERENCE, PURCHASE
+from rules.leads.lead_groups import Group
+from rules.leads.memory_types import PREFERENCE, PURCHASE
 from tests.integration.test_lead_event_store import new_event
 from tests.support.engine import Engine
 from tests.unit.engagement.test_http import called

@@ -23,7 +23,8 @@ from adapters.platform.queues import Poison
 from adapters.platform.redis import Redis
 from ingest.leads import lead_consumer, sources
 from ingest.leads.lead_consumer import LeadConsumer
-from rules.leads.lead_events import SORT_KEY, LeadEvent, from_item, groups_of
+from rules.leads.lead_events import SORT_KEY, LeadEvent, from_item
+from rules.leads.lead_groups import groups_of
 from tests.support.engine import Engine
 from tests.support.identity_server import Registry
 from tests.support.webhooks import MAIL, NOW, ORDER, changed, text, whatsapp

@@ -21,7 +21,7 @@ from processors import reminders
 from processors.messages import Sender, Told
 from processors.reminders import Reminder
 from rules.days import stamp, unstamp
-from rules.engagement.accounts import Profile
+from rules.engagement.account_state import Profile
 from rules.engagement.streaks import Streak
 from rules.questions.notifications import Subscription, quiet_hours
 from tests.integration.test_sample_events import CONTEXT

@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from rules.leads.identity import Identity
-from rules.leads.identity_plan import NEW, IdentityFacts, IdentityPlan, KnownIdentity, plan_identities
+from rules.leads.identity_facts import NEW, IdentityFacts, IdentityPlan, KnownIdentity
+from rules.leads.identity_plan import plan_identities
 
 
 @dataclass

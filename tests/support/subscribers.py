@@ -17,8 +17,9 @@ from local.cloud.dynamodb_engine import table_definition
 from processors.messages import Sender
 from processors.notify import Notifier, logger
 from rules.days import stamp
+from rules.questions.new_questions import KEPT
 from rules.questions.notifications import Subscription
-from rules.questions.questions import KEPT, Question, QuestionKind, QuestionStatus, to_item
+from rules.questions.questions import Question, QuestionKind, QuestionStatus, to_item
 from tests.support.engine import Engine
 from tests.support.phones import Phones
 

@@ -20,7 +20,7 @@ from adapters.engagement.account_items import (
 )
 from adapters.platform.items import item, plain, value
 from rules.days import is_skipped, stamp, today
-from rules.engagement.accounts import Day, Profile
+from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.streaks import Streak, lapse_date
 from tests.support.engagement_strategies import bases, covers, dates, instants, near, zones

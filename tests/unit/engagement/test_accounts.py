@@ -10,20 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import stamp
-from rules.engagement.accounts import (
-    TZ_CHANGES_KEPT_MAX,
-    Account,
-    Day,
-    Decision,
-    NeedsHistory,
-    Profile,
-    absorb,
-    absorb_days,
-    change_timezone,
-    decide,
-    observe,
-    streak_after,
-)
+from rules.engagement.absorbing import absorb, absorb_days, observe
+from rules.engagement.account_state import Account, Day, Decision, NeedsHistory, Profile
+from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX, change_timezone, decide, streak_after
 from rules.engagement.events import Event
 from rules.engagement.ledger import OPENED_AT, Draft, Entry, EntryKind, FreezeNote, InsufficientBalance
 from rules.engagement.points import RULES

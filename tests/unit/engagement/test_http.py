@@ -40,7 +40,7 @@ from ingest.web.paging import (
 from ingest.web.rate_limit import RateLimit
 from ingest.web.validate import NESTING_MAX, first_problem
 from rules.days import stamp, unstamp
-from rules.engagement.accounts import Account, Profile
+from rules.engagement.account_state import Account, Profile
 from rules.engagement.points import SERVER_WRITTEN
 from rules.engagement.streaks import fold
 from rules.questions.answer_events import EVENT_TYPE

@@ -14,7 +14,7 @@ from adapters.platform.items import item, plain
 from analytics.curation.strict_reader import Refused, read_row
 from analytics.lake.layout import Place
 from rules.days import parse_moment, stamp
-from rules.engagement.accounts import Day, Profile
+from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append, opening
 from rules.engagement.streaks import fold
@@ -34,9 +34,11 @@ from rules.lake.entities import (
     Unplaceable,
     row_of,
 )
-from rules.lake.lead_entities import as_of_column, column_of, scaled
+from rules.lake.lead_entities import as_of_column, column_of
+from rules.lake.lead_rows import scaled
 from rules.leads import lead_events
 from rules.leads.features import FEATURES, Input, shown
+from rules.leads.lead_groups import groups_of
 from rules.leads.series import contributions
 from tests.support.engagement_strategies import NOW, bases, covers, instants, near, zones
 
@@ -168,7 +170,7 @@ def test_a_lead_s_event_is_readable_exactly_where_the_live_path_reads_it(
     try:
         given_ = contributions(event)
         if kind in lead_events.IDENTITY_TYPES:
-            lead_events.groups_of(event)
+            groups_of(event)
     except lead_events.MalformedLeadEvent as error:
         assert row["unreadable"] == str(error)
         assert "amount_minor" not in row

@@ -16,7 +16,8 @@ from analytics.features import point_in_time as module
 from analytics.features.point_in_time import COLUMNS, point_in_time, training_set
 from rules.lake.lead_entities import column_of
 from rules.leads.features import FEATURES, evaluate
-from rules.leads.lead_events import IDENTITY_TYPES, groups_of
+from rules.leads.lead_events import IDENTITY_TYPES
+from rules.leads.lead_groups import groups_of
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import build
 from tests.support.lead_histories import BASE, UNREADABLE, History, features_of, is_readable, row, write

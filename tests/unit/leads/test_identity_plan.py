@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.leads.identity import Identity
-from rules.leads.identity_plan import (
+from rules.leads.identity_facts import (
     KEPT_APART,
     NEW,
     TOO_MANY,
@@ -17,9 +17,8 @@ from rules.leads.identity_plan import (
     KnownIdentity,
     Merge,
     MergeRefusal,
-    fits_one_lead,
-    plan_identities,
 )
+from rules.leads.identity_plan import fits_one_lead, plan_identities
 from tests.support.identity_model import World
 
 SHOP, SITE = "acme/shop", "acme/site"

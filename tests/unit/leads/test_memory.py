@@ -22,16 +22,9 @@ from rules.leads.evidence import (
     supported_by,
 )
 from rules.leads.lead_events import CAMPAIGN_TYPES, EVENT_TYPES, IDENTITY_TYPES, MalformedLeadEvent
-from rules.leads.memory import (
-    CAMPAIGN_CONTACT,
-    DERIVATIONS,
-    PREFERENCE,
-    TYPES,
-    campaign_contact,
-    derive_entries,
-    remembered_entries,
-    stated_entry,
-)
+from rules.leads.memory import DERIVATIONS, campaign_contact, derive_entries, remembered_entries
+from rules.leads.memory_types import CAMPAIGN_CONTACT, PREFERENCE, TYPES
+from rules.leads.stated_memory import stated_entry
 from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
 
 

@@ -16,7 +16,7 @@ from adapters.engagement import engagement_cache as cache_module
 from adapters.engagement.account_items import day_attributes, profile_attributes
 from adapters.engagement.engagement_cache import READY_SECONDS, RETRY_AFTER_SECONDS, EngagementCache
 from adapters.platform.redis import Redis, RedisError, _encode
-from rules.engagement.accounts import Day, Profile
+from rules.engagement.account_state import Day, Profile
 from rules.engagement.streaks import Streak
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -15,10 +15,9 @@ from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.engagement.events import FUTURE_MAX, InputRefused
 from rules.questions.answer_points import DAILY_POINTS_MAX, points_for
+from rules.questions.new_questions import KEPT, OPEN_DEFAULT, new_question, question_id
 from rules.questions.questions import (
     ANSWERABLE,
-    KEPT,
-    OPEN_DEFAULT,
     OPEN_MAX,
     STORED_WITHIN,
     Question,
@@ -30,8 +29,6 @@ from rules.questions.questions import (
     is_done,
     is_for,
     is_listed,
-    new_question,
-    question_id,
     shown_status,
     to_item,
 )

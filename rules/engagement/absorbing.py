@@ -1,0 +1,97 @@
+"""How ledger entries and events change a profile and its days (rules 2 to 8).
+
+The ledger is the journal. A profile and its days are projections of it: `absorb` and `absorb_days` fold
+entries into them, each entry once, by the watermark that each projection carries.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+
+from rules.days import UnknownZone, skipped_beside
+from rules.engagement.account_state import Day, Profile
+from rules.engagement.events import Event
+from rules.engagement.ledger import Entry, EntryKind, FreezeNote
+
+
+def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
+    """Count EARN entries into their days; returns the days that changed.
+
+    An entry not newer than its day's watermark is in it already.
+    """
+    changed: dict[date, Day] = {}
+    for entry in entries:
+        draft = entry.draft
+        if draft.kind is not EntryKind.EARN or draft.activity_date is None or draft.event_id is None:
+            continue
+        when = date.fromisoformat(draft.activity_date)
+        day = changed.get(when) or days.get(when)
+        if day is None:
+            day = Day(entry.account_id, when, draft.event_id, 0, 0, {}, "", entry.created_at)
+        if entry.created_at <= day.ledger_head:
+            continue
+        kind = draft.event_type or ""
+        changed[when] = Day(
+            user_id=day.user_id,
+            activity_date=when,
+            first_event_id=min(day.first_event_id, draft.event_id),
+            events_count=day.events_count + 1,
+            points_earned=day.points_earned + draft.points,
+            points_by_type={**day.points_by_type, kind: day.points_by_type.get(kind, 0) + draft.points},
+            ledger_head=entry.created_at,
+            created_at=day.created_at,
+        )
+    return changed
+
+
+def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
+    """Count entries into the profile: balance, lifetime points, freezes. The streak is not touched."""
+    if not entries:
+        return profile
+    freezes = list(profile.cover.freezes)
+    for entry in entries:
+        draft = entry.draft
+        if draft.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED) and draft.freeze_date:
+            change = 1 if draft.freeze is FreezeNote.GRANTED else -1
+            freezes.append((date.fromisoformat(draft.freeze_date), change))
+    earned = sum(entry.draft.points for entry in entries if entry.draft.kind is EntryKind.EARN)
+    return replace(
+        profile,
+        head=entries[-1].head,
+        total_points=profile.total_points + earned,
+        cover=replace(profile.cover, freezes=tuple(sorted(freezes))),
+    )
+
+
+def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:
+    """Return the dates that the ledger, as far as it is known, says were covered by a freeze."""
+    spent = set(profile.streak.spent if profile.streak else ())
+    for entry in pending:
+        if entry.draft.freeze_date and entry.draft.freeze is FreezeNote.SPENT:
+            spent.add(date.fromisoformat(entry.draft.freeze_date))
+        elif entry.draft.freeze_date and entry.draft.freeze is FreezeNote.REFUNDED:
+            spent.discard(date.fromisoformat(entry.draft.freeze_date))
+    return spent
+
+
+def observe(profile: Profile, events: Iterable[Event]) -> Profile:
+    """Take in what does not depend on order: the newest event's zone, and dates that zones skipped.
+
+    Doing it again changes nothing, so events already applied may be observed too.
+    """
+    zone, at = profile.observed_zone, profile.observed_at
+    skipped = profile.cover.skipped
+    for event in events:
+        if event.timezone and event.event_id > at:
+            zone, at = event.timezone, event.event_id
+        skipped |= _skipped(event)
+    if at == profile.observed_at and skipped == profile.cover.skipped:
+        return profile
+    return replace(profile, observed_zone=zone, observed_at=at, cover=replace(profile.cover, skipped=skipped))
+
+
+def _skipped(event: Event) -> frozenset[date]:
+    try:
+        return skipped_beside(event.activity_date, event.zone)
+    except UnknownZone:
+        return frozenset()

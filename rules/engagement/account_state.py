@@ -1,0 +1,90 @@
+"""One user's account as it is read and written: profile, days, and what is decided about them."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from rules.engagement.events import Event
+from rules.engagement.ledger import Entry, Head
+from rules.engagement.streaks import Cover, Streak
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One active date. `ledger_head`: the newest entry counted in; `points_by_type`: points, for caps."""
+
+    user_id: str
+    activity_date: date
+    first_event_id: str
+    events_count: int
+    points_earned: int
+    points_by_type: Mapping[str, int]
+    ledger_head: str
+    created_at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What is known of a user. `version` counts the writes; `head`: the newest entry counted in.
+
+    timezone: set by the user. observed_zone: named by the event that occurred last, whatever the
+    order of arrival; it decides when "today" is, never which date an event belongs to.
+    """
+
+    user_id: str
+    version: int = 0
+    head: Head | None = None
+    total_points: int = 0
+    streak: Streak | None = None
+    cover: Cover = field(default_factory=Cover)
+    timezone: str | None = None
+    observed_zone: str | None = None
+    observed_at: str = ""
+    tz_changes: tuple[tuple[str, str], ...] = ()
+    tz_review: bool = False
+    updated_at: str = ""
+
+    @property
+    def zone(self) -> str:
+        """The zone in which this user's today is asked for."""
+        return self.timezone or self.observed_zone or "UTC"
+
+    @property
+    def balance(self) -> int:
+        """Points that can be redeemed."""
+        return self.head.balance if self.head else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What was read of a user before deciding.
+
+    days: of the dates concerned, None for a date without activity so far. pending: entries newer
+    than the profile. history: all active dates, None where it was not read.
+    """
+
+    profile: Profile
+    days: Mapping[date, Day | None]
+    pending: Sequence[Entry] = ()
+    history: Iterable[date] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to write: new entries, then changed days, then the profile; and points that a cap cut."""
+
+    before: Account
+    head: Head | None
+    entries: Sequence[Entry]
+    days: Mapping[date, Day]
+    profile: Profile
+    cut: Sequence[tuple[Event, int]] = ()
+
+    @property
+    def is_change(self) -> bool:
+        """Whether anything needs to be written."""
+        return bool(self.entries or self.days) or self.profile != self.before.profile
+
+
+class NeedsHistory(Exception):
+    """The streak cannot be told from the profile alone: read all active dates and decide again."""

@@ -1,0 +1,76 @@
+"""What an agent may ask, and the question that comes of it."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from rules.days import parse_moment, stamp
+from rules.engagement.events import FUTURE_MAX, InputRefused
+from rules.questions.questions import OPEN_MAX, Question, QuestionKind, QuestionStatus
+
+NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
+OPEN_DEFAULT = timedelta(hours=24)
+# An agent keeps reading the results that long.
+KEPT = timedelta(days=90)
+CATEGORY_DEFAULT = "general"
+
+
+def question_id(agent_id: str, idempotency_key: str) -> str:
+    """Return the id that every attempt to create this question arrives at."""
+    return str(uuid.uuid5(NAMESPACE, f"{agent_id}\x00{idempotency_key}"))
+
+
+def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datetime) -> Question:
+    """Return the question that an agent asks for; raises InputRefused (invalid_field), naming the field.
+
+    body: as ingest's schema lets it in. digest: tells bodies under one idempotency key apart.
+    """
+    kind = QuestionKind(body["kind"])
+    closes = _closes(body, now)
+    if not body["prompt"].strip():
+        raise InputRefused("invalid_field", "prompt", "is blank")
+    return Question(
+        question_id=question_id(agent_id, body["idempotency_key"]),
+        agent_id=agent_id,
+        kind=kind,
+        prompt=body["prompt"],
+        options=_options(kind, body.get("options")),
+        audience=tuple(sorted(set(body.get("audience", ())))),
+        category=body.get("category", CATEGORY_DEFAULT),
+        required_responses=body["required_responses"],
+        answers_count=0,
+        status=QuestionStatus.OPEN,
+        created_at=stamp(now),
+        closes_at=stamp(closes),
+        expires_at=int((closes + KEPT).timestamp()),
+        body_hash=digest,
+    )
+
+
+def _options(kind: QuestionKind, options: Sequence[str] | None) -> tuple[str, ...]:
+    """The options, which a choice must have and a text must not."""
+    if kind is QuestionKind.TEXT:
+        if options is not None:
+            raise InputRefused("invalid_field", "options", "are for choice questions")
+        return ()
+    if options is None:
+        raise InputRefused("invalid_field", "options", "is missing")
+    seen = [" ".join(option.split()).casefold() for option in options]
+    if not all(seen):
+        raise InputRefused("invalid_field", f"options.{seen.index('')}", "is blank")
+    if len(set(seen)) != len(seen):
+        raise InputRefused("invalid_field", "options", "must differ in more than case and spaces")
+    return tuple(options)
+
+
+def _closes(body: Mapping[str, Any], now: datetime) -> datetime:
+    if "closes_at" not in body:
+        return now + OPEN_DEFAULT
+    try:
+        closes = parse_moment(body["closes_at"]).utc
+    except ValueError as error:
+        raise InputRefused("invalid_field", "closes_at", str(error)) from None
+    if not now < closes <= now + OPEN_MAX + FUTURE_MAX:  # A clock may be ahead.
+        raise InputRefused("invalid_field", "closes_at", f"must lie at most {OPEN_MAX.days} days ahead")
+    return closes
