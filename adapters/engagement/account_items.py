@@ -18,36 +18,46 @@ def partition_of(user_id: str, zone: str, shards: int) -> str:
 
 def profile_attributes(profile: Profile, shards: int) -> dict[str, Any]:
     """Return a profile as plain attributes. Without a streak it stays out of the leaderboard's index."""
-    streak, cover, zone = profile.streak, profile.cover, profile.zone
     attributes: dict[str, Any] = {
         "user_id": profile.user_id,
         "version": profile.version,
         "total_bestie_points": profile.total_points,
         "balance": profile.balance,
-        "timezone": zone,
+        "timezone": profile.zone,
         "timezone_chosen": profile.timezone,
         "observed_zone": profile.observed_zone,
         "observed_at": profile.observed_at or None,
         "streak_updated_at": profile.updated_at,
-        "freezes": [f"{day.isoformat()}{change:+d}" for day, change in cover.freezes] or None,
-        "pauses": [f"{first.isoformat()}/{last.isoformat()}" for first, last in cover.pauses] or None,
-        "skipped_dates": [day.isoformat() for day in sorted(cover.skipped)] or None,
+        **_cover_attributes(profile.cover),
         "recent_tz_changes": [f"{at} {to}" for at, to in profile.tz_changes] or None,
         "tz_review": profile.tz_review or None,
     }
     if profile.head:
         attributes |= {"ledger_head": profile.head.created_at, "ledger_seq": profile.head.seq}
-    if streak:
-        attributes |= {
-            "current_streak": streak.length,
-            "longest_streak": streak.longest,
-            "last_activity_date": streak.last.isoformat(),
-            "active_days": streak.active_days,
-            "freezes_spent": [day.isoformat() for day in streak.spent] or None,
-            "leaderboard_partition": partition_of(profile.user_id, zone, shards),
-            "lapses_at": int(start_of(lapse_date(streak, cover), zone).timestamp()),
-        }
+    if profile.streak:
+        attributes |= _streak_attributes(profile, profile.streak, shards)
     return attributes
+
+
+def _cover_attributes(cover: Cover) -> dict[str, Any]:
+    return {
+        "freezes": [f"{day.isoformat()}{change:+d}" for day, change in cover.freezes] or None,
+        "pauses": [f"{first.isoformat()}/{last.isoformat()}" for first, last in cover.pauses] or None,
+        "skipped_dates": [day.isoformat() for day in sorted(cover.skipped)] or None,
+    }
+
+
+def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[str, Any]:
+    lapses_at = start_of(lapse_date(streak, profile.cover), profile.zone)
+    return {
+        "current_streak": streak.length,
+        "longest_streak": streak.longest,
+        "last_activity_date": streak.last.isoformat(),
+        "active_days": streak.active_days,
+        "freezes_spent": [day.isoformat() for day in streak.spent] or None,
+        "leaderboard_partition": partition_of(profile.user_id, profile.zone, shards),
+        "lapses_at": int(lapses_at.timestamp()),
+    }
 
 
 def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
@@ -62,15 +72,7 @@ def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
 
 def profile_from(attributes: dict[str, Any]) -> Profile:
     """Read a profile's attributes."""
-    streak = head = None
-    if "last_activity_date" in attributes:
-        streak = Streak(
-            last=date.fromisoformat(attributes["last_activity_date"]),
-            length=attributes["run_length" if "run_length" in attributes else "current_streak"],
-            longest=attributes["longest_streak"],
-            active_days=attributes["active_days"],
-            spent=tuple(map(date.fromisoformat, attributes.get("freezes_spent") or ())),
-        )
+    head = None
     if "ledger_head" in attributes:
         head = Head(attributes["ledger_head"], attributes["ledger_seq"], attributes["balance"])
     return Profile(
@@ -78,17 +80,8 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         version=attributes["version"],
         head=head,
         total_points=attributes["total_bestie_points"],
-        streak=streak,
-        cover=Cover(
-            freezes=tuple(
-                (date.fromisoformat(each[:10]), int(each[10:])) for each in attributes.get("freezes") or ()
-            ),
-            pauses=tuple(
-                (date.fromisoformat(each[:10]), date.fromisoformat(each[11:]))
-                for each in attributes.get("pauses") or ()
-            ),
-            skipped=frozenset(map(date.fromisoformat, attributes.get("skipped_dates") or ())),
-        ),
+        streak=_streak_from(attributes) if "last_activity_date" in attributes else None,
+        cover=_cover_from(attributes),
         timezone=attributes.get("timezone_chosen"),
         observed_zone=attributes.get("observed_zone"),
         observed_at=attributes.get("observed_at") or "",
@@ -98,6 +91,29 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         ),
         tz_review=bool(attributes.get("tz_review")),
         updated_at=attributes["streak_updated_at"],
+    )
+
+
+def _streak_from(attributes: dict[str, Any]) -> Streak:
+    return Streak(
+        last=date.fromisoformat(attributes["last_activity_date"]),
+        length=attributes["run_length" if "run_length" in attributes else "current_streak"],
+        longest=attributes["longest_streak"],
+        active_days=attributes["active_days"],
+        spent=tuple(map(date.fromisoformat, attributes.get("freezes_spent") or ())),
+    )
+
+
+def _cover_from(attributes: dict[str, Any]) -> Cover:
+    return Cover(
+        freezes=tuple(
+            (date.fromisoformat(each[:10]), int(each[10:])) for each in attributes.get("freezes") or ()
+        ),
+        pauses=tuple(
+            (date.fromisoformat(each[:10]), date.fromisoformat(each[11:]))
+            for each in attributes.get("pauses") or ()
+        ),
+        skipped=frozenset(map(date.fromisoformat, attributes.get("skipped_dates") or ())),
     )
 
 

@@ -23,12 +23,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
 
-from adapters.engagement.account_items import day_attributes, profile_attributes, profile_from
+from adapters.engagement.account_items import day_attributes, profile_from
+from adapters.engagement.cache_commands import clear_command, keep_command, lapse_command, place_command
 from adapters.platform.redis import Command, Redis, RedisError
-from rules.days import OTHER_REGION, REGIONS, region_of
 from rules.engagement.account_state import Day, Profile
 
-PROFILE_SECONDS = 300
 DAY_SECONDS = 24 * 3600
 PROCESSED_SECONDS = 24 * 3600
 TOP_LIST_SECONDS = 60
@@ -36,55 +35,6 @@ TOP_LIST_SECONDS = 60
 READY_SECONDS = 3600
 RETRY_AFTER_SECONDS = 5
 BUILD_SECONDS_MAX = 60
-GLOBAL = "global"
-BOARDS = ("streaks", "points")
-
-# KEYS: {board}:state, {board}:lapses. ARGV: user, version, region, streak, points, lapses_at.
-# Nothing is done for a version that is not newer than the one held.
-PLACE = """
-local held = redis.call('HGET', KEYS[1], ARGV[1])
-if held then
-  local old = cjson.decode(held)
-  if old.version >= tonumber(ARGV[2]) then return 0 end
-  if old.region ~= ARGV[3] then
-    redis.call('ZREM', '{board}:streaks:' .. old.region, ARGV[1])
-    redis.call('ZREM', '{board}:points:' .. old.region, ARGV[1])
-  end
-end
-redis.call('HSET', KEYS[1], ARGV[1], cjson.encode({version = tonumber(ARGV[2]), region = ARGV[3]}))
-for _, region in ipairs({ARGV[3], 'global'}) do
-  if tonumber(ARGV[4]) > 0 then
-    redis.call('ZADD', '{board}:streaks:' .. region, -tonumber(ARGV[4]), ARGV[1])
-  else
-    redis.call('ZREM', '{board}:streaks:' .. region, ARGV[1])
-  end
-  if tonumber(ARGV[5]) > 0 then
-    redis.call('ZADD', '{board}:points:' .. region, -tonumber(ARGV[5]), ARGV[1])
-  end
-end
-redis.call('ZADD', KEYS[2], tonumber(ARGV[6]), ARGV[1])
-return 1
-"""
-# KEYS: {board}:state, {board}:lapses. ARGV: now. Streaks that show 0 by now leave their sets.
-LAPSE = """
-local gone = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
-for _, user in ipairs(gone) do
-  local held = redis.call('HGET', KEYS[1], user)
-  if held then
-    redis.call('ZREM', '{board}:streaks:' .. cjson.decode(held).region, user)
-  end
-  redis.call('ZREM', '{board}:streaks:global', user)
-  redis.call('ZREM', KEYS[2], user)
-end
-return #gone
-"""
-# KEYS: streak:{user}. ARGV: version, JSON, seconds.
-KEEP = """
-local held = redis.call('GET', KEYS[1])
-if held and cjson.decode(held).version > tonumber(ARGV[1]) then return 0 end
-redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
-return 1
-"""
 
 
 class EngagementCache:
@@ -136,7 +86,7 @@ class EngagementCache:
 
     def remember(self, profile: Profile) -> None:
         """Cache a profile that was read."""
-        self._run([self._keep(profile)])
+        self._run([keep_command(profile, self._shards)])
 
     def write_through(
         self,
@@ -149,7 +99,7 @@ class EngagementCache:
         stale: list[str] = []
         for profile in profiles:
             stale.append(f"streak:{profile.user_id}")
-            commands += [self._keep(profile), self._place(profile)]
+            commands += [keep_command(profile, self._shards), place_command(profile, self._shards)]
         for day in days:
             key = f"active:{day.user_id}:{day.activity_date.isoformat()}"
             stale.append(key)
@@ -169,18 +119,6 @@ class EngagementCache:
             user: {event_id for event_id, known in zip(ids, flags, strict=True) if known}
             for (user, ids), flags in zip(asked.items(), answers, strict=True)
         }
-
-    def _keep(self, profile: Profile) -> Command:
-        text = json.dumps(profile_attributes(profile, self._shards))
-        return ["EVAL", KEEP, 1, f"streak:{profile.user_id}", profile.version, text, PROFILE_SECONDS]
-
-    def _place(self, profile: Profile) -> Command:
-        attributes = profile_attributes(profile, self._shards)
-        return [
-            *("EVAL", PLACE, 2, "{board}:state", "{board}:lapses"),
-            *(profile.user_id, profile.version, region_of(profile.zone)),
-            *(attributes.get("current_streak", 0), profile.total_points, attributes.get("lapses_at", 0)),
-        ]
 
     def count_events(self, user_id: str, events: int, now: datetime) -> int | None:
         """Add to a user's events of this minute; returns their number, None without Redis."""
@@ -213,12 +151,9 @@ class EngagementCache:
         locked = self._run([["SET", "{board}:building", "1", "NX", "EX", BUILD_SECONDS_MAX]])
         if not locked or locked[0] is None:
             return
-        sets = [
-            f"{{board}}:{board}:{region}" for board in BOARDS for region in (*REGIONS, OTHER_REGION, GLOBAL)
-        ]
-        chunk: list[Command] = [["DEL", "{board}:ready", "{board}:state", "{board}:lapses", *sets]]
+        chunk: list[Command] = [clear_command()]
         for profile in profiles:
-            chunk.append(self._place(profile))
+            chunk.append(place_command(profile, self._shards))
             if len(chunk) >= 500 and self._run(chunk) is None:
                 return
             chunk = chunk if len(chunk) < 500 else []
@@ -232,7 +167,7 @@ class EngagementCache:
         """Return (user, score), best first, ties by user id; None if Redis cannot tell."""
         answers = self._run(
             [
-                self._lapse(now),
+                lapse_command(now),
                 ["ZRANGE", f"{{board}}:{board}:{region}", 0, limit - 1, "WITHSCORES"],
                 ["EXISTS", "{board}:ready"],
             ]
@@ -246,12 +181,9 @@ class EngagementCache:
         """Return how many have a higher score; None if Redis cannot tell."""
         answers = self._run(
             [
-                self._lapse(now),
+                lapse_command(now),
                 ["ZCOUNT", f"{{board}}:{board}:{region}", "-inf", f"({-score}"],
                 ["EXISTS", "{board}:ready"],
             ]
         )
         return int(answers[1]) if answers and answers[2] else None
-
-    def _lapse(self, now: datetime) -> Command:
-        return ["EVAL", LAPSE, 2, "{board}:state", "{board}:lapses", int(now.timestamp())]

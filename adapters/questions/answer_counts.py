@@ -67,14 +67,7 @@ class AnswerCounts:
             self.dynamodb.transact_write_items(TransactItems=actions)
         except self.dynamodb.exceptions.TransactionCanceledException as error:
             codes = [each.get("Code") for each in reasons_of(error, len(actions))]
-            first = 1 + len(answers)
-            taken = [
-                each.key
-                for place, each in enumerate(named)
-                if REFUSED in codes[first + 2 * place : first + 2 * place + 2]
-            ]
-            moved = codes[0] == REFUSED or REFUSED not in codes
-            return CountRefusal(moved, REFUSED in codes[1:first], frozenset(taken))
+            return _refusal(codes, len(answers), [each.key for each in named])
         return None
 
     def replace(self, person: str, before: StoredStats, stats: Stats, now: datetime) -> bool:
@@ -109,3 +102,13 @@ class AnswerCounts:
                 }
             },
         ]
+
+
+def _refusal(codes: Sequence[str | None], answers: int, named: Sequence[Key]) -> CountRefusal:
+    """codes: of the stats, of each answer's mark, then of the claim and the event of each named answer."""
+    first = 1 + answers
+    taken = [
+        key for place, key in enumerate(named) if REFUSED in codes[first + 2 * place : first + 2 * place + 2]
+    ]
+    moved = codes[0] == REFUSED or REFUSED not in codes
+    return CountRefusal(moved, REFUSED in codes[1:first], frozenset(taken))

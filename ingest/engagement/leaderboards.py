@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.engagement.engagement_cache import BOARDS, GLOBAL, EngagementCache
+from adapters.engagement.cache_commands import BOARDS, GLOBAL
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError

@@ -10,8 +10,9 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountContended, AccountStore
+from adapters.engagement.cache_commands import GLOBAL
 from adapters.engagement.claims import ClaimStore
-from adapters.engagement.engagement_cache import GLOBAL, EngagementCache
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore

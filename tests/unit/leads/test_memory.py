@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.leads.memory_store import _stored, entry_attributes, withdrawn_attributes
+from adapters.leads.memory_items import entry_attributes, memory_from, withdrawn_attributes
 from adapters.platform.items import item, plain
 from rules.days import DAY, stamp
 from rules.leads.evidence import (
@@ -81,7 +81,7 @@ def test_any_delivery_gives_what_all_events_give(data: st.DataObject) -> None:
 def test_an_entry_is_read_as_it_was_written(data: st.DataObject) -> None:
     found = data.draw(entries(data.draw(kinds)))
     wire = item({**entry_attributes("x", found), "lead_organization_id": "x", "version": 3})
-    name, stored = _stored(plain(wire))
+    name, stored = memory_from(plain(wire))
     assert (name, stored.version, stored.entry) == (found.name, 3, found)
 
 
@@ -227,7 +227,7 @@ def test_a_long_key_stays_unique_and_a_withdrawn_entry_is_past_with_its_value() 
     gone = withdrawn_attributes(read, START + DAY)
     assert (gone["value"], gone["evidence"]) == ("M", [])
     assert gone["expires_at"] <= int((START + DAY).timestamp())
-    assert _stored(plain(item(gone)))[1].entry is None
+    assert memory_from(plain(item(gone)))[1].entry is None
 
 
 def test_a_contact_counts_its_newest_sending() -> None:
