@@ -1,6 +1,5 @@
 """Accepting events: the one way in, for HTTP and for Kinesis (rules 1, 3, 4 and 5)."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,13 +11,12 @@ from adapters.engagement.claims import ClaimStore, IdempotencyClaim
 from adapters.engagement.event_store import EventStore, Payloads
 from adapters.platform.batches import Unprocessed
 from ingest.engagement.engagement_schemas import EVENT
+from ingest.engagement.incoming_events import Door, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
-from rules.days import UnknownZone, date_of, parse_moment, stamp
 from rules.engagement import points
-from rules.engagement.events import Event, InputRefused, body_hash, check_age, event_id
+from rules.engagement.events import Event, InputRefused, body_hash
 
-PROPERTIES_BYTES_MAX = 65_536
 FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
 
 
@@ -65,16 +63,6 @@ class _Sent:
         return self.event.user_id, self.event.idempotency_key
 
 
-@dataclass(frozen=True, slots=True)
-class _Door:
-    """What the events of one request have in common; zones: those that users have set."""
-
-    caller: Caller
-    zones: Mapping[str, str | None]
-    now: datetime
-    source: str
-
-
 class Acceptor:
     """Validates, claims and stores events."""
 
@@ -97,7 +85,7 @@ class Acceptor:
         Whatever is accepted or a duplicate is stored when this returns.
         """
         zones = self._stored_zones(bodies, caller)
-        door = _Door(caller, zones, now, default_source)
+        door = Door(caller, zones, now, default_source, self._boosts)
         sent: list[_Sent | AcceptResult] = [self._check(body, door) for body in bodies]
         first: dict[tuple[str, str], _Sent] = {}
         for each in sent:
@@ -127,51 +115,15 @@ class Acceptor:
         }
         return {user: profile.timezone for user, profile in self._accounts.profiles(users).items()}
 
-    def _check(self, body: Any, door: _Door) -> _Sent | AcceptResult:
+    def _check(self, body: Any, door: Door) -> _Sent | AcceptResult:
         key = body.get("idempotency_key") if isinstance(body, dict) else None
         named = key if isinstance(key, str) and len(key) <= 128 else None
         if problem := first_problem(EVENT, body):
             return _rejected(named, InputRefused("invalid_field", *problem))
         try:
-            return _Sent(self._event(body, door), body_hash(body))
+            return _Sent(event_of(body, door), body_hash(body))
         except InputRefused as refused:
             return _rejected(named, refused)
-
-    def _event(self, body: Mapping[str, Any], door: _Door) -> Event:
-        user = str(body.get("user_id") or door.caller.user_id)
-        if not user:
-            raise InputRefused("invalid_field", "user_id", "is missing")
-        if user != door.caller.user_id and not door.caller.is_admin:
-            raise InputRefused("forbidden", "user_id", "is not the caller's own: needs streakline/admin")
-        if body["event_type"] in points.SERVER_WRITTEN and not door.caller.is_admin:
-            raise InputRefused(
-                "forbidden", "event_type", "is the service's own to write: needs streakline/admin"
-            )
-        try:
-            moment = parse_moment(body["occurred_at"])
-        except ValueError as error:
-            raise InputRefused("invalid_field", "occurred_at", str(error)) from None
-        try:
-            day, zone = date_of(moment, body.get("timezone"), door.zones.get(user))
-        except UnknownZone as error:
-            raise InputRefused("invalid_field", "timezone", str(error)) from None
-        except (OverflowError, ValueError):
-            raise InputRefused("invalid_field", "occurred_at", "has no date in this zone") from None
-        check_age(moment, door.now, door.caller.is_admin)
-        return Event(
-            user_id=user,
-            event_id=event_id(user, body["idempotency_key"], moment),
-            idempotency_key=body["idempotency_key"],
-            event_type=body["event_type"],
-            occurred_at=body["occurred_at"],
-            activity_date=day,
-            zone=zone,
-            points_awarded=points.points_of(body["event_type"], moment.utc, self._boosts),
-            source=body.get("source") or door.source,
-            created_at=stamp(door.now),
-            timezone=body.get("timezone") or moment.offset,
-            properties=_properties(body),
-        )
 
     def _claim_of(self, sent: _Sent) -> IdempotencyClaim:
         event = sent.event
@@ -208,15 +160,6 @@ class Acceptor:
             )
         status = AcceptStatus.ACCEPTED if is_first else AcceptStatus.DUPLICATE
         return AcceptResult(key, status, claim.target)
-
-
-def _properties(body: Mapping[str, Any]) -> str | None:
-    if not body.get("properties"):
-        return None
-    text = json.dumps(body["properties"], sort_keys=True, separators=(",", ":"))
-    if len(text) > PROPERTIES_BYTES_MAX:
-        raise InputRefused("invalid_field", "properties", f"is over {PROPERTIES_BYTES_MAX} bytes as JSON")
-    return text
 
 
 def _rejected(key: str | None, refused: InputRefused) -> AcceptResult:

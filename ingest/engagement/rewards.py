@@ -1,4 +1,4 @@
-"""Commands on an account: redeem, reverse, freeze, pause, time zone (rules 2, 6 and 8)."""
+"""Commands that write entries: redeem, reverse, freeze (rules 2 and 6)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -14,13 +14,12 @@ from adapters.platform.aws import pauses
 from ingest.web.caller import ApiError
 from rules.days import today
 from rules.engagement.account_state import Account, Profile
-from rules.engagement.accounts import change_timezone, decide
+from rules.engagement.accounts import decide
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, InsufficientBalance
 from rules.engagement.points import FREEZE_PRICE_POINTS, FREEZES_HELD_MAX
 from rules.engagement.streaks import effective
 
 FREEZE_REWARD = "streak_freeze"
-PAUSES_KEPT_MAX = 40
 CLAIM_PLACE = 1  # among the further actions of the transaction: the profile, then the claim
 
 
@@ -185,45 +184,3 @@ class Rewards:
         held = to_item(IdempotencyClaim(user_id, claim[0], claim[1], entry.created_at, entry.created_at))
         condition = "attribute_not_exists(user_id)"
         return [{"Put": {"TableName": self.claims_table, "Item": held, "ConditionExpression": condition}}]
-
-    def set_timezone(self, user_id: str, zone: str, now: datetime) -> Profile:
-        """Set the user's zone; stored activity dates stay as they are."""
-        return self._change(user_id, now, lambda account: change_timezone(account.profile, zone, now))
-
-    def pause(self, user_id: str, first: date, last: date, now: datetime) -> Profile:
-        """Pause the streak from a date, not before the user's today, to another, both included."""
-
-        def paused(account: Account) -> Profile:
-            profile = account.profile
-            if first < today(now, profile.zone):
-                raise ApiError(422, "invalid_field", "first is before today", [{"field": "first"}])
-            if profile.streak and first < profile.streak.last:
-                # An event from a zone further east: what lies before it has been walked over.
-                reason = f"first is before the newest active date, {profile.streak.last}"
-                raise ApiError(422, "invalid_field", reason, [{"field": "first"}])
-            known = (*profile.cover.pauses, (first, last))
-            if len(known) > PAUSES_KEPT_MAX:
-                # An old one cannot be dropped: a late event would refold the run that it has saved.
-                raise ApiError(409, "pauses_max", f"{PAUSES_KEPT_MAX} pauses have been taken already")
-            return replace(
-                profile,
-                cover=replace(profile.cover, pauses=known),
-                version=profile.version + 1,
-                updated_at=now.isoformat(),
-            )
-
-        return self._change(user_id, now, paused)
-
-    def _change(self, user_id: str, now: datetime, change: Callable[[Account], Profile]) -> Profile:
-        for _ in pauses(ATTEMPTS_MAX):
-            account = self.accounts.settle(user_id, now)
-            profile = change(account)
-            if profile == account.profile:
-                return profile
-            try:
-                self.accounts.put_profile(profile)
-            except ProjectionMoved:
-                continue
-            self.cache.write_through([profile])
-            return profile
-        raise AccountContended(user_id)

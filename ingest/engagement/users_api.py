@@ -1,7 +1,6 @@
 """Everything under /v1/users and /v1/leaderboards."""
 
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import cache
 from typing import Any
 
@@ -21,6 +20,7 @@ from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.engagement_schemas import FREEZE, PAUSE, REDEMPTION, TIMEZONE
 from ingest.engagement.history import Histories, created_at, entry_view
 from ingest.engagement.leaderboards import Leaderboards
+from ingest.engagement.preferences import Preferences, known_zone, pause_span, pauses_view, timezone_view
 from ingest.engagement.profiles import Profiles
 from ingest.engagement.rewards import CommandResult, Rewards
 from ingest.web.caller import ApiError, Caller, caller_of
@@ -28,10 +28,8 @@ from ingest.web.http import answer, failure, json_body, resolver
 from ingest.web.json_schema import USER_ID, Schema
 from ingest.web.paging import day_of, integer
 from ingest.web.validate import first_problem
-from rules.days import UnknownZone, zone
 
 TOP_DEFAULT, TOP_MAX = 10, 100
-PAUSE_DAYS_MAX = 90
 
 logger = Logger(service="users-api")
 app: APIGatewayHttpResolver = resolver(logger)
@@ -42,6 +40,7 @@ class _Parts:
     profiles: Profiles
     histories: Histories
     rewards: Rewards
+    preferences: Preferences
     boards: Leaderboards
 
 
@@ -56,13 +55,13 @@ def _parts() -> _Parts:
     redis = EngagementCache(config.redis_url, config.leaderboard_shards)
     profiles = Profiles(accounts, events, redis)
     claims = ClaimStore(dynamodb, config.idempotency_keys_table)
+    index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
     return _Parts(
         profiles,
         Histories(accounts, events),
         Rewards(accounts, claims, config.idempotency_keys_table, redis),
-        Leaderboards(
-            profiles, LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards), redis
-        ),
+        Preferences(accounts, redis),
+        Leaderboards(profiles, index, redis),
     )
 
 
@@ -132,11 +131,9 @@ def get_explanation(user_id: str) -> Response[str]:
 def post_redemption(user_id: str) -> Response[str]:
     """Spend points."""
     _caller(user_id)
-    body = _body(REDEMPTION)
-    rewards = _parts().rewards
-    return _entry(
-        rewards.redeem(user_id, body["points"], body["reward_id"], body["idempotency_key"], clock.now())
-    )
+    body, rewards = _body(REDEMPTION), _parts().rewards
+    key = body["idempotency_key"]
+    return _entry(rewards.redeem(user_id, body["points"], body["reward_id"], key, clock.now()))
 
 
 @app.post("/v1/users/<user_id>/redemptions/<entry_id>/reversal")
@@ -154,46 +151,25 @@ def post_freeze(user_id: str) -> Response[str]:
     granted_on = day_of(body, "granted_on")
     if granted_on and not caller.is_admin:
         raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
-    return _entry(
-        _parts().rewards.grant_freeze(user_id, body.get("idempotency_key"), granted_on, clock.now())
-    )
+    key = body.get("idempotency_key")
+    return _entry(_parts().rewards.grant_freeze(user_id, key, granted_on, clock.now()))
 
 
 @app.post("/v1/users/<user_id>/pauses")
 def post_pause(user_id: str) -> Response[str]:
     """Pause the streak."""
     _caller(user_id)
-    body = _body(PAUSE)
-    first, last = day_of(body, "first"), day_of(body, "last")
-    if first is None or last is None or not first <= last <= first + timedelta(days=PAUSE_DAYS_MAX):
-        reason = f"must be from first to {PAUSE_DAYS_MAX} days after it"
-        raise ApiError(422, "invalid_field", f"last {reason}", [{"field": "last", "reason": reason}])
-    profile = _parts().rewards.pause(user_id, first, last, clock.now())
-    pauses = [{"first": str(since), "last": str(until)} for since, until in profile.cover.pauses]
-    return answer(201, {"user_id": user_id, "pauses": pauses})
+    first, last = pause_span(_body(PAUSE))
+    profile = _parts().preferences.pause(user_id, first, last, clock.now())
+    return answer(201, pauses_view(profile))
 
 
 @app.put("/v1/users/<user_id>/timezone")
 def put_timezone(user_id: str) -> Response[str]:
     """Set the user's zone."""
     _caller(user_id)
-    name = _body(TIMEZONE)["timezone"]
-    try:
-        zone(name)
-    except UnknownZone as error:
-        details = [{"field": "timezone", "reason": str(error)}]
-        raise ApiError(422, "invalid_field", f"timezone: {error}", details) from None
-    profile = _parts().rewards.set_timezone(user_id, name, clock.now())
-    changes = [{"at": at, "timezone": to} for at, to in profile.tz_changes]
-    return answer(
-        200,
-        {
-            "user_id": user_id,
-            "timezone": profile.zone,
-            "recent_tz_changes": changes,
-            "under_review": profile.tz_review,
-        },
-    )
+    name = known_zone(_body(TIMEZONE)["timezone"])
+    return answer(200, timezone_view(_parts().preferences.set_timezone(user_id, name, clock.now())))
 
 
 @app.get("/v1/leaderboards/<board>")
@@ -213,8 +189,7 @@ def get_rank(board: str, user_id: str) -> Response[str]:
 
 
 def _entry(outcome: CommandResult) -> Response[str]:
-    view = entry_view(outcome.entry) | ({"duplicate": True} if outcome.duplicate else {})
-    return answer(201, view)
+    return answer(201, entry_view(outcome.entry) | ({"duplicate": True} if outcome.duplicate else {}))
 
 
 @logger.inject_lambda_context

@@ -25,6 +25,7 @@ from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
+from ingest.engagement.preferences import Preferences
 from ingest.engagement.rewards import Rewards
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor
@@ -105,6 +106,7 @@ class Town:
         self.engagement = EngagementProcessor(self.accounts, self.events, self.redis)
         claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
         self.rewards = Rewards(self.accounts, claims, "IdempotencyKeys", self.redis)
+        self.preferences = Preferences(self.accounts, self.redis)
         self.projections = Projections(self.dynamodb, "UserStreaks", "DailyActivity")
         self.objects = FolderObjects(self.folder / "lake")
         self.warehouse = DuckWarehouse(
@@ -182,9 +184,11 @@ class Town:
             elif kind == 1:
                 self.rewards.redeem(user, 5, "mug", f"r{now}", now)
             elif kind == 2:
-                self.rewards.pause(user, now.date() + timedelta(days=2), now.date() + timedelta(days=4), now)
+                self.preferences.pause(
+                    user, now.date() + timedelta(days=2), now.date() + timedelta(days=4), now
+                )
             else:
-                self.rewards.set_timezone(user, self.chance.choice(ZONES[:3]), now)
+                self.preferences.set_timezone(user, self.chance.choice(ZONES[:3]), now)
 
     # ---- the lake, the run
 

@@ -9,7 +9,8 @@ A source's file has
         splits a payload into pieces of one event, each of which `decode` takes by itself, so that a
         bad one does not spoil its neighbours; raises DecodeError where there is nothing to split.
 
-Decoders are the only place that knows an integration's format. What they share is in decoding.py.
+Decoders are the only place that knows an integration's format. What they
+share is in decoding.py, payload_fields.py and person_fields.py.
 """
 
 import importlib

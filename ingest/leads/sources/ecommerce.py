@@ -10,20 +10,17 @@ without one, what has an order_id is a refund.
 
 from typing import Any
 
-from ingest.leads.decoding import (
+from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, checked
+from ingest.leads.lead_schemas import ORDER
+from ingest.leads.payload_fields import (
     AMOUNT_MINOR_MAX,
-    DecodeContext,
-    DecodedEvent,
-    DecodeError,
-    checked,
-    identities,
     minor_units,
     moment,
     products,
     same_currency,
     text_id,
 )
-from ingest.leads.lead_schemas import ORDER
+from ingest.leads.person_fields import identities
 from rules.leads.identity import Identity
 from rules.leads.lead_events import ORDER_PLACED, ORDER_REFUNDED
 

@@ -9,15 +9,9 @@ that fetches everything in advance (sg_machine_open) is nobody's act. `reply` is
 from collections.abc import Mapping
 from typing import Any
 
-from ingest.leads.decoding import (
-    DecodeContext,
-    DecodedEvent,
-    DecodeError,
-    PayloadPart,
-    epoch,
-    identities,
-    text_id,
-)
+from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
+from ingest.leads.payload_fields import epoch, text_id
+from ingest.leads.person_fields import identities
 from rules.leads import lead_events
 
 TYPES = {

@@ -12,22 +12,10 @@ campaign_*: campaign_id. `text` is only read.
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from ingest.leads.decoding import (
-    DecodeContext,
-    DecodedEvent,
-    DecodeError,
-    checked,
-    derived_from_text,
-    minor_units,
-    moment,
-    preferences_of,
-    products,
-    same_currency,
-    strict_identities,
-    text_id,
-    topics_of,
-)
+from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, checked
 from ingest.leads.lead_schemas import GENERIC, GENERIC_DATA
+from ingest.leads.payload_fields import minor_units, moment, products, same_currency, text_id
+from ingest.leads.person_fields import derived_from_text, preferences_of, strict_identities, topics_of
 from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
 
 Data = dict[str, Any]

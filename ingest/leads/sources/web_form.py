@@ -9,16 +9,10 @@ What people wrote is read and not copied: see `derived_from_text`.
 
 from typing import Any
 
-from ingest.leads.decoding import (
-    DecodeContext,
-    DecodedEvent,
-    checked,
-    derived_from_text,
-    identities,
-    moment,
-    text_id,
-)
+from ingest.leads.decoding import DecodeContext, DecodedEvent, checked
 from ingest.leads.lead_schemas import WEB_FORM
+from ingest.leads.payload_fields import moment, text_id
+from ingest.leads.person_fields import derived_from_text, identities
 from rules.leads.lead_events import FORM_SUBMITTED
 
 

@@ -8,16 +8,9 @@ what the business sent, which are no events of ours. `sentiment` on a message is
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ingest.leads.decoding import (
-    DecodeContext,
-    DecodedEvent,
-    DecodeError,
-    PayloadPart,
-    derived_from_text,
-    epoch,
-    identities,
-    text_id,
-)
+from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
+from ingest.leads.payload_fields import epoch, text_id
+from ingest.leads.person_fields import derived_from_text, identities
 from rules.leads.lead_events import MESSAGE_RECEIVED
 
 # Told in the same list and written by nobody: a changed number, a form of message that is not delivered.

@@ -22,7 +22,7 @@ from ingest.engagement import engagement_schemas
 from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.history import Histories, created_at, entry_id
 from ingest.engagement.leaderboards import check_board, with_ranks
-from ingest.engagement.rewards import Rewards
+from ingest.engagement.preferences import Preferences
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import BODY_BYTES_MAX, json_body
 from ingest.web.json_schema import Schema
@@ -479,12 +479,12 @@ class Settled:
 
 def test_a_pause_that_was_granted_is_kept_or_the_next_one_is_refused() -> None:
     store: Any = Settled()
-    rewards = Rewards(store, store, "", EngagementCache(""))
+    preferences = Preferences(store, EngagementCache(""))
     granted: set[tuple[date, date]] = set()
     for week in range(30):
         day = NOW.date() + timedelta(weeks=week)
         try:
-            rewards.pause("u", day, day + timedelta(days=2), NOW + timedelta(weeks=week))
+            preferences.pause("u", day, day + timedelta(days=2), NOW + timedelta(weeks=week))
         except ApiError as refused:
             assert refused.status in (409, 422)
             break
@@ -500,7 +500,7 @@ def test_a_pause_in_the_past_is_refused() -> None:
     store: Any = Settled()
     yesterday = NOW.date() - timedelta(days=1)
     with pytest.raises(ApiError) as refused:
-        Rewards(store, store, "", EngagementCache("")).pause("u", yesterday, NOW.date(), NOW)
+        Preferences(store, EngagementCache("")).pause("u", yesterday, NOW.date(), NOW)
     assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
 
 
@@ -511,11 +511,11 @@ def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_ref
     streak = fold([NOW.date() - timedelta(days=1), tomorrow], store.account.profile.cover)
     profile = replace(store.account.profile, streak=streak)
     store.account = replace(store.account, profile=profile)
-    rewards = Rewards(store, store, "", EngagementCache(""))
+    preferences = Preferences(store, EngagementCache(""))
     with pytest.raises(ApiError) as refused:
-        rewards.pause("u", NOW.date(), tomorrow, NOW)
+        preferences.pause("u", NOW.date(), tomorrow, NOW)
     assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
-    assert rewards.pause("u", tomorrow, tomorrow, NOW).cover.pauses == ((tomorrow, tomorrow),)
+    assert preferences.pause("u", tomorrow, tomorrow, NOW).cover.pauses == ((tomorrow, tomorrow),)
 
 
 def query_refusal(read: Any) -> tuple[int, str]:

@@ -1,0 +1,103 @@
+"""Commands that change a profile and write no entry: time zone and pauses (rules 2 and 8)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.platform.aws import pauses
+from ingest.web.caller import ApiError
+from ingest.web.paging import day_of
+from rules.days import UnknownZone, today, zone
+from rules.engagement.account_state import Account, Profile
+from rules.engagement.accounts import change_timezone
+
+PAUSE_DAYS_MAX = 90
+PAUSES_KEPT_MAX = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """Sets what a user has chosen."""
+
+    accounts: AccountStore
+    cache: EngagementCache
+
+    def set_timezone(self, user_id: str, zone: str, now: datetime) -> Profile:
+        """Set the user's zone; stored activity dates stay as they are."""
+        return self._change(user_id, now, lambda account: change_timezone(account.profile, zone, now))
+
+    def pause(self, user_id: str, first: date, last: date, now: datetime) -> Profile:
+        """Pause the streak from a date, not before the user's today, to another, both included."""
+
+        def paused(account: Account) -> Profile:
+            profile = account.profile
+            if first < today(now, profile.zone):
+                raise ApiError(422, "invalid_field", "first is before today", [{"field": "first"}])
+            if profile.streak and first < profile.streak.last:
+                # An event from a zone further east: what lies before it has been walked over.
+                reason = f"first is before the newest active date, {profile.streak.last}"
+                raise ApiError(422, "invalid_field", reason, [{"field": "first"}])
+            known = (*profile.cover.pauses, (first, last))
+            if len(known) > PAUSES_KEPT_MAX:
+                # An old one cannot be dropped: a late event would refold the run that it has saved.
+                raise ApiError(409, "pauses_max", f"{PAUSES_KEPT_MAX} pauses have been taken already")
+            return replace(
+                profile,
+                cover=replace(profile.cover, pauses=known),
+                version=profile.version + 1,
+                updated_at=now.isoformat(),
+            )
+
+        return self._change(user_id, now, paused)
+
+    def _change(self, user_id: str, now: datetime, change: Callable[[Account], Profile]) -> Profile:
+        for _ in pauses(ATTEMPTS_MAX):
+            account = self.accounts.settle(user_id, now)
+            profile = change(account)
+            if profile == account.profile:
+                return profile
+            try:
+                self.accounts.put_profile(profile)
+            except ProjectionMoved:
+                continue
+            self.cache.write_through([profile])
+            return profile
+        raise AccountContended(user_id)
+
+
+def known_zone(name: str) -> str:
+    """Return the name of a zone that there is; raises 422 for any other."""
+    try:
+        zone(name)
+    except UnknownZone as error:
+        details = [{"field": "timezone", "reason": str(error)}]
+        raise ApiError(422, "invalid_field", f"timezone: {error}", details) from None
+    return name
+
+
+def timezone_view(profile: Profile) -> dict[str, Any]:
+    """Return the contract's answer to a new zone."""
+    return {
+        "user_id": profile.user_id,
+        "timezone": profile.zone,
+        "recent_tz_changes": [{"at": at, "timezone": to} for at, to in profile.tz_changes],
+        "under_review": profile.tz_review,
+    }
+
+
+def pause_span(body: Mapping[str, Any]) -> tuple[date, date]:
+    """Return the first and the last date that a body pauses; raises 422 for too long a span."""
+    first, last = day_of(body, "first"), day_of(body, "last")
+    if first is None or last is None or not first <= last <= first + timedelta(days=PAUSE_DAYS_MAX):
+        reason = f"must be from first to {PAUSE_DAYS_MAX} days after it"
+        raise ApiError(422, "invalid_field", f"last {reason}", [{"field": "last", "reason": reason}])
+    return first, last
+
+
+def pauses_view(profile: Profile) -> dict[str, Any]:
+    """Return the contract's answer to a new pause."""
+    spans = [{"first": str(since), "last": str(until)} for since, until in profile.cover.pauses]
+    return {"user_id": profile.user_id, "pauses": spans}

@@ -1,0 +1,93 @@
+"""Reading what a payload says of a person: identities, words, preferences. A bad field names itself."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ingest.leads.decoding import DecodeContext, DecodeError
+from ingest.leads.payload_fields import thousandths
+from rules.leads.identity import Identity, identity
+from rules.leads.language import read_text
+
+NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
+IDENTITIES_MAX = 20
+PREFERENCES_MAX = 20
+VALUE_CHARACTERS_MAX = 128
+
+
+def identities(found: Iterable[tuple[str, Any]], context: DecodeContext, at: str) -> tuple[Identity, ...]:
+    """Return those of (channel, raw) pairs that identify somebody, each once, in order.
+
+    A foreign system's forms hold much that identifies nobody: an empty text, `n/a`. It is passed over; raises
+    DecodeError where nothing is left. at: the field that is named then.
+    """
+    usable: dict[Identity, None] = {}
+    for channel, raw in found:
+        try:
+            usable.setdefault(_identity(channel, raw, context))
+        except ValueError:
+            continue
+    if not usable:
+        raise DecodeError(at, "has no usable identity")
+    return tuple(usable)[:IDENTITIES_MAX]
+
+
+def strict_identities(given: Mapping[str, Any], context: DecodeContext, at: str) -> tuple[Identity, ...]:
+    """Read {channel: id or [ids]}, all of which must be good; raises DecodeError that names the bad one."""
+    found: dict[Identity, None] = {}
+    for channel, ids in given.items():
+        for raw in ids if isinstance(ids, list) else [ids]:
+            try:
+                found.setdefault(_identity(channel, raw, context))
+            except ValueError as error:
+                raise DecodeError(f"{at}.{channel}"[:100], str(error)[:200]) from None
+    if not 1 <= len(found) <= IDENTITIES_MAX:
+        raise DecodeError(at, f"must hold 1 to {IDENTITIES_MAX} identities")
+    return tuple(found)
+
+
+def _identity(channel: str, raw: Any, context: DecodeContext) -> Identity:
+    if type(raw) not in (str, int):
+        raise ValueError("must be text or a whole number")
+    return identity(channel, str(raw), context.organization_id, context.integration)
+
+
+def derived_from_text(
+    text: Any, sentiment: Any = None, objections: Any = None, preferences: Any = None
+) -> dict[str, Any]:
+    """Return what is derived from a person's words; the words themselves are not in it.
+
+    sentiment (-1 to 1), objections, preferences: as the integration has them; they win over our reading.
+    """
+    reading = read_text(text if isinstance(text, str) else "")
+    topics = topics_of(objections) if objections is not None else list(reading.objections)
+    milli = reading.sentiment_milli if sentiment is None else thousandths(sentiment, "sentiment")
+    derived = {
+        "sentiment_milli": milli,
+        "objections": topics or None,
+        "preferences": preferences_of(preferences) if preferences is not None else None,
+    }
+    return {name: value for name, value in derived.items() if value is not None and value != {}}
+
+
+def topics_of(value: Any, name: str = "objections") -> list[str]:
+    """Read a list of topics, each once, in the order of their names."""
+    if not isinstance(value, list) or len(value) > PREFERENCES_MAX:
+        raise DecodeError(name, f"must be a list of at most {PREFERENCES_MAX} topics")
+    for topic in value:
+        if not isinstance(topic, str) or NAME.fullmatch(topic) is None:
+            raise DecodeError(name, "must hold names: lower case letters, digits, _ . -")
+    return sorted(set(value))
+
+
+def preferences_of(value: Any, name: str = "preferences") -> dict[str, Any]:
+    """Read {name: value}; a value is a short text, a whole number or a flag."""
+    if not isinstance(value, dict) or len(value) > PREFERENCES_MAX:
+        raise DecodeError(name, f"must be an object of at most {PREFERENCES_MAX} names")
+    for key, each in value.items():
+        if NAME.fullmatch(key) is None:
+            raise DecodeError(name, "must have names of lower case letters, digits, _ . -")
+        if type(each) not in (str, int, bool) or len(str(each)) > VALUE_CHARACTERS_MAX:
+            reason = f"must be text of at most {VALUE_CHARACTERS_MAX} characters, a whole number or a flag"
+            raise DecodeError(f"{name}.{key}", reason)
+    return value
