@@ -25,7 +25,8 @@ from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
 from adapters.settings.engagement import EngagementSettings
-from rules.engagement.account_state import Account, Day, Decision, Profile
+from processors.applied_batch import AppliedBatch, Pairs, Record, distinct_events
+from rules.engagement.account_state import Account, Decision, Profile
 from rules.engagement.accounts import decide
 from rules.engagement.events import Event, MalformedItem, from_item
 
@@ -33,33 +34,6 @@ logger = Logger(service="engagement")
 CONSUMER = "engagement"
 # Another attempt, later, may succeed; anything else is the record's own fault.
 TRANSIENT = (*Unavailable, Unprocessed, AccountContended)
-
-
-Record = Mapping[str, Any]
-Pairs = Sequence[tuple[Record, Event]]
-
-
-@dataclass(slots=True)
-class AppliedBatch:
-    """What became of records: each is applied, a duplicate, to come again, or poison."""
-
-    applied: int = 0
-    duplicates: int = 0
-    again: list[str] = field(default_factory=list)
-    poison: list[tuple[Any, str]] = field(default_factory=list)
-    profiles: dict[str, Profile] = field(default_factory=dict)
-    days: dict[Any, Day] = field(default_factory=dict)
-    done: dict[str, list[str]] = field(default_factory=dict)
-
-    def add(self, other: "AppliedBatch") -> None:
-        """Take in another outcome."""
-        self.applied += other.applied
-        self.duplicates += other.duplicates
-        self.again += other.again
-        self.poison += other.poison
-        self.profiles |= other.profiles
-        self.days |= other.days
-        self.done |= other.done
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +109,7 @@ class EngagementProcessor:
         """Apply to an account as it was read, without a look at the ledger; None if that will not do."""
         if _maybe_applied(account.profile, pairs):
             return None
-        events = _distinct(pairs)
+        events = distinct_events(pairs)
         decision = self.accounts.decide(account, lambda each: decide(each, events, now))
         try:
             self.accounts.commit(decision)
@@ -145,7 +119,7 @@ class EngagementProcessor:
 
     def _settle(self, user: str, pairs: Pairs, now: datetime, read: Account) -> AppliedBatch:
         """Complete what was read from the ledger, repair what is pending, apply what is in no entry."""
-        events = _distinct(pairs)
+        events = distinct_events(pairs)
         dates = {event.activity_date for event in events}
         since = min(event.created_at for event in events)
         account, applied = self.accounts.complete(read, since)
@@ -184,10 +158,6 @@ def _maybe_applied(profile: Profile, pairs: Pairs) -> list[str]:
     """Return the events that are not younger than the profile's newest entry."""
     head = profile.head.created_at if profile.head else ""
     return [event.event_id for _, event in pairs if event.created_at <= head]
-
-
-def _distinct(pairs: Pairs) -> list[Event]:
-    return list({event.event_id: event for _, event in pairs}.values())
 
 
 def _reason(error: Exception) -> str:

@@ -1,0 +1,39 @@
+"""A batch of BPEvents' stream: its pairs of record and event, and what became of them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rules.engagement.account_state import Day, Profile
+from rules.engagement.events import Event
+
+Record = Mapping[str, Any]
+Pairs = Sequence[tuple[Record, Event]]
+
+
+@dataclass(slots=True)
+class AppliedBatch:
+    """What became of records: each is applied, a duplicate, to come again, or poison."""
+
+    applied: int = 0
+    duplicates: int = 0
+    again: list[str] = field(default_factory=list)
+    poison: list[tuple[Any, str]] = field(default_factory=list)
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    days: dict[Any, Day] = field(default_factory=dict)
+    done: dict[str, list[str]] = field(default_factory=dict)
+
+    def add(self, other: "AppliedBatch") -> None:
+        """Take in another outcome."""
+        self.applied += other.applied
+        self.duplicates += other.duplicates
+        self.again += other.again
+        self.poison += other.poison
+        self.profiles |= other.profiles
+        self.days |= other.days
+        self.done |= other.done
+
+
+def distinct_events(pairs: Pairs) -> list[Event]:
+    """Return the events of some records, each once."""
+    return list({event.event_id: event for _, event in pairs}.values())
