@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.features.feature_sql import (
+from analytics.features.series_parts import (
     DUCKDB_DIVISION,
     ROWS,
     SERIES,

@@ -48,17 +48,8 @@ class Snapshot:
         if place is None:
             return None
         row: dict[str, Any] = {name: column[place].as_py() for name, column in self._columns.items()}
-        streak = None
-        if row["last_activity_date"]:
-            streak = Streak(
-                row["last_activity_date"],
-                row["current_streak"],
-                row["longest_streak"],
-                row["active_days"],
-                dates_of(row["freezes_spent"]),
-            )
         return LakeUser(
-            streak,
+            _streak(row) if row["last_activity_date"] else None,
             row["total_bestie_points"] or 0,
             row["balance"] or 0,
             row["ledger_head"],
@@ -74,3 +65,13 @@ class Snapshot:
             bool(row["tz_review"]),
             row["updated_at"],
         )
+
+
+def _streak(row: dict[str, Any]) -> Streak:
+    return Streak(
+        row["last_activity_date"],
+        row["current_streak"],
+        row["longest_streak"],
+        row["active_days"],
+        dates_of(row["freezes_spent"]),
+    )
