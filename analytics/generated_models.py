@@ -32,7 +32,7 @@ FULL OUTER JOIN seen ON seen.event_type = rules.event_type
 
 def event_types_sql() -> str:
     """Return the dimension of event types: the rule table as rows."""
-    rows = [f"'{name}', {rule.points}, {rule.daily_cap}" for name, rule in sorted(RULES.items())]
+    rows = [f"'{name}', {rule.points}, {rule.daily_points_max}" for name, rule in sorted(RULES.items())]
     name, points, daily_cap = rows[0].split(", ")
     first = f"SELECT {name} AS event_type, {points} AS points, {daily_cap} AS daily_cap"
     return _EVENT_TYPES.format(rules="\n    UNION ALL SELECT ".join([first, *rows[1:]]))

@@ -20,7 +20,7 @@ PLACE = "^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class StagedColumn:
     """How a column of an entity is shown: its name in staging and the SQL it comes from."""
 
     column: str
@@ -29,7 +29,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Staging:
+class StagingModel:
     """A staging model of an entity.
 
     newest_of: rows of one such key are versions of each other, and only the newest is shown.
@@ -39,58 +39,58 @@ class Staging:
     entity: str
     comment: str = ""
     newest_of: tuple[str, ...] = ()
-    shown: Mapping[str, Shown] = field(default_factory=dict)
-    after: Mapping[str, Shown] = field(default_factory=dict)
+    shown: Mapping[str, StagedColumn] = field(default_factory=dict)
+    after: Mapping[str, StagedColumn] = field(default_factory=dict)
 
 
-def _or_zero(column: str) -> Shown:
-    return Shown(column, f"COALESCE({column}, 0)")
+def _or_zero(column: str) -> StagedColumn:
+    return StagedColumn(column, f"COALESCE({column}, 0)")
 
 
-STAGING: dict[str, Staging] = {
-    "events": Staging("events"),
-    "daily_activity": Staging("daily_activity"),
-    "ledger": Staging(
+STAGING: dict[str, StagingModel] = {
+    "events": StagingModel("events"),
+    "daily_activity": StagingModel("daily_activity"),
+    "ledger": StagingModel(
         "ledger",
         "The opening entry has no time of its own (1970-01-01): it moves nothing and belongs to no day.\n"
         "`reverses` is the place of the entry that is undone, as text; anything else is no place.",
         shown={
-            "account_id": Shown("user_id", "account_id"),
-            "reverses": Shown(
+            "account_id": StagedColumn("user_id", "account_id"),
+            "reverses": StagedColumn(
                 "reverses",
                 f"CASE WHEN reverses ~ '{PLACE}'\n"
                 "        THEN CAST(REPLACE(REPLACE(reverses, 'T', ' '), 'Z', '') AS TIMESTAMP) END",
             ),
-            "freeze": Shown("freeze_note", '"freeze"'),
+            "freeze": StagedColumn("freeze_note", '"freeze"'),
         },
         after={
-            "created_at": Shown(
+            "created_at": StagedColumn(
                 "entry_date",
                 "CASE WHEN seq = 0 THEN NULL ELSE CAST(created_at AS DATE) END",
                 "the date of created_at in UTC; NULL for the opening entry, which has no time",
             )
         },
     ),
-    "profiles": Staging(
+    "profiles": StagingModel(
         "streaks",
         "The newest version of each user's profile.",
         newest_of=("user_id",),
         shown={
             **{each: _or_zero(each) for each in ("current_streak", "longest_streak", "active_days")},
-            "tz_review": Shown("tz_review", "COALESCE(tz_review, FALSE)"),
+            "tz_review": StagedColumn("tz_review", "COALESCE(tz_review, FALSE)"),
         },
     ),
-    "lead_events": Staging(
+    "lead_events": StagingModel(
         "lead_events",
         "What the live path could not read is here too, and tells why: nothing follows from it.",
     ),
-    "lead_memory": Staging(
+    "lead_memory": StagingModel(
         "lead_memory",
         "The newest version of each thing remembered, withdrawn and expired ones included.",
         newest_of=("lead_organization_id", "memory_type", "memory_key"),
-        shown={"value": Shown("memory_value", '"value"')},
+        shown={"value": StagedColumn("memory_value", '"value"')},
     ),
-    "lead_features": Staging(
+    "lead_features": StagingModel(
         "lead_features",
         "The newest version of each lead's features; a leaf that was absorbed has none, but tells its root.",
         newest_of=("lead_organization_id",),
@@ -98,19 +98,19 @@ STAGING: dict[str, Staging] = {
 }
 
 
-def columns_of(staging: Staging) -> list[Shown]:
+def columns_of(staging: StagingModel) -> list[StagedColumn]:
     """Return a staging model's columns, in order: the entity's fields, and what is shown besides."""
     found = []
     for each in ENTITIES[staging.entity].fields:
         name = f'"{each.name}"' if each.name in RESERVED else each.name
-        shown = staging.shown.get(each.name, Shown(each.name, name))
-        found.append(Shown(shown.column, shown.sql, shown.doc or each.doc))
+        shown = staging.shown.get(each.name, StagedColumn(each.name, name))
+        found.append(StagedColumn(shown.column, shown.sql, shown.doc or each.doc))
         if each.name in staging.after:
             found.append(staging.after[each.name])
-    return [*found, Shown(LOAD_NUMBER, LOAD_NUMBER, LOAD_NUMBER_DOC)]
+    return [*found, StagedColumn(LOAD_NUMBER, LOAD_NUMBER, LOAD_NUMBER_DOC)]
 
 
-def model_sql(staging: Staging) -> str:
+def model_sql(staging: StagingModel) -> str:
     """Return the text of NAME.sql."""
     entity = ENTITIES[staging.entity]
     lines = [f"-- Generated from rules/lake by `make models`: a column a field of the entity {entity.name}."]
@@ -123,7 +123,7 @@ def model_sql(staging: Staging) -> str:
     return "\n".join([*lines, *_from(staging, entity)]) + "\n"
 
 
-def _from(staging: Staging, entity: Entity) -> list[str]:
+def _from(staging: StagingModel, entity: Entity) -> list[str]:
     if not staging.newest_of:
         return [f"FROM lake.{entity.name}"]
     key = ", ".join(f"v.{each}" for each in staging.newest_of)
@@ -138,7 +138,7 @@ def _from(staging: Staging, entity: Entity) -> list[str]:
     ]
 
 
-def model_yml(staging: Staging, written: str) -> str:
+def model_yml(staging: StagingModel, written: str) -> str:
     """Return the text of NAME.yml: as written by hand, with the columns made anew."""
     listed = {each.column: each.doc for each in columns_of(staging)}
     block = yaml.safe_dump({"columns": listed}, sort_keys=False, allow_unicode=True, width=10_000)

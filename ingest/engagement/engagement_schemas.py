@@ -15,7 +15,7 @@ EVENT = closed_object(
             "type": "string",
             "enum": sorted(RULES),
             "description": "; ".join(
-                f"{name}: {each.points} points, at most {each.daily_cap} a day"
+                f"{name}: {each.points} points, at most {each.daily_points_max} a day"
                 + (" (written by the service; sent by admins alone)" if name in SERVER_WRITTEN else "")
                 for name, each in sorted(RULES.items())
             ),

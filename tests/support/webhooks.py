@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ingest.leads import sources
-from ingest.leads.decoding import Context, Decoded
+from ingest.leads.decoding import DecodeContext, DecodedEvent
 from rules.days import stamp
 from tests.support.template import ROOT
 
@@ -19,7 +19,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
 }
 GOOD: dict[str, list[Any]] = {name: each["payloads"] for name, each in SAMPLES.items()}
 NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
-CONTEXT = Context("acme", "shop", "USD", stamp(NOW))
+CONTEXT = DecodeContext("acme", "shop", "USD", stamp(NOW))
 ORDER, REFUND = GOOD["ecommerce"]
 (FORM,) = GOOD["web_form"]
 MAIL: dict[str, Any] = GOOD["email_campaign"][1]
@@ -43,8 +43,8 @@ def generic(event_type: str, **data: Any) -> dict[str, Any]:
     return {**GENERIC, "event_type": event_type, "data": data}
 
 
-def decode(source: str, payload: Any, context: Context = CONTEXT) -> list[Decoded]:
-    return sources.source(source).decode(payload, context)
+def decode(source: str, payload: Any, context: DecodeContext = CONTEXT) -> list[DecodedEvent]:
+    return sources.source_named(source).decode(payload, context)
 
 
 def changed(payload: dict[str, Any], path: str, value: Any) -> dict[str, Any]:

@@ -19,10 +19,10 @@ RULES_TEXT = ROOT / "docs" / "rules.md"
 
 
 def codes_in(source: str) -> Iterator[str]:
-    """Yield the codes that a module's refusals carry: ApiError(status, CODE, ...), Refused(CODE, ...)."""
+    """Yield the codes that a module's refusals carry: ApiError(status, CODE, ...), InputRefused(CODE, ...)."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            place = {"ApiError": 1, "Refused": 0}.get(node.func.id)
+            place = {"ApiError": 1, "InputRefused": 0}.get(node.func.id)
             if place is not None and len(node.args) > place:
                 given = node.args[place]
                 if isinstance(given, ast.Constant) and isinstance(given.value, str):
@@ -42,7 +42,7 @@ def test_every_code_of_a_refusal_is_described() -> None:
 
 
 def test_a_code_is_found_where_it_is_used() -> None:
-    assert list(codes_in('raise ApiError(409, "a", "b")\nraise Refused("c", "d", "e")')) == ["a", "c"]
+    assert list(codes_in('raise ApiError(409, "a", "b")\nraise InputRefused("c", "d", "e")')) == ["a", "c"]
 
 
 def test_every_event_type_is_described() -> None:

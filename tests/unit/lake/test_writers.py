@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes
-from adapters.leads import memory_store
+from adapters.leads import memory_items
 from adapters.leads.feature_store import Change, FeatureItem, FeatureStore
 from adapters.platform.items import item, plain
 from rules.days import stamp
-from rules.engagement.accounts import Day, Profile
+from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, to_item
-from rules.engagement.ledger import Draft, Entry, FreezeNote, Head, Kind
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.streaks import Cover, fold
 from rules.lake.entities import (
     DAILY_ACTIVITY,
@@ -32,8 +32,9 @@ from rules.lake.entities import (
 )
 from rules.leads import lead_events
 from rules.leads.features import FEATURES, Input
-from rules.leads.lead_events import Group, LeadEvent
-from rules.leads.memory import derive, remembered
+from rules.leads.lead_events import LeadEvent
+from rules.leads.lead_groups import Group
+from rules.leads.memory import derive_entries, remembered_entries
 from tests.support.engagement_strategies import NOW
 
 AT = stamp(NOW)
@@ -45,7 +46,7 @@ WRITERS = {
     "ledger": "adapters/engagement/account_items.py (entry_item)",
     "streaks": "adapters/engagement/account_items.py (profile_attributes)",
     "lead_events": "rules/leads/lead_events.py (to_item)",
-    "lead_memory": "adapters/leads/memory_store.py (attributes)",
+    "lead_memory": "adapters/leads/memory_items.py (entry_attributes)",
     "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
 }
 
@@ -74,7 +75,9 @@ def daily_activity() -> Iterator[dict[str, Any]]:
 
 
 def ledger() -> Iterator[dict[str, Any]]:
-    draft = Draft(Kind.EARN, 5, "e", "CHECK_IN", "2026-03-10", "reward", AT, FreezeNote.SPENT, "2026-03-09")
+    draft = Draft(
+        EntryKind.EARN, 5, "e", "CHECK_IN", "2026-03-10", "reward", AT, FreezeNote.SPENT, "2026-03-09"
+    )
     yield plain(entry_item(Entry("u", AT, 1, 5, draft)))
 
 
@@ -132,9 +135,9 @@ def all_lead_events() -> Iterator[dict[str, Any]]:
 
 def lead_memory() -> Iterator[dict[str, Any]]:
     event = lead_event("order_placed", ORDER)
-    assert derive(event)
-    for each in remembered([event]).values():
-        yield {"lead_organization_id": "l", "version": 1} | memory_store.attributes("l", each)
+    assert derive_entries(event)
+    for each in remembered_entries([event]).values():
+        yield {"lead_organization_id": "l", "version": 1} | memory_items.entry_attributes("l", each)
 
 
 class Recorder:

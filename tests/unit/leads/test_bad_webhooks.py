@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from ingest.leads.decoding import Context
-from ingest.leads.lead_accept import BadEnvelope, Envelope, envelope, open_payload
+from ingest.leads.decoding import DecodeContext
+from ingest.leads.lead_accept import BadEnvelope, Envelope, open_payload, read_envelope
 from tests.support.webhooks import (
     CONTEXT,
     FORM,
@@ -167,12 +167,12 @@ MESSAGE: dict[str, Any] = {"organization_id": "acme", "source": "generic", "payl
 )
 def test_a_bad_envelope_is_refused_by_field_and_reason(message: Any, field: str, reason: str) -> None:
     with pytest.raises(BadEnvelope) as refused:
-        envelope(message, "USD", NOW)
+        read_envelope(message, "USD", NOW)
     assert refused.value.field == field
     assert reason in refused.value.reason
 
 
 def test_a_message_says_what_the_request_said() -> None:
-    sent = envelope({**MESSAGE, "integration": "crm", "received_at": "2026-03-10T05:00:00Z"}, "USD", NOW)
-    assert sent.context == Context("acme", "crm", "USD", "2026-03-10T05:00:00.000000Z")
-    assert envelope(sent.message(), "USD", NOW) == sent
+    sent = read_envelope({**MESSAGE, "integration": "crm", "received_at": "2026-03-10T05:00:00Z"}, "USD", NOW)
+    assert sent.context == DecodeContext("acme", "crm", "USD", "2026-03-10T05:00:00.000000Z")
+    assert read_envelope(sent.message(), "USD", NOW) == sent

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.leads import sources
-from ingest.leads.decoding import Context
-from ingest.leads.lead_accept import Envelope, digest, envelope, open_payload, stored_event
+from ingest.leads.decoding import DecodeContext
+from ingest.leads.lead_accept import Envelope, open_payload, part_digest, read_envelope, stored_event
 from rules.days import stamp, unstamp
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, from_item, to_item
 from tests.support.webhooks import (
@@ -27,13 +27,13 @@ from tests.support.webhooks import (
 def test_parts_are_payloads_of_their_own_and_resends_are_the_same(source: str) -> None:
     for payload in GOOD[source]:
         whole = decode(source, payload)
-        again = decode(source, json.loads(json.dumps(payload)), Context("acme", "shop", "USD", "2027"))
+        again = decode(source, json.loads(json.dumps(payload)), DecodeContext("acme", "shop", "USD", "2027"))
         assert whole == again, "when it arrived must not matter"
-        parts = sources.source(source).parts(payload)
+        parts = sources.source_named(source).parts(payload)
         assert [event for part in parts for event in decode(source, part.payload)] == whole
-        resent = sources.source(source).parts(json.loads(json.dumps(payload)))
-        assert [digest(part) for part in parts] == [digest(part) for part in resent]
-        assert len({digest(part) for part in parts}) == len(parts)
+        resent = sources.source_named(source).parts(json.loads(json.dumps(payload)))
+        assert [part_digest(part) for part in parts] == [part_digest(part) for part in resent]
+        assert len({part_digest(part) for part in parts}) == len(parts)
 
 
 @pytest.mark.parametrize("source", sources.names())
@@ -128,11 +128,13 @@ def test_any_json_decodes_or_is_refused(source: str, payload: Any) -> None:
 
 
 NEW_SOURCE = """
-from ingest.leads.decoding import Decoded, identities, moment, text_id
+from ingest.leads.decoding import DecodedEvent
+from ingest.leads.payload_fields import moment, text_id
+from ingest.leads.person_fields import identities
 
 def decode(payload, context):
     who = identities([("email", payload["who"])], context, "who")
-    return [Decoded(text_id(payload["id"], "id"), "page_viewed", moment(payload["at"], "at"), who)]
+    return [DecodedEvent(text_id(payload["id"], "id"), "page_viewed", moment(payload["at"], "at"), who)]
 """
 
 
@@ -143,7 +145,7 @@ def test_a_new_source_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     try:
         assert "kiosk" in sources.names()
         message = {"organization_id": "acme", "source": "kiosk", "payload": {}}
-        sent = envelope(message, "USD", NOW)
+        sent = read_envelope(message, "USD", NOW)
         payload = {"id": "1", "at": "2026-03-01T00:00:00Z", "who": "a@b.c"}
         ((event, _),) = open_payload(payload, sent, NOW).events
         assert (event.event_type, sent.context.source) == ("page_viewed", "acme/kiosk")
@@ -151,4 +153,4 @@ def test_a_new_source_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert isinstance(broken.broken[0], KeyError), "a decoder's bug is told apart from a bad payload"
     finally:
         sources.names.cache_clear()
-        sources.source.cache_clear()
+        sources.source_named.cache_clear()
