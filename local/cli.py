@@ -50,7 +50,7 @@ def _replay(arguments: argparse.Namespace) -> None:
 
 
 def _replay_orders(arguments: argparse.Namespace) -> None:
-    from local.replay import order_webhooks, replay
+    from local.replay import draining, order_webhooks, replay
 
     webhooks = [order_webhooks.webhook(each) for each in purchases(arguments.orders)] * (
         2 if arguments.twice else 1
@@ -59,7 +59,7 @@ def _replay_orders(arguments: argparse.Namespace) -> None:
         webhooks = replay.shuffled(webhooks, arguments.shuffle)
     started = time.monotonic()
     outcome = (order_webhooks.post if arguments.via == "http" else order_webhooks.send)(load(), webhooks)
-    replay.drain_leads(load(), seconds_max=60 + len(webhooks))
+    draining.drain_leads(load(), seconds_max=60 + len(webhooks))
     _print({**outcome.counts, "seconds": round(time.monotonic() - started, 1)})
 
 
@@ -70,10 +70,11 @@ def _source(arguments: argparse.Namespace) -> tuple[Callable[[Path], Iterable[Bo
 
 
 def _verify(arguments: argparse.Namespace) -> None:
-    from local.replay import replay, verify
+    from local.replay import verify
+    from local.replay.api import Api
 
     expected = verify.expect(from_csv(arguments.file), arguments.as_of)
-    differences = verify.compare(replay.Api(load()), expected, arguments.as_of)
+    differences = verify.compare(Api(load()), expected, arguments.as_of)
     _print({"users": len(expected), "differences": differences})
     if differences:
         raise RuntimeError(f"{len(differences)} answers differ from the independent calculation")
@@ -127,6 +128,7 @@ GROUPS = {
 
 
 def _parser() -> argparse.ArgumentParser:
+    # Long: a table in code, a line for each command and flag; nothing is decided here.
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 

@@ -8,7 +8,8 @@ from typing import Any
 from local.cloud import cloud
 from local.operate import html_report, nightly_run
 from local.paths import LOCAL, REPORT, ROOT
-from local.replay import order_webhooks, replay, synthetic_shop, verify
+from local.replay import draining, order_webhooks, replay, synthetic_shop, verify
+from local.replay.api import Api
 from local.replay.event_sources import Body, from_git, synthetic_crowd
 from local.stack import Stack
 
@@ -60,7 +61,7 @@ def _say(outcome: replay.ReplayResult) -> None:
 def _check(stack: Stack, events: Sequence[Body], now: datetime) -> None:
     as_of = (now + timedelta(days=1)).date()
     expected = verify.expect(events, as_of)
-    differences = verify.compare(replay.Api(stack), expected, as_of)
+    differences = verify.compare(Api(stack), expected, as_of)
     if differences:
         raise RuntimeError(f"{len(differences)} answers are wrong, the first: {differences[0]}")
     print(f"\nchecked: {len(expected)} of {len(expected)} users equal an independent calculation")
@@ -76,20 +77,20 @@ def _shop(stack: Stack, now: datetime) -> None:
     if set(posted.counts) != {"accepted"}:
         raise RuntimeError(f"webhooks were refused, the first: {posted.refused[0]}")
     order_webhooks.send(stack, sent[half:])
-    replay.drain_leads(stack)
+    draining.drain_leads(stack)
     customers, wrong = synthetic_shop.differences(stack, sent, datetime.now(UTC).date())
     if wrong:
         raise RuntimeError(f"{len(wrong)} customers' features are wrong, the first: {wrong[0]}")
     seconds = time.monotonic() - began
     print(f"  {customers} customers' features equal an independent count, after {seconds:.1f} s")
-    told = synthetic_shop.features(replay.Api(stack), "000-0")["features"]
+    told = synthetic_shop.features(Api(stack), "000-0")["features"]
     print("  the first: " + ", ".join(f"{name} {value}" for name, value in told.items()))
 
 
 def _nightly(stack: Stack) -> None:
     """Run the night's work now: every event into the warehouse, and all tables against the lake."""
     print("\nthe nightly run: curate, load, models, tests, recompute, reconcile, repair, report", flush=True)
-    replay.drain(stack, lake=True)
+    draining.drain(stack, lake=True)
     found = nightly_run.run(stack)
     counts = found["counts"]
     print(f"{'entity':<16}{'rows in':>9}{'curated':>9}{'doubles':>9}{'refused':>9}")
@@ -104,7 +105,7 @@ def _nightly(stack: Stack) -> None:
 
 
 def _show(stack: Stack) -> None:
-    api = replay.Api(stack)
+    api = Api(stack)
     for board, unit in (("streaks", "days"), ("points", "points")):
         print(f"\n{board:<22}{'rank':>5}{unit:>9}{'streak':>8}{'longest':>9}{'days':>6}{'balance':>9}  zone")
         for row in api.get(f"/v1/leaderboards/{board}?limit=8")["entries"]:

@@ -16,7 +16,7 @@ from bench.figure import Figure
 from local.cloud import cloud
 from local.cloud.processes import pid_of
 from local.paths import STACK
-from local.replay import replay
+from local.replay import draining, replay
 from local.replay.event_sources import Body
 from local.stack import Stack, load
 
@@ -69,7 +69,7 @@ def _events_per_second(stack: Stack, events: int, batch: int) -> float:
 def _drain(stack: Stack) -> None:
     """Wait until the table's stream has been consumed; the Kinesis door has no part in this."""
     posted, deadline = time.time(), time.monotonic() + DRAIN_SECONDS_MAX
-    while replay._caught_up_at(stack.outputs["EngagementFunctionName"]) <= posted:
+    while draining.caught_up_at(stack.outputs["EngagementFunctionName"]) <= posted:
         if time.monotonic() > deadline:
             raise RuntimeError(f"the processor has not caught up in {DRAIN_SECONDS_MAX} s")
         time.sleep(0.05)

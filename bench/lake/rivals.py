@@ -26,6 +26,7 @@ def inputs(folder: Path, hour: str) -> str:
 
 
 def with_duckdb(folder: Path, hour: str) -> None:
+    # Long: a rival, as a good user would write it.
     import duckdb
 
     curated, quarantine = outputs(folder, "duckdb", hour)
@@ -76,6 +77,7 @@ def with_duckdb(folder: Path, hour: str) -> None:
 
 
 def with_polars(folder: Path, hour: str) -> None:
+    # Long: a rival, as a good user would write it.
     import polars as pl
 
     curated, quarantine = outputs(folder, "polars", hour)

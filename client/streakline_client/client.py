@@ -54,10 +54,6 @@ class Streakline:
 
         Raises Refused, with code "conflict" where the key was used for another question.
         """
-        if closes_in is not None:
-            closes_at = datetime.now(UTC) + closes_in
-        if closes_at is not None and closes_at.tzinfo is None:
-            raise ValueError("closes_at needs a time zone")
         body = {
             "idempotency_key": idempotency_key or str(uuid.uuid4()),
             "kind": "choice" if options else "text",
@@ -66,7 +62,7 @@ class Streakline:
             "required_responses": required_responses,
             "audience": list(audience) or None,
             "category": category,
-            "closes_at": closes_at and closes_at.astimezone(UTC).isoformat(),
+            "closes_at": _closing(closes_in, closes_at),
         }
         sent = {name: value for name, value in body.items() if value is not None}
         return Question.read(self._call("POST", "/v1/questions", body=sent))
@@ -166,3 +162,11 @@ def _content(reply: Reply) -> Any:
     error = told["error"] if isinstance(told.get("error"), dict) else told
     message = str(error.get("message", "no reason given"))
     raise Refused(reply.status, str(error.get("code", "unknown")), message, error.get("details"))
+
+
+def _closing(closes_in: timedelta | None, closes_at: datetime | None) -> str | None:
+    if closes_in is not None:
+        closes_at = datetime.now(UTC) + closes_in
+    if closes_at is not None and closes_at.tzinfo is None:
+        raise ValueError("closes_at needs a time zone")
+    return closes_at.astimezone(UTC).isoformat() if closes_at else None

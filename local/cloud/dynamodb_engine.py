@@ -72,6 +72,7 @@ class Engine:
 
     def environment(self, redis_url: str = "") -> dict[str, str]:
         """Return the functions' settings."""
+        # Long: a table, one variable a line.
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": "test",

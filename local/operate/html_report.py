@@ -157,6 +157,20 @@ def _balances(axes: Axes, ledger: Rows) -> None:
     axes.legend(frameon=False, fontsize=7)
 
 
+STYLE = f"""body {{ font: 16px/1.5 system-ui, sans-serif; color: {INK}; background: #fbfaf8; margin: 0 auto;
+  max-width: 1180px; padding: 2rem 1rem; }}
+h2 {{ font-weight: 600; font-size: 1.2rem; margin: 2rem 0 .8rem; }}
+h1 {{ font-weight: 650; letter-spacing: -.02em; margin: 0; }}
+ul {{ display: flex; flex-wrap: wrap; gap: .5rem 2.5rem; list-style: none; padding: 0; color: #576574; }}
+li b {{ color: {ACCENT}; font-size: 1.7rem; display: block; line-height: 1.1; }}
+main {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 1.2rem; }}
+figure {{ margin: 0; padding: 1rem; background: #fff; border-radius: 12px; box-shadow: 0 1px 4px #0001; }}
+figcaption {{ font-weight: 600; margin-bottom: .5rem; }}
+svg {{ width: 100%; height: auto; }}
+footer {{ color: #8395a7; font-size: .85rem; margin-top: 1.5rem; }}
+"""
+
+
 def _page(facts: list[tuple[str, str]], sections: list[tuple[str, list[tuple[str, str]]]]) -> str:
     numbers = "".join(f"<li><b>{html.escape(n)}</b> {html.escape(what)}</li>" for n, what in facts)
     body = "".join(
@@ -172,18 +186,7 @@ def _page(facts: list[tuple[str, str]], sections: list[tuple[str, list[tuple[str
 <html lang="en"><head><meta charset="utf-8"><title>Streakline</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; color: {INK}; background: #fbfaf8; margin: 0 auto;
-  max-width: 1180px; padding: 2rem 1rem; }}
-h2 {{ font-weight: 600; font-size: 1.2rem; margin: 2rem 0 .8rem; }}
-h1 {{ font-weight: 650; letter-spacing: -.02em; margin: 0; }}
-ul {{ display: flex; flex-wrap: wrap; gap: .5rem 2.5rem; list-style: none; padding: 0; color: #576574; }}
-li b {{ color: {ACCENT}; font-size: 1.7rem; display: block; line-height: 1.1; }}
-main {{ display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 480px), 1fr)); gap: 1.2rem; }}
-figure {{ margin: 0; padding: 1rem; background: #fff; border-radius: 12px; box-shadow: 0 1px 4px #0001; }}
-figcaption {{ font-weight: 600; margin-bottom: .5rem; }}
-svg {{ width: 100%; height: auto; }}
-footer {{ color: #8395a7; font-size: .85rem; margin-top: 1.5rem; }}
-</style></head><body>
+{STYLE}</style></head><body>
 <h1>Streakline</h1><ul>{numbers}</ul>{body}
 <footer>Made {made} from the live tables and the warehouse.</footer>
 </body></html>

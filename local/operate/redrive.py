@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from local.cloud.poller import kinesis_record, sequence_of, table_record
+from local.cloud.delivery import sequence_of
+from local.cloud.stream_records import kinesis_record, table_record
 from local.stack import Stack
 
 RECEIVE_MAX = 10

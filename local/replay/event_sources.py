@@ -149,11 +149,7 @@ def synthetic_crowd(users: int, events: int, seed: int, now: datetime, days: int
     arrivals: list[tuple[datetime, Body]] = []
     for number, user in enumerate(chance.choices(range(users), weights, k=events)):
         zone = ZoneInfo(ZONES[user % len(ZONES)])
-        # Habits: most of what somebody does happens around one hour of the day.
-        hour = (user * 7 % 24 + chance.gauss(0, 2.5)) % 24
-        day = (now - timedelta(days=min(days - 1, int(chance.expovariate(1 / 12))))).astimezone(zone).date()
-        local = datetime(day.year, day.month, day.day, int(hour), chance.randrange(60), tzinfo=zone)
-        occurred = min(local.astimezone(UTC), now - timedelta(seconds=chance.randrange(1, 600)))
+        occurred = _habitual_moment(chance, user, zone, now, days)
         offline = timedelta(hours=chance.expovariate(1 / 20)) if chance.random() < 0.1 else timedelta()
         body: Body = {
             "user_id": f"crowd-{user:04d}",
@@ -169,3 +165,11 @@ def synthetic_crowd(users: int, events: int, seed: int, now: datetime, days: int
         if chance.random() < 0.05:
             arrivals.append((occurred + timedelta(hours=chance.expovariate(1 / 10)), body))
     return [body for _, body in sorted(arrivals, key=lambda each: (each[0], each[1]["idempotency_key"]))]
+
+
+def _habitual_moment(chance: random.Random, user: int, zone: ZoneInfo, now: datetime, days: int) -> datetime:
+    """Most of what somebody does happens around one hour of the day."""
+    hour = (user * 7 % 24 + chance.gauss(0, 2.5)) % 24
+    day = (now - timedelta(days=min(days - 1, int(chance.expovariate(1 / 12))))).astimezone(zone).date()
+    local = datetime(day.year, day.month, day.day, int(hour), chance.randrange(60), tzinfo=zone)
+    return min(local.astimezone(UTC), now - timedelta(seconds=chance.randrange(1, 600)))

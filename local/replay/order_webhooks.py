@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from adapters.platform.batches import chunks
+from local.replay.api import Api
 from local.replay.event_sources import Purchase
-from local.replay.replay import Api, ReplayResult, progress_bar
+from local.replay.replay import ReplayResult, progress_bar
 from local.stack import Stack
 
 ORGANIZATION = "cdnow"

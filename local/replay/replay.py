@@ -1,4 +1,4 @@
-"""Posts events to the deployed stack, through HTTP and Kinesis, and waits for the effects."""
+"""Sends events to the deployed stack, through HTTP and Kinesis, and waits for the effects."""
 
 import json
 import random
@@ -10,21 +10,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-import urllib3
 from aws_kinesis_agg.aggregator import RecordAggregator
 
 from adapters.platform.batches import chunks
-from local.cloud import queue_counts
-from local.cloud.tokens import ADMIN, token
 from local.paths import LOCAL
+from local.replay.api import Api
+from local.replay.draining import drain
 from local.replay.event_sources import Body
 from local.stack import Stack
 
 BATCH = 100
 POSTERS = 4
-ATTEMPTS_MAX = 10
 KINESIS_RECORDS_MAX = 100
-DRAIN_SECONDS_MAX = 300
 REFUSED_FILE = LOCAL / "replay-refused.ndjson"
 
 
@@ -35,45 +32,6 @@ class ReplayResult:
     counts: Counter[str] = field(default_factory=Counter)
     refused: list[dict[str, Any]] = field(default_factory=list)
     seconds: float = 0.0
-
-
-class Api:
-    """The deployed API, as an admin, as a member of another group, or as one user."""
-
-    def __init__(
-        self, stack: Stack, user_id: str = "operator", *, admin: bool = True, group: str | None = None
-    ) -> None:
-        self._url = stack.api_url
-        self._pool = urllib3.PoolManager(maxsize=64, retries=False)
-        self._headers = {
-            "authorization": f"Bearer {token(stack, user_id, group or (ADMIN if admin else None))}",
-            "content-type": "application/json",
-        }
-
-    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Return (status, JSON answer).
-
-        A 429 or a 5xx is tried again after what Retry-After says: keys make every request repeatable.
-        """
-        for attempt in range(ATTEMPTS_MAX):
-            answer = self._pool.request(
-                method,
-                self._url + path,
-                body=None if body is None else json.dumps(body).encode(),
-                headers=self._headers,
-                timeout=180,
-            )
-            if (answer.status != 429 and answer.status < 500) or attempt == ATTEMPTS_MAX - 1:
-                break
-            time.sleep(float(answer.headers.get("Retry-After", 1)))
-        return answer.status, json.loads(answer.data or b"null")
-
-    def get(self, path: str) -> Any:
-        """Return the answer to a GET; raises RuntimeError unless it is 200."""
-        status, answer = self.call("GET", path)
-        if status != 200:
-            raise RuntimeError(f"GET {path}: {status} {answer}")
-        return answer
 
 
 def progress_bar(total: int, what: str) -> Callable[[int], None]:
@@ -170,49 +128,6 @@ def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayRes
     if outcome.refused:
         REFUSED_FILE.write_text("".join(json.dumps(each) + "\n" for each in outcome.refused))
     return outcome
-
-
-def drain(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX, *, lake: bool = False) -> None:
-    """Wait until every consumer has caught up with what was sent before; raises RuntimeError.
-
-    lake: also until all of it is in the lake.
-    """
-    deadline = time.monotonic() + seconds_max
-    for consumer in ("EventsStream", "Engagement", *(("Publisher",) if lake else ())):
-        _await_stream(stack, consumer, deadline)
-
-
-def drain_leads(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX) -> None:
-    """Wait until all that was sent to the leads' doors has had its effects; raises RuntimeError."""
-    deadline = time.monotonic() + seconds_max
-    _await_queues(stack, ("LeadIngestion",), deadline)
-    _await_stream(stack, "LeadEvents", deadline)
-    _await_queues(stack, ("MemoryProcessing", "FeatureProcessing"), deadline)
-
-
-def _await_stream(stack: Stack, consumer: str, deadline: float) -> None:
-    function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
-    while _caught_up_at(function) <= sent_at:
-        _pause(f"{function} has not caught up", deadline)
-
-
-def _await_queues(stack: Stack, names: Iterable[str], deadline: float) -> None:
-    for name in names:
-        while waiting := queue_counts.depth(stack, stack.outputs[f"{name}Url"]):
-            _pause(f"{waiting} messages still wait in {name}", deadline)
-
-
-def _pause(what: str, deadline: float) -> None:
-    if time.monotonic() > deadline:
-        raise RuntimeError(f"{what}, and the time is up")
-    time.sleep(0.1)
-
-
-def _caught_up_at(function: str) -> float:
-    try:
-        return float(json.loads((LOCAL / "poller.json").read_text())[function]["caught_up_at"])
-    except (OSError, ValueError, KeyError):
-        return 0.0
 
 
 def shuffled(events: Sequence[Body], seed: int) -> list[Body]:

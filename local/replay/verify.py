@@ -11,8 +11,8 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from local.replay.api import Api
 from local.replay.event_sources import Body
-from local.replay.replay import Api
 from rules.engagement.points import RULES
 
 

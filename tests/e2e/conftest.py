@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from local.cloud import cloud, processes
-from local.replay.replay import Api, drain
+from local.replay.api import Api
+from local.replay.draining import drain
 from local.stack import Stack
 from tests.faults.invariants import violations
 

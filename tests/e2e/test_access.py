@@ -9,7 +9,7 @@ import pytest
 import urllib3
 
 from local.cloud.tokens import token
-from local.replay.replay import Api
+from local.replay.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from schemathesis.core.result import Ok
 
 from local.cloud.tokens import token
-from local.replay.replay import Api
+from local.replay.api import Api
 from local.stack import Stack, load
 from tests.e2e.conftest import event
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from local.replay.replay import Api
+from local.replay.api import Api
 from local.stack import Stack
 from tests.e2e.conftest import event
 

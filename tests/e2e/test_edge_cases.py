@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.replay.replay import Api
+from local.replay.api import Api
 from tests.e2e.conftest import event
 
 # There is one cloud: one process runs all of these.

@@ -18,7 +18,9 @@ import pytest
 from adapters.platform.items import item, plain
 from local.operate import nightly_run
 from local.paths import WAREHOUSE
-from local.replay.replay import Api, drain, post_events, put_on_stream, shuffled
+from local.replay.api import Api
+from local.replay.draining import drain
+from local.replay.replay import post_events, put_on_stream, shuffled
 from local.stack import Stack
 from tests.e2e.conftest import event
 from tests.e2e.test_survival import workers

@@ -20,8 +20,10 @@ from local.cloud import cloud, embedded_postgres, processes
 from local.operate.redrive import redrive
 from local.paths import LOCAL
 from local.replay import order_webhooks
+from local.replay.api import Api
+from local.replay.draining import drain_leads
 from local.replay.event_sources import Purchase, purchases
-from local.replay.replay import Api, drain_leads, shuffled
+from local.replay.replay import shuffled
 from local.stack import Stack
 from tests.e2e.test_survival import workers
 from tests.support.template import ROOT

@@ -6,7 +6,7 @@ import pytest
 
 from local.cloud.tokens import token
 from local.operate import page_link
-from local.replay.replay import Api
+from local.replay.api import Api
 from local.stack import Stack
 from tests.browser.conftest import Visit, browser
 from tests.e2e.test_questions import asked

@@ -11,7 +11,8 @@ import pytest
 import urllib3
 
 from adapters.platform.items import item
-from local.replay.replay import Api, drain
+from local.replay.api import Api
+from local.replay.draining import drain
 from local.stack import Stack
 
 # There is one cloud: one process runs all of these.

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from local.replay.api import Api
 from local.replay.event_sources import Body, from_csv
-from local.replay.replay import Api, replay, shuffled
+from local.replay.replay import replay, shuffled
 from local.replay.verify import compare, expect
 from local.stack import Stack
 from tests.support.template import ROOT

@@ -18,7 +18,9 @@ import pytest
 from adapters.platform.items import item
 from local.cloud import cloud, processes
 from local.operate.redrive import redrive
-from local.replay.replay import Api, drain, post_events, put_on_stream
+from local.replay.api import Api
+from local.replay.draining import drain
+from local.replay.replay import post_events, put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event
 

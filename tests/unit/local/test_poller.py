@@ -10,19 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from local.cloud.event_filters import matches
-from local.cloud.poller import (
+from local.cloud.delivery import (
     EventSourceMapping,
     InvocationReply,
     Record,
     arrival_of,
     deliver,
-    kinesis_record,
     mapping_of,
     reply_of,
     sequence_of,
-    table_record,
 )
+from local.cloud.event_filters import matches
+from local.cloud.stream_records import kinesis_record, table_record
 
 PLAIN = EventSourceMapping("function", "arn:aws:dynamodb:us-east-1:0:table/T/stream/1")
 PARTIAL = replace(PLAIN, partial=True)

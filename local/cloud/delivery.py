@@ -1,0 +1,148 @@
+"""How a batch of a stream is delivered: in order, until each record is done or discarded, as Lambda does it.
+
+- A partial failure checkpoints before the lowest failed record; the rest comes again.
+- A function error splits the batch in two if the mapping bisects (a split is no retry).
+- Retries exhausted, or records too old: the rest goes to the failure destination.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+RETRY_SECONDS_MAX = 5.0
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class EventSourceMapping:
+    """An event source mapping's settings, with Lambda's defaults."""
+
+    function: str
+    source: str
+    batch_size: int = 100
+    window_seconds: float = 0.0
+    bisect: bool = False
+    retries_max: int = -1
+    age_seconds_max: int = -1
+    partial: bool = False
+    destination: str = ""
+    patterns: tuple[str, ...] = ()
+
+    @property
+    def is_kinesis(self) -> bool:
+        """Whether the source is a Kinesis stream; else it is a table's."""
+        return ":kinesis:" in self.source
+
+
+def mapping_of(described: dict[str, Any]) -> EventSourceMapping:
+    """Read what ListEventSourceMappings says of one mapping."""
+    destination = (described.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination", "")
+    filters = (described.get("FilterCriteria") or {}).get("Filters", [])
+    return EventSourceMapping(
+        function=described["FunctionArn"],
+        source=described["EventSourceArn"],
+        batch_size=int(described.get("BatchSize") or 100),
+        window_seconds=float(described.get("MaximumBatchingWindowInSeconds") or 0),
+        bisect=str(described.get("BisectBatchOnFunctionError", False)).lower() == "true",
+        retries_max=int(described.get("MaximumRetryAttempts", -1)),
+        age_seconds_max=int(described.get("MaximumRecordAgeInSeconds", -1)),
+        partial="ReportBatchItemFailures" in (described.get("FunctionResponseTypes") or []),
+        destination=destination,
+        patterns=tuple(each["Pattern"] for each in filters),
+    )
+
+
+def sequence_of(record: Record) -> str:
+    """Return a record's sequence number."""
+    source = record.get("dynamodb") or record.get("kinesis") or {}
+    return str(source.get("SequenceNumber") or source.get("sequenceNumber"))
+
+
+def arrival_of(record: Record) -> float:
+    """Return when a record came into the stream (epoch seconds)."""
+    source = record.get("dynamodb") or record.get("kinesis") or {}
+    arrived = source.get("ApproximateCreationDateTime") or source.get("approximateArrivalTimestamp") or 0
+    return float(arrived)
+
+
+@dataclass(frozen=True, slots=True)
+class InvocationReply:
+    """What an invocation came back with. failed: None where the function itself failed."""
+
+    failed: Sequence[str] | None
+    error: str = ""
+
+
+def reply_of(payload: Any, error: str, batch: Sequence[Record], *, partial: bool) -> InvocationReply:
+    """Read a function's answer as Lambda does: a malformed report of failures fails the whole batch."""
+    if error:
+        return InvocationReply(None, error)
+    if not partial or not payload:
+        return InvocationReply([])
+    try:
+        failed = [each["itemIdentifier"] for each in payload.get("batchItemFailures") or []]
+    except (AttributeError, KeyError, TypeError):
+        return InvocationReply(None, "malformed batchItemFailures")
+    known = {sequence_of(record) for record in batch}
+    if any(not isinstance(number, str) or number not in known for number in failed):
+        return InvocationReply(None, "batchItemFailures names a record that is not in the batch")
+    return InvocationReply(failed)
+
+
+def deliver(  # noqa: PLR0917 (what it acts on, and what it acts with)
+    batch: Sequence[Record],
+    mapping: EventSourceMapping,
+    invoke: Callable[[Sequence[Record]], InvocationReply],
+    discard: Callable[[Sequence[Record], str, int], None],
+    pause: Callable[[float], None] = time.sleep,
+    now: Callable[[], float] = time.time,
+) -> None:
+    """Deliver a batch. pause: takes seconds; now: epoch seconds; discard: records, why, how many attempts."""
+    waiting: list[tuple[Sequence[Record], int]] = [(batch, 0)]
+    while waiting:
+        read, retries = waiting.pop(0)
+        records = _young(read, retries, mapping, discard, now)
+        if not records:
+            continue
+        reply = invoke(records)
+        if reply.failed is None and mapping.bisect and len(records) > 1:
+            half = len(records) // 2
+            waiting[:0] = [(records[:half], retries), (records[half:], retries)]
+            continue
+        rest = _rest(records, reply)
+        # As on AWS, what remains after a checkpoint is the same batch: its retries go on counting.
+        if rest and 0 <= mapping.retries_max <= retries:
+            discard(rest, "RetryAttemptsExhausted", retries + 1)
+        elif rest:
+            if len(rest) == len(records) or retries:
+                pause(min(RETRY_SECONDS_MAX, 0.1 * 2**retries))
+            waiting.insert(0, (rest, retries + 1))
+
+
+def _young(
+    records: Sequence[Record],
+    retries: int,
+    mapping: EventSourceMapping,
+    discard: Callable[[Sequence[Record], str, int], None],
+    now: Callable[[], float],
+) -> Sequence[Record]:
+    """Return the records that are not too old, discarding the others."""
+    if mapping.age_seconds_max < 0:
+        return records
+    young = [each for each in records if now() - arrival_of(each) <= mapping.age_seconds_max]
+    if len(young) < len(records):
+        discard([each for each in records if each not in young], "RecordAgeExceeded", retries)
+        return young
+    return records
+
+
+def _rest(records: Sequence[Record], reply: InvocationReply) -> Sequence[Record]:
+    """Return what has to come again: all if the function failed, else from the lowest failed record on."""
+    if reply.failed is None:
+        return records
+    if not reply.failed:
+        return ()
+    order = [sequence_of(record) for record in records]
+    return records[min(order.index(number) for number in reply.failed) :]

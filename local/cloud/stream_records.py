@@ -1,0 +1,80 @@
+"""Reading streams: their shards, and their records as functions get them."""
+
+import base64
+from typing import Any
+
+from local.cloud.delivery import EventSourceMapping, Record
+from local.stack import Stack
+
+READ_MAX = 1000
+
+
+def _seconds(moment: Any) -> float:
+    return float(moment.timestamp()) if hasattr(moment, "timestamp") else float(moment or 0)
+
+
+def table_record(record: Record, source: str) -> Record:
+    """Return a table stream's record as a function gets it."""
+    change = dict(record["dynamodb"])
+    change["ApproximateCreationDateTime"] = _seconds(change.get("ApproximateCreationDateTime"))
+    return {
+        "eventID": record["eventID"],
+        "eventName": record["eventName"],
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": source.split(":")[3],
+        "dynamodb": change,
+        "eventSourceARN": source,
+    }
+
+
+def kinesis_record(record: Record, source: str) -> Record:
+    """Return a Kinesis record as a function gets it."""
+    return {
+        "kinesis": {
+            "kinesisSchemaVersion": "1.0",
+            "partitionKey": record["PartitionKey"],
+            "sequenceNumber": record["SequenceNumber"],
+            "data": base64.b64encode(record["Data"]).decode(),
+            "approximateArrivalTimestamp": _seconds(record.get("ApproximateArrivalTimestamp")),
+        },
+        "eventSource": "aws:kinesis",
+        "eventVersion": "1.0",
+        "eventName": "aws:kinesis:record",
+        "awsRegion": source.split(":")[3],
+        "eventSourceARN": source,
+    }
+
+
+def shards_of(stack: Stack, mapping: EventSourceMapping) -> list[str]:
+    """Return the ids of a stream's shards."""
+    if mapping.is_kinesis:
+        answer = stack.client("kinesis").list_shards(StreamARN=mapping.source)
+        return [shard["ShardId"] for shard in answer["Shards"]]
+    answer = stack.client("dynamodbstreams").describe_stream(StreamArn=mapping.source)
+    return [shard["ShardId"] for shard in answer["StreamDescription"]["Shards"]]
+
+
+def iterator_of(stack: Stack, mapping: EventSourceMapping, shard: str, after: str | None) -> str:
+    """Return where to read a shard: after a record's sequence number, or from its beginning."""
+    position = {"ShardIteratorType": "TRIM_HORIZON"}
+    if after:
+        number = "StartingSequenceNumber" if mapping.is_kinesis else "SequenceNumber"
+        position = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", number: after}
+    if mapping.is_kinesis:
+        client, stream = stack.client("kinesis"), {"StreamARN": mapping.source}
+    else:
+        client, stream = stack.client("dynamodbstreams"), {"StreamArn": mapping.source}
+    return str(client.get_shard_iterator(**stream, ShardId=shard, **position)["ShardIterator"])
+
+
+def read_records(stack: Stack, mapping: EventSourceMapping, iterator: str) -> tuple[list[Record], str | None]:
+    """Return records as functions get them, and where to go on; None: the shard has ended."""
+    if not mapping.is_kinesis:
+        client = stack.client("dynamodbstreams")
+        answer = client.get_records(ShardIterator=iterator, Limit=READ_MAX)
+        records = [table_record(record, mapping.source) for record in answer["Records"]]
+        return records, answer.get("NextShardIterator")
+    answer = stack.client("kinesis").get_records(ShardIterator=iterator, Limit=READ_MAX)
+    records = [kinesis_record(record, mapping.source) for record in answer["Records"]]
+    return records, answer.get("NextShardIterator")

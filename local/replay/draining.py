@@ -1,0 +1,55 @@
+"""Waiting until what was sent has had its effects."""
+
+import json
+import time
+from collections.abc import Iterable
+
+from local.cloud import queue_counts
+from local.paths import LOCAL
+from local.stack import Stack
+
+DRAIN_SECONDS_MAX = 300
+
+
+def drain(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX, *, lake: bool = False) -> None:
+    """Wait until every consumer has caught up with what was sent before; raises RuntimeError.
+
+    lake: also until all of it is in the lake.
+    """
+    deadline = time.monotonic() + seconds_max
+    for consumer in ("EventsStream", "Engagement", *(("Publisher",) if lake else ())):
+        _await_stream(stack, consumer, deadline)
+
+
+def drain_leads(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX) -> None:
+    """Wait until all that was sent to the leads' doors has had its effects; raises RuntimeError."""
+    deadline = time.monotonic() + seconds_max
+    _await_queues(stack, ("LeadIngestion",), deadline)
+    _await_stream(stack, "LeadEvents", deadline)
+    _await_queues(stack, ("MemoryProcessing", "FeatureProcessing"), deadline)
+
+
+def _await_stream(stack: Stack, consumer: str, deadline: float) -> None:
+    function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
+    while caught_up_at(function) <= sent_at:
+        _pause(f"{function} has not caught up", deadline)
+
+
+def _await_queues(stack: Stack, names: Iterable[str], deadline: float) -> None:
+    for name in names:
+        while waiting := queue_counts.depth(stack, stack.outputs[f"{name}Url"]):
+            _pause(f"{waiting} messages still wait in {name}", deadline)
+
+
+def _pause(what: str, deadline: float) -> None:
+    if time.monotonic() > deadline:
+        raise RuntimeError(f"{what}, and the time is up")
+    time.sleep(0.1)
+
+
+def caught_up_at(function: str) -> float:
+    """Return when a function had nothing left to do (epoch seconds); 0 if it never had."""
+    try:
+        return float(json.loads((LOCAL / "poller.json").read_text())[function]["caught_up_at"])
+    except (OSError, ValueError, KeyError):
+        return 0.0
