@@ -1,4 +1,4 @@
-"""Table streams -> Firehose: what is stored becomes a row of the lake (DESIGN section 6).
+"""Table streams -> Firehose: what is stored becomes a row of the lake.
 
 A row may be published twice or out of order; curation keeps one of each key, the newest version.
 """

@@ -1,4 +1,4 @@
-"""Profiles, days and ledger entries as table attributes (DESIGN section 3), and back."""
+"""Profiles, days and ledger entries as table attributes, and back (keys and indexes: template.yaml)."""
 
 import zlib
 from datetime import date

@@ -1,4 +1,4 @@
-"""What Redis holds (DESIGN section 3). It is never the truth.
+"""What Redis holds of the engagement path. It is never the truth.
 
 | key | holds | lives |
 |---|---|---|

@@ -1,4 +1,4 @@
-"""What the Subscriptions table holds (DESIGN section 3), and its one sparse index, ByLastNotified.
+"""What the Subscriptions table of template.yaml holds, and its one sparse index, ByLastNotified.
 
 | subscription_id | is | active (partition) | last_notified_at |
 |---|---|---|---|

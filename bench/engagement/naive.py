@@ -21,7 +21,7 @@ RETENTION = timedelta(days=90)
 
 
 def definitions(prefix: str, projection: str) -> Iterable[Definition]:
-    """Return CreateTable's arguments: DESIGN section 3's keys and indexes, these projecting as told."""
+    """Return CreateTable's arguments: keys and indexes as in template.yaml, these projecting as told."""
     for logical_id in TABLES:
         table = table_definition(logical_id, prefix + logical_id)
         for index in table.get("GlobalSecondaryIndexes", ()):

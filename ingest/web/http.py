@@ -1,4 +1,4 @@
-"""What the HTTP functions share: bodies, answers, errors (DESIGN section 5)."""
+"""What the HTTP functions share: bodies, answers, errors, as the OpenAPI document describes them."""
 
 import base64
 import json

@@ -1,4 +1,4 @@
-"""The rewards ledger (DESIGN rule 6): append-only, a running balance, one active head.
+"""The rewards ledger (docs/rules.md, rule 6): append-only, a running balance, one active head.
 
 `points` is signed, so balance[n] = balance[n-1] + points[n] and seq[n] = seq[n-1] + 1.
 

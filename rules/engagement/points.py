@@ -1,4 +1,4 @@
-"""Points (DESIGN rule 5): from this table alone, never from the client.
+"""Points (docs/rules.md, rule 5): from this table alone, never from the client.
 
 The sum for a user, date and type is min(daily cap, sum of the events' points), so it does not
 depend on the order in which the events arrive; the event that crosses the cap gets the rest.

@@ -1,4 +1,4 @@
-"""The streak (DESIGN rules 2 and 3): a pure function of active dates, freezes, pauses and a date.
+"""The streak (docs/rules.md, rules 2 and 3): a pure function of active dates, freezes, pauses and a date.
 
 It is written once, as a left fold over sorted dates: `fold` runs it over a history, `advance` adds
 one later date, and both give the same state. Dates that are neutral (paused, or skipped by the

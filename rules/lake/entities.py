@@ -1,4 +1,4 @@
-"""What the lake holds: one declared schema per entity (DESIGN section 6), and where an item's row belongs.
+"""What the lake holds: one declared schema per entity, and where an item's row belongs.
 
 The publisher writes rows of this shape, curation checks them, the warehouse's tables have the same columns.
 A schema only grows: new fields are optional and come last, a type is only ever widened, and nothing

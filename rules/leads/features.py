@@ -1,4 +1,4 @@
-"""What is known of a lead in numbers (DESIGN rule 9): each feature declared once, for live path and batch.
+"""What is known of a lead in numbers (rule 9): each feature declared once, for live path and batch.
 
 Time is counted in calendar dates, UTC (rule 1): a window of 90 days is the 90 dates that end with the
 date asked about. Amounts are whole minor units, sentiment is whole thousandths: sums are exact whatever

@@ -1,4 +1,4 @@
-"""Points of an answer (DESIGN rule 5): from these tables alone, fixed when the answer is stored.
+"""Points of an answer (rule 5): from these tables alone, fixed when the answer is stored.
 
 The base and the daily cap are those of QUESTION_ANSWERED in rules.engagement.points; bonuses are
 declared here.

@@ -1,4 +1,4 @@
-"""The edge cases of the design, over HTTP."""
+"""The edge cases of docs/rules.md, over HTTP."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -7,7 +7,7 @@ from tests.support.template import resources, template
 
 Key = tuple[str, str]
 # table: (partition key, sort key), its indexes in the same way, the attribute that expires items, the stream
-DESIGN: dict[str, tuple[Key, dict[str, Key], str, str]] = {
+TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "UserStreaks": (
         ("user_id", ""),
         {"StreakLeaderboard": ("leaderboard_partition", "current_streak")},
@@ -58,7 +58,7 @@ NUMBERS = {"current_streak", "total_points"}
 
 
 def test_the_tables_are_those_of_the_design() -> None:
-    assert set(TABLES) == set(DESIGN)
+    assert set(TABLES) == set(TABLE_KEYS)
 
 
 def keys_of(schema: list[dict[str, str]]) -> Key:
@@ -67,9 +67,9 @@ def keys_of(schema: list[dict[str, str]]) -> Key:
     return kinds["HASH"], kinds.get("RANGE", "")
 
 
-@pytest.mark.parametrize("name", DESIGN)
+@pytest.mark.parametrize("name", TABLE_KEYS)
 def test_a_table_has_the_keys_and_indexes_of_the_design(name: str) -> None:
-    keys, indexes, expires, stream = DESIGN[name]
+    keys, indexes, expires, stream = TABLE_KEYS[name]
     table = properties(name)
     assert keys_of(table["KeySchema"]) == keys
     found = {
