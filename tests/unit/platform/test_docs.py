@@ -1,0 +1,147 @@
+"""The documents are true: what they name is there, their examples hold, and each alarm has its place in the runbook."""
+
+import doctest
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.operate.redrive import CONSUMERS
+from tests.support.template import ROOT, template
+
+GUIDES = (ROOT / "sql/README.md", ROOT / "client/README.md")
+# docs/recipes names files that are yet to be made; `make recipes` carries it out.
+DOCS = sorted(
+    str(each.relative_to(ROOT))
+    for each in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *GUIDES)
+    if each.parent.name != "recipes"
+)
+FOLDERS = sorted(each.name for each in ROOT.iterdir() if each.is_dir() and not each.name.startswith("."))
+TEXTS = {".py", ".md", ".sql", ".yml", ".yaml", ".toml", ".json", ".js", ".html", ".css"}
+PATH = re.compile(rf"(?<![\w./{{-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]")
+PLACEHOLDER = re.compile(r"/(?!README)[A-Z]+\b")  # infra/app/DOMAIN.yaml
+MODULE = re.compile(r"(?<![\w./])(?:rules|adapters|ingest|processors|analytics|local|bench)(?:\.[a-z]\w*)+")
+LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)")
+NAMED_TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
+CITED = re.compile(r"\b[Rr]ules? (\d+(?:(?:, | and | to )\d+)*)")
+EXAMPLES = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FIRST_DESIGN = "DES" + "IGN"  # a document that is not in the repository
+RULES = 10
+
+
+@cache
+def text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def sources() -> Iterator[str]:
+    """Every text of the repository, by path."""
+    paths = [*ROOT.glob("*"), *(each for name in FOLDERS for each in (ROOT / name).rglob("*"))]
+    for path in paths:
+        if path.is_file() and (path.suffix in TEXTS or path.name == "Makefile"):
+            yield str(path.relative_to(ROOT))
+
+
+def is_module(name: str) -> bool:
+    """Whether a dotted name is a package or a module, or something in one."""
+    *parents, last = name.split(".")
+    here = ROOT.joinpath(*parents)
+    return (here / last).is_dir() or (here / f"{last}.py").exists() or here.with_suffix(".py").exists()
+
+
+@pytest.mark.parametrize("name", DOCS)
+def test_what_a_document_names_is_there(name: str) -> None:
+    named = {each for each in PATH.findall(text(name)) if not PLACEHOLDER.search(each)}
+    assert {each for each in named if not (ROOT / each).exists()} == set()
+    assert {each for each in MODULE.findall(text(name)) if not is_module(each)} == set()
+
+
+@pytest.mark.parametrize("name", DOCS)
+def test_links_lead_somewhere(name: str) -> None:
+    here = (ROOT / name).parent
+    assert {each for each in LINK.findall(text(name)) if not (here / each).exists()} == set()
+
+
+def test_tests_that_are_named_are_there() -> None:
+    named = {each for name in DOCS for each in NAMED_TEST.findall(text(name))}
+    assert len(named) > 20
+    assert {each for each in named if f"def {each[1]}(" not in text(each[0])} == set()
+
+
+def test_every_rule_that_is_cited_is_written_down() -> None:
+    written = {int(each) for each in re.findall(r"^## Rule (\d+):", text("docs/rules.md"), re.MULTILINE)}
+    assert written == set(range(1, RULES + 1))
+    cited = {
+        int(each)
+        for name in sources()
+        for found in CITED.findall(text(name))
+        for each in re.findall(r"\d+", found)
+    }
+    assert {7} <= cited <= written
+
+
+def test_nobody_cites_what_is_not_in_the_repository() -> None:
+    assert [name for name in sources() if re.search(rf"\b{FIRST_DESIGN}\b", text(name))] == []
+
+
+def test_the_examples_of_the_rules_hold() -> None:
+    examples = "\n".join(EXAMPLES.findall(text("docs/rules.md")))
+    parsed = doctest.DocTestParser().get_doctest(examples, {}, "docs/rules.md", "docs/rules.md", 0)
+    assert len(parsed.examples) > 40
+    said: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(parsed, out=said.append)
+    assert "".join(said) == ""
+
+
+def test_every_rule_that_is_built_says_where_and_how_it_is_tested() -> None:
+    sections = re.split(r"^## Rule ", text("docs/rules.md"), flags=re.MULTILINE)[1:RULES]
+    assert [
+        each.split(":")[0]
+        for each in sections
+        if "- **Where**: `" not in each or "- **Tested**: `tests/" not in each
+    ] == []
+
+
+def test_the_glossary_is_in_order() -> None:
+    terms = re.findall(r"^\*\*(.+?)\*\*: ", text("docs/glossary.md"), re.MULTILINE)
+    assert len(terms) > 50
+    assert terms == sorted(set(terms))
+
+
+def deployed(kind: str) -> dict[str, dict[str, Any]]:
+    """Resources of a type in template.yaml and in what it nests, by logical id."""
+    nested = [f"infra/{path.name}" for path in Path(ROOT / "infra").glob("*.yaml")]
+    found = (each for name in ("template.yaml", *nested) for each in template(name)["Resources"].items())
+    return {name: each["Properties"] for name, each in found if each["Type"] == kind}
+
+
+ALARMS = deployed("AWS::CloudWatch::Alarm")
+SECTIONS = re.findall(r"^### (`.*?)\n(.*?)(?=^##|\Z)", text("docs/runbook.md"), re.DOTALL | re.MULTILINE)
+RUNBOOK = {name: body for heading, body in SECTIONS for name in re.findall(r"`([^`]+)`", heading)}
+
+
+@pytest.mark.parametrize("name", ALARMS)
+def test_the_runbook_says_what_to_do_when_an_alarm_sounds(name: str) -> None:
+    fitting = [each for each in RUNBOOK if fnmatchcase(name, each)]
+    assert fitting, f"docs/runbook.md has no heading for the alarm {name}"
+    section = RUNBOOK[max(fitting, key=lambda each: ("*" not in each, len(each)))]
+    assert f"`{ALARMS[name]['MetricName']}`" in section, (
+        f"{name} is another alarm than docs/runbook.md tells of"
+    )
+    assert "- **Over**" in section or "](#failure-queues)" in section
+
+
+def test_the_runbook_tells_of_no_alarm_that_there_is_not() -> None:
+    assert {
+        each for each in RUNBOOK if not each.strip("*") or not any(fnmatchcase(name, each) for name in ALARMS)
+    } == set()
+
+
+def test_the_runbook_tells_of_every_failure_queue() -> None:
+    told = dict(re.findall(r"^\| `(\w+Failures)` \| ([\w-]+) \|", text("docs/runbook.md"), re.MULTILINE))
+    assert set(told) == {name for name in deployed("AWS::SQS::Queue") if name.endswith("Failures")}
+    assert told == {f"{queue}Failures": consumer for consumer, (_, queue) in CONSUMERS.items()}
