@@ -19,7 +19,7 @@ from adapters.operations.gauges import Gauges, GaugesSilent
 from adapters.operations.queue_depths import QueueDepths
 from adapters.platform.aws import client
 from adapters.platform.objects import S3Objects
-from adapters.settings.operations import OperationsSettings
+from adapters.settings.operations import OperationsApiSettings
 from ingest.web.caller import caller_of
 from ingest.web.http import answer, resolver
 
@@ -83,7 +83,7 @@ def _part(reasons: dict[str, str], name: str, read: Callable[[], Part]) -> Part 
 
 @cache
 def _parts() -> OperationsView:
-    config = settings.read(OperationsSettings)
+    config = settings.read(OperationsApiSettings)
     urls = json.loads(config.queue_urls)
     return OperationsView(
         Gauges(config.redis_url),

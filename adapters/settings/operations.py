@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class OperationsSettings:
+class OperationsApiSettings:
     """ingest.operations_api. queue_urls: JSON, name -> URL; one named ...Failures waits for an operator."""
 
     redis_url: str

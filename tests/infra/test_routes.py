@@ -1,13 +1,11 @@
 """The HTTP API: routes, who may call them, and the functions that they lead to."""
 
+import importlib
 import json
 from typing import Any
 
-import ingest.engagement.events_api
-import ingest.engagement.users_api
-import ingest.leads.leads_api
-import ingest.operations_api
-import ingest.questions.questions_api
+import pytest
+
 from ingest import openapi
 from tests.support.declared import logical_ids, properties
 from tests.support.template import resources
@@ -32,30 +30,36 @@ def test_every_route_has_the_authorizer_but_health_and_the_description() -> None
     assert authorizer["IdentitySource"] == ["$request.header.Authorization"]
 
 
-def keys_by_function() -> dict[str, set[str]]:
-    keys: dict[str, set[str]] = {}
-    for each in ROUTES.values():
-        route = each["Properties"]
-        (integration,) = logical_ids(route["Target"])
-        (function,) = logical_ids(properties(integration)["IntegrationUri"])
-        keys.setdefault(function, set()).add(route["RouteKey"])
-    return keys
-
-
 def registered(app: Any) -> set[str]:
     routes = [*app._static_routes, *app._dynamic_routes]
     return {f"{each.method} {each.path.replace('<', '{').replace('>', '}')}" for each in routes}
 
 
-def test_each_route_leads_to_the_function_that_has_it() -> None:
-    assert keys_by_function() == {
-        "EventsApiFunction": registered(ingest.engagement.events_api.app),
-        "UsersApiFunction": registered(ingest.engagement.users_api.app),
-        "LeadsApiFunction": registered(ingest.leads.leads_api.app),
-        "QuestionsApiFunction": registered(ingest.questions.questions_api.app),
-        "OperationsApiFunction": registered(ingest.operations_api.app),
-        "PageFunction": {"GET /", "GET /app/{file}"},
-    }
+@pytest.mark.parametrize("api", sorted({each.api for each in openapi.ROUTES}))
+def test_each_declared_route_has_its_handler_and_each_handler_its_route(api: str) -> None:
+    module = importlib.import_module(properties(f"{api}Function")["Handler"].rpartition(".")[0])
+    declared = {each.key for each in openapi.ROUTES if each.api == api}
+    if not hasattr(module, "app"):  # the page: its handler knows files, not routes
+        assert declared == {"GET /", "GET /app/{file}"}
+        return
+    handled = registered(module.app)
+    file = module.__name__.replace(".", "/") + ".py"
+    folder = file.rpartition("/")[0]
+    assert not handled - declared, (
+        f"{file} handles {sorted(handled - declared)}, which no Route declares: see {folder}/*_routes.py"
+        " (engagement_routes.py, lead_routes.py, question_routes.py) or ingest/openapi.py"
+    )
+    assert not declared - handled, (
+        f"{sorted(declared - handled)} is declared, and {file} has no handler of it"
+    )
+
+
+def test_each_route_of_the_template_leads_to_its_function() -> None:
+    api_of = {each.key: each.api for each in openapi.ROUTES}
+    for each in ROUTES.values():
+        (integration,) = logical_ids(each["Properties"]["Target"])
+        (function,) = logical_ids(properties(integration)["IntegrationUri"])
+        assert function == f"{api_of[each['Properties']['RouteKey']]}Function"
 
 
 def test_the_routes_of_the_template_are_those_that_are_described() -> None:

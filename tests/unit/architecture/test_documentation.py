@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -49,6 +50,15 @@ def test_every_event_type_is_described() -> None:
     described = json.dumps(DOCUMENT["components"]["schemas"]["Event"])
     missing = [name for name, each in RULES.items() if f"{name}: {each.points} points" not in described]
     assert not missing
+
+
+def test_the_documented_points_are_those_of_the_code() -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \| (\d+) \| (\d+) \|$", RULES_TEXT.read_text(), re.MULTILINE)
+    documented = {name: (int(points), int(most)) for name, points, most in rows}
+    declared = {name: (each.points, each.daily_points_max) for name, each in RULES.items()}
+    assert documented == declared, (
+        f"docs/rules.md (rule 5) and rules/engagement/points.py differ: {set(documented.items()) ^ set(declared.items())}"
+    )
 
 
 def test_every_source_is_listed() -> None:

@@ -143,5 +143,9 @@ def test_the_runbook_tells_of_no_alarm_that_there_is_not() -> None:
 
 def test_the_runbook_tells_of_every_failure_queue() -> None:
     told = dict(re.findall(r"^\| `(\w+Failures)` \| ([\w-]+) \|", text("docs/runbook.md"), re.MULTILINE))
-    assert set(told) == {name for name in deployed("AWS::SQS::Queue") if name.endswith("Failures")}
-    assert told == {f"{queue}Failures": consumer for consumer, (_, queue) in CONSUMERS.items()}
+    queues = {name for name in deployed("AWS::SQS::Queue") if name.endswith("Failures")}
+    assert set(told) == queues, f"docs/runbook.md, Failure queues: {sorted(set(told) ^ queues)}"
+    redriven = {f"{queue}Failures": consumer for consumer, (_, queue) in CONSUMERS.items()}
+    assert redriven == told, (
+        f"CONSUMERS in local/operate/redrive.py: {sorted(set(told.items()) ^ set(redriven.items()))}"
+    )

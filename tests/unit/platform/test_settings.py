@@ -1,64 +1,29 @@
 """Settings are read in one place, and the template gives each function exactly its own."""
 
+import importlib
+import pkgutil
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+import adapters.settings
 from adapters.settings import read, variable
-from adapters.settings.engagement import (
-    EngagementSettings,
-    EventsApiSettings,
-    EventsStreamSettings,
-    RanksSettings,
-    UsersApiSettings,
-)
-from adapters.settings.lake import CurateSettings, PublisherSettings, ReconcileSettings, WarehouseSettings
-from adapters.settings.leads import (
-    FeaturesSettings,
-    LeadEventsSettings,
-    LeadsApiSettings,
-    LeadsSettings,
-    MemorySettings,
-    MigrateSettings,
-    RefreshSettings,
-)
-from adapters.settings.operations import OperationsSettings, PageSettings
+from adapters.settings.engagement import EventsApiSettings
 from adapters.settings.point_boosts import read_boosts
-from adapters.settings.questions import (
-    AnswersSettings,
-    NotifySettings,
-    QuestionsApiSettings,
-    RemindersSettings,
-)
 from rules.engagement.points import points_of
 from tests.support.template import resources, template
 
+# By name: XFunction reads XSettings.
 CLASSES: dict[str, type[Any]] = {
-    "EventsApiFunction": EventsApiSettings,
-    "EventsStreamFunction": EventsStreamSettings,
-    "UsersApiFunction": UsersApiSettings,
-    "EngagementFunction": EngagementSettings,
-    "RanksFunction": RanksSettings,
-    "PublisherFunction": PublisherSettings,
-    "CurateFunction": CurateSettings,
-    "WarehouseFunction": WarehouseSettings,
-    "ReconcileFunction": ReconcileSettings,
-    "LeadsApiFunction": LeadsApiSettings,
-    "LeadsFunction": LeadsSettings,
-    "MigrateFunction": MigrateSettings,
-    "LeadEventsFunction": LeadEventsSettings,
-    "MemoryFunction": MemorySettings,
-    "FeaturesFunction": FeaturesSettings,
-    "RefreshFunction": RefreshSettings,
-    "QuestionsApiFunction": QuestionsApiSettings,
-    "AnswersFunction": AnswersSettings,
-    "NotifyFunction": NotifySettings,
-    "RemindersFunction": RemindersSettings,
-    "PageFunction": PageSettings,
-    "OperationsApiFunction": OperationsSettings,
+    name.removesuffix("Settings") + "Function": each
+    for module in pkgutil.iter_modules(adapters.settings.__path__, "adapters.settings.")
+    for name, each in vars(importlib.import_module(module.name)).items()
+    if name.endswith("Settings")
 }
+# What some routes of a function read, of that function's settings.
+PARTS = {"SubscriptionsFunction": "QuestionsApiFunction"}
 SHARED = {"PYTHONTZPATH", "POWERTOOLS_LOG_LEVEL"}
 COMPLETE = {
     "USER_STREAKS_TABLE": "streaks",
@@ -118,15 +83,25 @@ def test_what_a_function_does_not_ask_for_is_not_read() -> None:
     assert read(EventsApiSettings, {**COMPLETE, "WRITERS": "none"}) == read(EventsApiSettings, COMPLETE)
 
 
-def test_each_function_of_the_template_has_a_settings_class() -> None:
-    assert set(resources("AWS::Serverless::Function")) == set(CLASSES)
+@pytest.mark.parametrize("name", resources("AWS::Serverless::Function"))
+def test_each_function_of_the_template_has_a_settings_class(name: str) -> None:
+    assert name in CLASSES, f"adapters/settings has no class {name.removesuffix('Function')}Settings"
 
 
-@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("name", sorted(CLASSES.keys() - PARTS.keys()))
 def test_the_template_sets_exactly_the_variables_that_a_function_reads(name: str) -> None:
-    properties = template()["Resources"][name]["Properties"]
-    own = properties["Environment"]["Variables"]
-    assert set(own) == {variable(each.name) for each in fields(CLASSES[name])}
+    function = template()["Resources"].get(name)
+    assert function, (
+        f"infra/app has no {name}, whose settings are in adapters/settings; or run `make template`"
+    )
+    own = set(function["Properties"]["Environment"]["Variables"])
+    read_ = {variable(each.name) for each in fields(CLASSES[name])}
+    assert own == read_, f"infra/app sets {sorted(own - read_)} for nothing and lacks {sorted(read_ - own)}"
+
+
+@pytest.mark.parametrize(("part", "whole"), PARTS.items())
+def test_a_part_of_a_function_s_settings_is_in_them(part: str, whole: str) -> None:
+    assert {each.name for each in fields(CLASSES[part])} <= {each.name for each in fields(CLASSES[whole])}
 
 
 def test_all_functions_share_the_time_zones_and_the_log_level_alone() -> None:
