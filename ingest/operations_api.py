@@ -66,7 +66,7 @@ class OperationsView:
                 "behind_seconds": each.behind_seconds,
                 "last_batch_at": each.last_batch_at.isoformat(),
             }
-            for each in self.gauges.behind()
+            for each in self.gauges.lags()
         ]
 
 

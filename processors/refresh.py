@@ -30,6 +30,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """
     leads, queue = _parts()
     as_of = stamp(parse_moment(event["as_of"]).utc if event.get("as_of") else clock.now())
-    asked, messages = queue.ask(as_of, leads.ids())
+    asked, messages = queue.request_refresh(as_of, leads.ids())
     logger.info("refresh", extra={"as_of": as_of, "leads": asked, "messages": messages})
     return {"as_of": as_of, "leads": asked, "messages": messages}

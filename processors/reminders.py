@@ -105,7 +105,7 @@ class Reminder:
             self.reminders.skip(each)
         return told
 
-    def look_after(self, now: datetime) -> int:
+    def mark_unconfirmed(self, now: datetime) -> int:
         """Mark claims that nobody will confirm; returns how many."""
         lost = [place for place in self.sender.claims.sending(now) if self.sender.claims.give_up(place)]
         for place in lost:
@@ -147,6 +147,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return {"unconfirmed": 0}
     now = clock.now()
     told = {each.value: count for each, count in reminder.remind(now, stop_at(now, context)).items()}
-    counts = {**told, "unconfirmed": reminder.look_after(now)}
+    counts = {**told, "unconfirmed": reminder.mark_unconfirmed(now)}
     logger.info("reminders", extra=counts)
     return counts

@@ -177,7 +177,7 @@ class EngagementCache:
         flat = answers[1]
         return [(user, -int(float(score))) for user, score in zip(flat[::2], flat[1::2], strict=True)]
 
-    def above(self, board: str, region: str, score: int, now: datetime) -> int | None:
+    def count_above(self, board: str, region: str, score: int, now: datetime) -> int | None:
         """Return how many have a higher score; None if Redis cannot tell."""
         answers = self._run(
             [

@@ -39,7 +39,7 @@ class LeaderboardIndex:
             ]
         return sorted(scores, key=lambda row: (-row[1], row[0]))[:limit]
 
-    def above(self, board: str, region: str, score: int, now: datetime) -> int:
+    def count_above(self, board: str, region: str, score: int, now: datetime) -> int:
         """Return how many have a higher score."""
         if board == "points":
             return sum(points > score for _, points in self._points(region))

@@ -22,7 +22,7 @@ class FeatureQueue:
     def __init__(self, sqs: Any, url: str) -> None:
         self._sqs, self._url = sqs, url
 
-    def ask(self, as_of: str, leads: Iterable[str]) -> tuple[int, int]:
+    def request_refresh(self, as_of: str, leads: Iterable[str]) -> tuple[int, int]:
         """Ask for features as of a stamp; returns how many leads and messages. Raises RefreshUnsent."""
         asked = messages = 0
         groups = chunks(leads, LEADS_MAX)

@@ -86,7 +86,7 @@ class IdentityStore:
             )
         )
 
-    def announced(self, numbers: Iterable[int]) -> None:
+    def note_announced(self, numbers: Iterable[int]) -> None:
         """Note that all whom these changes affect have been told."""
         self._call("SELECT identity.announced(%s)", [list(numbers)])
 

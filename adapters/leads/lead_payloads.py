@@ -31,7 +31,7 @@ class LeadPayloads:
         """Put a payload aside until its message is handled; returns its s3:// URL."""
         return self._put(f"{INBOX}{uuid.uuid4()}.json", text)
 
-    def inbox(self, url: str) -> bytes:
+    def read_inbox(self, url: str) -> bytes:
         """Return a payload that was put aside; raises NoPayload.
 
         Only what doors have put there: a message must not make us read anything else.

@@ -62,7 +62,7 @@ class Gauges:
         except RedisError:
             self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
 
-    def behind(self) -> list[ConsumerLag]:
+    def lags(self) -> list[ConsumerLag]:
         """Return every consumer's lag of the last day, by name; raises GaugesSilent."""
         flat = self._ask([["HGETALL", BEHIND]])[0]
         found = dict(zip(flat[::2], flat[1::2], strict=True))

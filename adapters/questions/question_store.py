@@ -104,7 +104,7 @@ class QuestionStore:
             if refusal is None:
                 return counted, numbered
             if refusal[1].get("Code") == REFUSED:
-                raise AlreadyAnswered(self._responses.told(refusal[1], response))
+                raise AlreadyAnswered(self._responses.stored_response(refusal[1], response))
             if refusal[0].get("Item"):
                 check_open(from_item(plain(refusal[0]["Item"])), now)
         raise Unprocessed(f"{self._table}: an answer left unstored")

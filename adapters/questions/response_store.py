@@ -92,7 +92,7 @@ class ResponseStore:
             }
         }
 
-    def told(self, reason: dict[str, Any], response: Response) -> Response:
+    def stored_response(self, reason: dict[str, Any], response: Response) -> Response:
         """Return the answer that holds: it comes with the refusal to put another, or is read."""
         if reason.get("Item"):
             return from_item(plain(reason["Item"]))

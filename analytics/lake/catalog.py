@@ -1,7 +1,7 @@
 """The Glue catalog's tables over the curated files, so that Athena, Spark and awswrangler read them.
 
 While a day is compacted, its file and its hours' stand side by side for a moment: readers that need
-each row once even then list files by analytics.lake.layout.curated, as the warehouse load does.
+each row once even then list files by analytics.lake.layout.curated_files, as the warehouse load does.
 """
 
 from collections.abc import Iterable, Sequence

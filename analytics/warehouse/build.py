@@ -22,7 +22,7 @@ def build(warehouse: Warehouse, only: Collection[str] | None = None, full: bool 
     full: incremental models are built anew too. Raises ModelError, StatementFailed.
     """
     known = models()
-    with warehouse.held():
+    with warehouse.kept_open():
         kinds = {row["name"]: row["kind"] for row in warehouse.rows(_RELATIONS)}
         built = {row["model"]: row["fingerprint"] for row in warehouse.rows(_BUILDS)}
         done = []

@@ -33,7 +33,7 @@ class Copy:
         return f"COPY {self.table} FROM '{self.manifest}' IAM_ROLE '{self.role}' FORMAT AS PARQUET MANIFEST"
 
     @classmethod
-    def of(cls, statement: str) -> "Copy | None":
+    def parse(cls, statement: str) -> "Copy | None":
         """Read a statement back; None for any other."""
         match = _COPY.fullmatch(statement)
         return cls(**match.groupdict()) if match else None

@@ -44,13 +44,13 @@ class DuckWarehouse:
             return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     @contextmanager
-    def held(self) -> Iterator[None]:
+    def kept_open(self) -> Iterator[None]:
         """Keep the file open, for all threads: opening it takes longer than most queries."""
         with self._open():
             yield
 
     def _execute(self, connection: Any, statement: str) -> Any:
-        copy = Copy.of(statement)
+        copy = Copy.parse(statement)
         if copy is not None:
             return self._copy(connection, copy)
         sql = translate(statement, DUCKDB)

@@ -54,7 +54,7 @@ class RedshiftWarehouse:
         # The result belongs to the batch's only statement.
         return [row for page in self._pages(f"{submitted}:1") for row in page]
 
-    def held(self) -> AbstractContextManager[None]:
+    def kept_open(self) -> AbstractContextManager[None]:
         """There is no connection to hold."""
         return nullcontext()
 

@@ -22,7 +22,7 @@ class Warehouse(Protocol):
     def rows(self, sql: str) -> Rows:
         """Return a query's rows as dictionaries; numbers with decimals as Decimal. Raises StatementFailed."""
 
-    def held(self) -> AbstractContextManager[None]:
+    def kept_open(self) -> AbstractContextManager[None]:
         """Many statements follow: what a statement has to open stays open for the next one."""
 
 
@@ -36,7 +36,7 @@ class NoWarehouse:
         """Return no rows."""
         return []
 
-    def held(self) -> AbstractContextManager[None]:
+    def kept_open(self) -> AbstractContextManager[None]:
         """Do nothing."""
         return nullcontext()
 

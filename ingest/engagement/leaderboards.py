@@ -57,8 +57,8 @@ class Leaderboards:
         score = self._score(board, profile, now)
         rank = None
         if score and region in (GLOBAL, region_of(profile.zone)):
-            above = self.cache.above(board, region, score, now)
-            rank = 1 + (self.boards.above(board, region, score, now) if above is None else above)
+            above = self.cache.count_above(board, region, score, now)
+            rank = 1 + (self.boards.count_above(board, region, score, now) if above is None else above)
         return {"board": board, "region": region, "user_id": user_id, "score": score, "rank": rank}
 
     def _score(self, board: str, profile: Profile, now: datetime) -> int:

@@ -83,7 +83,7 @@ class LeadConsumer:
         if sent.payload_ref is None:
             return sent.payload
         try:
-            return parse_json(self.payloads.inbox(sent.payload_ref))
+            return parse_json(self.payloads.read_inbox(sent.payload_ref))
         except NoPayload as reason:
             raise Poison(f"payload_ref cannot be read: {reason}") from None
         except ValueError as reason:
@@ -121,7 +121,7 @@ class LeadConsumer:
             for organization, groups in change.groups.items():
                 self._announce_to(organization, groups, change, now)
         if listed:
-            self.identities.announced([each.number for each in listed])
+            self.identities.note_announced([each.number for each in listed])
 
     def _announce_to(
         self, organization: str, groups: tuple[Group, ...], change: IdentityChange, now: datetime

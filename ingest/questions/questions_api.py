@@ -125,7 +125,7 @@ def get_leaders() -> Response[str]:
 @app.get("/v1/stats/<fingerprint>")
 def get_stats(fingerprint: str) -> Response[str]:
     """A person's stats."""
-    return answer(200, _parts().stats.of(fingerprint, _caller(), clock.now()))
+    return answer(200, _parts().stats.view_of(fingerprint, _caller(), clock.now()))
 
 
 @logger.inject_lambda_context

@@ -44,7 +44,7 @@ class AnswerStats:
     store: UserStatsStore
     fingerprints: Fingerprints
 
-    def of(self, asked: str, caller: Caller, now: datetime) -> dict[str, Any]:
+    def view_of(self, asked: str, caller: Caller, now: datetime) -> dict[str, Any]:
         """Return a person's stats: the caller's own ("me" or their hash), or anybody's for an admin."""
         own = self.fingerprints.of_user(caller.user_id)
         person = own if asked == ME else asked

@@ -66,7 +66,9 @@ def test_redis_and_the_tables_agree(dynamodb: Any, redis_url: str, seed: int) ->
             for limit in (1, 3, 100):
                 assert cache.top(board, region, limit, NOW) == boards.top(board, region, limit, NOW)
             for score in range(7):
-                assert cache.above(board, region, score, NOW) == boards.above(board, region, score, NOW)
+                assert cache.count_above(board, region, score, NOW) == boards.count_above(
+                    board, region, score, NOW
+                )
 
 
 def test_an_older_version_never_replaces_a_newer_one(redis_url: str) -> None:
@@ -82,7 +84,7 @@ def test_an_older_version_never_replaces_a_newer_one(redis_url: str) -> None:
     cache.write_through([new])
     assert cache.top("points", "asia", 5, NOW) == [("u", 990)]
     assert cache.top("points", "global", 5, NOW) == [("u", 990)]
-    assert cache.above("points", "america", 1, NOW) == 0
+    assert cache.count_above("points", "america", 1, NOW) == 0
 
 
 def test_a_streak_leaves_the_board_when_it_lapses(redis_url: str) -> None:

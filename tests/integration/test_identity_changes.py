@@ -104,8 +104,8 @@ def test_a_change_is_returned_until_it_is_announced_whoever_dies(registry: Regis
     assert registry.see(P).changes == (change,)
     assert registry.store.pending() == (change,)
     assert registry.see(B).changes == ()
-    registry.store.announced([change.number])
-    registry.store.announced([change.number])
+    registry.store.note_announced([change.number])
+    registry.store.note_announced([change.number])
     assert registry.see(A, P).changes == registry.store.pending() == ()
 
 
@@ -140,7 +140,7 @@ def test_a_merged_lead_that_becomes_known_to_one_more_organization_is_announced_
 ) -> None:
     registry.see(A)
     registry.see(B)
-    registry.store.announced([each.number for each in registry.see(A, B).changes])
+    registry.store.note_announced([each.number for each in registry.see(A, B).changes])
     first = registry.see(B, organization="other")
     assert (first.changes, first.root_id) == ((), first.leaf)  # the only one there
     second = registry.see(A, organization="other")

@@ -178,4 +178,4 @@ def test_a_raw_payload_stays_while_the_item_is_under_1_kb(engine: Engine) -> Non
 )
 def test_a_pointer_to_nothing_or_elsewhere(url: str, engine: Engine) -> None:
     with pytest.raises(NoPayload):
-        LeadPayloads(lambda: engine.client("s3"), "payloads").inbox(url)
+        LeadPayloads(lambda: engine.client("s3"), "payloads").read_inbox(url)

@@ -167,7 +167,7 @@ def test_requests_follow_the_active_leads_and_not_the_table(engine: Engine, queu
         requests.take()
         found = list(ActiveLeads(leads.client, "Feature", 2).ids())
         assert sorted(found) == sorted(ids)
-        asked = FeatureQueue(sqs, queue_url).ask(stamp(START + days * DAY), found)
+        asked = FeatureQueue(sqs, queue_url).request_refresh(stamp(START + days * DAY), found)
         assert asked == (len(ids), len(ids) // 50)
         for body in queued(sqs, queue_url):
             leads.feature_processor.handle(body, leads.now)
@@ -223,7 +223,7 @@ class RefusingOnce:
 
 def test_what_sqs_refuses_is_sent_again() -> None:
     sqs = RefusingOnce()
-    assert FeatureQueue(sqs, "url").ask("now", [str(n) for n in range(120)]) == (120, 3)
+    assert FeatureQueue(sqs, "url").request_refresh("now", [str(n) for n in range(120)]) == (120, 3)
     assert len(sqs.taken) == 3
     assert len({*sqs.taken}) == 3
 

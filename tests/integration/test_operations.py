@@ -41,7 +41,7 @@ def test_the_newest_event_of_a_batch_tells_how_far_behind_a_consumer_is(gauges: 
     old, new = record(NOW - timedelta(seconds=90)), record(NOW - timedelta(seconds=2.5))
     gauges.count("engagement", 2, [new, old], NOW)
     gauges.count("answers", 1, [record(NOW + timedelta(seconds=1))], NOW)
-    answers, engagement = gauges.behind()
+    answers, engagement = gauges.lags()
     assert (engagement.consumer, engagement.behind_seconds, engagement.last_batch_at) == (
         "engagement",
         2.5,
@@ -75,7 +75,7 @@ def test_gauges_end_by_themselves(gauges: Gauges, redis_url: str) -> None:
 )
 def test_a_batch_that_does_not_say_when_it_came_moves_no_gauge(gauges: Gauges, records: Any) -> None:
     gauges.count("engagement", 1, records, NOW)
-    assert gauges.behind() == []
+    assert gauges.lags() == []
 
 
 def test_without_redis_gauges_are_dropped_and_reading_them_says_why(redis_url: str) -> None:
@@ -84,7 +84,7 @@ def test_without_redis_gauges_are_dropped_and_reading_them_says_why(redis_url: s
         away.count("engagement", 1, [record(NOW)], NOW)
         away.count("engagement", 1, [record(NOW)], NOW)
         with pytest.raises(GaugesSilent, match=why):
-            away.behind()
+            away.lags()
 
 
 @pytest.fixture

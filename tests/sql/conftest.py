@@ -75,7 +75,7 @@ class Lake:
 
     def load(self, run_id: str, places: list[Any]) -> None:
         for warehouse in self.warehouses:
-            with warehouse.held():
+            with warehouse.kept_open():
                 prepare(warehouse)
                 Loader(warehouse, self.objects, str(self.root), ROLE).load(run_id, places)
 
@@ -111,5 +111,5 @@ def told(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iter
             lake.load(run_id, part().write(lake.objects))
             for warehouse in lake.warehouses:
                 build(warehouse)
-        with lake.duck.held():
+        with lake.duck.kept_open():
             yield lake

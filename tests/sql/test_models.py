@@ -37,7 +37,7 @@ def test_built_in_parts_is_built_at_once(told: Lake, tmp_path: Path) -> None:
     shutil.copy(told.duck.path, tmp_path / "copy.duckdb")
     copy = DuckWarehouse(tmp_path / "copy.duckdb")
     made = [name for name, model in models().items() if model.materialized != "view"]
-    with copy.held():
+    with copy.kept_open():
         in_parts = {name: rows(copy, name) for name in made}
         for full in (False, True):
             build(copy, full=full)

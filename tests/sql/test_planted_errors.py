@@ -68,7 +68,7 @@ def test_found(told: Lake, tmp_path: Path, name: str) -> None:
     shutil.copy(told.duck.path, tmp_path / "copy.duckdb")
     copy = DuckWarehouse(tmp_path / "copy.duckdb")
     known = models()
-    with copy.held():
+    with copy.kept_open():
         copy.run([statement])
         build(copy, only={model, *(each.name for each in ancestors(known[model], known))}, full=True)
         found = check_model(copy, known[model])

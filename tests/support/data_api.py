@@ -120,7 +120,7 @@ class DataApi:
             batch.status = "FAILED"
 
     def _execute(self, connection: Any, sql: str, batch: Batch) -> None:
-        copy = Copy.of(sql)
+        copy = Copy.parse(sql)
         if copy is not None:
             for table in manifest_tables(self.objects, self.lake, copy.manifest):
                 with connection.cursor().copy(f"COPY {copy.table} FROM STDIN") as sink:

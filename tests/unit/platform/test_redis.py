@@ -277,7 +277,7 @@ def read_everything(cache: EngagementCache) -> list[Any]:
         cache.top_list("global", "streaks", 10),
         cache.count_events("u", 5, NOW),
         cache.top("streaks", "global", 10, NOW),
-        cache.above("streaks", "global", 3, NOW),
+        cache.count_above("streaks", "global", 3, NOW),
         cache.processed({"u": ["a", "b"]}) or None,
         cache.ranks_ready() or None,
     ]
@@ -399,10 +399,10 @@ def test_what_is_cached_is_answered(cache: EngagementCache, redis: Fake) -> None
 def test_ranks_are_answered_only_while_they_are_whole(cache: EngagementCache, redis: Fake) -> None:
     redis.answers |= {"ZRANGE": ["a", "-7", "b", "-3"], "ZCOUNT": 4, "EXISTS": 1}
     assert cache.top("streaks", "global", 10, NOW) == [("a", 7), ("b", 3)]
-    assert cache.above("streaks", "global", 3, NOW) == 4
+    assert cache.count_above("streaks", "global", 3, NOW) == 4
     redis.answers["EXISTS"] = 0
     assert cache.top("streaks", "global", 10, NOW) is None
-    assert cache.above("streaks", "global", 3, NOW) is None
+    assert cache.count_above("streaks", "global", 3, NOW) is None
 
 
 def test_a_write_through_is_one_round_trip(cache: EngagementCache, redis: Fake) -> None:
