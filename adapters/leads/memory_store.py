@@ -137,8 +137,8 @@ class MemoryStore:
     def _put(self, root: str, new: MemoryEntry, read: StoredMemory) -> None:
         self._write(root, entry_attributes(root, new), read)
 
-    def _write(self, root: str, attributes_: Mapping[str, Any], read: StoredMemory) -> None:
-        new: Item = item({**attributes_, "lead_organization_id": root, "version": read.version + 1})
+    def _write(self, root: str, attributes: Mapping[str, Any], read: StoredMemory) -> None:
+        new: Item = item({**attributes, "lead_organization_id": root, "version": read.version + 1})
         if read.version:
             guard: dict[str, Any] = {
                 "ConditionExpression": "#version = :version",

@@ -16,7 +16,7 @@ from adapters.questions.subscription_store import (
     update_action,
 )
 from rules.days import stamp
-from rules.questions.notifications import Subscription, interval_elapsed_until, partitions_to_ask
+from rules.questions.notifications import Subscription, last_notified_at_max, partitions_to_ask
 
 MOVE = "SET last_notified_at = :moved"
 
@@ -38,7 +38,7 @@ class Announcements:
         seen: set[str] = set()
         for minutes, partition in partitions_to_ask(tags):
             found = read_index(
-                self._dynamodb, self.store.table, partition, interval_elapsed_until(minutes, now)
+                self._dynamodb, self.store.table, partition, last_notified_at_max(minutes, now)
             )
             for chunk in chunks(found, READ_MAX):
                 for each in self._subscriptions(chunk, seen):

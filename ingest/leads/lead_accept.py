@@ -8,7 +8,7 @@ from typing import Any
 from ingest.leads import sources
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.leads.lead_schemas import MESSAGE
-from ingest.web.validate import first_problem, strict
+from ingest.web.validate import check_strict, first_problem
 from rules.days import parse_moment, stamp, unstamp
 from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 
@@ -57,7 +57,7 @@ class OpenedPayload:
 def read_envelope(message: Any, currency: str, now: datetime) -> Envelope:
     """Read a message of the queue as strictly as a request; raises BadEnvelope."""
     try:
-        strict(message)
+        check_strict(message)
     except ValueError as error:
         raise BadEnvelope("message", str(error)) from None
     if problem := first_problem(MESSAGE, message):

@@ -41,7 +41,7 @@ from ingest.leads.lead_accept import (
     stored_event,
 )
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
-from ingest.web.validate import first_problem, parse_json, strict
+from ingest.web.validate import check_strict, first_problem, parse_json
 from rules.days import stamp
 from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, body_hash
 from rules.leads.lead_groups import Group
@@ -140,7 +140,7 @@ class LeadConsumer:
 
     def _unmerge(self, message: dict[str, Any], now: datetime) -> None:
         try:
-            strict(message)
+            check_strict(message)
         except ValueError as reason:
             raise Poison(f"message {reason}") from None
         if problem := first_problem(UNMERGE, message):

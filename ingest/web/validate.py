@@ -22,11 +22,11 @@ def parse_json(text: str | bytes) -> Any:
         value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    strict(value)
+    check_strict(value)
     return value
 
 
-def strict(value: Any) -> None:
+def check_strict(value: Any) -> None:
     """Raise ValueError, as parse_json does, for a value that somebody else has read less strictly."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()

@@ -85,7 +85,7 @@ def hears_of(audience: Iterable[str], tags: Iterable[str]) -> bool:
     return not listened or not asked or not listened.isdisjoint(asked)
 
 
-def interval_elapsed_until(min_interval_minutes: int, now: datetime) -> str | None:
+def last_notified_at_max(min_interval_minutes: int, now: datetime) -> str | None:
     """Return the newest last_notified_at whose interval has elapsed; None: any."""
     if min_interval_minutes == 0:
         return None
@@ -94,7 +94,7 @@ def interval_elapsed_until(min_interval_minutes: int, now: datetime) -> str | No
 
 def is_eligible(subscription: Subscription, tags: Iterable[str], now: datetime) -> bool:
     """Whether a person is to be told, at this instant, of a question with these tags."""
-    latest = interval_elapsed_until(subscription.min_interval_minutes, now)
+    latest = last_notified_at_max(subscription.min_interval_minutes, now)
     return (
         subscription.is_active
         and hears_of(subscription.audience, tags)

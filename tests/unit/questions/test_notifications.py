@@ -18,9 +18,9 @@ from rules.questions.notifications import (
     QuietHours,
     Subscription,
     hears_of,
-    interval_elapsed_until,
     is_eligible,
     is_quiet,
+    last_notified_at_max,
     later_stamp,
     partitions_to_ask,
     quiet_hours,
@@ -70,7 +70,7 @@ def test_the_index_is_asked_for_those_who_hear_and_whose_interval_has_elapsed(
         for minutes, partition in partitions_to_ask(asked)
         for place in places
         if place.get("active") == partition
-        and place["last_notified_at"] <= (interval_elapsed_until(minutes, now) or "3")
+        and place["last_notified_at"] <= (last_notified_at_max(minutes, now) or "3")
     ]
     awake = replace(each, quiet_hours=None)
     assert bool(found) == is_eligible(awake, asked, now)
