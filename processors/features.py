@@ -1,20 +1,22 @@
 """feature-processing queue -> Feature: an event recomputes what it affects, a refresh what time changes.
 
-State and features of a lead change in one conditional write: an event is counted if and only if the
-state that is stored has it, so after a crash it is counted by the next attempt, and a second time never.
-Campaigns are the exception, their state is Memory: the event is joined there first, and then read.
+A lead's state and features change in one conditional write. An event is counted if the stored state has it,
+and not otherwise: after a crash the next attempt counts it, and no attempt counts it twice. What is to be
+written is decided in rules/leads/feature_changes.py.
+
+Campaigns are the exception: their state is Memory. Their events are joined there first, and then read.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import cache
+from datetime import datetime
+from functools import cache, partial
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.leads.feature_store import Change, Changed, FeatureItem, FeatureStore
+from adapters.leads.feature_store import Changed, FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import LeadContended, MemoryStore
@@ -23,29 +25,19 @@ from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Poison, serve
 from adapters.settings.leads import FeaturesSettings
 from rules.days import stamp, unstamp
-from rules.leads.features import FEATURES, TRIGGERS, Contact, Input, Shown, evaluate, listed_on, shown
+from rules.leads import feature_changes
+from rules.leads.feature_changes import ALL, not_before
+from rules.leads.feature_items import Change, FeatureItem
+from rules.leads.features import Input
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, from_item
 from rules.leads.lead_groups import groups_of
-from rules.leads.memory import campaign_contact, derive_entries, remembered_entries
-from rules.leads.series import (
-    NOTHING,
-    SERIES,
-    Contribution,
-    Series,
-    State,
-    add,
-    build,
-    contributions,
-    decode,
-    encode,
-    roll,
-)
+from rules.leads.memory import derive_entries
+from rules.leads.series import Contribution, contributions
 
 logger = Logger(service="features")
 CONSUMER = "features"
 ATTEMPTS_MAX = 12
 LEADS_MAX = 50
-ALL = frozenset(Input)
 Given = Mapping[Input, Contribution]
 
 
@@ -82,11 +74,11 @@ class FeatureProcessor:
         self._apply(event, given, hint, now)
 
     def _apply(self, event: LeadEvent, given: Given, hint: str, now: datetime) -> None:
-        for _ in pauses(ATTEMPTS_MAX):
+        def attempt() -> bool:
             item = self.store.home(event.lead_organization_id, hint)
-            if self._written(item, self._change(item, event, given, now)):
-                return
-        raise LeadContended(f"features of {event.lead_organization_id}")
+            return self._written(item, self._change(item, event, given, now))
+
+        _until_done(event.lead_organization_id, attempt)
 
     def _written(self, item: FeatureItem, change: Change | None) -> bool:
         """Write a change, if there is one; whether that is done, or somebody else was first."""
@@ -99,123 +91,64 @@ class FeatureProcessor:
 
     def _change(self, item: FeatureItem, event: LeadEvent, given: Given, now: datetime) -> Change | None:
         """Return what an event changes; None: nothing, as it is in already."""
-        as_of = max(now, event.occurred, _moment(item.computed_at))
-        affected = {each for each in Input if event.event_type in TRIGGERS[each]} & {*given, Input.CAMPAIGNS}
-        if item.inputs is None:
-            return self._built(item, ALL, as_of)
-        before = _decoded(item.inputs, given)
-        after = {each: add(before[each], each, given[each], as_of) for each in given}
-        if None in after.values():
+        as_of = not_before(item, now, event.occurred)
+        after = feature_changes.with_event(item, given, as_of)
+        if after is None:
+            affected = feature_changes.inputs_to_build(item, event.event_type, given)
             return self._built(item, affected, as_of)
-        state = {each: series for each, series in after.items() if series is not None}
-        inputs: dict[Input, Any] = {each: encode(series) for each, series in state.items()}
-        contacts: list[Contact] = []
-        if Input.CAMPAIGNS in affected:
-            contacts, inputs[Input.CAMPAIGNS] = self.memory.contacts(item), True
-        values = computed(affected, state, contacts, as_of)
-        newest = max(event.occurred_at[:10], item.active_on or "")
-        change = Change(
-            values, inputs, dict.fromkeys(affected, stamp(as_of)), stamp(as_of), listed_on(newest, as_of)
-        )
-        # Contacts are no part of the item: its version must move even if its values do not, or a computation
-        # that read them before this event was joined would be written over this one.
-        same = before == after and change.active_on == item.active_on and Input.CAMPAIGNS not in affected
-        return None if same else change
+        contacts = self.memory.contacts(item) if event.event_type in CAMPAIGN_TYPES else []
+        return feature_changes.after_event(item, event, after, contacts, as_of)
 
     def _built(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
         """Return some inputs' features from the stored events of the lead's leaves; None: there is nothing.
 
-        Where the state was taken away because leads merged or parted, memory may be of before, too.
+        Where leads merged or parted, the state was taken away, and memory may be of before, too.
         """
         if item.inputs is None and item.topology:
             self.memory.rebuild(item.lead_organization_id, as_of)
-        events = [each for each in self.events.of_leaves(item.group) if each.event_type not in IDENTITY_TYPES]
-        if not events:
-            return Change({}, {}, {}, stamp(as_of), None) if item.features else None
-        as_of = max(as_of, *(each.occurred for each in events))
-        state = build(events, as_of)
-        campaigns = remembered_entries(each for each in events if each.event_type in CAMPAIGN_TYPES)
-        inputs: dict[Input, Any] = {each: encode(state[each]) for each in SERIES if each in affected}
-        if campaigns and Input.CAMPAIGNS in affected:
-            inputs[Input.CAMPAIGNS] = True
-        values = computed(affected, state, map(campaign_contact, campaigns.values()), as_of)
-        newest = max(each.occurred_at[:10] for each in events)
-        moments = {each: stamp(as_of) for each in Input if each in affected}
-        return Change(values, inputs, moments, stamp(as_of), listed_on(newest, as_of))
+        return feature_changes.from_events(item, affected, self.events.of_leaves(item.group), as_of)
 
     def _regroup(self, event: LeadEvent, now: datetime) -> None:
         """Set which leads are one, and build the features of the groups where that took them away."""
         number, groups = groups_of(event)
         self.store.set_topology(number, groups)
+
+        def attempt(root: str) -> bool:
+            item = self.store.get(root)
+            if item is None or item.merged_into or item.inputs is not None:
+                return True
+            return self._written(item, self._built(item, ALL, not_before(item, now)))
+
         for group in groups:
-            for _ in pauses(ATTEMPTS_MAX):
-                item = self.store.get(group.root)
-                if item is None or item.merged_into or item.inputs is not None:
-                    break
-                if self._written(item, self._built(item, ALL, max(now, _moment(item.computed_at)))):
-                    break
-            else:
-                raise LeadContended(f"features of {group.root}")
+            _until_done(group.root, partial(attempt, group.root))
 
     def _refresh_all(self, as_of: datetime, leads: list[str]) -> None:
-        for item in self.store.get_many(leads).values():
-            fresh: FeatureItem | None = item
-            for _ in pauses(ATTEMPTS_MAX):
-                if fresh is None or self._written(fresh, self._refreshed(fresh, as_of)):
-                    break
-                fresh = self.store.get(item.lead_organization_id)
-            else:
-                raise LeadContended(f"features of {item.lead_organization_id}")
+        """Refresh each lead as it was read in bulk, and as it is then where somebody else was first."""
+        for lead, item in self.store.get_many(leads).items():
+            if not self._written(item, self._refreshed(item, as_of)):
+                _until_done(lead, partial(self._refresh, lead, as_of))
+
+    def _refresh(self, lead: str, as_of: datetime) -> bool:
+        item = self.store.get(lead)
+        return item is None or self._written(item, self._refreshed(item, as_of))
 
     def _refreshed(self, item: FeatureItem, as_of: datetime) -> Change | None:
         """Return what time has changed of the features older than as_of, or than the item; None: nothing."""
         if item.merged_into:
             return None
         # What a later refresh found unchanged bears an older stamp, and is of its instant all the same.
-        as_of = max(as_of, _moment(item.computed_at))
+        as_of = not_before(item, as_of)
         if item.inputs is None:
             return self._built(item, ALL, as_of)
-        due = {each for each in Input if item.as_of.get(each, "") < stamp(as_of)}
-        state = {
-            each: roll(series, each, as_of) for each, series in _decoded(item.inputs, due & {*SERIES}).items()
-        }
-        has_contacts = Input.CAMPAIGNS in due and Input.CAMPAIGNS in item.inputs
-        contacts = self.memory.contacts(item) if has_contacts else []
-        values = {
-            name: value
-            for name, value in computed(due, state, contacts, as_of, only_time_dependent=True).items()
-            if value != item.features.get(name)
-        }
-        moved = {each.input for each in FEATURES if each.name in values}
-        inputs = {each: encode(series) for each, series in state.items() if each in moved}
-        active_on = listed_on(item.active_on, as_of)
-        if not values and active_on == item.active_on:
-            return None
-        return Change(values, inputs, dict.fromkeys(moved, stamp(as_of)), stamp(as_of), active_on)
+        due = feature_changes.inputs_due(item, as_of)
+        contacts = self.memory.contacts(item) if feature_changes.has_contacts(item, due) else []
+        return feature_changes.after_time(item, due, contacts, as_of)
 
 
-def computed(
-    inputs: Collection[Input],
-    state: State,
-    contacts: Iterable[Contact],
-    as_of: datetime,
-    only_time_dependent: bool = False,
-) -> dict[str, Shown]:
-    """Return the features of some inputs, as people read them."""
-    listed = list(contacts)
-    return {
-        each.name: shown(each, evaluate(each, state, listed, as_of))
-        for each in FEATURES
-        if each.input in inputs and (each.is_time_dependent or not only_time_dependent)
-    }
-
-
-def _decoded(stored: Mapping[str, Any], wanted: Iterable[Input]) -> dict[Input, Series]:
-    return {each: decode(stored[each]) if each in stored else NOTHING[each] for each in wanted}
-
-
-def _moment(text: str | None) -> datetime:
-    return datetime.min.replace(tzinfo=UTC) if text is None else unstamp(text)
+def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
+    """Try until an attempt is done; raises LeadContended if others were first in all of them."""
+    if not any(attempt() for _ in pauses(ATTEMPTS_MAX)):
+        raise LeadContended(f"features of {lead}")
 
 
 def _refresh_of(asked: Any) -> tuple[datetime, list[str]]:

@@ -14,7 +14,6 @@ change that said so. Why no event is lost or counted twice while leads merge or 
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 from zlib import crc32
@@ -22,7 +21,8 @@ from zlib import crc32
 from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all
 from adapters.platform.items import item, plain, value
-from rules.leads.features import BY_NAME, DECIMALS, Input, Shown, shown
+from rules.leads.feature_items import Change, FeatureItem
+from rules.leads.features import BY_NAME, DECIMALS, Shown, shown
 from rules.leads.lead_groups import Group
 
 ATTEMPTS_MAX = 10
@@ -35,45 +35,6 @@ class Changed(Exception):
 
 class Unsettled(Exception):
     """The items do not agree on which leads are one: a change is being set. It is safe to repeat."""
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureItem:
-    """A lead's item. version 0: there is none yet. inputs: None if the state has to be built.
-
-    features: as shown (rules.leads.features.shown); as_of: stamps by input; active_on: an ISO date.
-    """
-
-    lead_organization_id: str
-    version: int = 0
-    features: Mapping[str, Shown] = field(default_factory=dict)
-    as_of: Mapping[str, str] = field(default_factory=dict)
-    computed_at: str | None = None
-    inputs: Mapping[str, Any] | None = None
-    active_on: str | None = None
-    leaves: tuple[str, ...] = ()
-    merged_into: str | None = None
-    topology: int = 0
-
-    @property
-    def group(self) -> tuple[str, ...]:
-        """The leaves whose events are this lead's."""
-        return self.leaves or (self.lead_organization_id,)
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What to write. features: None takes one away; inputs, as_of: by input; active_on: None unlists.
-
-    Nothing that is not named is touched, but for an item without state, which gets all maps anew; no inputs:
-    it stays without.
-    """
-
-    features: Mapping[str, Shown]
-    inputs: Mapping[Input, Any]
-    as_of: Mapping[Input, str]
-    computed_at: str
-    active_on: str | None
 
 
 class FeatureStore:

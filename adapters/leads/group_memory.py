@@ -21,11 +21,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
 
-from adapters.leads.feature_store import FeatureItem, FeatureStore, Unsettled
+from adapters.leads.feature_store import FeatureStore, Unsettled
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import pauses
 from rules.leads.evidence import MemoryEntry, supported_by
+from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Contact
 from rules.leads.memory import campaign_contact
 from rules.leads.memory_types import CAMPAIGN_CONTACT

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
 
-from adapters.leads.feature_store import FeatureItem, FeatureStore
+from adapters.leads.feature_store import FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
@@ -21,6 +21,7 @@ from bench.figure import Figure
 from local.cloud.dynamodb_engine import running
 from processors.features import FeatureProcessor
 from rules.days import stamp
+from rules.leads.feature_items import FeatureItem
 from rules.leads.features import BY_NAME, shown
 from rules.leads.lead_events import LeadEvent, announcement, to_item
 from rules.leads.series import SERIES, build, contributions, encode

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.leads.feature_store import FeatureItem, FeatureStore
+from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from ingest.web.caller import ApiError
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
 from rules.leads.evidence import MemoryEntry, confidence_at
+from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
 
 # Merges are flat; more hops than this would be a loop that some change is just about to undo.

@@ -1,24 +1,20 @@
-"""What is known of a lead in numbers (rule 9): each feature declared once, for live path and batch.
+"""A lead's features: each is declared here once, and the live path and the batch both read the declaration.
 
-Time is counted in calendar dates, UTC (rule 1): a window of 90 days is the 90 dates that end with the
-date asked about. Amounts are whole minor units, sentiment is whole thousandths: sums are exact whatever
-order events came in.
+Time is counted in calendar dates, UTC. A window of 90 days is the 90 dates that end with the date asked
+about. Amounts are whole minor units and sentiment is whole thousandths, so sums are exact, and the order in
+which events came does not matter.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # rules.leads.series asks the table below what it has to keep
-    from rules.leads.series import Series, State
 
 from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
 
-# The schedule follows leads active on one of the last 90 dates, and once more, so that what counts
-# over 90 dates ends at 0.
+# The schedule follows a lead for 90 dates after its last activity, and for one date more: so what counts over
+# 90 dates ends at 0.
 ACTIVE_DAYS_MAX = 91
 # A campaign is ignored once it has gone unanswered for so many dates.
 CAMPAIGN_GRACE_DAYS = 3
@@ -121,48 +117,6 @@ class Contact:
     reacted: bool
 
 
-def evaluate(feature: Feature, state: "State", campaigns: Iterable[Contact], as_of: datetime) -> Value:
-    """Return a feature's value at an instant (UTC) that no event of the state is later than."""
-    today = as_of.toordinal()
-    if feature.input is Input.CAMPAIGNS:
-        return _ignored(campaigns, today)
-    series = state[feature.input]
-    if feature.aggregate is Aggregate.DAYS_SINCE_FIRST:
-        return today - series.first if series.first else None
-    if feature.aggregate is Aggregate.DAYS_SINCE_LAST:
-        return today - series.last if series.last else None
-    return _of_window(feature.aggregate, *_window(series, feature.window_days, today))
-
-
-def _of_window(aggregate: Aggregate, count: int, amount: int) -> Value:
-    if aggregate is Aggregate.SUM:
-        return amount
-    if aggregate is Aggregate.COUNT:
-        return count
-    if aggregate is Aggregate.ANY:
-        return count > 0
-    return rounded(amount, count) if count else None
-
-
-def _window(series: "Series", window_days: int | None, today: int) -> tuple[int, int]:
-    if window_days is None:
-        return series.count, series.amount
-    floor, count, amount = today - window_days, 0, 0
-    for day, (counted, sum_) in reversed(series.days.items()):
-        if day <= floor:
-            break
-        count += counted
-        amount += sum_
-    return count, amount
-
-
-def _ignored(campaigns: Iterable[Contact], today: int) -> int:
-    oldest, newest = today - CAMPAIGN_DAYS_MAX, today - CAMPAIGN_GRACE_DAYS
-    return sum(
-        not each.reacted and each.sent is not None and oldest < each.sent <= newest for each in campaigns
-    )
-
-
 def listed_on(newest: str | None, as_of: datetime) -> str | None:
     """Return the date by which a lead is found by the schedule; None: time no longer needs to touch it.
 
@@ -180,8 +134,3 @@ def shown(feature: Feature, value: Value) -> Shown:
     if decimals is None or value is None:
         return value
     return Decimal(int(value)).scaleb(-decimals)
-
-
-def rounded(total: int, count: int) -> int:
-    """Return total / count, rounded half up (towards plus infinity), in whole numbers."""
-    return (2 * total + count) // (2 * count)

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from rules.leads.features import FEATURES, Input, evaluate
+from rules.leads.feature_values import evaluate
+from rules.leads.features import FEATURES, Input
 from rules.leads.series import EMPTY, NOTHING, Contribution, Series, add, mark_of
 from tests.support.purchases import PURCHASES, Purchase, purchases
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from adapters.leads.feature_store import FeatureItem, Unsettled
+from adapters.leads.feature_store import Unsettled
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from adapters.platform.queues import Poison
 from rules.days import DAY, stamp
 from rules.leads.evidence import confidence_at
+from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Contact
 from rules.leads.lead_events import to_item
 from rules.leads.memory import derive_entries

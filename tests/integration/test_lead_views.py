@@ -10,12 +10,13 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.leads.feature_store import Change, FeatureItem, FeatureStore
+from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
 from ingest.leads import leads_api
 from rules.leads.evidence import Evidence, memory_entry
+from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import Input
 from rules.leads.lead_groups import Group
 from rules.leads.memory_types import PREFERENCE, PURCHASE

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.leads.feature_store import FeatureItem, FeatureStore
+from adapters.leads.feature_store import FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
@@ -16,7 +16,9 @@ from adapters.platform.items import item
 from processors.features import FeatureProcessor
 from processors.memory import MemoryProcessor
 from rules.days import unstamp
-from rules.leads.features import FEATURES, Input, evaluate, shown
+from rules.leads.feature_items import FeatureItem
+from rules.leads.feature_values import evaluate
+from rules.leads.features import FEATURES, Input, shown
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, announcement, to_item
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import SERIES, build, decode, roll

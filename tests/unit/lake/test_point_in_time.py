@@ -15,7 +15,8 @@ from adapters.platform.objects import FolderObjects
 from analytics.features import point_in_time as module
 from analytics.features.point_in_time import COLUMNS, point_in_time, training_set
 from rules.lake.lead_entities import column_of
-from rules.leads.features import FEATURES, evaluate
+from rules.leads.feature_values import evaluate
+from rules.leads.features import FEATURES
 from rules.leads.lead_events import IDENTITY_TYPES
 from rules.leads.lead_groups import groups_of
 from rules.leads.memory import campaign_contact, remembered_entries

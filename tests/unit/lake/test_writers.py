@@ -11,7 +11,7 @@ import pytest
 
 from adapters.engagement.account_items import day_attributes, entry_item, profile_attributes
 from adapters.leads import memory_items
-from adapters.leads.feature_store import Change, FeatureItem, FeatureStore
+from adapters.leads.feature_store import FeatureStore
 from adapters.platform.items import item, plain
 from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
@@ -31,6 +31,7 @@ from rules.lake.entities import (
     row_of,
 )
 from rules.leads import lead_events
+from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import FEATURES, Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.lead_groups import Group

@@ -10,17 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.leads.features import (
-    ACTIVE_DAYS_MAX,
-    BY_NAME,
-    FEATURES,
-    Contact,
-    Input,
-    evaluate,
-    listed_on,
-    rounded,
-    shown,
-)
+from rules.leads.feature_values import evaluate, evaluate_all, rounded
+from rules.leads.features import ACTIVE_DAYS_MAX, BY_NAME, FEATURES, Contact, Input, listed_on, shown
 from rules.leads.lead_events import LeadEvent, MalformedLeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import (
@@ -97,6 +88,7 @@ def test_features_are_what_their_definition_says(events: list[LeadEvent], days: 
     ]
     expected = by_definition(events, as_of)
     assert {each.name: evaluate(each, state, contacts, as_of) for each in FEATURES} == expected
+    assert evaluate_all(FEATURES, state, contacts, as_of) == expected, "windows that share their sums"
 
 
 def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:

@@ -1,0 +1,46 @@
+"""What is stored of a lead's features, and what a change writes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rules.leads.features import Input, Shown
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureItem:
+    """A lead's item. version 0: there is none yet. inputs: None if the state has to be built.
+
+    features: as shown (rules.leads.features.shown); as_of: stamps by input; active_on: an ISO date.
+    """
+
+    lead_organization_id: str
+    version: int = 0
+    features: Mapping[str, Shown] = field(default_factory=dict)
+    as_of: Mapping[str, str] = field(default_factory=dict)
+    computed_at: str | None = None
+    inputs: Mapping[str, Any] | None = None
+    active_on: str | None = None
+    leaves: tuple[str, ...] = ()
+    merged_into: str | None = None
+    topology: int = 0
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """The leaves whose events are this lead's."""
+        return self.leaves or (self.lead_organization_id,)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What to write. features: None takes one away; inputs, as_of: by input; active_on: None unlists.
+
+    Nothing that is not named is touched. An item without state is the exception: it gets all maps anew. A
+    change without inputs leaves it without state.
+    """
+
+    features: Mapping[str, Shown]
+    inputs: Mapping[Input, Any]
+    as_of: Mapping[Input, str]
+    computed_at: str
+    active_on: str | None

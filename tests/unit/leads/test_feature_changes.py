@@ -1,0 +1,244 @@
+"""What an event, a rebuild and the passing of time change: at the end a lead's item says what its events say."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rules.days import DAY, stamp
+from rules.leads.feature_changes import (
+    ALL,
+    after_event,
+    after_time,
+    from_events,
+    has_contacts,
+    inputs_due,
+    inputs_of,
+    inputs_to_build,
+    not_before,
+    with_event,
+)
+from rules.leads.feature_items import Change, FeatureItem
+from rules.leads.features import BY_NAME, Contact, Input
+from rules.leads.lead_events import LeadEvent
+from rules.leads.memory import campaign_contact, remembered_entries
+from rules.leads.series import SEEN_MAX, contributions, decode, encode, roll
+from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
+
+NOBODY = FeatureItem("leaf")
+SMALL = settings(max_examples=60, deadline=None)
+
+
+def written(item: FeatureItem, change: Change | None) -> FeatureItem:
+    """The item after a change, as adapters/leads/feature_store.py writes it."""
+    if change is None:
+        return item
+    is_fresh = item.inputs is None
+
+    def changed(before: Mapping[str, Any] | None, new: Mapping[Any, Any]) -> dict[str, Any]:
+        after = {**({} if is_fresh else before or {}), **new}
+        return {name: each for name, each in after.items() if each is not None}
+
+    return replace(
+        item,
+        version=item.version + 1,
+        features=changed(item.features, change.features),
+        as_of=changed(item.as_of, change.as_of),
+        inputs=changed(item.inputs, change.inputs) if change.inputs or not is_fresh else None,
+        computed_at=change.computed_at,
+        active_on=change.active_on,
+    )
+
+
+def contacts_of(events: Iterable[LeadEvent]) -> list[Contact]:
+    return [
+        campaign_contact(each)
+        for each in remembered_entries(events).values()
+        if each.memory_type == "campaign_contact"
+    ]
+
+
+def told(
+    item: FeatureItem,
+    event: LeadEvent,
+    known: Sequence[LeadEvent],
+    now: datetime,
+    stored: Sequence[LeadEvent],
+) -> Change | None:
+    """What the processor does with an event. known: joined into memory; stored: in the table."""
+    given_, as_of = contributions(event), not_before(item, now, event.occurred)
+    after = with_event(item, given_, as_of)
+    if after is None:
+        return from_events(item, inputs_to_build(item, event.event_type, given_), stored, as_of)
+    return after_event(item, event, after, contacts_of(known), as_of)
+
+
+def refreshed(item: FeatureItem, known: Sequence[LeadEvent], now: datetime) -> Change | None:
+    as_of = not_before(item, now)
+    due = inputs_due(item, as_of)
+    return after_time(item, due, contacts_of(known) if has_contacts(item, due) else [], as_of)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data(), st.booleans())
+def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
+    data: st.DataObject, stored_before: bool
+) -> None:
+    events = data.draw(histories(size_max=26))
+    delivered = data.draw(deliveries(events))
+    days = sorted(data.draw(st.lists(st.integers(0, 120), min_size=len(delivered), max_size=len(delivered))))
+    item, known = NOBODY, list[LeadEvent]()
+    for event, day in zip(delivered, days, strict=True):
+        now = START + day * DAY
+        known.append(event)
+        item = written(item, told(item, event, known, now, events if stored_before else known))
+        if data.draw(st.booleans()):
+            item = written(item, refreshed(item, known, now + timedelta(hours=1)))
+    last = START + (days[-1] + 1) * DAY
+    item = written(item, refreshed(item, known, last))
+    whole = written(NOBODY, from_events(NOBODY, ALL, events, last))
+    assert item.features == whole.features
+    assert item.active_on == whole.active_on
+    assert item.inputs and whole.inputs and set(item.inputs) == set(whole.inputs)
+
+
+@SMALL
+@given(histories(types=("order_placed", "message_received", "page_viewed")), st.data())
+def test_an_event_that_is_in_changes_nothing(events: list[LeadEvent], data: st.DataObject) -> None:
+    item = written(NOBODY, from_events(NOBODY, ALL, events, START))
+    newest = sorted(events, key=lambda each: (each.occurred_at, each.id))[-SEEN_MAX:]
+    again = data.draw(st.sampled_from(newest))
+    assert told(item, again, events, START, events) is None
+
+
+@SMALL
+@given(histories(), st.integers(0, 500))
+def test_a_second_refresh_of_the_same_instant_changes_nothing(events: list[LeadEvent], days: int) -> None:
+    item = written(NOBODY, from_events(NOBODY, ALL, events, START))
+    now = START + days * DAY
+    item = written(item, refreshed(item, events, now))
+    assert refreshed(item, events, now) is None
+    assert refreshed(item, events, START) is None
+
+
+@SMALL
+@given(histories(), st.integers(0, 500))
+def test_a_refresh_writes_only_what_time_has_changed(events: list[LeadEvent], days: int) -> None:
+    item = written(NOBODY, from_events(NOBODY, ALL, events, START))
+    change = refreshed(item, events, START + days * DAY)
+    for name, value in (change.features if change else {}).items():
+        assert BY_NAME[name].is_time_dependent
+        assert value != item.features.get(name)
+    moved = {BY_NAME[name].input for name in (change.features if change else ())}
+    for each in (change.inputs, change.as_of) if change else ():
+        assert {*each} <= moved
+    for name, text in (change.inputs if change and item.inputs else {}).items():
+        rolled = roll(decode(item.inputs[name]), name, START + days * DAY)  # type: ignore[index]
+        assert text == encode(rolled), "dates that no window reaches any more are dropped"
+
+
+@SMALL
+@given(histories())
+def test_an_event_touches_the_inputs_of_its_type_alone(events: list[LeadEvent]) -> None:
+    item = written(NOBODY, from_events(NOBODY, ALL, events[1:] or events, START))
+    change = told(item, events[0], events, START, events)
+    affected = inputs_of(events[0].event_type, contributions(events[0]))
+    assert affected
+    for each in (change.inputs, change.as_of) if change else ():
+        assert {*each} <= affected
+    assert {BY_NAME[name].input for name in (change.features if change else ())} <= affected
+
+
+def test_a_campaign_s_event_moves_the_version_even_if_no_value_moves() -> None:
+    known = [
+        lead_event(1, "campaign_sent", campaign_id="a"),
+        lead_event(2, "campaign_bounced", campaign_id="a"),
+    ]
+    item = written(NOBODY, from_events(NOBODY, ALL, known, START))
+    change = told(item, known[1], known, START, known)
+    assert change is not None
+    assert (
+        change.features == {"campaign_ignored": 0} == {"campaign_ignored": item.features["campaign_ignored"]}
+    )
+
+
+def test_without_events_features_of_before_are_taken_away() -> None:
+    assert from_events(NOBODY, ALL, [], START) is None
+    merged_before = replace(NOBODY, version=3, features={"tenure_days": 4}, active_on="2026-01-01")
+    after = written(merged_before, from_events(merged_before, ALL, [], START))
+    assert (after.features, after.inputs, after.active_on) == ({}, None, None)
+    assert from_events(after, ALL, [], START) is None
+
+
+def test_an_event_that_comes_again_when_the_lead_is_long_idle_unlists_it() -> None:
+    order = lead_event(1)
+    item = written(NOBODY, from_events(NOBODY, ALL, [order], START))
+    again = written(item, told(item, order, [order], START + 200 * DAY, [order]))
+    assert (item.active_on, again.active_on) == ("2026-01-10", None)
+
+
+@SMALL
+@given(histories(), st.integers(0, 400))
+def test_a_rebuild_is_as_of_its_newest_event_or_later(events: list[LeadEvent], days: int) -> None:
+    as_of = START - days * DAY
+    change = from_events(NOBODY, ALL, events, as_of)
+    newest = max(each.occurred for each in events)
+    assert change is not None
+    assert {change.computed_at, *change.as_of.values()} == {stamp(max(as_of, newest))}
+    assert (Input.CAMPAIGNS in change.inputs) == bool(contacts_of(events))
+    item = written(NOBODY, change)
+    assert inputs_due(item, max(as_of, newest)) == set()
+    assert inputs_due(item, max(as_of, newest) + DAY) == ALL
+
+
+@SMALL
+@given(histories(), st.sets(st.sampled_from(Input), min_size=1))
+def test_a_rebuild_of_some_inputs_leaves_the_others_alone(
+    events: list[LeadEvent], affected: set[Input]
+) -> None:
+    whole, part = (from_events(NOBODY, each, events, START) for each in (ALL, affected))
+    assert whole and part
+    assert part.inputs == {name: text for name, text in whole.inputs.items() if name in affected}
+    assert {*part.as_of} == affected
+    assert part.features == {
+        name: value for name, value in whole.features.items() if BY_NAME[name].input in affected
+    }
+
+
+def test_a_campaign_becomes_ignored_with_time() -> None:
+    sent = lead_event(1, "campaign_sent", campaign_id="a")
+    item = written(NOBODY, from_events(NOBODY, ALL, [sent], START))
+    later = written(item, refreshed(item, [sent], START + 5 * DAY))
+    assert [each.features["campaign_ignored"] for each in (item, later)] == [0, 1]
+    assert not has_contacts(item, {Input.PURCHASES})
+    assert not has_contacts(NOBODY, ALL)
+
+
+def test_changes_of_leads_are_no_events_of_theirs() -> None:
+    moved = lead_event(1, "leads_merged", START + 5 * DAY, change=1, groups=[])
+    own = lead_event(2)
+    change = from_events(NOBODY, ALL, [own, moved], START)
+    assert change == from_events(NOBODY, ALL, [own], START)
+    assert from_events(NOBODY, ALL, [moved], START) is None
+
+
+@SMALL
+@given(st.none() | st.integers(0, 10), st.lists(st.integers(0, 10), min_size=1))
+def test_nothing_is_computed_as_of_before_the_item(computed: int | None, moments: list[int]) -> None:
+    item = replace(NOBODY, computed_at=None if computed is None else stamp(START + computed * DAY))
+    expected = max([*moments, *([] if computed is None else [computed])])
+    assert not_before(item, *(START + each * DAY for each in moments)) == START + expected * DAY
+
+
+def test_an_old_event_is_left_to_the_stored_events_and_a_new_one_is_not() -> None:
+    events = [lead_event(n, at=START + n * DAY) for n in range(SEEN_MAX + 1)]
+    item = written(NOBODY, from_events(NOBODY, ALL, events, START))
+    old, new = lead_event(98, at=START - DAY), lead_event(99, at=START + 90 * DAY)
+    for event, is_judged in ((old, False), (new, True)):
+        after = with_event(item, contributions(event), not_before(item, event.occurred))
+        assert (after is not None) is is_judged
+    assert inputs_to_build(item, old.event_type, contributions(old)) == {Input.PURCHASES, Input.ACTIVITY}
+    assert inputs_to_build(NOBODY, old.event_type, contributions(old)) == ALL
