@@ -94,8 +94,7 @@ class FeatureProcessor:
         as_of = not_before(item, now, event.occurred)
         after = feature_changes.with_event(item, given, as_of)
         if after is None:
-            affected = feature_changes.inputs_to_build(item, event.event_type, given)
-            return self._built(item, affected, as_of)
+            return self._built(item, feature_changes.inputs_of(event.event_type, given), as_of)
         contacts = self.memory.contacts(item) if event.event_type in CAMPAIGN_TYPES else []
         return feature_changes.after_event(item, event, after, contacts, as_of)
 
@@ -138,7 +137,7 @@ class FeatureProcessor:
             return None
         # What a later refresh found unchanged bears an older stamp, and is of its instant all the same.
         as_of = not_before(item, as_of)
-        if item.inputs is None:
+        if not feature_changes.is_current(item):
             return self._built(item, ALL, as_of)
         due = feature_changes.inputs_due(item, as_of)
         contacts = self.memory.contacts(item) if feature_changes.has_contacts(item, due) else []

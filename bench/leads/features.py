@@ -21,10 +21,12 @@ from bench.figure import Figure
 from local.cloud.dynamodb_engine import running
 from processors.features import FeatureProcessor
 from rules.days import stamp
+from rules.leads.declarations import DECLARED, DIGEST
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import BY_NAME, shown
 from rules.leads.lead_events import LeadEvent, announcement, to_item
-from rules.leads.series import SERIES, build, contributions, encode
+from rules.leads.series import SERIES, build, contributions
+from rules.leads.series_text import encode
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 SIZES = (5, 50, 500)
@@ -59,7 +61,7 @@ def _ours(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
     """The processor's own decision about the last event, from the item as it is before."""
     processor = FeatureProcessor(*[None] * 3)  # type: ignore[arg-type]  # an event that is in order asks no store
     before, event = build(events[:-1], NOW), events[-1]
-    inputs = {str(each): encode(before[each]) for each in SERIES}
+    inputs = {DECLARED: DIGEST} | {str(each): encode(before[each]) for each in SERIES}
     read = FeatureItem("lead", 7, {}, {}, stamp(NOW), inputs, NOW.date().isoformat())
 
     def compute() -> dict[str, Any]:

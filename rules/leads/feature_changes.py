@@ -6,17 +6,25 @@ writes the answer on condition that the item still is what was read.
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Any
 
 from rules.days import stamp, unstamp
+from rules.leads.declarations import DECLARED, DIGEST
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.feature_values import evaluate_all
 from rules.leads.features import FEATURES, TRIGGERS, Contact, Feature, Input, Shown, listed_on, shown
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import NOTHING, SERIES, Contribution, Series, State, add, build, decode, encode, roll
+from rules.leads.series import NOTHING, SERIES, Contribution, Series, State, add, build, roll
+from rules.leads.series_text import decode, encode
 
 ALL = frozenset(Input)
 NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+def is_current(item: FeatureItem) -> bool:
+    """Whether the item has a state, kept by today's declarations (rules/leads/declarations.py)."""
+    return item.inputs is not None and item.inputs.get(DECLARED) == DIGEST
 
 
 def not_before(item: FeatureItem, *moments: datetime) -> datetime:
@@ -38,10 +46,10 @@ def inputs_of(event_type: str, given: Collection[Input]) -> set[Input]:
 def with_event(item: FeatureItem, given: Mapping[Input, Contribution], as_of: datetime) -> State | None:
     """Return the series that an event contributes to, with the event in them.
 
-    None: only the stored events can tell. The item has no state, or the event is so old that the state
-    does not know whether it is in.
+    None: only the stored events can tell. The item has no state of today's declarations, or the event is so
+    old that the state does not know whether it is in.
     """
-    if item.inputs is None:
+    if not is_current(item):
         return None
     after = {}
     for each, contribution in given.items():
@@ -50,11 +58,6 @@ def with_event(item: FeatureItem, given: Mapping[Input, Contribution], as_of: da
             return None
         after[each] = series
     return after
-
-
-def inputs_to_build(item: FeatureItem, event_type: str, given: Collection[Input]) -> Collection[Input]:
-    """Return what to build from the stored events where an event could not be added to the state."""
-    return ALL if item.inputs is None else inputs_of(event_type, given)
 
 
 def after_event(
@@ -86,24 +89,51 @@ def after_event(
 def from_events(
     item: FeatureItem, affected: Collection[Input], events: Iterable[LeadEvent], as_of: datetime
 ) -> Change | None:
-    """Return some inputs' features, built from all events of the lead's leaves; None: nothing to write."""
+    """Return some inputs' features, built from all events of the lead's leaves; None: nothing to write.
+
+    All inputs are built where the item has no state of today's declarations.
+    """
     listed = [each for each in events if each.event_type not in IDENTITY_TYPES]
     if not listed:
-        return Change({}, {}, {}, stamp(as_of), None) if item.features else None
+        return _without_events(item, as_of)
+    wanted = affected if is_current(item) else ALL
     as_of = max(as_of, *(each.occurred for each in listed))
     state = build(listed, as_of)
     campaigns = remembered_entries(each for each in listed if each.event_type in CAMPAIGN_TYPES)
-    inputs: dict[Input, str | bool] = {each: encode(state[each]) for each in SERIES if each in affected}
-    if campaigns and Input.CAMPAIGNS in affected:
-        inputs[Input.CAMPAIGNS] = True
     newest = max(each.occurred_at[:10] for each in listed)
     return Change(
-        computed(affected, state, map(campaign_contact, campaigns.values()), as_of),
-        inputs,
-        {each: stamp(as_of) for each in Input if each in affected},
+        _undeclared(item) | computed(wanted, state, map(campaign_contact, campaigns.values()), as_of),
+        _inputs_built(item, wanted, state, bool(campaigns)),
+        {each: stamp(as_of) for each in Input if each in wanted},
         stamp(as_of),
         listed_on(newest, as_of),
     )
+
+
+def _inputs_built(
+    item: FeatureItem, wanted: Collection[Input], state: State, has_campaigns: bool
+) -> dict[str, Any]:
+    """Return the state to store: what is wanted of it, and the digest if that is another one than before."""
+    inputs: dict[str, Any] = {each: encode(state[each]) for each in SERIES if each in wanted}
+    before = item.inputs or {}
+    if Input.CAMPAIGNS in wanted and has_campaigns != (Input.CAMPAIGNS in before):
+        inputs[Input.CAMPAIGNS] = has_campaigns or None
+    return inputs if before.get(DECLARED) == DIGEST else inputs | {DECLARED: DIGEST}
+
+
+def _undeclared(item: FeatureItem) -> dict[str, Shown]:
+    """Take away what is stored of features that are no longer declared."""
+    declared = {each.name for each in FEATURES}
+    return {name: None for name in item.features if name not in declared}
+
+
+def _without_events(item: FeatureItem, as_of: datetime) -> Change | None:
+    """Take away all that was computed before; None: there was nothing."""
+    if not item.features:
+        return None
+    gone = dict.fromkeys(item.inputs or ())
+    inputs = gone | {DECLARED: DIGEST} if item.inputs is not None else gone
+    return Change(dict.fromkeys(item.features), inputs, dict.fromkeys(item.as_of), stamp(as_of), None)
 
 
 def inputs_due(item: FeatureItem, as_of: datetime) -> set[Input]:
@@ -127,7 +157,7 @@ def after_time(
     active_on = listed_on(item.active_on, as_of)
     if not values and active_on == item.active_on:
         return None
-    inputs = {each: encode(series) for each, series in state.items() if each in moved}
+    inputs: dict[str, Any] = {each: encode(series) for each, series in state.items() if each in moved}
     return Change(values, inputs, dict.fromkeys(moved, stamp(as_of)), stamp(as_of), active_on)
 
 

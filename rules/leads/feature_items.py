@@ -4,14 +4,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from rules.leads.features import Input, Shown
+from rules.leads.features import Shown
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureItem:
-    """A lead's item. version 0: there is none yet. inputs: None if the state has to be built.
+    """A lead's item. version 0: there is none yet. inputs None: the state has to be built.
 
-    features: as shown (rules.leads.features.shown); as_of: stamps by input; active_on: an ISO date.
+    features: as shown (rules.leads.features.shown). as_of: stamps by input. inputs: the state by input, and
+    the digest of the declarations that it was kept by (rules/leads/declarations.py). active_on: an ISO date.
     """
 
     lead_organization_id: str
@@ -33,14 +34,14 @@ class FeatureItem:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to write. features: None takes one away; inputs, as_of: by input; active_on: None unlists.
+    """What to write. features, inputs, as_of: entries of these maps; None takes one away.
 
     Nothing that is not named is touched. An item without state is the exception: it gets all maps anew. A
-    change without inputs leaves it without state.
+    change without inputs leaves it without state. active_on: None takes the lead off the schedule.
     """
 
     features: Mapping[str, Shown]
-    inputs: Mapping[Input, Any]
-    as_of: Mapping[Input, str]
+    inputs: Mapping[str, Any]
+    as_of: Mapping[str, str | None]
     computed_at: str
     active_on: str | None

@@ -6,16 +6,13 @@ the first and last date are enough: repeating an event changes neither. The stat
 of events and of the date that it was last brought to.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import lru_cache
-from itertools import accumulate, repeat
-from operator import sub
 
 from rules.days import EPOCH, MICROSECOND, unstamp
-from rules.leads.features import FEATURES, TRIGGERS, Input
+from rules.leads.features import FEATURES, TRIGGERS, Feature, Input
 from rules.leads.lead_events import (
     ACTIVITY_TYPES,
     CAMPAIGN_TYPES,
@@ -31,11 +28,18 @@ SENTIMENT_MILLI_MAX = 1000
 ID_CHARACTERS = 12
 Mark = tuple[int, str]  # microseconds since the epoch, the beginning of the event's id
 SERIES = (Input.PURCHASES, Input.SENTIMENT, Input.ACTIVITY)
-# The dates that some window of the input's features reaches back to.
-KEPT_DAYS = {
-    each: max((feature.window_days or 0 for feature in FEATURES if feature.input is each), default=0)
-    for each in SERIES
-}
+
+
+def kept_days(features: Iterable[Feature]) -> dict[Input, int]:
+    """Return, by input, how many dates back the longest window of its features reaches."""
+    declared = list(features)
+    return {
+        each: max((feature.window_days or 0 for feature in declared if feature.input is each), default=0)
+        for each in SERIES
+    }
+
+
+KEPT_DAYS = kept_days(FEATURES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,48 +181,3 @@ def _built(input_: Input, given: list[Contribution], as_of: datetime) -> Series:
     seen = tuple(sorted(each.mark for each in given)[-SEEN_MAX:])
     count, amount = sum(each.count for each in given), sum(each.amount for each in given)
     return Series(count, amount, first, last, dict(sorted(days.items())), seen)
-
-
-def encode(series: Series) -> str:
-    """Write a series as short text: totals; dates, as distances; their counts; their amounts; marks.
-
-    Each a list of numbers, as these are read and written fastest; no counts: all are 1.
-    """
-    totals = _text([series.count, series.amount, series.first, series.last])
-    gaps = counts = amounts = ""
-    if series.days:
-        counted, summed = zip(*series.days.values(), strict=True)
-        gaps, amounts = _text(list(map(sub, series.days, (0, *series.days)))), _text(list(summed))
-        counts = "" if set(counted) == {1} else _text(list(counted))
-    marks, before = [], 0
-    for moment, event_id in series.seen:
-        marks.append(f"{moment - before:x}.{event_id}")
-        before = moment
-    return ";".join((totals, gaps, counts, amounts, ",".join(marks)))
-
-
-def decode(text: str) -> Series:
-    """Read what encode() wrote."""
-    totals, gaps, counts, amounts, marks = text.split(";")
-    days = {}
-    if gaps:
-        sums = zip(_numbers(counts) if counts else repeat(1), _numbers(amounts))  # noqa: B905 (repeat has no end)
-        days = dict(zip(accumulate(_numbers(gaps)), sums, strict=True))
-    seen: list[Mark] = []
-    moment = 0
-    for each in marks.split(",") if marks else ():
-        step, _, event_id = each.partition(".")
-        moment += int(step, 16)
-        seen.append((moment, event_id))
-    count, amount, first, last = _numbers(totals)
-    return Series(count, amount, first, last, days, tuple(seen))
-
-
-def _text(numbers: list[int]) -> str:
-    """Half the time of joining, as _numbers is of splitting."""
-    return repr(numbers)[1:-1].replace(" ", "")
-
-
-def _numbers(text: str) -> list[int]:
-    found: list[int] = json.loads(f"[{text}]")
-    return found

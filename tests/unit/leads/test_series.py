@@ -22,10 +22,9 @@ from rules.leads.series import (
     add,
     build,
     contributions,
-    decode,
-    encode,
     roll,
 )
+from rules.leads.series_text import decode, encode
 from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
 
 

@@ -1,0 +1,20 @@
+"""The declarations of features as a later version of the code may have them."""
+
+import pytest
+
+from rules.leads import feature_changes, features, series
+from rules.leads.declarations import digest
+from rules.leads.features import Aggregate, Feature, Input, Unit
+from tests.support import lead_processors
+
+MONETARY_730D = Feature("monetary_730d", Input.PURCHASES, Aggregate.SUM, Unit.MINOR, "two years'", 730)
+
+
+def declare(monkeypatch: pytest.MonkeyPatch, *declared: Feature) -> None:
+    """Let these be all the features that are declared, wherever the live path asks."""
+    for module in (features, feature_changes, lead_processors):
+        monkeypatch.setattr(module, "FEATURES", declared)
+    monkeypatch.setattr(features, "BY_NAME", {each.name: each for each in declared})
+    monkeypatch.setattr("adapters.leads.feature_store.BY_NAME", features.BY_NAME)
+    monkeypatch.setattr(series, "KEPT_DAYS", series.kept_days(declared))
+    monkeypatch.setattr(feature_changes, "DIGEST", digest(declared))
