@@ -86,6 +86,12 @@ def _redrive(arguments: argparse.Namespace) -> None:
     _print(redrive(load(), only_list=arguments.list))
 
 
+def _rebuild(arguments: argparse.Namespace) -> None:
+    from local.operate.rebuild_features import rebuild
+
+    _print(rebuild(load(), arguments.lead, dry_run=arguments.dry_run))
+
+
 def _recompute(arguments: argparse.Namespace) -> None:
     from local.operate import nightly_run
 
@@ -167,6 +173,10 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("--as-of", type=date.fromisoformat, default=datetime.now(UTC).date())
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
+    rebuild = command("rebuild", _rebuild, "make live values what the stored events say")
+    rebuild.add_argument("what", choices=("features",), help="of leads: rules/leads/features.py")
+    rebuild.add_argument("--lead", action="append", default=[], metavar="ID", help="only this; repeatable")
+    rebuild.add_argument("--dry-run", action="store_true", help="count the leads, send nothing")
     recompute = command("recompute", _recompute, "the nightly run, now: lake, warehouse, reconcile, repair")
     recompute.add_argument("--from", dest="since", type=date.fromisoformat, help="first day; all that is new")
     recompute.add_argument("--to", dest="until", type=date.fromisoformat, help="last day, included")

@@ -1,5 +1,7 @@
 """feature-processing queue -> Feature: an event recomputes what it affects, a refresh what time changes.
 
+A rebuild, which an operator asks for, makes features what the stored events say, whatever the state says.
+
 A lead's state and features change in one conditional write. An event is counted if the stored state has it,
 and not otherwise: after a crash the next attempt counts it, and no attempt counts it twice. What is to be
 written is decided in rules/leads/feature_changes.py.
@@ -24,7 +26,7 @@ from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Poison, serve
 from adapters.settings.leads import FeaturesSettings
-from rules.days import stamp, unstamp
+from processors.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL, not_before
 from rules.leads.feature_items import Change, FeatureItem
@@ -37,13 +39,13 @@ from rules.leads.series import Contribution, contributions
 logger = Logger(service="features")
 CONSUMER = "features"
 ATTEMPTS_MAX = 12
-LEADS_MAX = 50
 Given = Mapping[Input, Contribution]
+Decide = Callable[[FeatureItem], Change | None]
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureProcessor:
-    """Applies announced events and refreshes to features."""
+    """Applies announced events, refreshes and rebuilds to features."""
 
     store: FeatureStore
     memory: GroupMemory
@@ -54,7 +56,11 @@ class FeatureProcessor:
         if not isinstance(message, Mapping):
             raise Poison("the message is no object")
         if "refresh" in message:
-            self._refresh_all(*_refresh_of(message["refresh"]))
+            as_of, leads = refresh_of(message["refresh"])
+            self._settle_all(leads, partial(self._refreshed, as_of=as_of))
+            return
+        if "rebuild" in message:
+            self._settle_all(rebuild_of(message["rebuild"]), partial(self._rebuilt, now=now))
             return
         try:
             event = from_item(message)
@@ -112,24 +118,23 @@ class FeatureProcessor:
         number, groups = groups_of(event)
         self.store.set_topology(number, groups)
 
-        def attempt(root: str) -> bool:
-            item = self.store.get(root)
-            if item is None or item.merged_into or item.inputs is not None:
-                return True
-            return self._written(item, self._built(item, ALL, not_before(item, now)))
+        def decide(item: FeatureItem) -> Change | None:
+            is_there = item.merged_into is not None or item.inputs is not None
+            return None if is_there else self._built(item, ALL, not_before(item, now))
 
         for group in groups:
-            _until_done(group.root, partial(attempt, group.root))
+            _until_done(group.root, partial(self._settled, group.root, decide))
 
-    def _refresh_all(self, as_of: datetime, leads: list[str]) -> None:
-        """Refresh each lead as it was read in bulk, and as it is then where somebody else was first."""
-        for lead, item in self.store.get_many(leads).items():
-            if not self._written(item, self._refreshed(item, as_of)):
-                _until_done(lead, partial(self._refresh, lead, as_of))
-
-    def _refresh(self, lead: str, as_of: datetime) -> bool:
+    def _settled(self, lead: str, decide: Decide) -> bool:
+        """Write what is decided of a lead as it is now; whether that is done, or somebody else was first."""
         item = self.store.get(lead)
-        return item is None or self._written(item, self._refreshed(item, as_of))
+        return item is None or self._written(item, decide(item))
+
+    def _settle_all(self, leads: list[str], decide: Decide) -> None:
+        """Write what is decided of each lead as it was read in bulk; else as it is once others are done."""
+        for lead, item in self.store.get_many(leads).items():
+            if not self._written(item, decide(item)):
+                _until_done(lead, partial(self._settled, lead, decide))
 
     def _refreshed(self, item: FeatureItem, as_of: datetime) -> Change | None:
         """Return what time has changed of the features older than as_of, or than the item; None: nothing."""
@@ -143,31 +148,18 @@ class FeatureProcessor:
         contacts = self.memory.contacts(item) if feature_changes.has_contacts(item, due) else []
         return feature_changes.after_time(item, due, contacts, as_of)
 
+    def _rebuilt(self, item: FeatureItem, now: datetime) -> Change | None:
+        """Return what makes an item what its leaves' events say; None: it is that already."""
+        if item.merged_into:
+            return None
+        change = self._built(item, ALL, not_before(item, now))
+        return change if change and feature_changes.differs(item, change) else None
+
 
 def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
     """Try until an attempt is done; raises LeadContended if others were first in all of them."""
     if not any(attempt() for _ in pauses(ATTEMPTS_MAX)):
         raise LeadContended(f"features of {lead}")
-
-
-def _refresh_of(asked: Any) -> tuple[datetime, list[str]]:
-    """Read {"as_of": stamp, "leads": [id]}; raises Poison, with the field and the reason."""
-    if not isinstance(asked, Mapping):
-        raise Poison("refresh is no object")
-    leads = asked.get("leads")
-    if (
-        not isinstance(leads, list)
-        or len(leads) > LEADS_MAX
-        or not all(isinstance(each, str) for each in leads)
-    ):
-        raise Poison(f"refresh.leads is no list of at most {LEADS_MAX} ids")
-    try:
-        as_of = unstamp(asked["as_of"])
-        if stamp(as_of) != asked["as_of"]:
-            raise ValueError(asked["as_of"])
-    except (KeyError, ValueError, AttributeError, TypeError) as error:
-        raise Poison(f"refresh.as_of is no stamp: {error!r}") from None
-    return as_of, leads
 
 
 @cache
@@ -182,7 +174,7 @@ def _parts() -> tuple[FeatureProcessor, FailureQueue]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a batch of the feature-processing queue; messages are announcements or refreshes."""
+    """Lambda entry: a batch of the feature-processing queue: announcements, refreshes, rebuilds."""
     processor, failures = _parts()
     now = clock.now()
     return serve(event, lambda message: processor.handle(message, now), failures, CONSUMER, now, logger)

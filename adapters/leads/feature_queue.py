@@ -1,7 +1,7 @@
-"""The feature-processing queue as the schedule fills it."""
+"""The feature-processing queue: the schedule asks for refreshes there, an operator for rebuilds."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from adapters.platform.aws import pauses
@@ -17,17 +17,24 @@ class RefreshUnsent(Exception):
 
 
 class FeatureQueue:
-    """Asks for refreshes."""
+    """Asks for features of many leads, some of them in a message."""
 
     def __init__(self, sqs: Any, url: str) -> None:
         self._sqs, self._url = sqs, url
 
     def request_refresh(self, as_of: str, leads: Iterable[str]) -> tuple[int, int]:
         """Ask for features as of a stamp; returns how many leads and messages. Raises RefreshUnsent."""
+        return self._request(leads, lambda some: {"refresh": {"as_of": as_of, "leads": some}})
+
+    def request_rebuild(self, leads: Iterable[str]) -> tuple[int, int]:
+        """Ask for features as the stored events say; returns and raises as request_refresh()."""
+        return self._request(leads, lambda some: {"rebuild": {"leads": some}})
+
+    def _request(self, leads: Iterable[str], body: Callable[[list[str]], Any]) -> tuple[int, int]:
         asked = messages = 0
         groups = chunks(leads, LEADS_MAX)
         for call in chunks(groups, CALL_MAX):
-            self._send([json.dumps({"refresh": {"as_of": as_of, "leads": each}}) for each in call])
+            self._send([json.dumps(body(each)) for each in call])
             asked, messages = asked + sum(map(len, call)), messages + len(call)
         return asked, messages
 

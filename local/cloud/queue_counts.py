@@ -1,8 +1,12 @@
 """How much waits in the stack's queues."""
 
+import time
+from collections.abc import Iterable
+
 from local.stack import Stack
 
 WORK = ("LeadIngestion", "MemoryProcessing", "FeatureProcessing")
+PAUSE_SECONDS = 0.1
 COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
 
 
@@ -21,3 +25,15 @@ def failures(stack: Stack) -> dict[str, int]:
 def waiting(stack: Stack) -> dict[str, int]:
     """Return how many messages wait for their consumer, by queue."""
     return {name: depth(stack, stack.outputs[f"{name}Url"]) for name in WORK}
+
+
+def wait_until_empty(stack: Stack, names: Iterable[str], deadline: float) -> None:
+    """Wait until a consumer has done all that waits in these queues, one queue after the other.
+
+    deadline: by time.monotonic(). Raises RuntimeError when it is over.
+    """
+    for name in names:
+        while waiting := depth(stack, stack.outputs[f"{name}Url"]):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{waiting} messages still wait in {name}, and the time is up")
+            time.sleep(PAUSE_SECONDS)

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections.abc import Iterable
 
 from local.cloud import queue_counts
 from local.paths import LOCAL
@@ -24,21 +23,15 @@ def drain(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX, *, lake: bool = 
 def drain_leads(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX) -> None:
     """Wait until all that was sent to the leads' doors has had its effects; raises RuntimeError."""
     deadline = time.monotonic() + seconds_max
-    _await_queues(stack, ("LeadIngestion",), deadline)
+    queue_counts.wait_until_empty(stack, ("LeadIngestion",), deadline)
     _await_stream(stack, "LeadEvents", deadline)
-    _await_queues(stack, ("MemoryProcessing", "FeatureProcessing"), deadline)
+    queue_counts.wait_until_empty(stack, ("MemoryProcessing", "FeatureProcessing"), deadline)
 
 
 def _await_stream(stack: Stack, consumer: str, deadline: float) -> None:
     function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
     while caught_up_at(function) <= sent_at:
         _pause(f"{function} has not caught up", deadline)
-
-
-def _await_queues(stack: Stack, names: Iterable[str], deadline: float) -> None:
-    for name in names:
-        while waiting := queue_counts.depth(stack, stack.outputs[f"{name}Url"]):
-            _pause(f"{waiting} messages still wait in {name}", deadline)
 
 
 def _pause(what: str, deadline: float) -> None:

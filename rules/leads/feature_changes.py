@@ -136,6 +136,16 @@ def _without_events(item: FeatureItem, as_of: datetime) -> Change | None:
     return Change(dict.fromkeys(item.features), inputs, dict.fromkeys(item.as_of), stamp(as_of), None)
 
 
+def differs(item: FeatureItem, change: Change) -> bool:
+    """Whether a change changes anything but the instants of computation."""
+    inputs = item.inputs or {}
+    return (
+        change.active_on != item.active_on
+        or any(item.features.get(name) != value for name, value in change.features.items())
+        or any(inputs.get(name) != text for name, text in change.inputs.items())
+    )
+
+
 def inputs_due(item: FeatureItem, as_of: datetime) -> set[Input]:
     """Return the inputs that were computed as of an earlier instant."""
     return {each for each in Input if item.as_of.get(each, "") < stamp(as_of)}

@@ -481,3 +481,9 @@ def test_poison_says_why(leads: Leads, changed: dict[str, Any], reason: str) -> 
 def test_a_malformed_refresh_says_why(leads: Leads, asked: Any) -> None:
     with pytest.raises(Poison, match="refresh"):
         leads.feature_processor.handle({"refresh": asked}, leads.now)
+
+
+@pytest.mark.parametrize("asked", [7, {}, {"leads": "a"}, {"leads": [1]}, {"leads": ["a"] * 51}])
+def test_a_malformed_rebuild_says_why(leads: Leads, asked: Any) -> None:
+    with pytest.raises(Poison, match="rebuild"):
+        leads.feature_processor.handle({"rebuild": asked}, leads.now)

@@ -235,7 +235,7 @@ def test_the_samples_are_handled(engine: Engine, queue_url: str, function: str) 
     event = json.loads((ROOT / "tests" / "events" / f"{function.title()}Function.json").read_text())
     for record in event.get("Records", ()):
         body = json.loads(record["body"])
-        if "refresh" not in body:
+        if "event_type" in body:
             put_all(client("dynamodb"), "Event", [item(to_item(from_item(body)))])
     answer = module.handler(event, CONTEXT)
     if function == "refresh":

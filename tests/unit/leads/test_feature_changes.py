@@ -13,6 +13,7 @@ from rules.leads.feature_changes import (
     ALL,
     after_event,
     after_time,
+    differs,
     from_events,
     has_contacts,
     inputs_due,
@@ -211,6 +212,31 @@ def test_a_rebuild_of_some_inputs_leaves_the_others_alone(
     assert part.features == {
         name: value for name, value in whole.features.items() if BY_NAME[name].input in affected
     }
+
+
+@SMALL
+@given(histories(), st.integers(0, 3))
+def test_a_rebuild_differs_where_something_stored_is_not_what_the_events_say(
+    events: list[LeadEvent], days: int
+) -> None:
+    item = written(NOBODY, from_events(NOBODY, ALL, events, START))
+    assert item.inputs
+    later = from_events(item, ALL, events, START + timedelta(minutes=days))
+    assert later and later.computed_at >= str(item.computed_at)
+    assert not differs(item, later), "a later instant of the same date is no difference"
+    campaigns: dict[str, Any] = {} if contacts_of(events) else {Input.CAMPAIGNS: True}
+    states = {name: text for name, text in item.inputs.items() if name != Input.CAMPAIGNS}
+    for wrong in (
+        replace(item, features={**item.features, "monetary_total": 77777}),
+        replace(item, features={}),
+        replace(item, inputs={**item.inputs, Input.PURCHASES: "1,1,1,1;;;;"}),
+        replace(item, inputs={**states, **campaigns}),
+        replace(item, inputs=None),
+        replace(item, active_on="2026-02-02"),
+    ):
+        change = from_events(wrong, ALL, events, START)
+        assert change and differs(wrong, change)
+        assert replace(written(wrong, change), version=1) == item
 
 
 def test_a_campaign_becomes_ignored_with_time() -> None:

@@ -1,0 +1,40 @@
+"""What the feature-processing queue is asked for besides events: refreshes and rebuilds."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from adapters.platform.queues import Poison
+from rules.days import stamp, unstamp
+
+LEADS_MAX = 50
+
+
+def refresh_of(asked: Any) -> tuple[datetime, list[str]]:
+    """Read {"as_of": stamp, "leads": [id]}; raises Poison, with the field and the reason."""
+    leads = _leads(asked, "refresh")
+    try:
+        as_of = unstamp(asked["as_of"])
+        if stamp(as_of) != asked["as_of"]:
+            raise ValueError(asked["as_of"])
+    except (KeyError, ValueError, AttributeError, TypeError) as error:
+        raise Poison(f"refresh.as_of is no stamp: {error!r}") from None
+    return as_of, leads
+
+
+def rebuild_of(asked: Any) -> list[str]:
+    """Read {"leads": [id]}; raises Poison, with the field and the reason."""
+    return _leads(asked, "rebuild")
+
+
+def _leads(asked: Any, name: str) -> list[str]:
+    if not isinstance(asked, Mapping):
+        raise Poison(f"{name} is no object")
+    leads = asked.get("leads")
+    if (
+        not isinstance(leads, list)
+        or len(leads) > LEADS_MAX
+        or not all(isinstance(each, str) for each in leads)
+    ):
+        raise Poison(f"{name}.leads is no list of at most {LEADS_MAX} ids")
+    return leads

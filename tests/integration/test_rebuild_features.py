@@ -1,0 +1,204 @@
+"""streakline rebuild features, on the engine, with the deployed processor in this process."""
+
+import json
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from adapters.platform.aws import client
+from adapters.platform.items import item
+from local import cli
+from local.operate import rebuild_features
+from local.operate.rebuild_features import rebuild
+from local.stack import Stack
+from processors import features
+from rules.days import DAY
+from tests.integration.test_sample_events import CONTEXT
+from tests.support.engine import Engine
+from tests.support.lead_event_strategies import START
+from tests.support.lead_processors import Leads, Requests
+
+# The command looks at the whole table: what other tests do to it meanwhile would be counted.
+pytestmark = pytest.mark.xdist_group("rebuild")
+
+
+@pytest.fixture
+def stack(engine: Engine, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Stack:
+    """The stack as the command line sees it, with a feature queue and an empty Feature table of its own."""
+    sqs, name = engine.client("sqs"), f"rebuild-{abs(hash(request.node.name))}"
+    urls = {each: sqs.create_queue(QueueName=f"{name}-{each}")["QueueUrl"] for each in ("work", "failures")}
+    settings = {
+        **engine.environment(),
+        "FEATURE_QUEUE_URL": urls["work"],
+        "FAILURE_QUEUE_URL": urls["failures"],
+    }
+    for setting, value in settings.items():
+        monkeypatch.setenv(setting, value)
+    for each in (client, features._parts):
+        each.cache_clear()
+    monkeypatch.setattr("adapters.clock.now", lambda: START + DAY)
+    outputs = {"FeatureProcessingUrl": urls["work"], "FeatureFailuresUrl": urls["failures"]}
+    made = Stack("", engine.endpoint, "us-east-1", outputs, {"Feature": "Feature"}, "")
+    dynamodb = made.client("dynamodb")
+    for stored in dynamodb.scan(TableName="Feature", ProjectionExpression="lead_organization_id")["Items"]:
+        dynamodb.delete_item(TableName="Feature", Key=stored)
+    return made
+
+
+@contextmanager
+def consuming(stack: Stack) -> Iterator[list[Any]]:
+    """The deployed function at work; yields what it has been given."""
+    sqs, url, taken, done = (
+        stack.client("sqs"),
+        stack.outputs["FeatureProcessingUrl"],
+        list[Any](),
+        threading.Event(),
+    )
+
+    def work() -> None:
+        while not done.is_set():
+            messages = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+            records = [{"messageId": each["MessageId"], "body": each["Body"]} for each in messages]
+            failed = features.handler({"Records": records}, CONTEXT)["batchItemFailures"] if records else []
+            assert not failed
+            for each in messages:
+                taken.append(json.loads(each["Body"]))
+                sqs.delete_message(QueueUrl=url, ReceiptHandle=each["ReceiptHandle"])
+            done.wait(0.01)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield taken
+    finally:
+        done.set()
+        thread.join()
+
+
+@pytest.fixture
+def leads(stack: Stack, request: pytest.FixtureRequest) -> Leads:
+    """Leads a to f, with events of all types; their features are as they should be."""
+    made = Leads(stack.client("dynamodb"), request.node.name, now=START + DAY)
+    events = made.some(40, 12, "abcdef")
+    made.store(events)
+    for each in events:
+        made.both(each)
+    return made
+
+
+def damage(leads: Leads, which: str, change: str, **values: Any) -> None:
+    key = item({"lead_organization_id": leads.leaf(which)})
+    extra = {"ExpressionAttributeValues": item({f":{name}": each for name, each in values.items()})}
+    leads.client.update_item(
+        TableName="Feature", Key=key, UpdateExpression=change, **(extra if values else {})
+    )
+
+
+def test_all_leads_become_what_their_events_say(stack: Stack, leads: Leads) -> None:
+    leads.both(leads.change(1, "ef"))
+    damage(leads, "a", "SET features.monetary_total = :v", v=99999)
+    damage(leads, "b", "SET inputs.purchases = :v, inputs.activity = :v", v="7,7,1,1;;;;")
+    damage(leads, "c", "REMOVE inputs")
+    damage(leads, "d", "REMOVE inputs.declared, features.recency_days")
+    with consuming(stack) as taken:
+        assert rebuild(stack, dry_run=True) == {"leads": 5, "messages": 0, "failures": 0}
+        assert taken == []
+        told = rebuild(stack)
+        assert (told["leads"], told["failures"]) == (5, 0)
+        assert sorted(each for body in taken for each in body["rebuild"]["leads"]) == [
+            leads.leaf(each) for each in "abcde"
+        ]
+        for which in "abcd":
+            leads.check(which)
+        leads.check("e", "f")
+        before = [leads.root(each) for each in "abcdef"]
+        assert rebuild(stack)["leads"] == 5
+    assert [leads.root(each) for each in "abcdef"] == before, "a second run writes nothing"
+
+
+def test_some_leads_alone(stack: Stack, leads: Leads) -> None:
+    for which in "ab":
+        damage(leads, which, "SET features.monetary_total = :v", v=99999)
+    before = leads.root("b")
+    with consuming(stack) as taken:
+        told = rebuild(stack, [leads.leaf("a"), leads.leaf("a"), "nobody"])
+    assert told == {"leads": 2, "messages": 1, "failures": 0}
+    assert len(taken) == 1
+    leads.check("a")
+    assert leads.root("b") == before
+    assert leads.features.get("nobody") is None
+
+
+def test_while_events_arrive_nothing_is_lost(stack: Stack, leads: Leads) -> None:
+    """Each rebuild is overtaken by an event of its lead, and each event by a rebuild."""
+    more = leads.some(30, 13, "abcdef", first=100)
+    leads.store(more)
+    with consuming(stack):
+        for each in more:
+            leads.both(each)
+            if each.external_event_id.endswith(("0", "5")):
+                rebuild(stack)
+    for which in "abcdef":
+        leads.check(which)
+
+
+def test_a_rebuild_that_is_overtaken_starts_again(
+    stack: Stack, leads: Leads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = leads.event(500, "order_placed", START, amount_minor=3)
+    damage(leads, "a", "SET features.sentiment_avg_30d = :v", v=7)  # which an order does not touch
+    read = leads.events.of_leaves
+
+    def overtaken(leaves: Any) -> Any:
+        found = list(read(leaves))
+        monkeypatch.undo()
+        leads.store([order])
+        leads.both(order)
+        return iter(found)
+
+    monkeypatch.setattr(leads.events, "of_leaves", overtaken)
+    leads.feature_processor.handle({"rebuild": {"leads": [leads.leaf("a")]}}, leads.now)
+    leads.check("a")
+
+
+def test_a_lead_costs_one_reading_of_its_events_and_a_write_only_if_it_differs(leads: Leads) -> None:
+    asked = {"rebuild": {"leads": [leads.leaf(each) for each in "abc"]}}
+    leads.feature_processor.handle(asked, leads.now)
+    damage(leads, "a", "SET features.monetary_total = :v", v=99999)
+    requests = Requests(leads.client)
+    leads.feature_processor.handle(asked, leads.now)
+    assert requests.take() == (1 + 3, 1)
+
+
+def test_many_leads_are_fifty_a_message(stack: Stack) -> None:
+    with consuming(stack) as taken:
+        told = rebuild(stack, [f"lead-{number}" for number in range(120)])
+    assert told == {"leads": 120, "messages": 3, "failures": 0}
+    assert [len(each["rebuild"]["leads"]) for each in taken] == [50, 50, 20]
+
+
+def test_a_queue_that_nobody_empties_is_told(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebuild_features, "SECONDS_MIN", -1)
+    with pytest.raises(RuntimeError, match="1 messages still wait in FeatureProcessing"):
+        rebuild(stack, ["nobody"])
+
+
+def test_the_command(
+    stack: Stack, leads: Leads, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, "load", lambda: stack)
+
+    def run(*arguments: str) -> Any:
+        monkeypatch.setattr(sys, "argv", ["streakline", "rebuild", "features", *arguments])
+        cli.main()
+        return json.loads(capsys.readouterr().out)
+
+    assert run("--dry-run") == {"leads": 6, "messages": 0, "failures": 0}
+    damage(leads, "b", "SET features.monetary_total = :v", v=99999)
+    with consuming(stack):
+        assert run("--lead", leads.leaf("b"))["leads"] == 1
+    leads.check("b")
