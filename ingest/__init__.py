@@ -1,1 +1,1 @@
-"""Front doors: HTTP API and Kinesis. Decode, validate, store."""
+"""The doors: HTTP, Kinesis, and the queue of leads. A door decodes, validates and stores."""

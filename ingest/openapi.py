@@ -1,4 +1,4 @@
-"""The OpenAPI document: made from the schemas that the handlers validate with."""
+"""Builds the OpenAPI document from the same schemas that the doors validate with."""
 
 from typing import Any
 
@@ -80,7 +80,11 @@ def _operation(route: Route) -> dict[str, Any]:
 
 
 def _described(body: dict[str, Any]) -> dict[str, Any]:
-    """A batch of events is validated event by event; the document shows what each must be."""
+    """Return a body's schema as the document shows it.
+
+    The schema of a batch says only that each event is an object, because the door checks the events one by
+    one. The document shows the full schema of an event there.
+    """
     if body is not EVENTS:
         return body
     events = EVENTS["properties"]["events"] | {"items": {"$ref": "#/components/schemas/Event"}}

@@ -1,6 +1,6 @@
-"""What an operator or a tool asks of the service itself: the pipeline, live; health; the API's description.
+"""The routes about the service itself: the live view of the pipeline, health, and the OpenAPI document.
 
-A part of the live view that cannot be told is null, with its reason.
+A part of the live view that cannot be read is null, and `unknown` has the reason.
 """
 
 import json
@@ -23,7 +23,7 @@ from adapters.settings.operations import OperationsApiSettings
 from ingest.web.caller import caller_of
 from ingest.web.http import answer, resolver
 
-EVENTS = "engagement"  # the consumer whose events are the pipeline's pace
+EVENTS = "engagement"  # the view's throughput is that of this consumer
 PACE_SECONDS = 10
 
 logger = Logger(service="operations-api")
@@ -40,7 +40,7 @@ class OperationsView:
     freshness: Freshness
 
     def view(self, now: datetime) -> dict[str, Any]:
-        """Return all parts; `unknown` tells of each null why."""
+        """Return all parts. `unknown` maps the name of each part that is null to the reason."""
         reasons: dict[str, str] = {}
         return {
             "at": now.isoformat(),
@@ -53,13 +53,13 @@ class OperationsView:
         }
 
     def throughput(self, now: datetime) -> dict[str, Any]:
-        """Return the pace of the last minute, second by second."""
+        """Return the events of each second of the last minute, and their mean over the last 10 seconds."""
         seconds = self.gauges.per_second(EVENTS, now)
         pace = sum(seconds[-PACE_SECONDS:]) / PACE_SECONDS
         return {"events_per_second": pace, "window_seconds": PACE_SECONDS, "per_second": seconds}
 
     def consumers(self) -> list[dict[str, Any]]:
-        """Return how far behind each consumer was at its last batch."""
+        """Return when each consumer had its last batch, and how many seconds it was behind then."""
         return [
             {
                 "name": each.consumer,
@@ -75,7 +75,7 @@ def _part(reasons: dict[str, str], name: str, read: Callable[[], Part]) -> Part 
         return read()
     except (GaugesSilent, FreshnessUnknown) as error:
         reasons[name] = str(error)
-    except Exception as error:  # one store's trouble hides nothing of the others
+    except Exception as error:  # a store that fails must not hide what the others say
         logger.exception("unknown", extra={"part": name})
         reasons[name] = str(error)[:200]
     return None
@@ -101,13 +101,13 @@ def get_operations() -> Response[str]:
 
 @app.get("/v1/health")
 def get_health() -> Response[str]:
-    """Whether functions run; it asks no store, so that a store's trouble is not called ours."""
+    """Say that functions run. This reads no store, so a store that fails does not fail the check."""
     return answer(200, {"status": "ok"})
 
 
 @app.get("/v1/openapi.json")
 def get_openapi() -> Response[str]:
-    """The API's description, made from the schemas that validate."""
+    """The OpenAPI document."""
     from ingest.openapi import document  # noqa: PLC0415 (no other request needs it)
 
     return answer(200, document())

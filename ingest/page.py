@@ -1,7 +1,8 @@
-"""The web page: GET / and GET /app/{file}, from the folder page/, and config.json from the settings.
+"""The web page: GET / and GET /app/{file}. It serves the folder page/, and config.json made of the settings.
 
-Everything is compressed once, at cold start. Links between the files get the version of the whole
-folder, so that a browser may keep them for a year and never mixes files of two deployments.
+The function compresses every file once, at cold start. It also writes the version of the whole folder into
+each link between the files, for example `./dom.js?v=5f3a09c1d2e4b687`. So a browser may keep a file for a
+year, and never mixes files of two deployments.
 """
 
 import base64
@@ -30,7 +31,7 @@ KINDS = {
     ".json": "application/json",
 }
 FRESH, FOR_GOOD = "no-cache", "public, max-age=31536000, immutable"
-COMPRESSED_BYTES_MIN = 256  # below it gzip's own bytes eat what is saved
+COMPRESSED_BYTES_MIN = 256  # on a smaller file, gzip's own header costs what it saves
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -45,7 +46,7 @@ PageAnswer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file as it is served; packed: gzip, None where that would not be smaller."""
+    """A file as it is served. packed: its gzip form, None if that would save nothing."""
 
     kind: str
     plain: bytes
@@ -55,7 +56,7 @@ class PageFile:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """All that is served, by name; version changes whenever any of it does."""
+    """All files that are served, by name. version changes when any file changes."""
 
     files: Mapping[str, PageFile]
     version: str
@@ -63,7 +64,10 @@ class Site:
 
 
 def content_policy(config: PageSettings) -> str:
-    """Return the Content-Security-Policy: our own files alone, and the sign-in service if there is one."""
+    """Return the Content-Security-Policy: it allows our own files, and the sign-in service if there is one.
+
+    Raises ValueError for a sign-in service that is no URL.
+    """
     origins = [origin_of(config.oidc_authority)] if config.oidc_authority else []
     origins += [origin_of(each) for each in config.oidc_origins.split()]
     return "; ".join(
@@ -77,7 +81,7 @@ def content_policy(config: PageSettings) -> str:
 
 
 def origin_of(url: str) -> str:
-    """Return scheme and host of a URL; raises ValueError for what has none."""
+    """Return scheme and host of a URL: `https://login.example.com`; raises ValueError if it has none."""
     parts = urlsplit(url)
     if parts.scheme not in ("https", "http") or not parts.hostname or set(" ;,'\"") & set(parts.netloc):
         raise ValueError(f"{url!r} is no URL of a sign-in service")
@@ -85,7 +89,10 @@ def origin_of(url: str) -> str:
 
 
 def build_site(folder: Path, config: PageSettings) -> Site:
-    """Read, link and compress a folder's files; of a kind that is not served there must be none."""
+    """Read a folder's files, write the version into their links, and compress them.
+
+    Raises KeyError for a file whose suffix is not in KINDS.
+    """
     told = {"oidc_authority": config.oidc_authority, "oidc_client_id": config.oidc_client_id}
     texts = {path.name: path.read_text() for path in sorted(folder.iterdir())}
     texts[CONFIG] = json.dumps(told)
@@ -110,10 +117,10 @@ def _digest(data: bytes) -> str:
 
 
 def serve_file(site: Site, event: Mapping[str, Any]) -> PageAnswer:
-    """Answer a request (payload format 2.0): 200, 304 for what the browser has, 404 for anything else."""
+    """Answer a request (payload format 2.0): 200, 304 if the browser has the file, 404 if there is none."""
     asked = (event.get("pathParameters") or {}).get("file")
     file = site.files.get(INDEX if asked is None else asked)
-    if file is None or asked == INDEX:  # below another path its links would lead nowhere
+    if file is None or asked == INDEX:  # under /app/ the links of the index would lead nowhere
         error = {"error": {"code": "not_found", "message": "there is no such file"}}
         return _answer(404, {"Content-Type": KINDS[".json"], "Cache-Control": FRESH}, json.dumps(error))
     given = {key.lower(): value for key, value in (event.get("headers") or {}).items()}
@@ -156,7 +163,7 @@ def _parts() -> Site:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> PageAnswer:
-    """Lambda entry: an HTTP API request, payload format 2.0; public, as the page knows nothing."""
+    """Lambda entry: an HTTP API request, payload format 2.0. It is public: the page holds no data."""
     answered = serve_file(_parts(), event)
     logger.info("answered", extra={"path": event["rawPath"], "status": answered["statusCode"]})
     return answered

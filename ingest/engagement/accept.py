@@ -1,4 +1,4 @@
-"""Accepting events: the one way in, for HTTP and for Kinesis (rules 1, 3, 4 and 5)."""
+"""Accepts events. The HTTP door and the Kinesis door both use it (rules 1, 3, 4 and 5)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
 
 
 class AcceptStatus(StrEnum):
-    """The one outcome of an event that was sent."""
+    """What became of an event that was sent."""
 
     ACCEPTED = "accepted"
     DUPLICATE = "duplicate"
@@ -31,7 +31,7 @@ class AcceptStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AcceptResult:
-    """What became of one event, in the order sent; error: code, message and field."""
+    """What became of one event. error: code, message and field, None if the event was taken."""
 
     idempotency_key: str | None
     status: AcceptStatus
@@ -39,7 +39,7 @@ class AcceptResult:
     error: Mapping[str, str] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the contract's shape."""
+        """Return the result as the OpenAPI document describes it, without what is None."""
         shape = {
             "idempotency_key": self.idempotency_key,
             "status": self.status.value,
@@ -80,9 +80,10 @@ class Acceptor:
     def accept(
         self, bodies: Sequence[Any], caller: Caller, now: datetime, default_source: str = "api"
     ) -> list[AcceptResult]:
-        """Take in events; returns one result each, in order. A bad one never spoils its neighbours.
+        """Claim and store events; returns one result for each body, in the same order.
 
-        Whatever is accepted or a duplicate is stored when this returns.
+        A refused event does not affect the others. An event whose result is `accepted` or `duplicate` is
+        stored when this returns.
         """
         zones = self._stored_zones(bodies, caller)
         door = Door(caller, zones, now, default_source, self._boosts)
@@ -104,7 +105,7 @@ class Acceptor:
         ]
 
     def _stored_zones(self, bodies: Sequence[Any], caller: Caller) -> dict[str, str | None]:
-        """The zones that users have set, read only for events that name none (a bare Z)."""
+        """Return the zones that users have set. Reads them only for events without a zone (a bare Z)."""
         users = {
             str(body.get("user_id") or caller.user_id)
             for body in bodies
@@ -137,7 +138,10 @@ class Acceptor:
         held: Mapping[tuple[str, str], IdempotencyClaim],
         won: set[tuple[str, str]],
     ) -> None:
-        """Store what this request has claimed, and what an earlier attempt claimed and left unstored."""
+        """Store the events that this request has claimed.
+
+        Store also an event that an earlier attempt claimed, if that attempt died before it stored it.
+        """
         self._events.put([self._payloads.offload(sent[key].event) for key in sorted(won)])
         again = [
             replace(each.event, created_at=held[key].created_at)

@@ -1,4 +1,7 @@
-"""KPL-aggregated Kinesis records. Imported only when one arrives: a plain record needs no protobuf."""
+"""Reads KPL-aggregated Kinesis records.
+
+The door imports this module only when such a record arrives, because a plain record needs no protobuf.
+"""
 
 import base64
 import hashlib
@@ -12,9 +15,10 @@ from google.protobuf.message import DecodeError
 
 
 def user_records(record: Mapping[str, Any]) -> tuple[list[str], bool]:
-    """Return the user records' data (base64), and whether these are all that the record says it has.
+    """Return the data of the user records (base64), and whether none of them is missing.
 
-    The library leaves out user records that it cannot read.
+    The library leaves out user records that it cannot read. So their number is compared with the number
+    that the aggregated record itself tells.
     """
     found = [each["kinesis"]["data"] for each in deaggregate_records([dict(record)]) or []]
     texts = [data.decode() if isinstance(data, bytes) else data for data in found]

@@ -1,6 +1,6 @@
 """The bodies of events and of account commands, as JSON Schema.
 
-What validates them is what the OpenAPI shows.
+The doors validate with these schemas, and the OpenAPI document shows the same ones.
 """
 
 from ingest.web.json_schema import DATE, KEY, SHORT, USER_ID, Schema, closed_object

@@ -29,7 +29,7 @@ def _parts() -> tuple[Acceptor, RateLimit]:
 
 @app.post("/v1/events")
 def post_events() -> Response[str]:
-    """Take in 1 to 100 events: 202 with a result each."""
+    """Accept 1 to 100 events: 202 with one result for each."""
     accept, limit = _parts()
     caller, now = caller_of(app.current_event.raw_event), clock.now()
     bodies = json_body(app.current_event.raw_event, EVENTS)["events"]
@@ -51,7 +51,7 @@ def post_events() -> Response[str]:
 
 
 def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
-    """A request none of whose events is permitted, or could be stored, fails as a whole."""
+    """Raise 403 if the caller may send none of the events, 503 if none of them could be stored."""
     codes = {(result.error or {}).get("code", "") for result in results}
     details = [result.as_json() for result in results]
     if codes <= FORBIDDEN:

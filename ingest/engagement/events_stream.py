@@ -18,7 +18,7 @@ from ingest.web.caller import Caller
 from ingest.web.validate import parse_json
 
 logger = Logger(service="events-stream")
-# Whoever may put on the stream may send any user's events, and late ones: IAM is the gate.
+# IAM decides who may put records on the stream. Such a producer may send events of any user, and late ones.
 PRODUCER = Caller("", is_admin=True)
 CONSUMER = "events-stream"
 BATCH_MAX = 100
@@ -31,9 +31,9 @@ def _parts() -> tuple[Acceptor, FailureQueue]:
 
 
 def decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
-    """Yield (record, body) for each event in a Kinesis record; body None where it is no JSON.
+    """Yield (record, body) for each event in a Kinesis record. body: None for data that holds no event.
 
-    A user record is one event, or {"events": [...]}.
+    A user record is one event, or several: {"events": [...]}. record: what a failure queue keeps.
     """
     for data in _user_records(record):
         kept = _kept(record, data or record["kinesis"]["data"])
@@ -58,7 +58,7 @@ def _kept(record: Mapping[str, Any], data: str) -> dict[str, Any]:
 
 
 def _user_records(record: Mapping[str, Any]) -> Iterator[str | None]:
-    """Yield the data of a record's user records; None where some cannot be read."""
+    """Yield the data of a record's user records (base64), and None if some of them cannot be read."""
     if not base64.b64decode(record["kinesis"]["data"]).startswith(MAGIC):
         yield record["kinesis"]["data"]
         return
@@ -71,7 +71,7 @@ def _user_records(record: Mapping[str, Any]) -> Iterator[str | None]:
 
 
 def reason_of(body: Any, result: AcceptResult) -> str | None:
-    """Return why an event was not taken, None if it was."""
+    """Return why an event was not taken; None for one that was, now or by an earlier attempt."""
     if result.status in (AcceptStatus.ACCEPTED, AcceptStatus.DUPLICATE):
         return None
     if body is None:
@@ -82,7 +82,10 @@ def reason_of(body: Any, result: AcceptResult) -> str | None:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a Kinesis batch. Partial: from the first record that must come again, all do."""
+    """Lambda entry: a Kinesis batch.
+
+    The answer names the first record that must come again. Lambda then sends it and all later ones again.
+    """
     accept, failures = _parts()
     now, is_redrive = clock.now(), bool(event.get("streakline_redrive"))
     decoded = [pair for record in event["Records"] for pair in _decode(record)]
@@ -107,7 +110,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 def _decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
-    """A record that claims to be aggregated and is not must not stop the shard."""
+    """Decode a record. One that only looks like an aggregated record must not stop the shard."""
     try:
         yield from list(decode(record))
     except Exception as error:  # noqa: BLE001 (protobuf raises what it likes on foreign bytes)

@@ -28,12 +28,15 @@ EVENTS_DAYS_DEFAULT = 30
 
 
 def entry_id(created_at: str) -> str:
-    """Return an entry's place as an id fit for a path: digits and two letters."""
+    """Return an entry's place as an id that fits into a path.
+
+    Example: 2026-03-03T00:20:00.000002Z becomes 20260303T002000000002Z.
+    """
     return created_at.translate(str.maketrans("", "", "-:."))
 
 
 def created_at(entry: str) -> str:
-    """Undo entry_id; raises 404 for what is none."""
+    """Return the place that entry_id made an id of; raises 404 for a text that is no such id."""
     try:
         return stamp(datetime.strptime(entry, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=unstamp(OPENED_AT).tzinfo))
     except ValueError:
@@ -65,13 +68,13 @@ def entry_view(entry: Entry) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Histories:
-    """Reads pages."""
+    """Reads a user's events, days and ledger entries, a page at a time."""
 
     accounts: AccountStore
     event_store: EventStore
 
     def events(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return events by when they occurred; by default the last 30 days."""
+        """Return events, newest first by when they occurred; by default those of the last 30 days."""
         since = now - timedelta(days=EVENTS_DAYS_DEFAULT)
         span = span_of(query, since, now + FUTURE_MAX)
         rows = self.event_store.newest(user_id, span.since, span.until, span.limit, now)

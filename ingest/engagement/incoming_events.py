@@ -1,4 +1,7 @@
-"""What was sent as an event becomes the event that is stored: whose it is, when it was, what it is worth."""
+"""Turns a body that was sent into the event that is stored.
+
+It fixes the user, the activity date (rule 1) and the points (rule 5), and refuses what is too late (rule 3).
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +19,10 @@ PROPERTIES_BYTES_MAX = 65_536
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """What the events of one request have in common; zones: those that users have set."""
+    """What the events of one request have in common.
+
+    zones: user id -> the zone that the user has set. source: for an event that names none.
+    """
 
     caller: Caller
     zones: Mapping[str, str | None]
@@ -26,7 +32,7 @@ class Door:
 
 
 def event_of(body: Mapping[str, Any], door: Door) -> Event:
-    """Return the event of a body that the schema lets in; raises InputRefused."""
+    """Return the event of a body that the schema accepts; raises InputRefused."""
     user = _user_of(body, door.caller)
     moment = _moment_of(body)
     day, zone = _date_of(body, moment, door.zones.get(user))
@@ -48,7 +54,7 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
 
 
 def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
-    """Whose event it is; refuses what the caller may not send."""
+    """Return whose event it is; raises InputRefused if the caller may not send it."""
     user = str(body.get("user_id") or caller.user_id)
     if not user:
         raise InputRefused("invalid_field", "user_id", "is missing")

@@ -1,4 +1,4 @@
-"""Leaderboards: ties share a rank (1, 2, 2, 4), and the ranks are exact."""
+"""Leaderboards with exact ranks. Users with the same score share a rank: 1, 2, 2, 4."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ from rules.engagement.account_state import Profile
 
 
 def check_board(board: str, region: str) -> None:
-    """Raise 404 for a board that there is not, 400 for a region."""
+    """Raise 404 if there is no such board, 400 if there is no such region."""
     if board not in BOARDS:
         raise ApiError(404, "not_found", f"the boards are {', '.join(BOARDS)}")
     if region not in (GLOBAL, OTHER_REGION, *REGIONS):
@@ -24,7 +24,7 @@ def check_board(board: str, region: str) -> None:
 
 
 def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
-    """Give (user, score) pairs, best first, their ranks."""
+    """Return rank, user_id and score of (user, score) pairs, which come best first."""
     rows: list[dict[str, Any]] = []
     for place, (user, score) in enumerate(scores, 1):
         tied = bool(rows) and rows[-1]["score"] == score
@@ -34,14 +34,14 @@ def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboards:
-    """Reads boards from Redis, or, where it cannot tell, from the tables."""
+    """Reads boards from Redis, and from the tables when Redis cannot answer."""
 
     profiles: Profiles
     boards: LeaderboardIndex
     cache: EngagementCache
 
     def top(self, board: str, region: str, limit: int, now: datetime) -> dict[str, Any]:
-        """Return the best, ties by user id."""
+        """Return the best users, those with the same score by user id; raises 404 or 400 (check_board)."""
         check_board(board, region)
         rows = self.cache.top_list(region, board, limit)
         if rows is None:
@@ -51,7 +51,7 @@ class Leaderboards:
         return {"board": board, "region": region, "entries": rows}
 
     def rank(self, board: str, region: str, user_id: str, now: datetime) -> dict[str, Any]:
-        """Return a user's exact rank; null for one who is not on the board."""
+        """Return a user's exact rank, null if they are not on the board; raises 404 or 400 (check_board)."""
         check_board(board, region)
         profile = self.profiles.get(user_id)
         score = self._score(board, profile, now)

@@ -1,4 +1,4 @@
-"""Commands that change a profile and write no entry: time zone and pauses (rules 2 and 8)."""
+"""Commands that change only the profile, and write no ledger entry: time zone and pauses (rules 2 and 8)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -30,19 +30,23 @@ class Preferences:
         return self._change(user_id, now, lambda account: change_timezone(account.profile, zone, now))
 
     def pause(self, user_id: str, first: date, last: date, now: datetime) -> Profile:
-        """Pause the streak from a date, not before the user's today, to another, both included."""
+        """Pause the streak from `first` to `last`, both included.
+
+        Raises 422 if `first` is before the user's today or newest active date, 409 for too many pauses.
+        """
 
         def paused(account: Account) -> Profile:
             profile = account.profile
             if first < today(now, profile.zone):
                 raise ApiError(422, "invalid_field", "first is before today", [{"field": "first"}])
             if profile.streak and first < profile.streak.last:
-                # An event from a zone further east: what lies before it has been walked over.
+                # An event from a zone further east can have tomorrow's date. The streak has passed the dates
+                # before it, and a pause cannot change them any more.
                 reason = f"first is before the newest active date, {profile.streak.last}"
                 raise ApiError(422, "invalid_field", reason, [{"field": "first"}])
             known = (*profile.cover.pauses, (first, last))
             if len(known) > PAUSES_KEPT_MAX:
-                # An old one cannot be dropped: a late event would refold the run that it has saved.
+                # Old pauses must stay: a late event folds the streak anew, and the fold needs all of them.
                 raise ApiError(409, "pauses_max", f"{PAUSES_KEPT_MAX} pauses have been taken already")
             return replace(
                 profile,
@@ -69,7 +73,7 @@ class Preferences:
 
 
 def known_zone(name: str) -> str:
-    """Return the name of a zone that there is; raises 422 for any other."""
+    """Return the name of a zone; raises 422 if there is no such zone."""
     try:
         zone(name)
     except UnknownZone as error:
@@ -89,7 +93,10 @@ def timezone_view(profile: Profile) -> dict[str, Any]:
 
 
 def pause_span(body: Mapping[str, Any]) -> tuple[date, date]:
-    """Return the first and the last date that a body pauses; raises 422 for too long a span."""
+    """Return the first and the last date of the pause that a body asks for.
+
+    Raises 422 if the last date is before the first, or more than 90 days after it.
+    """
     first, last = day_of(body, "first"), day_of(body, "last")
     if first is None or last is None or not first <= last <= first + timedelta(days=PAUSE_DAYS_MAX):
         reason = f"must be from first to {PAUSE_DAYS_MAX} days after it"

@@ -25,7 +25,7 @@ RULES = {
 
 @dataclass(frozen=True, slots=True)
 class Profiles:
-    """Reads profiles: one Redis round trip if cached, else one DynamoDB read."""
+    """Reads profiles: from Redis in one round trip, or by one DynamoDB read if the profile is not cached."""
 
     accounts: AccountStore
     events: EventStore
@@ -41,9 +41,10 @@ class Profiles:
         return profile
 
     def view(self, user_id: str, as_of: date | None, now: datetime) -> dict[str, Any]:
-        """Return the contract's profile. as_of: a local date; streak and days are told up to it.
+        """Return the profile as the OpenAPI document describes it.
 
-        Points and balance are always today's: they belong to the account, not to a date.
+        as_of: a local date (None: the user's today). Streak and active days are as of this date. Points and
+        balance are always the present ones, because they belong to the account and not to a date.
         """
         profile = self.get(user_id)
         when = as_of or self._today(profile, now)
@@ -63,7 +64,10 @@ class Profiles:
         }
 
     def _today(self, profile: Profile, now: datetime) -> date:
-        """Today for the user: never before the last active date, which may be in a zone further east."""
+        """Return the user's today, or the newest active date if that is later.
+
+        It is later if the newest event came from a zone further east, where it was tomorrow already.
+        """
         local = today(now, profile.zone)
         return max(local, profile.streak.last) if profile.streak else local
 
@@ -75,7 +79,7 @@ class Profiles:
         return effective(streak, profile.cover, when)
 
     def explain(self, user_id: str, asked: date, now: datetime) -> dict[str, Any]:
-        """Return why a day counts or not: event, zone, freeze, rule."""
+        """Return why a date counts or not: the rule, the zone, the freeze, and the date's first event."""
         profile = self.get(user_id)
         history = self.accounts.history(user_id)
         reason, streak = explain(history, profile.cover, asked, self._today(profile, now))

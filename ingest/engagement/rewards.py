@@ -1,4 +1,4 @@
-"""Commands that write entries: redeem, reverse, freeze (rules 2 and 6)."""
+"""Commands that write ledger entries: redeem, reverse, freeze (rules 2 and 6)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -20,12 +20,12 @@ from rules.engagement.points import FREEZE_PRICE_POINTS, FREEZES_HELD_MAX
 from rules.engagement.streaks import effective
 
 FREEZE_REWARD = "streak_freeze"
-CLAIM_PLACE = 1  # among the further actions of the transaction: the profile, then the claim
+CLAIM_PLACE = 1  # the transaction's further actions are the profile (0) and the claim (1)
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """The entry that a command led to; duplicate: an earlier attempt wrote it."""
+    """The entry that a command wrote. duplicate: an earlier attempt with the same key wrote it."""
 
     entry: Entry
     duplicate: bool = False
@@ -33,7 +33,7 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """Commands that write entries. `claims_table`: where a command's key is claimed with it."""
+    """Commands that write entries. claims_table: a command's transaction puts the claim of its key there."""
 
     accounts: AccountStore
     claims: ClaimStore
@@ -41,14 +41,17 @@ class Rewards:
     cache: EngagementCache
 
     def redeem(self, user_id: str, points: int, reward_id: str, key: str, now: datetime) -> CommandResult:
-        """Spend points; raises 409 insufficient_balance, 409 conflict for a reused key."""
+        """Spend points; raises 409 insufficient_balance, 409 conflict for a key used with another body."""
         draft = Draft(EntryKind.REDEEM, -points, reward_id=reward_id)
         return self._once(user_id, f"redeem:{key}", f"{points} {reward_id}", now, lambda _: draft)
 
     def grant_freeze(
         self, user_id: str, key: str | None, granted_on: date | None, now: datetime
     ) -> CommandResult:
-        """Buy a freeze at its price; granted_on is for admins, who are not held to the maximum."""
+        """Buy a freeze at its price; raises 409 insufficient_balance, conflict or freezes_held_max.
+
+        granted_on: the first date that the freeze can cover. Only admins give it, and no maximum applies.
+        """
 
         def draft(account: Account) -> Draft:
             local = today(now, account.profile.zone)
@@ -74,7 +77,7 @@ class Rewards:
     def reverse(self, user_id: str, created_at: str, now: datetime) -> CommandResult:
         """Undo a redemption; raises 404, 409 not_reversible, 409 already_reversed.
 
-        With a freeze's redemption the freeze goes too, or becomes a debt if it is spent.
+        If it bought a freeze, the freeze goes too. A freeze that is spent already becomes a debt.
         """
 
         def redemption() -> Entry:
@@ -108,7 +111,7 @@ class Rewards:
     def _once(
         self, user_id: str, key: str, body: str, now: datetime, draft: Callable[[Account], Draft]
     ) -> CommandResult:
-        """Apply a command at most once for a key; the claim is part of the transaction."""
+        """Apply a command at most once for a key: its transaction also puts the claim of the key."""
 
         def held() -> CommandResult | None:
             claim = self.claims.get([(user_id, key)], now).get((user_id, key))
@@ -135,10 +138,10 @@ class Rewards:
     def _retry(
         self, user_id: str, now: datetime, attempt: Callable[[Account], CommandResult]
     ) -> CommandResult:
-        """Attempt until nobody is in the way.
+        """Attempt a command until no other writer is in the way; raises AccountContended.
 
-        The transaction proves that a profile was up to date, so the ledger itself is read only when
-        an attempt has failed and the profile has not moved: then a writer died halfway.
+        An attempt trusts the profile, because the transaction fails if the profile is out of date. If an
+        attempt fails and the profile has not changed, a writer died halfway: then `settle` reads the ledger.
         """
         failed_version = -1
         for _ in pauses(ATTEMPTS_MAX):
@@ -152,7 +155,7 @@ class Rewards:
                 continue
             except InsufficientBalance:
                 pass
-            # Not before the ledger itself has said so: the profile may lag behind it.
+            # The profile may lag behind the ledger: refuse only if the ledger itself says so.
             try:
                 return attempt(self.accounts.settle(user_id, now))
             except (HeadMoved, ProjectionMoved):

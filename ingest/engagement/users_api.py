@@ -70,7 +70,7 @@ def _query() -> dict[str, str]:
 
 
 def _caller(user_id: str) -> Caller:
-    """The caller, who may reach this user; a user id that cannot exist is refused by name."""
+    """Return the caller; raises 400 for a malformed user id, 403 if the caller may not reach this user."""
     caller = caller_of(app.current_event.raw_event)
     if problem := first_problem({"type": "string", "pattern": USER_ID}, user_id):
         raise ApiError(400, "invalid_parameter", f"user_id {problem[1]}")
@@ -84,7 +84,7 @@ def _body(schema: Schema) -> dict[str, Any]:
 
 @app.exception_handler(AccountContended)
 def contended(error: AccountContended) -> Response[str]:
-    """Too many writers at once on one account: nothing is lost, the caller may try again."""
+    """Answer 503: too many writers changed the account at once. The caller may try again."""
     logger.warning("contended", extra={"user_id": str(error)})
     return failure(ApiError(503, "unavailable", "the account is busy", headers={"Retry-After": "1"}))
 
@@ -174,7 +174,7 @@ def put_timezone(user_id: str) -> Response[str]:
 
 @app.get("/v1/leaderboards/<board>")
 def get_leaderboard(board: str) -> Response[str]:
-    """The best of a region, or of all."""
+    """The best users of a region, or of all regions."""
     caller_of(app.current_event.raw_event)
     limit = integer(_query(), "limit", TOP_DEFAULT, TOP_MAX)
     return answer(200, _parts().boards.top(board, _query().get("region") or GLOBAL, limit, clock.now()))

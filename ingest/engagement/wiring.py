@@ -11,7 +11,7 @@ from ingest.engagement.accept import Acceptor
 
 
 def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
-    """Return an Acceptor; the S3 client is only made when a payload needs it."""
+    """Return an Acceptor. It makes the S3 client only when a payload needs one."""
     dynamodb = client("dynamodb")
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
     return Acceptor(

@@ -1,4 +1,4 @@
-"""What a decoder of a lead source takes and gives."""
+"""What the decoder of a lead source takes and returns, and the error that it raises."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from rules.leads.identity import Identity
 
 
 class DecodeError(ValueError):
-    """A payload that is no event of its source: the field at fault (a path from the payload) and a reason."""
+    """A payload that is no event of its source. field: the path of the bad field; reason: what is wrong."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field} {reason}")
@@ -19,7 +19,10 @@ class DecodeError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DecodeContext:
-    """What a payload does not say itself. currency: ISO 4217, of all amounts; received_at: a stamp."""
+    """What a payload does not say itself.
+
+    currency: ISO 4217; all amounts must be in it. received_at: a stamp.
+    """
 
     organization_id: str
     integration: str
@@ -28,15 +31,16 @@ class DecodeContext:
 
     @property
     def source(self) -> str:
-        """The scope of external event ids."""
+        """The scope of external event ids: `acme/ecommerce`."""
         return f"{self.organization_id}/{self.integration}"
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedEvent:
-    """One event of a payload. external_event_id is unique in its integration, the same in every resend.
+    """One event of a payload.
 
-    occurred_at: a stamp; payload: by event type, see rules.leads.lead_events.LeadEvent.
+    external_event_id: unique in its integration, and the same in every resend. occurred_at: a stamp.
+    payload: its fields depend on the event type, see rules.leads.lead_events.LeadEvent.
     """
 
     external_event_id: str
@@ -50,9 +54,10 @@ class DecodedEvent:
 
 @dataclass(frozen=True, slots=True)
 class PayloadPart:
-    """The piece of a payload that holds one event, in a shape that its decoder takes by itself.
+    """The piece of a payload that holds one event. The decoder reads the piece like a whole payload.
 
-    path: where the event is in the whole payload; inner: where it is in the piece.
+    path: where the event is in the whole payload, such as `entry.0.changes.0.value.messages.3`.
+    inner: where it is in the piece, such as `entry.0.changes.0.value.messages.0`.
     """
 
     payload: Any
@@ -61,7 +66,7 @@ class PayloadPart:
 
 
 def checked(schema: Schema, payload: Any) -> dict[str, Any]:
-    """Return the payload, an object of this schema; raises DecodeError."""
+    """Return the payload if it is an object that the schema accepts; raises DecodeError if not."""
     if problem := first_problem(schema, payload):
         raise DecodeError("" if problem[0] == "body" else problem[0], problem[1])
     return dict(payload)

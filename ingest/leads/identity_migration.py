@@ -1,4 +1,4 @@
-"""Brings the identity schema up to date when the stack is created or updated (a custom resource)."""
+"""Applies the migrations in sql/identity when the stack is created or updated (a custom resource)."""
 
 import json
 import urllib.request
@@ -24,7 +24,7 @@ logger = Logger(service="migrate")
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> None:
-    """Lambda entry: a CloudFormation request. It is answered whatever happens, or the stack would hang."""
+    """Lambda entry: a CloudFormation request. It always sends an answer; without one the stack would hang."""
     answer = {
         "Status": "SUCCESS",
         "PhysicalResourceId": RESOURCE_ID,
@@ -42,7 +42,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
 
 
 def run(identity_url: str, password: Callable[[], str]) -> list[str]:
-    """Apply the migrations as the owner; returns the names of those that were applied."""
+    """Apply the migrations as the owner of the schema; returns the names of those that were still missing."""
     postgres = Postgres(identity_url, password)
     try:
         _wake(postgres)
@@ -74,7 +74,7 @@ def _password(config: MigrateSettings) -> Callable[[], str]:
 
 
 def _answer(url: str, answer: dict[str, Any]) -> None:
-    # The URL is signed for an empty content type.
+    # CloudFormation has signed the URL for an empty content type.
     request = urllib.request.Request(  # noqa: S310 (CloudFormation's own)
         url, json.dumps(answer).encode(), {"Content-Type": ""}, method="PUT"
     )

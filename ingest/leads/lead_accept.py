@@ -1,4 +1,4 @@
-"""From what integrations send to lead events: the one way, for the HTTP door and for the queue's consumer."""
+"""Turns what integrations send into lead events. The HTTP door and the queue's consumer both use it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,12 +12,12 @@ from ingest.web.validate import check_strict, first_problem
 from rules.days import parse_moment, stamp, unstamp
 from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 
-# The source under which the identity itself tells of merged leads; no integration may speak for it.
+# The consumer stores merges of leads under this name. No integration may use it.
 RESERVED = "identity"
 
 
 class BadEnvelope(ValueError):
-    """What surrounds a payload is not right: the field and the reason."""
+    """What surrounds a payload is wrong. field: the part at fault; reason: what is wrong with it."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(f"{field} {reason}")
@@ -26,7 +26,7 @@ class BadEnvelope(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """Where a payload came from, and itself or where it waits (an s3:// URL)."""
+    """A payload, and where it came from. payload_ref: the s3:// URL of a payload that waits in the bucket."""
 
     source_type: str
     context: DecodeContext
@@ -34,7 +34,7 @@ class Envelope:
     payload_ref: str | None = None
 
     def message(self) -> dict[str, Any]:
-        """Return what goes on the lead-ingestion queue."""
+        """Return the message that goes on the lead-ingestion queue."""
         held = {"payload_ref": self.payload_ref} if self.payload_ref else {"payload": self.payload}
         return {
             "organization_id": self.context.organization_id,
@@ -47,7 +47,10 @@ class Envelope:
 
 @dataclass(slots=True)
 class OpenedPayload:
-    """What became of a payload's parts: events, refusals (with what they are about), decoders that broke."""
+    """What became of a payload's parts.
+
+    events: each with the part that it is of. refused: why parts are no events. broken: bugs of a decoder.
+    """
 
     events: list[tuple[DecodedEvent, PayloadPart]] = field(default_factory=list)
     refused: list[DecodeError] = field(default_factory=list)
@@ -55,7 +58,7 @@ class OpenedPayload:
 
 
 def read_envelope(message: Any, currency: str, now: datetime) -> Envelope:
-    """Read a message of the queue as strictly as a request; raises BadEnvelope."""
+    """Read a message of the queue as strictly as an HTTP request; raises BadEnvelope."""
     try:
         check_strict(message)
     except ValueError as error:
@@ -86,7 +89,7 @@ def _received(message: Mapping[str, Any], now: datetime) -> str:
 
 
 def open_payload(payload: Any, sent: Envelope, now: datetime) -> OpenedPayload:
-    """Decode each part of a payload by itself: a bad one never spoils its neighbours."""
+    """Decode each part of a payload by itself, so that a bad part does not affect the others."""
     opened = OpenedPayload()
     try:
         source = sources.source_named(sent.source_type)
@@ -119,7 +122,7 @@ def _check_time(event: DecodedEvent, now: datetime) -> None:
 
 
 def _within(part: PayloadPart, error: DecodeError) -> DecodeError:
-    """The error with its path from the message on."""
+    """Return the error with the field's path from the message on, such as `payload.3.timestamp`."""
     inside = error.field.removeprefix(part.inner).strip(".")
     return DecodeError(".".join(each for each in ("payload", part.path, inside) if each), error.reason)
 
@@ -143,8 +146,8 @@ def stored_event(event: DecodedEvent, sent: Envelope, leaf: str, root: str) -> L
 
 
 def part_digest(part: PayloadPart) -> str:
-    """Return what tells whether two payloads under one external id are the same: the integration's words.
+    """Return a digest of what the integration sent: two payloads under one external id are compared by it.
 
-    Not what we derive from them, which may change with our rules.
+    It leaves out what we derive from the payload, because our rules may change.
     """
     return body_hash({"payload": part.payload})

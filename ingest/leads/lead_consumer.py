@@ -1,9 +1,8 @@
-"""lead-ingestion queue -> whose event it is (PostgreSQL) -> Event.
+"""lead-ingestion queue -> whose event it is (PostgreSQL) -> table Event.
 
-A message is a webhook (lead_accept.py), the command to undo a merge, or the hourly command to announce
-changes of identity whose first teller died and whose lead has been silent since. All it does is idempotent,
-so a message of which anything failed comes again as a whole; one that nothing can mend is kept with the
-reason.
+A message is a webhook (lead_accept.py), the command to undo a merge, or the hourly command `announce`. A
+consumer may die between a change of identity and its announcement; `announce` makes up for that. Every step
+is idempotent, so if any step fails, the whole message comes again. Poison is kept with its reason.
 """
 
 from collections.abc import Iterable
@@ -53,7 +52,7 @@ REASONS_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class LeadConsumer:
-    """Stores the events of messages. currency: the one that amounts are in."""
+    """Stores the events of messages. currency: ISO 4217; all amounts must be in it."""
 
     identities: IdentityStore
     cache: IdentityCache
@@ -62,7 +61,7 @@ class LeadConsumer:
     currency: str
 
     def handle(self, message: Any, now: datetime) -> None:
-        """Do one message; raises Poison for what no attempt gets past."""
+        """Handle one message; raises Poison if no attempt will get past it."""
         if isinstance(message, dict) and "command" in message:
             self._command(message, now)
             return
@@ -92,8 +91,8 @@ class LeadConsumer:
     def _store(self, event: DecodedEvent, part: PayloadPart, sent: Envelope, now: datetime) -> StoreOutcome:
         """Store an event, unless its external id has been claimed.
 
-        Only what is new may prove leads to be one: a conflicting body must change nothing, and a late resend
-        must not redo what an operator has undone. So the claim is asked before the identities are.
+        Only a new event may merge leads: a conflicting body must change nothing, and a late resend must not
+        redo a merge that an operator has undone. So the consumer reads the claim before it asks PostgreSQL.
         """
         body, organization = part_digest(part), sent.context.organization_id
         whose = self.cache.get(organization, event.identities)
@@ -106,7 +105,10 @@ class LeadConsumer:
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, body), body)
 
     def _resolve(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
-        """Resolve, and tell what that changed before anything is claimed: no crash leaves it untold."""
+        """Find or make the lead, and announce what that changed.
+
+        The claim comes later. So if the process dies here, the message comes again and announces the rest.
+        """
         organization = sent.context.organization_id
         evidence = LeadEventKey(sent.context.source, event.external_event_id)
         found = self.identities.resolve(organization, event.identities, evidence, now)
@@ -115,7 +117,7 @@ class LeadConsumer:
         return found
 
     def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
-        """Store each change as an event of every organization that it affects, then note that it is told."""
+        """Store each change as an event of every organization that it affects, then mark it as announced."""
         listed = tuple(changes)
         for change in listed:
             for organization, groups in change.groups.items():
@@ -150,7 +152,7 @@ class LeadConsumer:
         except CannotUnmerge as reason:
             if not str(reason).startswith(f"change {message['change']} has been undone"):
                 raise Poison(str(reason)) from None
-            # As was wished. An earlier attempt may have died before it told anybody.
+            # The merge is undone, as asked. An earlier attempt may have died before it announced that.
             changes = self.identities.pending()
         self._announce(changes, now)
 
@@ -158,7 +160,7 @@ class LeadConsumer:
 def change_event(
     organization: str, groups: tuple[Group, ...], change: IdentityChange, now: datetime
 ) -> LeadEvent:
-    """Return how an organization is told of a change: the same for every attempt but for its arrival."""
+    """Return the event that tells an organization of a change. Only received_at differs between attempts."""
     told = [{"root": group.root, "leaves": list(group.leaves)} for group in groups]
     return LeadEvent(
         organization_id=organization,
@@ -189,7 +191,7 @@ def _parts() -> tuple[LeadConsumer, FailureQueue]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: an SQS batch. Messages to come again are reported one by one."""
+    """Lambda entry: an SQS batch. The answer lists the messages that must come again."""
     consumer, failures = _parts()
     now = clock.now()
     return serve(event, partial(consumer.handle, now=now), failures, CONSUMER, now, logger)

@@ -7,7 +7,7 @@ from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching
 LEADS_API = "LeadsApi"
 LEAD = in_path("lead_id", matching(LEAD_ID))
 CHANGE = in_path("change", {"type": "integer", "minimum": 1})
-# The body as it is validated, with the sources there are.
+# The document shows the body as the door validates it, and also lists the names of the sources.
 SOURCE = LEAD_EVENTS["properties"]["source"] | {"enum": sources.names()}
 WEBHOOK = LEAD_EVENTS | {"properties": LEAD_EVENTS["properties"] | {"source": SOURCE}}
 

@@ -10,7 +10,7 @@ from rules.leads.lead_events import (
     SENTIMENT_TYPES,
 )
 
-# No `/` and no `#`: both separate the parts of composed keys.
+# These patterns leave out `/` and `#`, because composed keys use both as separators: `acme/shop#order:7`.
 ORGANIZATION = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}$"
 INTEGRATION = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 SOURCE = r"^[a-z][a-z0-9_]{0,63}$"
@@ -41,13 +41,13 @@ LEAD_EVENTS = closed_object(
         },
     },
 )
-# All that PostgreSQL takes for text.
+# PostgreSQL refuses the character NUL in a text.
 NO_NUL = r"^[^\u0000]+$"
 REVERSAL = closed_object(
     ["reason"], {"reason": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": NO_NUL}}
 )
 STAMP: Schema = {"type": "string", "maxLength": 40}
-# What waits on the lead-ingestion queue, whether a door put it there or somebody else.
+# A webhook as it waits on the lead-ingestion queue. The HTTP door sends it, or an integration does itself.
 MESSAGE = closed_object(
     ["organization_id", "source"],
     {

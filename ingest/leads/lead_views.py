@@ -1,4 +1,7 @@
-"""What is known of a lead, as the API shows it. An absorbed lead's id answers with its root's data."""
+"""What is known of a lead, as the API shows it.
+
+A lead that was merged into another answers with the data of its root.
+"""
 
 import json
 from collections.abc import Mapping
@@ -16,17 +19,18 @@ from rules.leads.evidence import MemoryEntry, confidence_at
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
 
-# Merges are flat; more hops than this would be a loop that some change is just about to undo.
+# A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
+# other for a moment, while a change of identity is being applied.
 HOPS_MAX = 5
 HIDDEN = frozenset({SORT_KEY, "event_type#occurred_at", "raw_payload", "raw_payload_ref", "root_id"})
-# What a sort key may have.
+# DynamoDB takes no longer sort key.
 NAME_BYTES_MAX = 1024
 AHEAD = FUTURE_MAX + timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A lead asked about: its root, the root's leaves, and the root's Feature item (None: none yet)."""
+    """A lead that was asked about. leaves: those of its root; item: the root's Feature item, None if none."""
 
     root: str
     leaves: tuple[str, ...]
@@ -42,14 +46,14 @@ class LeadViews:
     features_store: FeatureStore
 
     def find(self, source: str, external_event_id: str) -> dict[str, Any]:
-        """Return the lead that an integration's event was stored for (its root); 404 if there is none."""
+        """Return the root of the lead that an integration's event was stored for; raises 404 if none was."""
         leaf = self.event_store.leaf_of(source, external_event_id)
         if leaf is None:
             raise ApiError(404, "not_found", "no such event has been stored")
         return {"lead_id": self._lead(leaf).root}
 
     def events(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return a page of the events of all the root's leaves, newest first; by default all."""
+        """Return a page of the events of all the root's leaves, newest first; raises 404 for no such lead."""
         span, lead = span_of(query, EPOCH, now + AHEAD), self._lead(lead_id)
         rows = self.event_store.newest(lead.leaves, span.since, span.until, span.limit)
         if not rows and lead.item is None:
@@ -58,7 +62,10 @@ class LeadViews:
         return {"lead_id": lead.root, **shown, "events": [event_view(row) for row in rows]}
 
     def memory(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return what is remembered: all, of one type, or a single entry by type and key (404 if none)."""
+        """Return what is remembered: everything, one type, or one entry by type and key.
+
+        Raises 404 for no such lead or no such entry, 400 for a key without a type.
+        """
         kind, key = query.get("type"), query.get("key")
         if key and not kind:
             raise ApiError(400, "invalid_parameter", "key needs a type")
@@ -74,7 +81,7 @@ class LeadViews:
         return {"lead_id": lead.root, "memory": [memory_view(entry, now) for entry in alive]}
 
     def features(self, lead_id: str) -> dict[str, Any]:
-        """Return features, and when they were computed; none before the first computation."""
+        """Return features and when they were computed: {} and null before the first computation."""
         lead = self._lead(lead_id)
         if lead.item is None:
             self._check_known(lead)
@@ -94,7 +101,7 @@ class LeadViews:
         return list(self.memories.of_type(root, kind) if kind else self.memories.all_of(root))
 
     def _lead(self, lead_id: str) -> Lead:
-        """Find the root of a lead; it costs one read, and one more for an absorbed lead."""
+        """Find the root of a lead. This costs one read, or two for a lead that was merged into another."""
         root, item = lead_id, self.features_store.get(lead_id)
         for _ in range(HOPS_MAX):
             if item is None or not item.merged_into:
@@ -102,7 +109,7 @@ class LeadViews:
             root = item.merged_into
             item = self.features_store.get(root)
         leaves = item.group if item is not None else (root,)
-        # Until the topology of a merge has been set, an absorbed lead's own events are not among the root's.
+        # While a merge is being applied, the root may not list this lead yet. Its own events count anyway.
         return Lead(root, tuple(dict.fromkeys((*leaves, lead_id))), item)
 
     def _check_known(self, lead: Lead) -> None:
@@ -111,18 +118,18 @@ class LeadViews:
 
 
 def event_view(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an event without what only the machinery needs, and without people's own words."""
+    """Return an event without internal attributes and without people's own words."""
     shown = {name: value for name, value in row.items() if name not in HIDDEN}
     return {"id": row[SORT_KEY].partition("#")[2], **shown, "payload": json.loads(row["payload"])}
 
 
 def is_expired(entry: MemoryEntry, now: datetime) -> bool:
-    """Whether the entry's time is over; the table may keep it a while longer."""
+    """Whether the entry has expired. DynamoDB may still hold its item for a while."""
     return entry.expires_at <= now.timestamp()
 
 
 def memory_view(entry: MemoryEntry, now: datetime) -> dict[str, Any]:
-    """Return an entry with the confidence that it has by now."""
+    """Return an entry with its confidence as of now."""
     return {
         "type": entry.memory_type,
         "key": entry.key,

@@ -1,4 +1,4 @@
-"""Everything under /v1/leads: integrations' events go to the queue, what is known of leads is read."""
+"""Everything under /v1/leads: puts integrations' webhooks on the queue, and reads what is known of leads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ def _parts() -> _Parts:
 
 @app.post("/v1/leads/events")
 def post_events() -> Response[str]:
-    """Take in a webhook: 202 with the events it holds, once it is on the queue."""
+    """Put a webhook on the queue, then answer 202 with its events; 422 if all of its parts are refused."""
     _caller().check_leads()
     body, now = json_body(app.current_event.raw_event, LEAD_EVENTS), clock.now()
     try:
@@ -79,7 +79,7 @@ def post_events() -> Response[str]:
 
 
 def _receipt(opened: OpenedPayload) -> dict[str, Any]:
-    """What became of the webhook; what no decoder could read is on the queue all the same."""
+    """Return what became of the webhook. undecoded: parts that broke a decoder; the queue holds them too."""
     events = [
         {"external_event_id": each.external_event_id, "event_type": each.event_type}
         for each, _ in opened.events
@@ -150,7 +150,7 @@ def _caller() -> Caller:
 
 
 def _reader(lead_id: str) -> None:
-    """Check that the caller may read leads, and that such a lead can be."""
+    """Raise 401 or 403 unless the caller may read leads, 400 for a malformed lead id."""
     _caller().check_leads()
     if problem := first_problem({"type": "string", "pattern": LEAD_ID}, lead_id):
         raise ApiError(400, "invalid_parameter", f"lead_id {problem[1]}")

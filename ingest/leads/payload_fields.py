@@ -1,4 +1,7 @@
-"""Reading the fields of a payload: ids, times, amounts, products. A bad one names itself."""
+"""Readers of a payload's fields: ids, times, amounts, products.
+
+They raise DecodeError that names the field.
+"""
 
 import re
 from datetime import UTC, datetime
@@ -13,14 +16,14 @@ DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,12})?", re.ASCII)
 NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
 EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
 PRODUCTS_MAX = 100
-# ISO 4217's currencies whose minor unit is not a hundredth.
+# ISO 4217's currencies that have no decimals (JPY) or three (KWD). All others have two.
 WHOLE = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
 THOUSANDTHS = "BHD IQD JOD KWD LYD OMR TND"
 EXPONENTS = dict.fromkeys(WHOLE.split(), 0) | dict.fromkeys(THOUSANDTHS.split(), 3)
 
 
 def text_id(value: Any, name: str) -> str:
-    """Read an id: text, or a whole number."""
+    """Read an id, a text or a whole number, of at most 256 bytes; returns text."""
     if value is None or value == "":
         raise DecodeError(name, "is missing")
     if type(value) is int:
@@ -45,7 +48,7 @@ def moment(value: Any, name: str) -> str:
 
 
 def epoch(value: Any, name: str) -> str:
-    """Read whole seconds since 1970, a number or digits; returns a stamp."""
+    """Read whole seconds since 1970, as a number or as digits in a text; returns a stamp."""
     if value is None or value == "":
         raise DecodeError(name, "is missing")
     seconds = int(value) if isinstance(value, str) and re.fullmatch(r"[0-9]{1,12}", value) else value
@@ -55,7 +58,7 @@ def epoch(value: Any, name: str) -> str:
 
 
 def decimal(value: Any, name: str) -> Decimal:
-    """Read a number exactly: decimal text, or a JSON number by its shortest text."""
+    """Read a number exactly, from a text or a JSON number: 0.1 is Decimal("0.1"), not the nearest float."""
     if value is None or value == "":
         raise DecodeError(name, "is missing")
     if isinstance(value, str) and DECIMAL.fullmatch(value):
@@ -66,7 +69,7 @@ def decimal(value: Any, name: str) -> Decimal:
 
 
 def minor_units(value: Any, currency: str, name: str) -> int:
-    """Read an amount, not below 0, in whole minor units of its currency (11.77 USD is 1177)."""
+    """Read an amount of 0 or more; returns whole minor units of its currency (11.77 USD is 1177)."""
     exponent = EXPONENTS.get(currency, 2)
     amount = decimal(value, name).scaleb(exponent)
     if amount != amount.to_integral_value():
@@ -77,7 +80,7 @@ def minor_units(value: Any, currency: str, name: str) -> int:
 
 
 def same_currency(value: Any, context: DecodeContext, name: str = "currency") -> str:
-    """Read a currency, which must be the one that amounts are in."""
+    """Read a currency; raises DecodeError unless it is the one that all amounts must be in."""
     if value is None or value == "":
         raise DecodeError(name, "is missing")
     if value != context.currency:
@@ -86,7 +89,7 @@ def same_currency(value: Any, context: DecodeContext, name: str = "currency") ->
 
 
 def thousandths(value: Any, name: str) -> int:
-    """Read a score from -1 to 1 in whole thousandths, rounded half away from 0."""
+    """Read a score from -1 to 1; returns whole thousandths, with halves rounded away from 0."""
     score = decimal(value, name)
     if not -1 <= score <= 1:
         raise DecodeError(name, "must be a number from -1 to 1")
@@ -95,9 +98,9 @@ def thousandths(value: Any, name: str) -> int:
 
 
 def products(lines: Any, name: str) -> list[dict[str, Any]]:
-    """Read [{product_id or sku, quantity?}], an entry a product, the first 100.
+    """Read [{product_id or sku, quantity?}]; returns one entry for each product, at most the first 100.
 
-    Lines without an id are left out.
+    Lines of the same product are added up. Lines without an id, or with quantity 0, are left out.
     """
     if not isinstance(lines, list):
         raise DecodeError(name, "must be a list")

@@ -1,4 +1,7 @@
-"""Reading what a payload says of a person: identities, words, preferences. A bad field names itself."""
+"""Readers of what a payload says of a person: identities, words, preferences.
+
+They raise DecodeError that names the field.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,10 +19,10 @@ VALUE_CHARACTERS_MAX = 128
 
 
 def identities(found: Iterable[tuple[str, Any]], context: DecodeContext, at: str) -> tuple[Identity, ...]:
-    """Return those of (channel, raw) pairs that identify somebody, each once, in order.
+    """Return the identities in (channel, raw value) pairs, each once, in order, at most 20.
 
-    A foreign system's forms hold much that identifies nobody: an empty text, `n/a`. It is passed over; raises
-    DecodeError where nothing is left. at: the field that is named then.
+    Forms of other systems often hold values that identify nobody, such as an empty text or `n/a`. These are
+    left out. Raises DecodeError that names the field `at` if nothing is left.
     """
     usable: dict[Identity, None] = {}
     for channel, raw in found:
@@ -33,7 +36,7 @@ def identities(found: Iterable[tuple[str, Any]], context: DecodeContext, at: str
 
 
 def strict_identities(given: Mapping[str, Any], context: DecodeContext, at: str) -> tuple[Identity, ...]:
-    """Read {channel: id or [ids]}, all of which must be good; raises DecodeError that names the bad one."""
+    """Read {channel: id or [ids]}; raises DecodeError for the first bad id, for none, or for more than 20."""
     found: dict[Identity, None] = {}
     for channel, ids in given.items():
         for raw in ids if isinstance(ids, list) else [ids]:
@@ -55,9 +58,9 @@ def _identity(channel: str, raw: Any, context: DecodeContext) -> Identity:
 def derived_from_text(
     text: Any, sentiment: Any = None, objections: Any = None, preferences: Any = None
 ) -> dict[str, Any]:
-    """Return what is derived from a person's words; the words themselves are not in it.
+    """Return what we derive from a person's words, without the words.
 
-    sentiment (-1 to 1), objections, preferences: as the integration has them; they win over our reading.
+    sentiment (-1 to 1), objections, preferences: what the integration says. It wins over what we read.
     """
     reading = read_text(text if isinstance(text, str) else "")
     topics = topics_of(objections) if objections is not None else list(reading.objections)
@@ -71,7 +74,7 @@ def derived_from_text(
 
 
 def topics_of(value: Any, name: str = "objections") -> list[str]:
-    """Read a list of topics, each once, in the order of their names."""
+    """Read a list of at most 20 topics; returns each once, sorted by name."""
     if not isinstance(value, list) or len(value) > PREFERENCES_MAX:
         raise DecodeError(name, f"must be a list of at most {PREFERENCES_MAX} topics")
     for topic in value:
@@ -81,7 +84,7 @@ def topics_of(value: Any, name: str = "objections") -> list[str]:
 
 
 def preferences_of(value: Any, name: str = "preferences") -> dict[str, Any]:
-    """Read {name: value}; a value is a short text, a whole number or a flag."""
+    """Read {name: value} with at most 20 names; a value is a short text, a whole number or a flag."""
     if not isinstance(value, dict) or len(value) > PREFERENCES_MAX:
         raise DecodeError(name, f"must be an object of at most {PREFERENCES_MAX} names")
     for key, each in value.items():

@@ -1,4 +1,4 @@
-"""Asking questions and reading them: newest first, in pages."""
+"""Creates questions, and reads them newest first, in pages."""
 
 import base64
 import json
@@ -27,7 +27,7 @@ from rules.questions.questions import (
 )
 
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
-# Read in the one request, so that those that do not match seldom leave a page short.
+# One request reads more questions than a page has, because it drops those that do not match.
 READ_MAX = 200
 HIDDEN = frozenset({"body_hash", "expires_at", "closed_at"})
 STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z", re.ASCII)
@@ -50,14 +50,14 @@ def refusal_error(refused: InputRefused) -> ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Creates and reads."""
+    """Creates and reads questions."""
 
     store: QuestionStore
 
     def create(self, body: Mapping[str, Any], caller: Caller, now: datetime) -> tuple[int, dict[str, Any]]:
-        """Ask a question; returns 201, or 200 with duplicate where this very body was sent before.
+        """Ask a question; returns 201 and the question, or 200 and `duplicate` if this body was sent before.
 
-        Raises 409 for another body under the key, 422 naming the field.
+        Raises 409 if the key was used with another body, 422 that names the field.
         """
         caller.check_agent()
         digest = body_hash(body)
@@ -65,7 +65,7 @@ class Questions:
             question = new_question(body, caller.user_id, digest, now)
             held = self.store.create(question, now)
         except InputRefused as refused:
-            # Sent again after it has closed, it still is what was asked.
+            # The same body may come again after its closes_at. It still gets the stored question.
             known = self.store.get(question_id(caller.user_id, body["idempotency_key"]))
             if known is None or known.body_hash != digest:
                 raise refusal_error(refused) from None
@@ -77,17 +77,17 @@ class Questions:
         return 200, question_view(held, now) | {"duplicate": True}
 
     def find(self, identifier: str) -> Question:
-        """Return a question; raises 404."""
+        """Return a question; raises 404 if there is none."""
         found = self.store.get(identifier) if re.fullmatch(QUESTION_ID, identifier, re.ASCII) else None
         if found is None:
             raise ApiError(404, "not_found", "there is no such question")
         return found
 
     def listed(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return questions of a status (default: those that can be answered), for some tags: one query."""
+        """Return a page of questions by status (default: those that can be answered) and tags: one query."""
         asked, tags = _status(query, QuestionStatus.OPEN) or QuestionStatus.OPEN, _tags(query)
         stored = QuestionStatus.CLOSED if asked is QuestionStatus.CLOSED else QuestionStatus.OPEN
-        # What is older cannot be open any more.
+        # An older question cannot be open any more.
         since = (
             stamp(now - OPEN_MAX - FUTURE_MAX)
             if asked in (QuestionStatus.OPEN, QuestionStatus.PARTIAL)
@@ -99,7 +99,7 @@ class Questions:
     def of_agent(
         self, agent_id: str, query: Mapping[str, str], caller: Caller, now: datetime
     ) -> dict[str, Any]:
-        """Return an agent's own questions, of a status if one is asked for: one query."""
+        """Return a page of an agent's own questions, all or by status: one query; raises 403."""
         caller.check(agent_id)
         caller.check_agent()
         page = self.store.of_agent(agent_id, _cursor(query), READ_MAX)
@@ -136,7 +136,7 @@ def _status(query: Mapping[str, str], default: QuestionStatus | None) -> Questio
 
 
 def _tags(query: Mapping[str, str]) -> list[str] | None:
-    """The tags asked for; None: whatever the audience."""
+    """Return the tags that are asked for; None: every audience."""
     text = query.get("audience")
     if not text:
         return None

@@ -29,7 +29,7 @@ from ingest.web.rate_limit import RateLimit
 from ingest.web.validate import first_problem
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
-# What people wrote is data: no browser shall take it for a page, nor keep it.
+# Answers hold text that people wrote. A browser must not read it as a page, and must not keep it.
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 logger = Logger(service="questions-api")
@@ -111,7 +111,7 @@ def post_response(question_id: str) -> Response[str]:
 
 @app.get("/v1/questions/<question_id>/responses")
 def get_responses(question_id: str) -> Response[str]:
-    """Answers, in order; waits for one if asked to."""
+    """Answers, in order. Waits for one if the query says how long."""
     return answer(200, _parts().polls.newer(question_id, _query(), _caller()))
 
 

@@ -45,7 +45,10 @@ class AnswerStats:
     fingerprints: Fingerprints
 
     def view_of(self, asked: str, caller: Caller, now: datetime) -> dict[str, Any]:
-        """Return a person's stats: the caller's own ("me" or their hash), or anybody's for an admin."""
+        """Return a person's stats. asked: "me", the caller's own hash, or for an admin anybody's.
+
+        Raises 403, or 404 if nobody of this hash has answered.
+        """
         own = self.fingerprints.of_user(caller.user_id)
         person = own if asked == ME else asked
         if not re.fullmatch(FINGERPRINT_HASH, person, re.ASCII):

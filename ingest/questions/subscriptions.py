@@ -41,13 +41,13 @@ def _parts() -> _Parts:
 
 
 def subscription_id(owner: str, fcm_token: str) -> str:
-    """Return the id of a person's subscription for a phone: registering it again arrives at the same."""
+    """Return the id of a person's subscription for a phone. Registering the phone again gives the same id."""
     return str(uuid.uuid5(NAMESPACE, f"{owner}\x00{fcm_token}"))
 
 
 @router.post("/v1/subscriptions")
 def post_subscription() -> Response[str]:
-    """Register a phone, or say anew what it is to hear: what the body leaves out has its default."""
+    """Register a phone, or replace its subscription. A field that the body leaves out gets its default."""
     caller = caller_of(router.current_event.raw_event)
     body, now = json_body(router.current_event.raw_event, SUBSCRIPTION), clock.now()
     stored, is_new = _parts().store.register(_wanted(caller.user_id, body), now)
@@ -56,7 +56,7 @@ def post_subscription() -> Response[str]:
 
 @router.delete("/v1/subscriptions/<subscription_id>")
 def delete_subscription(subscription_id: str) -> Response[str]:
-    """Tell this phone nothing more. Somebody else's subscription is not there."""
+    """Delete a subscription. Another person's subscription answers 404, as if there were none."""
     caller = caller_of(router.current_event.raw_event)
     if re.fullmatch(SUBSCRIPTION_ID, subscription_id) and _remove(caller, subscription_id):
         return Response(204, body="")
@@ -64,7 +64,10 @@ def delete_subscription(subscription_id: str) -> Response[str]:
 
 
 def _remove(caller: Caller, wanted: str) -> bool:
-    """Remove endpoint and subscription, in this order: an endpoint that has gone is made again if need be."""
+    """Remove the endpoint, then the subscription; returns whether there was one.
+
+    If the second step fails, no harm is done: the next message to the phone makes its endpoint again.
+    """
     store, push = _parts().store, _parts().push
     for _ in range(ATTEMPTS_MAX):
         subscription = store.get(wanted)
@@ -78,7 +81,7 @@ def _remove(caller: Caller, wanted: str) -> bool:
 
 
 def _wanted(owner: str, body: Mapping[str, Any]) -> Subscription:
-    """Return what the body asks for; raises 422 that names the field."""
+    """Return the subscription that a body asks for; raises 422 that names the field."""
     token = body["fcm_token"]
     return Subscription(
         subscription_id=subscription_id(owner, token),
@@ -114,7 +117,7 @@ def _invalid(field: str, reason: str) -> ApiError:
 
 
 def subscription_view(subscription: Subscription) -> dict[str, Any]:
-    """Return what its owner sees: all they asked for, but not the token."""
+    """Return what the owner sees: everything they asked for, without the phone's token."""
     quiet = subscription.quiet_hours
     return {
         "subscription_id": subscription.subscription_id,

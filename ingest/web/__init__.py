@@ -1,1 +1,1 @@
-"""What all HTTP doors share, whatever their domain."""
+"""What all HTTP doors share, in every domain."""

@@ -1,11 +1,11 @@
-"""Who is calling, and what they are told when they may not."""
+"""Who is calling, and the errors for what the caller may not do."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 ADMIN = "streakline/admin"
-# Integrations that send leads' events and read what is known of leads; it opens nothing else.
+# Integrations send leads' events and read what is known of leads. This group permits nothing else.
 LEADS = "streakline/leads"
 # Agents ask questions, read their answers, and relay the answers of people without an account.
 AGENTS = "streakline/agents"
@@ -29,7 +29,7 @@ class ApiError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is calling, by the token that the gateway has verified."""
+    """Who is calling, according to the token. The gateway has verified the token."""
 
     user_id: str
     is_admin: bool
@@ -58,7 +58,7 @@ class Caller:
 
 
 def caller_of(event: Mapping[str, Any]) -> Caller:
-    """Read the authorizer's verified claims; raises 401 where there are none."""
+    """Return the caller that the verified claims of the authorizer name; raises 401 if there are none."""
     claims = event.get("requestContext", {}).get("authorizer", {}).get("jwt", {}).get("claims", {})
     if not claims.get("sub"):
         raise ApiError(401, "unauthorized", "a bearer token with a sub is needed")

@@ -1,6 +1,6 @@
-"""Every code that a refusal may carry, and what it means: what the OpenAPI document lists.
+"""Every code that a refusal may have, and its meaning. The OpenAPI document lists them.
 
-A test finds a code that is used and not listed here.
+A test fails for a code that is used and not listed here, and for one that is listed and not used.
 """
 
 CODES = {

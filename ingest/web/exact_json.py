@@ -1,4 +1,4 @@
-"""JSON that writes decimal numbers digit by digit: 11.77, where a float would be the nearest it can be."""
+"""Writes decimal numbers to JSON exactly: 11.77 stays 11.77, and does not become the nearest float."""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +7,10 @@ from typing import Any
 
 
 def exact_json(value: Any) -> str:
-    """Write JSON as compactly as `answer` does; Decimals, which must be finite, become numbers."""
+    """Return JSON, as compact as that of `answer`. Decimals become numbers.
+
+    Raises ValueError for a number that is not finite.
+    """
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise ValueError(f"{value} is no JSON number")

@@ -1,4 +1,4 @@
-"""What the HTTP functions share: bodies, answers, errors, as the OpenAPI document describes them."""
+"""Reads bodies, and writes answers and errors, as the OpenAPI document describes them."""
 
 import base64
 import json
@@ -18,7 +18,7 @@ BODY_BYTES_MAX = 1_000_000
 
 
 def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
-    """Return the request's body, checked; raises 400, 413 or 422 that names the field."""
+    """Return the body of a request if the schema accepts it; raises 400, 413, or 422 that names the field."""
     raw = event.get("body") or ""
     if event.get("isBase64Encoded"):
         raw = _from_base64(raw)
@@ -31,7 +31,7 @@ def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     problem = first_problem(schema, body)
     if problem:
         raise ApiError(422, "invalid_field", f"{problem[0]} {problem[1]}", [_detail(*problem)])
-    # To JSON Schema 5.0 is an integer; to a table it is not.
+    # JSON Schema accepts 5.0 as an integer. The tables need the int 5.
     whole = {name for name, each in schema["properties"].items() if each.get("type") == "integer"}
     return {name: int(value) if name in whole else value for name, value in body.items()}
 
@@ -54,7 +54,7 @@ def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> 
 
 
 def failure(error: ApiError) -> Response[str]:
-    """Return the contract's error body."""
+    """Return an error as the OpenAPI document describes it."""
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.details is not None:
         body["details"] = error.details
@@ -62,7 +62,7 @@ def failure(error: ApiError) -> Response[str]:
 
 
 def resolver(logger: Logger) -> APIGatewayHttpResolver:
-    """Return a router whose every error has the contract's shape."""
+    """Return a router. It writes every error as the OpenAPI document describes it."""
     app = APIGatewayHttpResolver()
 
     @app.exception_handler(ApiError)

@@ -15,7 +15,7 @@ ANY: Schema = {"type": "object"}
 
 
 def closed_object(required: list[str], properties: dict[str, Schema], **more: Any) -> Schema:
-    """Return the schema of an object that has no other properties than these; `more`: further keywords."""
+    """Return the schema of an object that may have only these properties. more: further schema keywords."""
     whole = {"type": "object", "required": required, "properties": properties, "additionalProperties": False}
     return whole | more
 

@@ -1,4 +1,4 @@
-"""Reading what a query asks for - numbers, dates, spans, cursors - and giving pages, newest first."""
+"""Reads numbers, dates, spans and cursors from a query, and makes pages, newest first."""
 
 import base64
 import json
@@ -13,7 +13,7 @@ from ingest.web.validate import parse_json
 from rules.days import DAY, parse_moment, stamp, unstamp
 
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-# A date, an entry's created_at, or an event_id: what pages end with.
+# A cursor names the last row of a page: by its date, its created_at or its event_id.
 PLACE = re.compile(r"[0-9TZa-f:.#-]{1,100}", re.ASCII)
 LIMIT_DEFAULT = 50
 LIMIT_MAX = 500
@@ -22,7 +22,7 @@ FIRST_DATE, LAST_DATE = date(1970, 1, 1), date(2999, 12, 31)
 
 @dataclass(frozen=True, slots=True)
 class PageSpan:
-    """What is asked for: since <= time < until, at most `limit`; until may come from a cursor."""
+    """What a query asks for: since <= time < until, at most `limit` rows. `until` may come from a cursor."""
 
     since: str
     until: str
@@ -30,7 +30,7 @@ class PageSpan:
 
 
 def integer(query: Mapping[str, str], name: str, default: int, most: int, least: int = 1) -> int:
-    """Read a whole number from `least` to `most`, `default` where none is given; raises 400."""
+    """Read a whole number from `least` to `most`; returns `default` if none is given; raises 400."""
     text = query.get(name) or str(default)
     if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
         raise ApiError(400, "invalid_parameter", f"{name} must be a whole number from {least} to {most}")
@@ -38,7 +38,7 @@ def integer(query: Mapping[str, str], name: str, default: int, most: int, least:
 
 
 def day_of(query: Mapping[str, str], name: str) -> date | None:
-    """Read a date, None if it was not given; raises 400."""
+    """Read a date; returns None if none is given; raises 400."""
     text = query.get(name)
     if not text:
         return None
@@ -54,7 +54,10 @@ def day_of(query: Mapping[str, str], name: str) -> date | None:
 
 
 def moment_of(query: Mapping[str, str], name: str, after: timedelta) -> datetime | None:
-    """Read a date (its beginning in UTC, and `after`) or an RFC 3339 instant; raises 400."""
+    """Read a date or an RFC 3339 instant; returns None if none is given; raises 400.
+
+    A date stands for its beginning in UTC plus `after`: 2026-03-01 with one day is 2026-03-02T00:00:00Z.
+    """
     text = query.get(name)
     if not text:
         return None
@@ -67,17 +70,20 @@ def moment_of(query: Mapping[str, str], name: str, after: timedelta) -> datetime
 
 
 def span_of(query: Mapping[str, str], since: datetime, until: datetime) -> PageSpan:
-    """Read from, to (a date includes its whole day), limit and cursor."""
+    """Read from, to, limit and cursor; raises 400. A date in `to` includes that whole date.
+
+    since, until: what holds if the query has no `from` or no `to`.
+    """
     start = moment_of(query, "from", timedelta()) or since
     end = moment_of(query, "to", DAY) or until
     since_stamp = stamp(start)
-    # A span that ends before it begins is an empty one.
+    # A span that ends before it begins counts as empty.
     until_stamp = max(since_stamp, cursor_of(query) or stamp(end))
     return PageSpan(since_stamp, until_stamp, integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX))
 
 
 def cursor_of(query: Mapping[str, str]) -> str | None:
-    """Read the place before which a page starts, None if no cursor was given; raises 400."""
+    """Read the place of the last row that the client has; returns None without a cursor; raises 400."""
     text = query.get("cursor")
     if not text:
         return None
@@ -91,7 +97,7 @@ def cursor_of(query: Mapping[str, str]) -> str | None:
 
 
 def page(name: str, rows: list[dict[str, Any]], limit: int, key: str) -> dict[str, Any]:
-    """Return a page; its cursor is there when it is full."""
+    """Return a page. Its cursor is null if the page is not full, for then no row follows."""
     cursor = None
     if len(rows) == limit:
         cursor = base64.urlsafe_b64encode(json.dumps({"before": rows[-1][key]}).encode()).decode()

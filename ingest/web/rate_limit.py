@@ -1,4 +1,7 @@
-"""A user's events per minute: counted in Redis, or, without it, by each process for itself."""
+"""Limits how many events, or answers, a user sends in a minute.
+
+Redis counts them. Without Redis, each process counts those that it sees.
+"""
 
 from datetime import datetime
 
@@ -16,7 +19,7 @@ class RateLimit:
         self._minute, self._counts = 0, dict[str, int]()
 
     def check(self, user_id: str, events: int, now: datetime) -> None:
-        """Count events; raises 429 with Retry-After (seconds) when the window is full."""
+        """Count events; raises 429 with Retry-After (seconds) if the user is over the limit."""
         count = self._cache.count_events(user_id, events, now)
         if count is None:
             count = self._count_here(user_id, events, now)

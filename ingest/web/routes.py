@@ -1,4 +1,4 @@
-"""How a route is declared: once, for the OpenAPI document and for template.yaml."""
+"""How a route is declared. The OpenAPI document and template.yaml both follow from the declaration."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +12,10 @@ Parameter = dict[str, Any]
 class Route:
     """One route.
 
-    name: the template's logical id without `Route`; it never changes, or a deployment would make the
-    route anew. api: which function has it (`{api}Function` in the template). body: None for a route
-    without one. is_open: anybody may call it, without a token. may_repeat: the same body again answers
-    200 with what there is, the first time `status`.
+    name: the template's logical id without `Route`. Never change it, or a deployment makes the route anew.
+    api: the function that answers it, `{api}Function` in the template. body: None for a route without one.
+    is_open: anybody may call it, without a token. may_repeat: the first request answers `status`, the same
+    body again answers 200 with what is stored.
     """
 
     name: str

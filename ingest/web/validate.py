@@ -1,4 +1,4 @@
-"""Reads JSON strictly, and checks it against a JSON Schema; a problem is told as field and reason."""
+"""Reads JSON strictly, and checks it against a JSON Schema. A problem is a field and a reason."""
 
 import json
 import math
@@ -14,9 +14,9 @@ NESTING_MAX = 64
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Read JSON strictly; raises ValueError, with the reason, for all that could not be written again.
+    """Read JSON strictly; raises ValueError, with the reason, for a value that JSON could not hold again.
 
-    That is: no JSON or no UTF-8, NaN and infinite numbers, lone surrogates, nesting beyond 64 levels.
+    It refuses what is no JSON or no UTF-8, NaN, infinite numbers, lone surrogates, and more than 64 levels.
     """
     try:
         value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
@@ -27,7 +27,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def check_strict(value: Any) -> None:
-    """Raise ValueError, as parse_json does, for a value that somebody else has read less strictly."""
+    """Raise ValueError, as parse_json does, for a value that another parser has read less strictly."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except RecursionError:
@@ -68,7 +68,7 @@ def _validator(key: str) -> Callable[[Any], Any]:
 
 
 def first_problem(schema: Schema, value: Any) -> tuple[str, str] | None:
-    """Return the first problem as (field, reason), or None."""
+    """Return the first problem as (field, reason), or None. field: a path such as `events.0`, or `body`."""
     try:
         _validator(json.dumps(schema))(value)
     except fastjsonschema.JsonSchemaValueException as error:

@@ -1,16 +1,16 @@
-"""Where leads' events come from: one file a source, registered by being here.
+"""The sources of lead events. One file reads one integration's format; a file in this folder is registered.
 
 A source's file has
 
     decode(payload, context) -> list[DecodedEvent]
-        pure: the same payload always gives the same events; [] for what is none of our events;
-        raises ingest.leads.decoding.DecodeError. payload: any JSON.
-    parts(payload) -> list[PayloadPart]   (only where a webhook carries several events)
-        splits a payload into pieces of one event, each of which `decode` takes by itself, so that a
-        bad one does not spoil its neighbours; raises DecodeError where there is nothing to split.
+        It is pure: the same payload always gives the same events. payload: any JSON. It returns [] for a
+        payload without an event of ours, and raises ingest.leads.decoding.DecodeError.
+    parts(payload) -> list[PayloadPart]   (only if a webhook can carry several events)
+        It splits a payload into pieces of one event. `decode` reads each piece by itself, so that a bad
+        event does not affect the others. It raises DecodeError if it cannot split the payload.
 
-Decoders are the only place that knows an integration's format. What they
-share is in decoding.py, payload_fields.py and person_fields.py.
+Only these files know an integration's format. They share decoding.py, payload_fields.py and
+person_fields.py.
 """
 
 import importlib
@@ -22,7 +22,7 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, PayloadPart
 
 
 class Source(Protocol):
-    """A source's file, as its users see it."""
+    """What a source's file offers."""
 
     def parts(self, payload: Any) -> list[PayloadPart]:
         """Split a payload into pieces of one event; raises DecodeError."""
@@ -32,7 +32,7 @@ class Source(Protocol):
 
 
 class _Module:
-    """A source by its module."""
+    """A source's file. If it has no `parts`, the whole payload is one part."""
 
     def __init__(self, name: str) -> None:
         module = importlib.import_module(f"{__name__}.{name}")
@@ -42,13 +42,13 @@ class _Module:
 
 @cache
 def names() -> list[str]:
-    """Return the sources there are."""
+    """Return the names of all sources, sorted."""
     return sorted(each.name for each in pkgutil.iter_modules(__path__))
 
 
 @cache
 def source_named(name: str) -> Source:
-    """Return a source; raises KeyError for one that there is not."""
+    """Return a source; raises KeyError if there is none of this name."""
     if name not in names():
         raise KeyError(name)
     return _Module(name)

@@ -3,9 +3,9 @@
 https://shopify.dev/docs/api/admin-rest/latest/resources/order, .../refund
 Order: id, processed_at or created_at, total_price, currency, customer {id, email, phone}, line_items
 [{product_id or sku, quantity}]. Refund: id, order_id, processed_at or created_at, transactions [{kind,
-amount, currency, status}] or total_price and currency, and the customer, whom Shopify itself does not name
-in a refund: the integration adds it. The topic comes as `topic` (orders/create, refunds/create);
-without one, what has an order_id is a refund.
+amount, currency, status}] or total_price and currency, and customer. Shopify does not name the customer in a
+refund, so the integration adds it. `topic` is orders/create or refunds/create; without it, a payload with an
+order_id is a refund.
 """
 
 from typing import Any
@@ -34,7 +34,7 @@ Body = dict[str, Any]
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
-    """Read the order or the refund; a refund's id may be an order's too."""
+    """Read the order or the refund. A refund may have an order's id, so external ids say which: `order:7`."""
     body = checked(ORDER, payload)
     kind = _kind(body)
     own_id = text_id(body["id"], "id")
@@ -68,7 +68,10 @@ def _kind(body: Body) -> str:
 
 
 def _customer(body: Body, context: DecodeContext) -> tuple[Identity, ...]:
-    """Who bought. The order's own email and phone come second: a gift's may be the recipient's."""
+    """Return who bought. The order's own email and phone count only if the customer has no identity.
+
+    Those of a gift may be the recipient's.
+    """
     customer = body.get("customer") or {}
     found = [(channel, customer.get(name)) for channel, name in CHANNELS]
     if not any(value for _, value in found):
@@ -93,7 +96,7 @@ def _amount(body: Body, context: DecodeContext, *, is_refund: bool) -> int:
 
 
 def _refunded(transaction: Any, path: str, context: DecodeContext) -> int:
-    """What a transaction gave back: nothing if it is of another kind, or did not succeed."""
+    """Return what a transaction gave back, in minor units: 0 if it is of another kind, or did not succeed."""
     if not isinstance(transaction, dict):
         raise DecodeError(path, "must be an object")
     if transaction.get("kind", "refund") != "refund" or transaction.get("status", "success") != "success":

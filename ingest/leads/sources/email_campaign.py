@@ -1,9 +1,10 @@
 """E-mail campaigns, in the format of SendGrid's Event Webhook: a list of events, each of one recipient.
 
 https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
-The campaign is marketing_campaign_id, singlesend_id, a unique argument campaign_id, or the first category.
-`delivered` is what counts as sent: who never got a mail cannot have ignored it. An `open` by a mail program
-that fetches everything in advance (sg_machine_open) is nobody's act. `reply` is our extension.
+The campaign's id is marketing_campaign_id, singlesend_id, campaign_id (a unique argument) or the first
+category. `delivered` counts as sent, because nobody can ignore a mail that never came. An `open` with
+sg_machine_open is left out: a mail program fetched the mail, and perhaps nobody read it. `reply` is our
+extension.
 """
 
 from collections.abc import Mapping
@@ -25,13 +26,13 @@ TYPES = {
     "group_unsubscribe": lead_events.CAMPAIGN_UNSUBSCRIBED,
     "spamreport": lead_events.CAMPAIGN_UNSUBSCRIBED,
 }
-# On its way, or about an account: nothing that happened between the campaign and the lead.
+# These say that a mail is on its way, or concern an account. They are no act of the lead.
 IGNORED = frozenset({"processed", "deferred", "group_resubscribe", "account_status_change"})
 CAMPAIGN = ("marketing_campaign_id", "singlesend_id", "campaign_id")
 
 
 def parts(payload: Any) -> list[PayloadPart]:
-    """Split a batch by event."""
+    """Split a batch into its events."""
     return [PayloadPart(each, str(place)) for place, each in enumerate(_listed(payload))]
 
 

@@ -1,4 +1,4 @@
-"""Our own shape, for whoever has no format of their own: one event, told in our words.
+"""Our own format, for integrations that have none: one event in our words.
 
     {"external_event_id", "event_type", "occurred_at", "identities": {channel: id or [ids]},
      "object"?: {"id", "type"?}, "data"?: {...}}
@@ -6,7 +6,7 @@
 data by event type: order_*: order_id, currency, amount (decimal text or number), products?;
 message_received and form_submitted: text?, sentiment? (-1 to 1), objections?, preferences?;
 page_viewed: category?, product_id?; preference_stated: preferences; objection_raised: objections;
-campaign_*: campaign_id. `text` is only read.
+campaign_*: campaign_id. We read sentiment and objections from `text`, and keep it only in the raw payload.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ Data = dict[str, Any]
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
-    """Read the event; strict, for its sender can mend it."""
+    """Read the event. Nothing bad is left out or guessed, because the sender can correct it."""
     body = checked(GENERIC, payload)
     kind = body["event_type"]
     about = body.get("object", {})

@@ -4,7 +4,7 @@
      "fields": {"email"?, "phone"?, "message"? or "comments"?, ...},
      "sentiment"?, "objections"?, "preferences"?}
 
-What people wrote is read and not copied: see `derived_from_text`.
+The event holds what we derive from people's words, and not the words: see `derived_from_text`.
 """
 
 from typing import Any

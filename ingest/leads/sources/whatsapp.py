@@ -1,8 +1,8 @@
 """WhatsApp Business Cloud API: messages that people sent to a business number.
 
 https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/payload-examples
-A webhook holds any number of messages under entry[].changes[].value.messages[], and updates of the status of
-what the business sent, which are no events of ours. `sentiment` on a message is our extension.
+A webhook holds any number of messages under entry[].changes[].value.messages[]. It may also tell the status
+of messages that the business sent; these are no events of ours. `sentiment` on a message is our extension.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,12 +13,12 @@ from ingest.leads.payload_fields import epoch, text_id
 from ingest.leads.person_fields import derived_from_text, identities
 from rules.leads.lead_events import MESSAGE_RECEIVED
 
-# Told in the same list and written by nobody: a changed number, a form of message that is not delivered.
+# Nobody wrote these items of the list: a changed number, a kind of message that WhatsApp does not deliver.
 NOTICES = frozenset({"system", "unsupported", "unknown", "errors"})
 
 
 def parts(payload: Any) -> list[PayloadPart]:
-    """Split a webhook by message."""
+    """Split a webhook into its messages."""
     return [PayloadPart(_around(message), path, FIRST) for path, message in _messages(payload)]
 
 
@@ -79,7 +79,7 @@ def _message(path: str, message: Mapping[str, Any], context: DecodeContext) -> D
 
 
 def _words(message: Mapping[str, Any]) -> str:
-    """What the sender wrote or chose; nothing for a picture without a caption."""
+    """Return what the sender wrote or chose; "" for a picture without a caption."""
     kind = message.get("type")
     content = message.get(kind) if isinstance(kind, str) else None
     if kind == "interactive" and isinstance(content, Mapping):
