@@ -1,1 +1,1 @@
-"""One module per stream or queue consumer."""
+"""One module for each stream, queue or schedule."""

@@ -1,8 +1,8 @@
-"""BPEvents stream -> ledger, days, profiles: every event applied exactly once (rule 7).
+"""BPEvents stream -> ledger, days, profiles. Every event is applied exactly once (rule 7).
 
-A batch is folded per user. State is read in bulk; an event that arrived after the profile's newest
-ledger entry cannot have been applied before, so if that entry still is the head when the new ones
-are written, nothing needs to be looked up. In every other case the ledger itself is asked.
+The processor folds a batch per user, and reads state in bulk. An event that arrived after the profile's
+newest ledger entry has not been applied yet, provided that this entry still is the head when the processor
+writes. Then the processor needs no look-up. In every other case it reads the ledger.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,13 +32,13 @@ from rules.engagement.events import Event, MalformedItem, from_item
 
 logger = Logger(service="engagement")
 CONSUMER = "engagement"
-# Another attempt, later, may succeed; anything else is the record's own fault.
+# After these, a later attempt may succeed. Any other error is the record's own fault.
 TRANSIENT = (*Unavailable, Unprocessed, AccountContended)
 
 
 @dataclass(frozen=True, slots=True)
 class EngagementProcessor:
-    """Applies stored events to accounts. writers: how many users are written at the same time."""
+    """Applies stored events to accounts. writers: how many users it writes at the same time."""
 
     accounts: AccountStore
     events: EventStore
@@ -47,7 +47,7 @@ class EngagementProcessor:
     gauges: Gauges = field(default_factory=lambda: Gauges(""))
 
     def apply(self, records: Sequence[Record], now: datetime) -> AppliedBatch:
-        """Apply a batch of stream records, user by user; one user's trouble is not another's."""
+        """Apply a batch of stream records, user by user. One user's error does not affect other users."""
         outcome = AppliedBatch()
         by_user: dict[str, list[tuple[Record, Event]]] = {}
         for record in records:
@@ -62,7 +62,7 @@ class EngagementProcessor:
         return outcome
 
     def _apply_users(self, by_user: Mapping[str, Pairs], now: datetime, outcome: AppliedBatch) -> None:
-        # Profiles before days: then the days hold at least what the profiles have counted in.
+        # Read profiles before days: then the days hold every entry that the profiles have counted in.
         profiles = self.accounts.profiles(by_user)
         days = self.accounts.days(
             (user, event.activity_date) for user, pairs in by_user.items() for _, event in pairs
@@ -95,7 +95,7 @@ class EngagementProcessor:
         except TRANSIENT:
             logger.exception("to come again", extra={"user_id": user})
             return AppliedBatch(again=[record["dynamodb"]["SequenceNumber"] for record, _ in pairs])
-        except Exception as error:  # whatever a record raises, its neighbours go on
+        except Exception as error:  # one record's error must not stop the other records
             logger.exception("poison", extra={"user_id": user})
             if len(pairs) == 1:
                 return AppliedBatch(poison=[(pairs[0][0], _reason(error))])
@@ -106,7 +106,7 @@ class EngagementProcessor:
             return outcome
 
     def _fast(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch | None:
-        """Apply to an account as it was read, without a look at the ledger; None if that will not do."""
+        """Apply to the account as read, without a look at the ledger; None if that is unsafe or fails."""
         if _maybe_applied(account.profile, pairs):
             return None
         events = distinct_events(pairs)
@@ -118,7 +118,7 @@ class EngagementProcessor:
         return self._done(decision, events, pairs)
 
     def _settle(self, user: str, pairs: Pairs, now: datetime, read: Account) -> AppliedBatch:
-        """Complete what was read from the ledger, repair what is pending, apply what is in no entry."""
+        """Read the ledger's newer entries, count in those that are pending, apply events without an entry."""
         events = distinct_events(pairs)
         dates = {event.activity_date for event in events}
         since = min(event.created_at for event in events)
@@ -132,7 +132,7 @@ class EngagementProcessor:
             except (HeadMoved, ProjectionMoved):
                 account, applied = self.accounts.load(user, dates, since)
                 continue
-            # A process that died after writing an entry may have left its event uncorrected.
+            # A process that died after writing an entry may not have corrected the points of its event.
             repeated = [
                 (event, applied[event.event_id])
                 for event in events
@@ -155,7 +155,7 @@ class EngagementProcessor:
 
 
 def _maybe_applied(profile: Profile, pairs: Pairs) -> list[str]:
-    """Return the events that are not younger than the profile's newest entry."""
+    """Return the ids of events that arrived no later than the newest entry: these may be applied already."""
     head = profile.head.created_at if profile.head else ""
     return [event.event_id for _, event in pairs if event.created_at <= head]
 
@@ -179,7 +179,7 @@ def _parts() -> tuple[EngagementProcessor, FailureQueue]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a DynamoDB stream batch. Records to come again are reported one by one."""
+    """Lambda entry: a DynamoDB stream batch. The answer lists the records that must come again."""
     engagement, failures = _parts()
     now = clock.now()
     records = [record for record in event["Records"] if record["eventName"] == "INSERT"]

@@ -1,6 +1,6 @@
-"""Event stream -> SNS lead-events: what is stored is announced, under its type, to whoever subscribes.
+"""Event stream -> SNS topic lead-events. Each stored event is announced to the subscribers of its type.
 
-An event may be announced twice or out of order; subscribers are idempotent.
+An event may be announced twice or out of order. Subscribers are idempotent.
 """
 
 import json
@@ -50,7 +50,7 @@ def announce(records: list[Record], topic: Topic) -> AnnouncedBatch:
 
 
 def message_of(record: Record) -> TopicMessage:
-    """Return what subscribers get; raises MalformedLeadEvent for an item that is no event."""
+    """Return the message that subscribers get; raises MalformedLeadEvent for an item that is no event."""
     stored = plain(record["dynamodb"]["NewImage"])
     event = from_item(stored)
     body = json.dumps(announcement(stored), separators=(",", ":"), ensure_ascii=False)
@@ -66,7 +66,7 @@ def _parts() -> tuple[Topic, FailureQueue]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a batch of Event's stream. Records to come again are reported one by one."""
+    """Lambda entry: a batch of Event's stream. The answer lists the records that must come again."""
     topic, failures = _parts()
     outcome = announce([each for each in event["Records"] if each["eventName"] == "INSERT"], topic)
     outcome.again += failures.settle(event, CONSUMER, outcome.poison, clock.now())

@@ -1,8 +1,9 @@
-"""memory-processing queue -> Memory: what a stored event gives is joined with what is remembered.
+"""memory-processing queue -> Memory. The evidence of an event is joined with what is remembered of its lead.
 
-Joining is idempotent and needs no order (rules.leads.evidence); how it stays right while leads merge and part
-is written down in adapters.leads.group_memory. A change of leads sets the topology - whoever comes first,
-this processor or that of features - and then rebuilds the memory of the groups from their events.
+Joining is idempotent and gives the same in any order (rules.leads.evidence). adapters.leads.group_memory
+explains why that stays true while leads merge and part. For a change of identity, this processor sets the
+topology, unless the features processor has set it before. Then it rebuilds the memory of each group from
+the group's events.
 """
 
 from collections.abc import Mapping
@@ -38,7 +39,7 @@ class MemoryProcessor:
     memory: GroupMemory
 
     def handle(self, message: Any, now: datetime) -> None:
-        """Apply one announcement; raises Poison, or what a later attempt may get past."""
+        """Apply one announcement; raises Poison, or an error that a later attempt may get past."""
         try:
             event = from_item(message) if isinstance(message, Mapping) else None
             if event is None:
@@ -72,7 +73,7 @@ def _parts() -> tuple[MemoryProcessor, FailureQueue]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a batch of the memory-processing queue, whose messages are announcements."""
+    """Lambda entry: a batch of the memory-processing queue. Each message announces one event."""
     processor, failures = _parts()
     now = clock.now()
     return serve(event, lambda message: processor.handle(message, now), failures, CONSUMER, now, logger)

@@ -1,4 +1,4 @@
-"""One message to one phone, at most once: claim, send, settle. What announcements and reminders share."""
+"""Sends one message to one phone, at most once: claim, send, settle. notify.py and reminders.py use it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -13,23 +13,24 @@ from adapters.questions.message_claims import ClaimResult, MessageClaim, Message
 from adapters.questions.push import Push, PushMessage, PushReceipt, PushStatus
 from rules.questions.notifications import Subscription
 
-# What is on its way by then has an end before the function is cut off.
+# The time that a message on its way needs to end, before Lambda cuts the function off.
 STOP_BEFORE = timedelta(minutes=2)
 
 
 def stop_at(now: datetime, context: Any) -> datetime:
-    """Return when a run is to begin no more messages: cut off, it would leave claims that nobody confirms.
+    """Return the instant from which a run begins no more messages. context: Lambda's.
 
-    context: Lambda's, which knows the time left.
+    Lambda cuts a run off at its time limit. A message in between would leave a claim that nobody confirms.
     """
     return now + timedelta(milliseconds=context.get_remaining_time_in_millis()) - STOP_BEFORE
 
 
 class Told(StrEnum):
-    """What became of a person's message.
+    """What became of a message to a person.
 
-    SKIPPED: not, or no longer, to be told. AGAIN: certainly not told, and may be. UNSURE: nobody can tell.
-    MOVED: not what was read. FAILED: raised what no attempt will get past.
+    SKIPPED: the person is not to be told, or no longer. DEAD: the phone's token is dead. AGAIN: the message
+    certainly did not go out, and may be sent later. UNSURE: nobody can tell whether it went out. MOVED: the
+    subscription has changed since it was read. FAILED: the attempt raised an unexpected error.
     """
 
     SENT = "sent"
@@ -58,7 +59,7 @@ class Sender:
         release: Callable[[MessageClaim], None],
         now: datetime,
     ) -> Told:
-        """Send one message. Everything that can be done before the claim is: after it there is one call."""
+        """Claim and send one message. Between claim and settling there is only the call that sends it."""
         endpoint = subscription.endpoint_arn
         if not endpoint:
             prepared = self.push.prepare(subscription.fcm_token)
@@ -99,7 +100,10 @@ class Sender:
         return Told.SENT
 
     def _bury(self, subscription: Subscription, now: datetime) -> None:
-        """Deactivate before the endpoint goes: else a token that looks alive would be tried again."""
+        """Deactivate a subscription with a dead token, then delete its endpoint.
+
+        In the other order, a sender could make the endpoint again, because the token still looked alive.
+        """
         if not self.claims.store.deactivate(subscription, now):
             return
         self.logger.info("a token is dead", extra={"subscription_id": subscription.subscription_id})

@@ -1,6 +1,6 @@
-"""Table streams -> Firehose: what is stored becomes a row of the lake.
+"""Table streams -> Firehose. Each change of a table becomes a row of the lake.
 
-A row may be published twice or out of order; curation keeps one of each key, the newest version.
+A row may be published twice or out of order. Curation keeps the newest version of each key.
 """
 
 import json
@@ -47,12 +47,12 @@ class PublishedBatch:
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Publishes changes. destinations: by table, the entity that its items are and where they go."""
+    """Publishes changes. destinations: table name -> the entity of its items, and where its rows go."""
 
     destinations: Mapping[str, tuple[Entity, DeliveryStream]]
 
     def publish(self, records: list[Record]) -> PublishedBatch:
-        """Publish a batch of stream records; a batch comes from one table's stream."""
+        """Publish a batch of stream records. Usually they all come from one table's stream."""
         outcome = PublishedBatch()
         by_table: dict[str, list[tuple[Record, bytes]]] = {}
         for record in records:
@@ -116,7 +116,7 @@ def _parts() -> tuple[Publisher, FailureQueue]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a batch of one table's stream. Records to come again are reported one by one."""
+    """Lambda entry: a batch of one table's stream. The answer lists the records that must come again."""
     publisher, failures = _parts()
     outcome = publisher.publish([each for each in event["Records"] if "NewImage" in each["dynamodb"]])
     outcome.again += failures.settle(event, CONSUMER, outcome.poison, clock.now())

@@ -1,4 +1,4 @@
-"""Every few minutes: the sorted sets that give exact ranks, rebuilt where they are not whole."""
+"""Every 5 minutes: rebuilds the sorted sets in Redis that give exact ranks, if they are not whole."""
 
 from functools import cache
 from typing import Any
@@ -25,7 +25,7 @@ def _parts() -> tuple[LeaderboardIndex, EngagementCache]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a schedule. Does nothing without Redis, or while the sets are whole."""
+    """Lambda entry: a schedule. It does nothing without Redis, or while the sets are whole."""
     boards, redis = _parts()
     rebuilt = redis.is_configured and not redis.ranks_ready()
     if rebuilt:

@@ -1,4 +1,7 @@
-"""Every morning: the leads that time still changes -> feature-processing queue."""
+"""Every morning: puts the active leads on the feature-processing queue.
+
+Time alone changes some of their features: `days_since_last_purchase` grows every date.
+"""
 
 from functools import cache
 from typing import Any
@@ -26,7 +29,7 @@ def _parts() -> tuple[ActiveLeads, FeatureQueue]:
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: a schedule. as_of: an RFC 3339 instant; by default now.
 
-    Running it again for the same instant changes nothing: features as of then are not older.
+    A second run for the same instant changes nothing, because the stored features are not older than that.
     """
     leads, queue = _parts()
     as_of = stamp(parse_moment(event["as_of"]).utc if event.get("as_of") else clock.now())

@@ -1,7 +1,7 @@
-"""Every 15 minutes: people whose streak ends tonight are reminded, once a local date.
+"""Every 15 minutes: reminds people of a streak that ends tonight, once a local date.
 
-Also looks after claims whose sender has died: nobody can tell whether their message went out, so they are
-marked and told to an operator, not sent again.
+It also marks claims that a sender left open when it died. Nobody can tell whether such a message went out.
+So it is not sent again, and an alarm tells an operator.
 """
 
 from collections import Counter
@@ -30,14 +30,14 @@ from rules.engagement.account_state import Profile
 from rules.questions.reminders import at_risk, is_timely, next_reminder
 
 logger = Logger(service="reminders")
-# A phone that is off gets it late in the evening, not the next day: its date's end comes first.
+# A phone that is off gets the message up to three hours later, but never after the local date has ended.
 TTL_SECONDS = 3 * 3600
 TITLE = "Your streak ends tonight"
 
 
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """Reminds people. writers: messages on their way at the same time."""
+    """Reminds people. writers: how many messages it sends at the same time."""
 
     accounts: AccountStore
     reminders: ReminderStore
@@ -45,9 +45,9 @@ class Reminder:
     writers: int = 1
 
     def remind(self, now: datetime, until: datetime | None = None) -> Counter[Told]:
-        """Handle every reminder that is due; each is sent, or skipped for today, and waits for the next.
+        """Send or skip every reminder that is due, and let its marker wait for the next one.
 
-        until: when to stop; what is left is the next run's.
+        until: when to stop; the next run handles what is left.
         """
         told: Counter[Told] = Counter()
         with ThreadPoolExecutor(self.writers) as pool:
@@ -60,7 +60,7 @@ class Reminder:
     def _read(
         self, chunk: Sequence[tuple[str, datetime]], now: datetime
     ) -> tuple[list[DueReminder], list[Profile]]:
-        """Subscriptions and profiles in bulk; markers of those that are gone are dropped."""
+        """Read subscriptions and profiles in bulk. Drop the markers of subscriptions that are gone."""
         found = {
             each.subscription_id: each for each in self.reminders.store.get_many(own for own, _ in chunk)
         }
@@ -72,7 +72,7 @@ class Reminder:
                 continue
             try:
                 then = next_reminder(max(now, due), subscription.timezone, subscription.quiet_hours)
-            except UnknownZone:  # it was known when they registered: the next run sees it again
+            except UnknownZone:  # the zone was known at registration: the next run tries again
                 logger.exception("failed", extra={"subscription_id": own})
                 continue
             waiting.append(DueReminder(subscription, due, then))
@@ -80,7 +80,7 @@ class Reminder:
         return waiting, [profiles[each.subscription.owner] for each in waiting]
 
     def _handle(self, now: datetime, each: DueReminder, profile: Profile) -> Told:
-        """Remind one person; whatever that raises, the others are reminded, and the next run tries again."""
+        """Remind one person. An error does not stop the reminders of others; the next run tries again."""
         try:
             return self._try(now, each, profile)
         except Exception:
@@ -101,12 +101,12 @@ class Reminder:
         message = message_of(length, min(TTL_SECONDS, _seconds_left(now, subscription.timezone)))
         told = self.sender.tell(subscription, message, claim, release, now)
         if told is Told.DUPLICATE:
-            # The same date, in another zone or after another registration.
+            # This date was claimed before: the person changed the zone, or registered the phone again.
             self.reminders.skip(each)
         return told
 
-    def mark_unconfirmed(self, now: datetime) -> int:
-        """Mark claims that nobody will confirm; returns how many."""
+    def look_after(self, now: datetime) -> int:
+        """Mark claims that nobody will confirm; returns how many there were."""
         lost = [place for place in self.sender.claims.sending(now) if self.sender.claims.give_up(place)]
         for place in lost:
             logger.error("nobody can tell whether it went out", extra={"claim": place})
@@ -114,12 +114,12 @@ class Reminder:
 
 
 def _seconds_left(now: datetime, zone_name: str) -> int:
-    """Seconds to the end of the local date."""
+    """Return the seconds to the end of the local date."""
     return int((start_of(today(now, zone_name) + DAY, zone_name) - now).total_seconds())
 
 
 def message_of(length: int, ttl_seconds: int) -> PushMessage:
-    """Return what a phone shows of a streak of so many days, if it is on within that time."""
+    """Return the message about a streak of `length` days. A phone that is off may get it for ttl_seconds."""
     days = "1 day" if length == 1 else f"{length} days"
     return PushMessage(
         TITLE, f"Keep your {days} going today.", {"type": "streak", "length": str(length)}, ttl_seconds
@@ -131,7 +131,7 @@ def _parts() -> Reminder | None:
     config, dynamodb = settings.read(RemindersSettings), client("dynamodb")
     if not config.platform_application_arn:
         return None
-    ledger = LedgerStore(dynamodb, "")  # profiles alone are read
+    ledger = LedgerStore(dynamodb, "")  # reminders read profiles only
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", ledger, 1)
     reminders = ReminderStore(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
     push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
@@ -140,7 +140,7 @@ def _parts() -> Reminder | None:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a schedule. Without a platform application nobody is reminded."""
+    """Lambda entry: a schedule. Without a platform application it reminds nobody."""
     reminder = _parts()
     if reminder is None:
         logger.info("no platform application")
