@@ -1,4 +1,4 @@
-"""The client."""
+"""The client: one agent asks questions, and reads the answers as they come."""
 
 import json
 import random
@@ -17,7 +17,7 @@ ATTEMPTS_MAX = 5
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.25, 20.0
 AGAIN = frozenset({429, 503})
 WAIT_SECONDS_MAX = 20
-# Between two polls that came back empty at once: a service that does not wait is not hammered.
+# The least time between two polls without answers, for a service that answers at once instead of waiting.
 POLL_SECONDS_MIN = 0.5
 
 
@@ -33,7 +33,7 @@ class Streakline:
         timeout: float = 10.0,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """token: a bearer token, or what returns a fresh one. timeout: seconds, beside what is waited for."""
+        """token: a bearer token, or a function that returns a fresh one. timeout: seconds, without `wait`."""
         self._token = token if callable(token) else lambda: token
         self._send = transport or over_http(url)
         self._timeout, self._sleep = timeout, sleep
@@ -50,9 +50,9 @@ class Streakline:
         closes_at: datetime | None = None,
         idempotency_key: str | None = None,
     ) -> Question:
-        """Ask people; with options (2 to 10) it is a choice, else they write a text.
+        """Ask people. With options (2 to 10) they choose one; without, they write a text.
 
-        Raises Refused, with code "conflict" where the key was used for another question.
+        Raises Refused; its code is "conflict" if the key was used for another question.
         """
         body = {
             "idempotency_key": idempotency_key or str(uuid.uuid4()),
@@ -68,7 +68,7 @@ class Streakline:
         return Question.read(self._call("POST", "/v1/questions", body=sent))
 
     def question(self, question_id: str) -> Question:
-        """Return a question as it is now; raises Refused 404."""
+        """Return a question as it is now; raises Refused (404) if there is none."""
         return Question.read(self._call("GET", f"/v1/questions/{_part(question_id)}"))
 
     def questions(self, agent_id: str, *, limit: int = 50) -> Iterator[Question]:
@@ -87,8 +87,8 @@ class Streakline:
     ) -> Iterator[Answer]:
         """Yield each answer once, as it comes, until the question is done.
 
-        wait: seconds that one request may stay open (0: what is there, then stop). timeout: seconds
-        after which to stop in any case.
+        wait: seconds that one request may stay open; with 0 it yields the answers that are there, and stops.
+        timeout: seconds after which it stops in any case; None: never.
         """
         until = None if timeout is None else time.monotonic() + timeout
         path, after = f"/v1/questions/{_part(question_id)}/responses", None
@@ -107,13 +107,13 @@ class Streakline:
                 self._sleep(max(0.0, POLL_SECONDS_MIN - (time.monotonic() - started)))
 
     def stats(self, fingerprint: str = "me") -> Stats:
-        """Return an answerer's figures: one's own by default."""
+        """Return the stats of a person who answers; by default the caller's own."""
         return Stats.read(self._call("GET", f"/v1/stats/{_part(fingerprint)}"))
 
     def _call(
         self, method: str, path: str, query: Any = None, body: Any = None, timeout: float | None = None
     ) -> Any:
-        """Send, and again while that may help: each request here either only reads or has a key."""
+        """Send a request, and repeat it while that may help. Each one only reads or has a key, so it may."""
         asked = urlencode({name: value for name, value in (query or {}).items() if value is not None})
         target, data = (
             path + (f"?{asked}" if asked else ""),
@@ -142,7 +142,7 @@ def _part(text: str) -> str:
 
 
 def _pause(attempt: int, retry_after: str | None) -> float:
-    """Return seconds: what the service says, else growing with full jitter."""
+    """Return the seconds to wait: what the service says, else a random time that grows by attempt."""
     if retry_after and retry_after.isascii() and retry_after.isdigit():
         return min(PAUSE_SECONDS_MAX, float(retry_after))
     return random.uniform(0, min(PAUSE_SECONDS_MAX, PAUSE_SECONDS * 2**attempt))  # noqa: S311 (no secret)
@@ -157,7 +157,7 @@ def _content(reply: Reply) -> Any:
         if not isinstance(content, dict):
             raise StreaklineError(f"the service answered {reply.status} without a JSON object")
         return content
-    # The gateway itself refuses with {"message"} alone.
+    # A refusal by the gateway itself is {"message"}, without {"error"} around it.
     told = content if isinstance(content, dict) else {}
     error = told["error"] if isinstance(told.get("error"), dict) else told
     message = str(error.get("message", "no reason given"))

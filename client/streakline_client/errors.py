@@ -1,10 +1,10 @@
-"""What goes wrong, as exceptions."""
+"""The exceptions of this package."""
 
 from typing import Any
 
 
 class StreaklineError(Exception):
-    """Anything that this package raises by itself."""
+    """The base of this package's own exceptions."""
 
 
 class Unreachable(StreaklineError):

@@ -1,4 +1,4 @@
-"""Questions, answers and stats as the service shows them; what it adds later is left aside."""
+"""Questions, answers and stats as the service shows them. Fields that it adds later are left out."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -22,7 +22,7 @@ class _Shown:
 class Question(_Shown):
     """A question. kind: "choice" (options) or "text"; status: OPEN, PARTIAL, CLOSED or EXPIRED.
 
-    duplicate: the same question, with the same idempotency key, had been asked before.
+    duplicate: the question was asked before, with the same idempotency key.
     """
 
     question_id: str
@@ -42,13 +42,13 @@ class Question(_Shown):
 
     @property
     def is_done(self) -> bool:
-        """Whether no more answers come."""
+        """Whether the question is over, so that no more answers come."""
         return self.status in DONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(_Shown):
-    """An answer: option_index (from 0) of a choice, text otherwise; confidence from 1 to 5.
+    """An answer. A choice has option_index (from 0), otherwise there is a text. confidence: 1 to 5.
 
     number: its place among the question's answers, from 1.
     """
@@ -65,7 +65,7 @@ class Answer(_Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats(_Shown):
-    """One answerer's figures, by the hash that stands for them."""
+    """What a person has earned by answering. fingerprint: the hash that stands for the person."""
 
     fingerprint: str
     alias: str

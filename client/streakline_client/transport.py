@@ -1,4 +1,7 @@
-"""One request and its reply. A transport is any function of that shape; over_http is the usual one."""
+"""One request and its reply.
+
+A transport is any function from Request to Reply. over_http makes the usual one.
+"""
 
 import http.client
 import urllib.error
@@ -24,7 +27,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A reply, of whatever status; headers by lower-case name."""
+    """A reply of any status. headers: lower-case name -> value."""
 
     status: int
     body: bytes
@@ -35,14 +38,17 @@ Transport = Callable[[Request], Reply]
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the token to wherever it leads: it is an error instead."""
+    """Makes a redirect an error. To follow it would send the token to another address."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
 def over_http(url: str) -> Transport:
-    """Return a transport to the service at a URL (https://host, or one with a base path)."""
+    """Return a transport to the service at a URL (https://host, or one with a base path).
+
+    Raises ValueError for another scheme. The transport raises Unreachable.
+    """
     if not url.startswith(("https://", "http://")):
         raise ValueError("url must begin with https:// or http://")
     base, opener = url.rstrip("/"), urllib.request.build_opener(_NoRedirect)
