@@ -1,4 +1,4 @@
-// Open questions, and answering them.
+// Shows open questions, and sends the answers.
 
 import { ask, get, part, pause } from "./api.js";
 import { STATUS, count, h, number, relative, say, streak, trouble } from "./dom.js";
@@ -8,7 +8,7 @@ const TEXT_MAX = 2000;
 const CONFIDENCES = ["A guess", "Unsure", "Fairly sure", "Sure", "Certain"];
 const COUNTED_AFTER_MILLISECONDS = [300, 500, 700, 1000, 1500, 2000, 3000, 4000, 6000];
 
-// What this tab has answered; another device's answers are told by the API.
+// The questions that this tab has answered. For a question answered on another device, the API answers 409.
 const key = () => `streakline.answered.${current().user}`;
 const answered = () => new Set(JSON.parse(sessionStorage.getItem(key()) ?? "[]"));
 const remember = (id) => sessionStorage.setItem(key(), JSON.stringify([...answered(), id]));
@@ -29,7 +29,7 @@ const field = (question) => question.kind === "choice"
   : h("label", { class: "text" }, h("span", {}, "Your answer"),
     h("textarea", { name: "text", required: true, maxlength: TEXT_MAX, rows: 3 }));
 
-// Waits until the points of an answer have arrived, and says so.
+// Waits until the points of an answer have arrived; returns {gained, profile}, null if they do not come.
 const counted = async (before, view) => {
   for (const wait of COUNTED_AFTER_MILLISECONDS) {
     await pause(wait, view.signal);
@@ -123,7 +123,7 @@ const empty = () => h("div", { class: "empty" },
   h("p", {}, "Nothing to answer right now."),
   h("p", { class: "note" }, "New questions appear here as they are asked."));
 
-// Streak and points beside the questions, where there is room: they follow every answer.
+// Shows streak and points beside the questions, where there is room. They change after every answer.
 const today = (view) => {
   const box = h("aside", { class: "card today", "aria-label": "Your streak" });
   const draw = ({ detail: profile }) => box.replaceChildren(
@@ -133,7 +133,7 @@ const today = (view) => {
   return box;
 };
 
-// Tags decide which questions are for a person; this browser keeps them.
+// A person's tags decide which questions the page lists. This browser keeps the tags.
 const tagsKey = () => `streakline.tags.${current().user}`;
 const tags = () => (localStorage.getItem(tagsKey()) ?? "").split(",").map((tag) => tag.trim().toLowerCase()).filter(Boolean);
 const chooser = (changed) => {

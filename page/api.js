@@ -1,4 +1,4 @@
-// The API, relative to this page: it works below any base path.
+// Calls the API. Paths are relative to this page, so it works below any base path.
 
 import { current } from "./session.js";
 
@@ -12,7 +12,7 @@ const SENTENCES = {
 };
 const AGAIN_MILLISECONDS = [300, 900, 2000];
 
-// An answer other than success, in words for people; status and code for the program.
+// An answer other than success. message: words for people; status and code: for the program.
 export class Refusal extends Error {
   constructor(status, error) {
     const detail = error.details?.[0];
@@ -45,7 +45,7 @@ const once = async (method, path, { body, signal } = {}) => {
   throw new Refusal(answer.status, content.error ?? { message: `The service answered ${answer.status}.` });
 };
 
-// Asks; what only reads, or carries an idempotency key, is asked again when the service is busy.
+// Sends a request. If the service is busy or out of reach, it sends a GET, or a body with an idempotency key, again.
 export const ask = async (method, path, options = {}) => {
   const repeatable = method === "GET" || options.body?.idempotency_key;
   for (const wait of repeatable ? AGAIN_MILLISECONDS : []) {

@@ -1,4 +1,4 @@
-// For agents: ask a question, and watch its answers come in.
+// For agents: asks a question, and shows its answers as they come in.
 
 import { ask, get, part, pause } from "./api.js";
 import { count, h, number, relative, say, trouble } from "./dom.js";
@@ -39,7 +39,7 @@ const results = (question, answers) => question.kind === "choice"
   : h("ul", { class: "texts" }, [...answers].reverse().map((answer) =>
     h("li", {}, h("p", {}, answer.text), h("p", { class: "note" }, `sure: ${answer.confidence} of 5 · ${relative(answer.created_at)}`))));
 
-// One poll; a service that is busy or out of reach is asked again until it is not.
+// Polls once. While the service is busy or out of reach, it asks again.
 const newer = async (path, signal) => {
   for (;;) {
     try {
@@ -51,7 +51,7 @@ const newer = async (path, signal) => {
   }
 };
 
-// Long polls until the question is done or the view is left; the page only draws what has arrived.
+// Shows a question, and polls for its answers until the question is done or the person leaves the view.
 const watch = async (panel, id, signal, changed) => {
   const answers = [];
   const question = await get(`v1/questions/${part(id)}`, signal);
@@ -127,7 +127,8 @@ export const show = async (root, view) => {
     const page = await get(`v1/agents/${part(view.person.user)}/questions?limit=10`, view.signal);
     before.replaceChildren(own(page.questions, open));
   };
-  // Key and time stay until the service has answered: asking again after a fault sends the same body, and asks once.
+  // Key and time stay the same until the service has answered. So a second click after a fault sends the same
+  // body, and the question is asked once.
   const submit = async (form) => {
     const button = form.querySelector("button.main");
     form.querySelector(".trouble")?.remove();

@@ -1,4 +1,4 @@
-// Leaderboards: streaks, points, answers.
+// Shows the leaderboards: streaks, points, answers.
 
 import { get, part } from "./api.js";
 import { h, number, table, trouble } from "./dom.js";

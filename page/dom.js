@@ -1,4 +1,4 @@
-// Elements from data. Text is only ever set as text: nothing here, or anywhere, parses HTML.
+// Makes elements from data. Text is always set as text: no code of the page parses HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -12,12 +12,13 @@ const fill = (node, props, children) => {
   return node;
 };
 
-// h("p", {class: "note"}, "text", node, [nodes]): an element; props that start with "on" are listeners.
+// Makes an element: h("p", {class: "note"}, "text", node, [nodes]). A prop that starts with "on" is a listener.
 export const h = (tag, props = {}, ...children) => fill(document.createElement(tag), props, children);
 export const svg = (tag, props = {}, ...children) => fill(document.createElementNS(SVG, tag), props, children);
 export const byId = (id) => document.getElementById(id);
 
-// Says something to those who do not see the screen; the same words twice are said twice.
+// Says something to people who do not see the screen. It clears the text first, so that a screen reader says the
+// same words twice if they come twice.
 export const say = (text) => {
   const status = byId("status");
   status.textContent = "";
@@ -26,7 +27,7 @@ export const say = (text) => {
 
 export const trouble = (error) => h("p", { class: "trouble", role: "alert" }, error.message || String(error));
 
-// A table with a caption; rows are arrays of texts or nodes, the first of which heads its row.
+// Makes a table with a caption. A row is an array of texts or nodes; its first cell is the heading of the row.
 export const table = (caption, heads, rows, empty) => {
   if (!rows.length) return h("p", { class: "note" }, empty);
   const box = h("div", { class: "scroll", role: "region", "aria-label": caption },
@@ -35,7 +36,7 @@ export const table = (caption, heads, rows, empty) => {
       h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
       h("tbody", {}, rows.map(([first, ...rest]) =>
         h("tr", {}, h("th", { scope: "row" }, first), rest.map((cell) => h("td", {}, cell)))))));
-  // The keyboard stops at a table only where there is something to scroll to.
+  // The keyboard stops at a table only if the table is wider than its box, and can be scrolled.
   new ResizeObserver(() => {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
@@ -49,7 +50,7 @@ export const number = (value) => new Intl.NumberFormat(locale).format(value);
 export const count = (value, one, many = `${one}s`) =>
   `${number(value)} ${plural.select(value) === "one" ? one : many}`;
 
-// "in 3 hours", "5 minutes ago", from an instant.
+// Tells an instant relative to now: "in 3 hours", "5 minutes ago".
 export const relative = (instant, now = Date.now()) => {
   const seconds = (Date.parse(instant) - now) / 1000;
   const format = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
@@ -59,7 +60,7 @@ export const relative = (instant, now = Date.now()) => {
   return format.format(Math.round(seconds), "second");
 };
 
-// A calendar date is no instant: it is read and shown without any zone.
+// Shows a calendar date. A date is no instant, so it is read and shown in UTC, and no zone moves it.
 export const dayName = (date, style = { weekday: "long", day: "numeric", month: "long" }) =>
   new Intl.DateTimeFormat(locale, { ...style, timeZone: "UTC" }).format(new Date(`${date}T00:00:00Z`));
 export const moment = (instant) =>

@@ -1,4 +1,4 @@
-// Boot, routes between views, and the two figures that are always in sight.
+// Starts the page, routes between the views, and shows streak and points in the header.
 
 import { get, part } from "./api.js";
 import { byId, count, h, number, say, trouble } from "./dom.js";
@@ -75,7 +75,8 @@ const show = async () => {
   root.removeAttribute("aria-busy");
 };
 
-// After a change of view the keyboard is at its heading; on the first one it stays at the page's top.
+// Shows the view that the address names, and moves the keyboard to its heading. The first view of a visit does not
+// come through here, so the keyboard begins at the top of the page.
 const follow = async () => {
   await show();
   main.querySelector("h1")?.focus({ preventScroll: true });
@@ -104,7 +105,7 @@ const start = async () => {
 };
 
 adopt();
-byId("skip").addEventListener("click", (event) => { // its fragment is no route
+byId("skip").addEventListener("click", (event) => { // the link's fragment is no route, so do not follow it
   event.preventDefault();
   main.querySelector("h1")?.focus();
 });

@@ -1,4 +1,4 @@
-// For operators: the pipeline, live.
+// For operators: shows the pipeline as it is now.
 
 import { get, pause } from "./api.js";
 import { byId, clock, count, h, number, relative, say, svg, table, trouble } from "./dom.js";
@@ -11,7 +11,7 @@ const QUIET_SECONDS = 60;
 const age = (instant, now) => Math.max(0, (Date.parse(now) - Date.parse(instant)) / 1000);
 const seconds = (value) => value < 10 ? `${value.toFixed(1)} s` : value < 120 ? `${Math.round(value)} s` : `${number(Math.round(value / 60))} min`;
 
-// Says a state in a word and a sign; the colour only repeats it.
+// Shows a state by a word and a sign. The colour only repeats it, for those who see it.
 const state = (good, text) => h("span", { class: good ? "good" : "bad" }, h("span", { "aria-hidden": "true" }, good ? "● " : "▲ "), text);
 
 const spark = (values) => {
@@ -27,7 +27,8 @@ const spark = (values) => {
 
 const tile = (name, value, note) => h("div", { class: "tile" }, h("dt", {}, name), h("dd", {}, value), note && h("dd", { class: "note" }, note));
 
-// A consumer that has stopped looks like one without work: silence is never called keeping up.
+// Says whether the consumers keep up. A consumer that has stopped looks like one without work, so after a minute
+// without a batch this says "no batch for ...", and never "keeping up".
 const pace = (consumers, furthest, now) => {
   if (furthest > BEHIND_SECONDS_MAX) return state(false, "late");
   const quiet = consumers.filter((each) => age(each.last_batch_at, now) > QUIET_SECONDS);
@@ -66,7 +67,7 @@ const freshness = ({ lake, nightly, unknown }) => h("section", { class: "card" }
     h("div", {}, h("dt", {}, "Last nightly run"), h("dd", {}, nightly ? `${nightly.run_id}, ${relative(nightly.made_at)}` : unknown.nightly)),
     nightly && h("div", {}, h("dt", {}, "What it found"), h("dd", {}, nightly.failed ? String(nightly.error) : `${count(nightly.different, "user")} different, ${number(nightly.unrepaired)} not repaired`))));
 
-// Draws everything anew, but leaves the keyboard and each table's scroll position where they were.
+// Draws everything anew. The keyboard and the scroll position of each table stay where they were.
 const draw = (board, told) => {
   const held = [...board.querySelectorAll(".scroll")];
   const places = held.map((each) => each.scrollLeft);

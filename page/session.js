@@ -1,5 +1,5 @@
-// Who is signed in: a token from the address bar's fragment, or by OpenID Connect (code with PKCE).
-// What the token says is read for display alone; the API verifies it at each request.
+// Knows who is signed in: by a token in the address bar's fragment, or by OpenID Connect (code with PKCE).
+// The page reads the token only to show what it says. The API verifies the token at each request.
 
 const TOKEN = "streakline.token";
 const PENDING = "streakline.sign-in";
@@ -20,7 +20,7 @@ const claimsOf = (token) => {
 
 const names = (value) => Array.isArray(value) ? value : String(value ?? "").split(/[\s,]+/);
 
-// The signed-in person: {token, user, admin, agent}; null for nobody, or a token past its time.
+// Returns the signed-in person: {token, user, admin, agent}; null if there is no token or it has expired.
 export const current = () => {
   const token = sessionStorage.getItem(TOKEN);
   const claims = token && claimsOf(token);
@@ -32,7 +32,7 @@ export const current = () => {
 
 export const signOut = () => sessionStorage.clear();
 
-// Takes a token out of the fragment, so that it stays in no history and no copied address.
+// Moves a token from the fragment to the session, so that neither the history nor a copied address holds it.
 export const adopt = () => {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given === null) return;
@@ -47,7 +47,7 @@ const discover = async (authority) => {
   return answer.json();
 };
 
-// Leaves for the authority's sign-in page.
+// Leaves this page for the sign-in page of the authority.
 export const signIn = async (config) => {
   const { authorization_endpoint: endpoint } = await discover(config.oidc_authority);
   const pending = { state: random(), verifier: random() };
@@ -62,7 +62,7 @@ export const signIn = async (config) => {
   location.assign(target);
 };
 
-// Comes back from it: exchanges the code, once, if the state is the one that this tab sent.
+// Comes back from the authority: exchanges the code for a token, once, if this tab sent the state.
 export const comeBack = async (config) => {
   const query = new URLSearchParams(location.search);
   if (!query.has("state") || !(query.has("code") || query.has("error"))) return;

@@ -1,4 +1,4 @@
-// A person's streak, points, badges, ledger, and why a day counts.
+// Shows a person's streak, points, badges and ledger, and why a day counts.
 
 import { get, part } from "./api.js";
 import { STATUS, count, dayName, h, moment, number, say, streak, table, trouble } from "./dom.js";
@@ -12,7 +12,7 @@ const what = (entry) => entry.freeze ? `Freeze ${entry.freeze.toLowerCase()}`
   : spoken(entry.event_type ?? entry.reward_id ?? KINDS[entry.kind] ?? entry.kind);
 const signed = (points) => points > 0 ? `+${number(points)}` : number(points).replace("-", "−");
 
-// The dates up to the last one, oldest first.
+// Returns the DAYS_SHOWN dates that end with `last`, oldest first.
 const datesUpTo = (last) => Array.from({ length: DAYS_SHOWN }, (_, index) =>
   new Date(Date.parse(`${last}T00:00:00Z`) - (DAYS_SHOWN - 1 - index) * DAY_MILLISECONDS).toISOString().slice(0, 10));
 
