@@ -1,7 +1,8 @@
-"""Assembles template.yaml and infra/observability.yaml; with --check only says whether they are stale.
+"""Assembles template.yaml and infra/observability.yaml. With --check it only says whether they are stale.
 
-A fragment of infra/app holds a domain: its parameters, conditions, resources and outputs. What follows from
-these is derived (infra/assembly), so that a new function is one block in one fragment.
+A fragment in infra/app holds one domain: its parameters, conditions, resources and outputs. infra/assembly
+derives the rest from them, such as a function's log group and alarms. So a new function is one block in one
+fragment.
 """
 
 import difflib
@@ -21,7 +22,7 @@ DIFF_LINES_MAX = 20
 
 
 def templates() -> dict[str, str]:
-    """Return the assembled templates by path."""
+    """Return the assembled templates: path -> text."""
     known = marks.marks(declared(FRAGMENTS))
     app = [read(each, known) for each in FRAGMENTS]
     alarms, _ = read("alarms", watching.marks([each for _, resources in app for each in resources]))
@@ -32,7 +33,7 @@ def templates() -> dict[str, str]:
 
 
 def stale(path: str, committed: str, wanted: str) -> str:
-    """Return what to do about a committed template that is not the assembled one; "" if it is."""
+    """Return what to do, and the difference, if a committed template is stale; "" if it is not."""
     if committed == wanted:
         return ""
     names = f"{path} as it is", f"{path} as it should be"
@@ -41,7 +42,7 @@ def stale(path: str, committed: str, wanted: str) -> str:
 
 
 def main() -> None:
-    """Write the templates, or find them stale."""
+    """Write the templates; with --check exit with a message if one is stale."""
     wanted = templates()
     if "--check" in sys.argv:
         sys.exit("".join(stale(path, (ROOT / path).read_text(), text) for path, text in wanted.items()) or 0)

@@ -1,1 +1,1 @@
-"""How template.yaml and infra/observability.yaml are put together, as text, from fragments and patterns."""
+"""Puts template.yaml and infra/observability.yaml together, as text, from fragments and patterns."""

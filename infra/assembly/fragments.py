@@ -1,4 +1,4 @@
-"""Fragments of infra/app put together: one template, section by section, in each of them domain by domain."""
+"""Puts the fragments of infra/app together into one template: section by section, and in each by domain."""
 
 import re
 import textwrap
@@ -8,17 +8,20 @@ from infra.assembly.resources import output, whole
 from infra.assembly.text import Block, sections, stand_in
 
 ORDER = ("Parameters", "Conditions", "Globals", "Resources", "Outputs")
-Fragment = dict[str, str]  # its sections as text
+Fragment = dict[str, str]  # section -> its text
 
 
 def declared(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the logical ids and types of the resources that fragments declare, in their order."""
+    """Return (logical id, type) of each resource that the fragments declare, in their order."""
     resources = "".join(sections(f"infra/app/{each}.yaml")["Resources"] for each in names)
     return re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+)", resources)
 
 
 def read(name: str, marks: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
-    """Return a fragment with what follows from it, and its resources. ValueError: it cannot be assembled."""
+    """Return a fragment with all that is derived from it, and its resources.
+
+    Raises ValueError if it cannot be assembled.
+    """
     parts = {key: stand_in(text, marks) for key, text in sections(f"infra/app/{name}.yaml").items()}
     resources = list(whole(parts["Resources"].strip("\n") + "\n"))
     comment = "".join(re.findall(r"(?m)^#.*\n", parts[""]))
@@ -30,7 +33,7 @@ def read(name: str, marks: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
 
 
 def assembled(fragments: Sequence[Fragment]) -> str:
-    """Return a template."""
+    """Return the template that consists of some fragments."""
     texts = []
     for section in ("", *ORDER):
         parts = [text for each in fragments if (text := each.get(section, "").strip("\n"))]

@@ -1,4 +1,7 @@
-"""What the marks of the fragments stand for: lists of what all domains have, and what rules decide."""
+"""The text that each mark of the fragments stands for.
+
+A mark is a line like `# @queue_arns`. Some stand for a list over all domains, some for what rules/ declares.
+"""
 
 import hashlib
 import json
@@ -11,7 +14,8 @@ from rules.leads.features import FEATURES
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, ORDER_REFUNDED
 
 WATCHED = (FUNCTION, QUEUE, TABLE, DELIVERY)
-# The lake's entities: the table whose stream they come from, the mapping's logical id, what is published.
+# Entity of the lake -> its table, the logical id of the mapping from the table's stream, and the changes that
+# are published.
 CHANGES, INSERTS = '"INSERT", "MODIFY"', '"INSERT"'
 PUBLISHED = {
     "events": ("BPEvents", "PublishEventsMapping", CHANGES),
@@ -25,7 +29,7 @@ PUBLISHED = {
 
 
 def marks(declared: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the text of each mark of template.yaml. declared: logical ids and types of all resources."""
+    """Return the text of each mark of template.yaml. declared: (logical id, type) of all resources."""
     streams = {entity: entity.title().replace("_", "") + "Delivery" for entity in ENTITIES}
     watched = [*declared, *((each, DELIVERY) for each in streams.values())]
     queues = [each for each, kind in watched if kind == QUEUE]
@@ -60,7 +64,7 @@ def _delivery(entity: str, stream: str) -> str:
 
 
 def _shown(logical_id: str, kind: str) -> str:
-    """What tells a resource's metrics from others': a queue's name; what Ref gives of the rest."""
+    """Return what names a resource in its metrics: for a queue its QueueName, for any other its Ref."""
     return f"!GetAtt {logical_id}.QueueName" if kind == QUEUE else f"!Ref {logical_id}"
 
 

@@ -1,4 +1,8 @@
-"""What a resource of a fragment becomes: what its type has in common, and what follows from it."""
+"""Completes the resources of a fragment.
+
+A resource gets what all resources of its type have (infra/patterns/common.yaml). After it comes what is
+derived from it, such as a function's log group and routes (infra/patterns/derived.yaml).
+"""
 
 import re
 from collections.abc import Iterator
@@ -10,11 +14,12 @@ from ingest.openapi import ROUTES
 FUNCTION, TABLE, QUEUE = "AWS::Serverless::Function", "AWS::DynamoDB::Table", "AWS::SQS::Queue"
 DELIVERY, MAPPING = "AWS::KinesisFirehose::DeliveryStream", "AWS::Lambda::EventSourceMapping"
 COMMON, DERIVED = patterns("common"), patterns("derived")
-# The lines of a resource: up to its Type, its other attributes, its properties.
+# A resource's lines, in three groups: those up to its Type, its other attributes, its properties.
 PARTS = re.compile(
     r"((?:.*\n)*?    Type: .*\n)((?:    (?!Properties:).*\n)*)(?:    Properties:\n)?((?:.*\n)*)"
 )
-# The condition under which a function is in the network, by those of its variables that lead into it.
+# A function with one of these variables reaches into the network. Its variables -> the condition under which
+# the function is in the network.
 NETWORKS = {
     frozenset({"REDIS_URL"}): "HasCache",
     frozenset({"IDENTITY_URL"}): "HasIdentity",
@@ -25,14 +30,14 @@ GATEWAY_SECONDS_MIN = 16
 
 
 def whole(resources: str) -> Iterator[Block]:
-    """Yield the resources of a section as they are deployed, each followed by what follows from it."""
+    """Yield the resources of a section as they are deployed, each followed by those derived from it."""
     for block in blocks(resources):
         for each in (block, *blocks(_following(block))):
             yield replace(each, text=_completed(each))
 
 
 def output(block: Block) -> str:
-    """Return the output that names a function, a queue or a table; nothing for another resource."""
+    """Return the output that names a function, a queue or a table; "" for another resource."""
     name = f"{block.logical_id}{OUTPUTS.get(block.kind, '')}"
     return f"  {name}: {{Value: !Ref {block.logical_id}}}\n" if block.kind in OUTPUTS else ""
 
@@ -42,7 +47,7 @@ def _following(block: Block) -> str:
         return ""
     text = fill(DERIVED["log_group"], name=block.name)
     routes = [each for each in ROUTES if each.api == block.name]
-    if routes:  # the gateway waits a second longer than the function may run; longer does no harm
+    if routes:  # the gateway must wait at least a second longer than the function may run
         seconds = max(GATEWAY_SECONDS_MIN, block.properties["Timeout"] + 1)
         text += fill(DERIVED["door"], name=block.name, milliseconds=1000 * seconds)
     for each in routes:

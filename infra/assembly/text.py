@@ -1,4 +1,4 @@
-"""Templates as text, so that comments and short forms stay as somebody wrote them."""
+"""Reads and fills templates as text, so that comments and short forms (!Ref) stay as they were written."""
 
 import re
 import textwrap
@@ -23,29 +23,32 @@ class Block:
 
     @property
     def name(self) -> str:
-        """The logical id, of a function without `Function`."""
+        """The logical id; for a function without its ending `Function`."""
         return self.logical_id.removesuffix("Function")
 
 
 def sections(path: str) -> dict[str, str]:
-    """Return a file's top-level sections by name, as text; "" is what stands before the first."""
+    """Return a file's top-level sections, name -> text; the name "" has the text before the first section."""
     before, *rest = re.split(r"(?m)^([A-Za-z][\w:]*):\n", (ROOT / path).read_text())
     return {"": before, **dict(zip(rest[::2], rest[1::2], strict=True))}
 
 
 def patterns(name: str) -> dict[str, str]:
-    """Return the patterns of a file of infra/patterns by name, without the comments between them."""
+    """Return the patterns of a file of infra/patterns, name -> text, without comments."""
     found = sections(f"infra/patterns/{name}.yaml")
     return {key: re.sub(r"(?m)^(#.*)?\n", "", text) for key, text in found.items()}
 
 
 def fill(pattern: str, **values: object) -> str:
-    """Return a pattern with a value for each <name> in it."""
+    """Return a pattern with each <name> in it replaced by that value."""
     return re.sub(r"<(\w+)>", lambda found: str(values[found[1]]), pattern)
 
 
 def stand_in(text: str, marks: Mapping[str, str]) -> str:
-    """Return a text with what each line `# @name` stands for in its place, indented as it is."""
+    """Return a text in which each line `# @name` is replaced by its mark's text, with the line's indentation.
+
+    Raises ValueError for an unknown mark.
+    """
 
     def derived(found: re.Match[str]) -> str:
         if found[2] not in marks:
@@ -56,7 +59,7 @@ def stand_in(text: str, marks: Mapping[str, str]) -> str:
 
 
 def blocks(resources: str) -> list[Block]:
-    """Return the resources of a section. ValueError: a line belongs to none of them."""
+    """Return the resources of a section; raises ValueError if a line belongs to none of them."""
     texts = re.findall(r"\n*(?:  #.*\n)*  \w+:.*\n(?:    .*\n)*", resources)
     if "".join(texts) != resources:
         raise ValueError(f"not all of this is resources, indented by two blanks:\n{resources[:400]}")

@@ -1,4 +1,4 @@
-"""What watches the resources of template.yaml: the marks of infra/app/alarms.yaml."""
+"""The alarms and dashboard metrics of the resources of template.yaml: the marks of infra/app/alarms.yaml."""
 
 import json
 from collections import Counter
@@ -9,18 +9,20 @@ from infra.assembly.resources import DELIVERY, FUNCTION, MAPPING, QUEUE, TABLE
 from infra.assembly.text import Block, fill, patterns
 
 ALARMS = patterns("alarms")
-# One error of these fails the nightly run; of others, errors in each of five minutes are an alarm.
+# One error of these functions fails the nightly run, so it raises the alarm. Other functions raise it when
+# there are errors in each of five minutes.
 ONE_ERROR_IS_ENOUGH = {"Curate", "Warehouse", "Reconcile"}
-# How far behind its stream a function may be, where that is not five minutes.
+# How many minutes a function may be behind its stream, if not five.
 BEHIND_MINUTES = {"Publisher": 15}
-# The alarms of these tables say `Table`: MemoryThrottles is the function's, and the others go with it.
+# The alarms of these tables have `Table` in their names: MemoryTableThrottles, because MemoryThrottles is the
+# alarm of the function.
 SAY_TABLE = {"Event", "Memory", "Feature"}
-# Functions whose latency the dashboard does not show (nobody waits for most of them), and those whose
-# throttles it shows beside their errors.
+# The dashboard does not show the latency of these functions; nobody waits for most of them.
 LATENCY_LEFT_OUT = {
     *("Publisher", "Curate", "Warehouse", "Reconcile", "Migrate", "LeadEvents", "Refresh", "Notify"),
     *("Reminders", "Page", "OperationsApi"),
 }
+# The dashboard shows the throttles of these functions beside their errors.
 THROTTLES_SHOWN = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"}
 LABELS = {"PublisherFailures": "Publisher"}
 DIMENSIONS = {
@@ -57,7 +59,7 @@ def _is_failures(block: Block) -> bool:
 
 
 def _alarms(block: Block, streams: int) -> str:
-    """Return a resource's alarms. streams: how many feed it."""
+    """Return a resource's alarms. streams: how many streams feed it."""
     behind = BEHIND_MINUTES.get(block.name, 5)
     is_urgent = block.name in ONE_ERROR_IS_ENOUGH
     values = {
@@ -74,7 +76,7 @@ def _alarms(block: Block, streams: int) -> str:
 
 
 def _metrics(blocks: Iterable[Block], metric: str, label: str = "{}") -> str:
-    """Return a metric of each resource for the dashboard. label: {} is what the resource is called."""
+    """Return a metric of each resource for the dashboard. label: {} stands for the resource's name."""
     lines = []
     for each in blocks:
         namespace, dimension = DIMENSIONS[each.kind]

@@ -1,8 +1,8 @@
-"""Glue 5 job for backfills: the curation of analytics.curation.curate, over the tasks of a range of dates.
+"""Glue 5 job for backfills: curates every hour of a range of dates (analytics.curation.curate).
 
-Arguments: --lake (s3://bucket, or a folder), --from, --to (YYYY-MM-DD), --rebuild (true or false). The
-packages rules, adapters and analytics come with --extra-py-files, duckdb and isal with
---additional-python-modules.
+Arguments: --lake (s3://bucket, or a folder), --from, --to (YYYY-MM-DD), --rebuild (true or false). Glue's
+--extra-py-files brings the packages rules, adapters and analytics, --additional-python-modules brings duckdb
+and isal.
 """
 
 # ruff: noqa: PLC0415 (what the job needs is unpacked by Glue before the first use, on the workers too)
@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-# What Glue itself adds to the command line comes in pairs, too.
+# Glue adds arguments of its own, also in pairs of a name and a value. Only the names listed here are ours.
 DEFAULTS = {"lake": "", "from": "", "to": "", "rebuild": "false"}
 
 
 def arguments(words: list[str]) -> dict[str, str]:
-    """Return the arguments that are ours, of the form --name value."""
+    """Return our arguments among `--name value` pairs; one that is missing has its default."""
     pairs = pairwise(words)
     return DEFAULTS | {
         word[2:]: value for word, value in pairs if word.startswith("--") and word[2:] in DEFAULTS
@@ -24,7 +24,7 @@ def arguments(words: list[str]) -> dict[str, str]:
 
 
 def run(context: Any, lake: str, since: str, until: str, rebuild: bool) -> dict[str, int]:
-    """Curate every hour of these dates on the workers of a Spark context; returns the counts of all."""
+    """Curate every hour of these dates on the workers of a Spark context; returns the sum of their counts."""
     from adapters.platform.objects import objects_at
     from analytics.curation.plan import plan
     from analytics.lake.bookkeeping import Counts
@@ -42,7 +42,7 @@ def run(context: Any, lake: str, since: str, until: str, rebuild: bool) -> dict[
 
 
 def main() -> None:
-    """Run the job on the context that Glue has made."""
+    """Run the job on the Spark context that Glue has made."""
     from pyspark import SparkContext
 
     given = arguments(sys.argv[1:])

@@ -1,7 +1,7 @@
-"""Compiles a folder for Lambda: .pyc files that are trusted without a look at the source.
+"""Compiles a folder for Lambda to .pyc files, which Python trusts without looking at the source.
 
-Lambda's file system is read-only, so without them every cold start compiles everything again.
-They must come from the Python that will run them; another one's are of no use and are left out.
+Lambda's file system is read-only, so without these files every cold start compiles everything again. Only the
+Python version that runs on Lambda can make them. Another version makes none.
 """
 
 import compileall
@@ -13,7 +13,7 @@ HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def main(folder: str, wanted: str) -> None:
-    """Compile for this interpreter's version, or say that it is another."""
+    """Compile, if this interpreter has the wanted version; else say that there are no .pyc files."""
     if wanted != HERE:
         print(f"no .pyc files: this is Python {HERE}, the function runs on {wanted}", file=sys.stderr)
         return

@@ -1,7 +1,7 @@
-"""Slims an installed layer: only the AWS services in use, their models uncompressed, no documentation.
+"""Slims an installed layer: keeps only the AWS services in use, unpacks their models, drops documentation.
 
-What a cold start reads and unpacks is what it costs (bench/engagement/cold_start.py), and a function with its
-layers may hold 250 MiB. Code that stays is not touched.
+A cold start takes longer the more it reads and unpacks (bench/engagement/cold_start.py). A function with its
+layers may hold 250 MiB at most. The code that stays is not changed.
 """
 
 import gzip
@@ -22,7 +22,7 @@ UNUSED = (
     "*.dist-info/RECORD",
     "botocore/data/*/*/examples-1.json*",
     "jmespath/tests",
-    # Arrow's parts that read and write no Parquet.
+    # The parts of Arrow that have nothing to do with Parquet.
     "pyarrow/include",
     "pyarrow/src",
     "pyarrow/tests",
@@ -35,13 +35,13 @@ UNUSED = (
     "numpy/**/tests",
     "numpy/distutils",
     "numpy/f2py",
-    # What only a compiler or a type checker reads.
+    # Files that only a compiler or a type checker reads.
     *(f"{package}/**/*.{kind}" for package in ("numpy", "pyarrow") for kind in SOURCES),
 )
 
 
 def slim(site: Path) -> None:
-    """Slim a site-packages folder in place, whichever of these packages it has."""
+    """Slim a site-packages folder in place. It need not have all of these packages."""
     for pattern in UNUSED:
         for path in list(site.glob(pattern)):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -70,7 +70,7 @@ def _rewrite(path: Path, change: Any) -> None:
 
 
 def _in_use(endpoints: dict[str, Any]) -> dict[str, Any]:
-    """Keep every partition and region, and of the services those in use."""
+    """Drop the services that are not in use; keep every partition and region."""
     for partition in endpoints["partitions"]:
         services = partition["services"]
         partition["services"] = {name: services[name] for name in sorted(SERVICES & services.keys())}
@@ -78,9 +78,9 @@ def _in_use(endpoints: dict[str, Any]) -> dict[str, Any]:
 
 
 def _undocumented(model: Any) -> Any:
-    """Empty documentation, wherever it is text (a shape's member may have that name, too).
+    """Replace every documentation text by "". Its key stays, because botocore reads it from some models.
 
-    The key stays: botocore reads it from some models.
+    A value that is no text stays too: a shape may have a member with the name `documentation`.
     """
     if isinstance(model, list):
         return [_undocumented(each) for each in model]
