@@ -11,7 +11,7 @@ help: ## these targets
 	@command -v uv >/dev/null || (python3 -m venv .local/uv && .local/uv/bin/pip install --quiet uv==0.13.8 \
 	  && mkdir -p .local/bin && ln -sf ../uv/bin/uv .local/bin/uv)
 
-# The browser that the page is tested in: the system's; without it those tests are skipped, and say so.
+# The page is tested in the system's Chromium. If it cannot be installed, those tests are skipped, and say so.
 browser:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	  && apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1 || true
@@ -64,9 +64,9 @@ deploy: setup ## to AWS, with the credentials of the environment
 clean:
 	rm -rf .aws-sam .local .venv
 
-# ---- sam build: called with ARTIFACTS_DIR, once for each function and for the layer ---------------
-# A function gets the source that it may import: rules, adapters and the package of its Handler. What it
-# imports from outside is in a layer. READS_: the folders that it reads at run time besides.
+# ---- sam build: calls these with ARTIFACTS_DIR, once for each function and each layer -------------
+# A function gets the source that it may import: rules, adapters and the package of its Handler. The other
+# packages that it imports are in a layer. READS_: further folders that the function reads at run time.
 READS_MigrateFunction := sql
 READS_WarehouseFunction := sql
 READS_PageFunction := page
