@@ -105,7 +105,7 @@ class Reminder:
             self.reminders.skip(each)
         return told
 
-    def look_after(self, now: datetime) -> int:
+    def mark_unconfirmed(self, now: datetime) -> int:
         """Mark claims that nobody will confirm; returns how many there were."""
         lost = [place for place in self.sender.claims.sending(now) if self.sender.claims.give_up(place)]
         for place in lost:
