@@ -18,7 +18,7 @@ from typing import Any
 
 from adapters.leads.identity_store import Resolution
 from adapters.platform.redis import Command, Redis, RedisError
-from rules.leads.identity import Identity, in_order
+from rules.leads.identity.identities import Identity, in_order
 
 KEPT_SECONDS = 3600
 RETRY_AFTER_SECONDS = 5

@@ -1,7 +1,7 @@
 """Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity).
 
 The everyday event (all its identities known and agreeing, or none known) takes one statement. All others
-take one transaction: read under locks, decide (rules/leads/identity_plan.py), apply.
+take one transaction: read under locks, decide (rules/leads/identity/identity_plan.py), apply.
 """
 
 import json
@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.postgres import Postgres, PostgresUnavailable
-from rules.leads.identity import STRONG, Identity, in_order
-from rules.leads.identity_facts import IdentityFacts, IdentityPlan, KnownIdentity
-from rules.leads.identity_plan import plan_identities
+from rules.leads.identity.identities import STRONG, Identity, in_order
+from rules.leads.identity.identity_facts import IdentityFacts, IdentityPlan, KnownIdentity
+from rules.leads.identity.identity_plan import plan_identities
 from rules.leads.lead_groups import Group
 
 IdentityUnavailable = PostgresUnavailable

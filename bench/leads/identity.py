@@ -21,7 +21,7 @@ from adapters.platform.postgres import Postgres
 from bench.figure import Figure
 from local.cloud import embedded_postgres, processes
 from local.paths import ROOT
-from rules.leads.identity import Identity, identity
+from rules.leads.identity.identities import Identity, identity
 
 ROUNDS = 5
 EVENTS = 300

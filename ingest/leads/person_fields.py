@@ -9,7 +9,7 @@ from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodeError
 from ingest.leads.payload_fields import thousandths
-from rules.leads.identity import Identity, identity
+from rules.leads.identity.identities import Identity, identity
 from rules.leads.language import read_text
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)

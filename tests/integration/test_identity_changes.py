@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from adapters.leads.identity_store import CannotUnmerge
-from rules.leads.identity import Identity
+from rules.leads.identity.identities import Identity
 from rules.leads.lead_groups import Group
 from tests.support.identity_server import AUDIT, NOW, Registry
 

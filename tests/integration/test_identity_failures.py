@@ -10,7 +10,7 @@ import pytest
 from adapters.leads.identity_store import CannotUnmerge, IdentityStore, IdentityUnavailable
 from adapters.platform.postgres import Postgres
 from local.cloud.processes import free_port
-from rules.leads.identity import Identity
+from rules.leads.identity.identities import Identity
 from tests.support.identity_server import NOW, TABLES, Registry, Server
 
 pytestmark = pytest.mark.xdist_group("identity")

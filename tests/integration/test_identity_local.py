@@ -8,7 +8,7 @@ import pytest
 from adapters.leads.identity_store import IdentityStore, LeadEventKey
 from adapters.platform.postgres import Postgres
 from local.cloud import embedded_postgres, processes
-from rules.leads.identity import Identity
+from rules.leads.identity.identities import Identity
 from tests.support.identity_server import NOW
 
 pytestmark = pytest.mark.xdist_group("identity")

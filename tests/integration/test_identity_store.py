@@ -13,8 +13,8 @@ import psycopg
 import pytest
 
 from adapters.leads.identity_store import CannotUnmerge, _columns, _facts, _plan
-from rules.leads.identity import STRONG, Identity, in_order
-from rules.leads.identity_plan import fits_one_lead, plan_identities
+from rules.leads.identity.identities import STRONG, Identity, in_order
+from rules.leads.identity.identity_plan import fits_one_lead, plan_identities
 from tests.support.identity_model import World
 from tests.support.identity_server import NOW, Registry
 

@@ -1,11 +1,11 @@
-"""All leads in memory, changed by nothing but the decision (rules/leads/identity_plan.py)."""
+"""All leads in memory, changed by nothing but the decision (rules/leads/identity/identity_plan.py)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rules.leads.identity import Identity
-from rules.leads.identity_facts import NEW, IdentityFacts, IdentityPlan, KnownIdentity
-from rules.leads.identity_plan import plan_identities
+from rules.leads.identity.identities import Identity
+from rules.leads.identity.identity_facts import NEW, IdentityFacts, IdentityPlan, KnownIdentity
+from rules.leads.identity.identity_plan import plan_identities
 
 
 @dataclass

@@ -16,7 +16,7 @@ from adapters.platform.postgres import Postgres
 from local.cloud import embedded_postgres
 from local.cloud.processes import free_port
 from local.paths import ROOT
-from rules.leads.identity import Identity
+from rules.leads.identity.identities import Identity
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 AUDIT = {"identity_change", "change_lead", "kept_apart"}

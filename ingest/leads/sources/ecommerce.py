@@ -21,7 +21,7 @@ from ingest.leads.payload_fields import (
     text_id,
 )
 from ingest.leads.person_fields import identities
-from rules.leads.identity import Identity
+from rules.leads.identity.identities import Identity
 from rules.leads.lead_events import ORDER_PLACED, ORDER_REFUNDED
 
 TOPICS = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.identity import CHANNELS, RAW_CHARACTERS_MAX, STRONG, Identity, identity, in_order
+from rules.leads.identity.identities import CHANNELS, RAW_CHARACTERS_MAX, STRONG, Identity, identity, in_order
 
 
 def of(channel: str, raw: str) -> Identity:

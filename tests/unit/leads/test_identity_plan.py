@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.leads.identity import Identity
-from rules.leads.identity_facts import (
+from rules.leads.identity.identities import Identity
+from rules.leads.identity.identity_facts import (
     KEPT_APART,
     NEW,
     TOO_MANY,
@@ -18,7 +18,7 @@ from rules.leads.identity_facts import (
     Merge,
     MergeRefusal,
 )
-from rules.leads.identity_plan import fits_one_lead, plan_identities
+from rules.leads.identity.identity_plan import fits_one_lead, plan_identities
 from tests.support.identity_model import World
 
 SHOP, SITE = "acme/shop", "acme/site"

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rules.leads.identity import RANKS, Identity, in_order
-from rules.leads.identity_facts import (
+from rules.leads.identity.identities import RANKS, Identity, in_order
+from rules.leads.identity.identity_facts import (
     KEPT_APART,
     NEW,
     TOO_MANY,

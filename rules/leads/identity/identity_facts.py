@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from rules.leads.identity import Identity
+from rules.leads.identity.identities import Identity
 
 # The lead that the plan creates; all others have numbers from 1, and an older lead has a lower one.
 NEW = 0

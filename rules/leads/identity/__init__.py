@@ -1,0 +1,1 @@
+"""Who somebody is: identities in their one spelling, and what they prove."""
