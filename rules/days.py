@@ -24,21 +24,21 @@ OTHER_REGION = "other"
 
 
 class UnknownZone(ValueError):
-    """Neither an IANA name nor an offset such as -07:00."""
+    """The text names no zone: it is neither an IANA name nor an offset such as -07:00."""
 
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """An instant in UTC, and the offset it was written with (None for a bare Z)."""
+    """An instant in UTC, and the offset that it was written with (None for Z and -00:00)."""
 
     utc: datetime
     offset: str | None
 
 
 def parse_moment(text: str) -> Moment:
-    """Read an RFC 3339 timestamp; finer than a microsecond is cut off.
+    """Read an RFC 3339 timestamp; digits finer than a microsecond are cut off.
 
-    Raises ValueError, with the reason, for anything else, a local time without offset included.
+    Raises ValueError, with the reason, for any other text, such as a local time without an offset.
     """
     match = RFC3339.fullmatch(text)
     if match is None:
@@ -82,7 +82,7 @@ def date_of(moment: Moment, timezone_given: str | None, zone_stored: str | None)
 
 @lru_cache(maxsize=4096)
 def is_skipped(day: date, name: str) -> bool:
-    """Whether the zone's clocks jumped over this whole date (Apia, 2011-12-30)."""
+    """Whether the zone's calendar never had this date. Example: 2011-12-30 in Pacific/Apia."""
     there = zone(name)
     if isinstance(there, timezone) or not date(1900, 1, 1) < day < date(9999, 1, 1):
         return False
@@ -91,7 +91,7 @@ def is_skipped(day: date, name: str) -> bool:
 
 
 def skipped_beside(day: date, name: str) -> frozenset[date]:
-    """Return those neighbours of an activity date that its zone skipped: they are no misses."""
+    """Return which of the two dates beside an activity date its zone skipped: those are no misses."""
     return frozenset(near for near in (day - DAY, day + DAY) if is_skipped(near, name))
 
 

@@ -1,7 +1,8 @@
 """How ledger entries and events change a profile and its days (rules 2 to 8).
 
-The ledger is the journal. A profile and its days are projections of it: `absorb` and `absorb_days` fold
-entries into them, each entry once, by the watermark that each projection carries.
+The ledger is the journal. A profile and its days are projections of it: `absorb` and `absorb_days` count
+entries into them. An entry must be counted once only. `absorb_days` skips what a day's watermark already
+covers; callers give `absorb` only entries newer than the profile's watermark.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from rules.engagement.ledger import Entry, EntryKind, FreezeNote
 def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
     """Count EARN entries into their days; returns the days that changed.
 
-    An entry not newer than its day's watermark is in it already.
+    An entry that is not newer than its day's watermark has been counted already, and is skipped.
     """
     changed: dict[date, Day] = {}
     for entry in entries:
@@ -45,7 +46,10 @@ def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> di
 
 
 def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
-    """Count entries into the profile: balance, lifetime points, freezes. The streak is not touched."""
+    """Count entries into the profile: balance, lifetime points, freezes. The streak stays as it is.
+
+    entries: oldest first, all newer than the profile's watermark.
+    """
     if not entries:
         return profile
     freezes = list(profile.cover.freezes)
@@ -64,7 +68,10 @@ def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
 
 
 def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:
-    """Return the dates that the ledger, as far as it is known, says were covered by a freeze."""
+    """Return the dates that a freeze covers according to the ledger.
+
+    These are the dates in the profile's streak, changed by the pending entries.
+    """
     spent = set(profile.streak.spent if profile.streak else ())
     for entry in pending:
         if entry.draft.freeze_date and entry.draft.freeze is FreezeNote.SPENT:
@@ -75,9 +82,9 @@ def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:
 
 
 def observe(profile: Profile, events: Iterable[Event]) -> Profile:
-    """Take in what does not depend on order: the newest event's zone, and dates that zones skipped.
+    """Note the zone that the newest event names, and the dates that zones skipped.
 
-    Doing it again changes nothing, so events already applied may be observed too.
+    The order of events does not matter, and observing an event twice changes nothing.
     """
     zone, at = profile.observed_zone, profile.observed_at
     skipped = profile.cover.skipped

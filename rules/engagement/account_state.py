@@ -11,7 +11,11 @@ from rules.engagement.streaks import Cover, Streak
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One active date. `ledger_head`: the newest entry counted in; `points_by_type`: points, for caps."""
+    """One active date of a user.
+
+    ledger_head: place of the newest entry counted in. points_by_type: points by event type, for the daily
+    caps.
+    """
 
     user_id: str
     activity_date: date
@@ -25,10 +29,11 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What is known of a user. `version` counts the writes; `head`: the newest entry counted in.
+    """What is known of a user.
 
-    timezone: set by the user. observed_zone: named by the event that occurred last, whatever the
-    order of arrival; it decides when "today" is, never which date an event belongs to.
+    version: counts the writes. head: the newest entry counted in. timezone: the zone that the user set.
+    observed_zone: the zone that the user's latest event named; "latest" goes by when it occurred, not by when
+    it arrived. It decides which date is today, never which date an event belongs to.
     """
 
     user_id: str
@@ -46,7 +51,7 @@ class Profile:
 
     @property
     def zone(self) -> str:
-        """The zone in which this user's today is asked for."""
+        """The zone that decides which date is today for this user."""
         return self.timezone or self.observed_zone or "UTC"
 
     @property
@@ -59,8 +64,8 @@ class Profile:
 class Account:
     """What was read of a user before deciding.
 
-    days: of the dates concerned, None for a date without activity so far. pending: entries newer
-    than the profile. history: all active dates, None where it was not read.
+    days: by date, for the dates that the decision needs; None for a date without activity so far. pending:
+    entries newer than the profile's watermark. history: all active dates; None if they were not read.
     """
 
     profile: Profile
@@ -71,7 +76,11 @@ class Account:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to write: new entries, then changed days, then the profile; and points that a cap cut."""
+    """What to write, in this order: new entries, changed days, the profile.
+
+    head: what the new entries build on. cut: the events whose points a daily cap lowered, each with the
+    points that it got.
+    """
 
     before: Account
     head: Head | None
@@ -87,4 +96,4 @@ class Decision:
 
 
 class NeedsHistory(Exception):
-    """The streak cannot be told from the profile alone: read all active dates and decide again."""
+    """The profile alone does not tell the streak: the caller must read all active dates and decide again."""

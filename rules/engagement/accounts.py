@@ -1,7 +1,7 @@
-"""What an event or a command is worth to an account (rules 2 to 8).
+"""How events and commands change an account (rules 2 to 8).
 
-The ledger is the journal; profile and days follow from it (rules/engagement/absorbing.py). Deciding what an
-event is worth (`decide`) and repairing after a crash (absorbing what is pending) are the same code.
+The ledger is the journal; profile and days follow from it (rules/engagement/absorbing.py). `decide` also
+repairs what a dead writer left: it counts in the pending entries first, by the same code as new ones.
 """
 
 from collections import Counter
@@ -24,7 +24,11 @@ TZ_CHANGES_PER_DAY_MAX = 2
 def streak_after(
     old: Streak | None, cover: Cover, new_dates: Iterable[date], history: Iterable[date] | None, refold: bool
 ) -> Streak | None:
-    """Return the streak with new dates in it; raises NeedsHistory where the past must be refolded."""
+    """Return the streak with new dates added.
+
+    history: all active dates, if they were read. refold: whether dates already folded may count differently
+    now. Raises NeedsHistory if the past must be folded again and history is None.
+    """
     dates = sorted(new_dates)
     if history is not None:
         return fold([*history, *dates], cover)
@@ -36,9 +40,10 @@ def streak_after(
 
 
 def freeze_drafts(journalled: set[date], streak: Streak | None) -> list[Draft]:
-    """Return the entries that bring the journal in line with the freezes the streak now uses.
+    """Return the entries that make the ledger agree with the freezes that the streak uses now.
 
-    Refunds first: a freeze that is given back may be the one that is spent on another date.
+    journalled: the dates that a freeze covers according to the ledger. Refunds come first, because the freeze
+    that one date gives back may be spent on another.
     """
     spent = set(streak.spent if streak else ())
     refunds = [
@@ -58,9 +63,9 @@ def decide(
     commands: Sequence[Draft] = (),
     observed: Iterable[Event] = (),
 ) -> Decision:
-    """Apply events that are in no entry yet, and commands, to an account.
+    """Apply events and commands to an account.
 
-    observed: events that may have been applied already; only what is idempotent is taken from them.
+    events: in no ledger entry yet. observed: events that may be in one; only their zones are noted.
     Raises NeedsHistory, or InsufficientBalance for a command.
     """
     before = account.profile
@@ -102,12 +107,12 @@ def _award(
 
 
 def _unplaced(user_id: str, commands: Sequence[Draft]) -> list[Entry]:
-    """Commands as entries without a place, to see what they do to the freezes."""
+    """Return the commands that change freezes as entries without a place, to see the freezes after them."""
     return [Entry(user_id, "", 0, 0, draft) for draft in commands if draft.freeze]
 
 
 def _streak_with(account: Account, events: Iterable[Event], cover: Cover) -> Streak | None:
-    """Return the streak with what is pending and these events in it, under a cover."""
+    """Return the streak with the dates of pending entries and of these events added, under a cover."""
     refold = bool(account.pending) or _reaches_back(account.profile, cover)
     return streak_after(
         account.profile.streak, cover, _dates_new_to(account, events), account.history, refold
@@ -121,11 +126,11 @@ def _dates_new_to(account: Account, events: Iterable[Event]) -> set[date]:
 
 
 def _reaches_back(profile: Profile, cover: Cover) -> bool:
-    """Whether a change of cover concerns dates that the streak has already walked over."""
+    """Whether a cover differs from the profile's on a date before the streak's last active date."""
     if profile.streak is None or cover == profile.cover:
         return False
     last = profile.streak.last
-    # As multisets: two freezes may have been granted on one date.
+    # Counters, because two freezes may have been granted on one date.
     now, then = Counter(cover.freezes), Counter(profile.cover.freezes)
     freezes = (now - then) + (then - now)
     return (

@@ -1,4 +1,4 @@
-"""An engagement event as it is stored: the shape in which ingest and processors meet."""
+"""An engagement event as it is stored: ingest writes this shape, and processors read it."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")
 
 
 class InputRefused(ValueError):
-    """An event that cannot be accepted: the field at fault, a code and a reason for its sender."""
+    """The service refuses an input: a code, the field at fault, and a reason for the sender."""
 
     def __init__(self, code: str, field: str, reason: str) -> None:
         super().__init__(f"{field} {reason}")
@@ -25,16 +25,17 @@ class InputRefused(ValueError):
 
 
 class MalformedItem(ValueError):
-    """A stored event that does not have the shape of one."""
+    """A stored item lacks an attribute, or has a bad value in one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One stored event.
 
-    event_id: `{occurred, UTC}#{uuid}`, a function of user, idempotency key and occurred_at.
-    zone: the one that activity_date was read in; timezone: the one the event itself named, if any.
-    points_awarded: by the rule table; the processor lowers it to what the daily cap left.
+    event_id: `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of
+    user and idempotency key. zone: the zone that activity_date was read in. timezone: the zone that the event
+    itself named, if any. points_awarded: from the table of points; the processor lowers it to what the daily
+    cap left.
     """
 
     user_id: str
@@ -53,20 +54,26 @@ class Event:
 
 
 def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
-    """Return the id that every attempt to store this event arrives at."""
+    """Return an event's id: every attempt to store the event computes the same one."""
     unique = uuid.uuid5(NAMESPACE, f"{user_id}\x00{idempotency_key}")
     return f"{stamp(occurred.utc)}#{unique}"
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Return a digest by which two bodies sent under one idempotency key are the same or not."""
+    """Return a digest that tells whether two bodies under one idempotency key are the same (rule 4).
+
+    The user and the key are left out: they are the scope.
+    """
     sent = {key: value for key, value in body.items() if key not in ("idempotency_key", "user_id")}
     text = json.dumps(sent, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
-    """Refuse what lies in the future, and what is too late without backfill permission (rule 3)."""
+    """Raise InputRefused for an event in the future, before 1970, or too late to send (rule 3).
+
+    may_backfill: whether the sender may send events that are more than 72 hours old.
+    """
     if occurred.utc > now + FUTURE_MAX:
         raise InputRefused("in_the_future", "occurred_at", "is more than 5 minutes in the future")
     if occurred.utc.year < 1970:
@@ -80,7 +87,7 @@ def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
 def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
     """Return the event as table attributes.
 
-    index_key: also put it into IdempotencyIndex, at one more write unit an event.
+    index_key: whether the event is also put into IdempotencyIndex, which costs one more write unit.
     """
     arrived = unstamp(event.created_at)
     item = {

@@ -2,9 +2,10 @@
 
 `points` is signed, so balance[n] = balance[n-1] + points[n] and seq[n] = seq[n-1] + 1.
 
-Several entries can be appended at once. Only some of them are written in the transaction, the
-carriers: each names the EARN entries just before it, so that these follow from it and can be put
-in cheaper writes afterwards, by whoever comes next if the first writer dies (`split_carriers`, `unfold`).
+When several entries are appended at once, the transaction writes only the carriers among them. A carrier
+names up to six EARN entries just before it, the carried entries. The writer puts those afterwards, at a lower
+price. If it dies first, the next one rebuilds them from their carrier (`split_carriers`, `unfold`).
+Example: seven events are one carrier and six carried entries.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +16,7 @@ from enum import StrEnum
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 
 OPENED_AT = stamp(EPOCH)
-# Seven names and a carrier of common size stay under 1 KB, the unit that a write is billed in.
+# A carrier of common size that names six entries stays under 1 KB, the unit that a write is billed in.
 CARRIED_MAX = 6
 
 
@@ -49,7 +50,7 @@ class InsufficientBalance(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry before it has its place; `points` signed."""
+    """An entry that has no place in the ledger yet. points: signed; a redemption of 15 has -15."""
 
     kind: EntryKind
     points: int
@@ -73,7 +74,11 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A draft in its place. `reversed_by`: the created_at of the entry that reversed this one."""
+    """A draft in its place.
+
+    created_at: the place, a stamp. folded: the carried entries that this carrier names. active: whether it is
+    the head. reversed_by: created_at of the entry that reversed this one.
+    """
 
     account_id: str
     created_at: str
@@ -91,17 +96,20 @@ class Entry:
 
 
 def opening(account_id: str) -> Entry:
-    """Return the entry of 0 that comes before anything else, at a fixed place: two openers collide."""
+    """Return an account's first entry, of 0 points.
+
+    Its place is fixed, so two writers that open the same account collide, and one of them fails.
+    """
     return Entry(account_id, OPENED_AT, 0, 0, Draft(EntryKind.OPEN, 0))
 
 
 def append(
     account_id: str, head: Head | None, drafts: Sequence[Draft], now: datetime, after: datetime = EPOCH
 ) -> list[Entry]:
-    """Give drafts their places after a head (None: a new account, which is opened first).
+    """Give drafts their places, a microsecond apart, after a head (None: open the account first).
 
-    Order is strictly increasing whatever the writers' clocks say: after the head, after `now`
-    and after `after` (the arrival of the youngest event applied), a microsecond apart.
+    after: the latest arrival among the events applied. The first place is now, or just after the head or
+    `after` if that is later. So places increase strictly, whatever the clocks of two writers say.
     Raises InsufficientBalance if the balance would fall below 0 at any entry.
     """
     entries = [] if head else [opening(account_id)]
@@ -117,9 +125,9 @@ def append(
 
 
 def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """Split appended entries into those of the transaction and those that follow from them.
+    """Split appended entries into the carriers, which the transaction writes, and the carried entries.
 
-    The last one becomes the active head.
+    The last entry is always a carrier, and becomes the active head.
     """
     carriers: list[Entry] = []
     rest: list[Entry] = []
@@ -143,7 +151,7 @@ def _fold(draft: Draft) -> str:
 
 
 def unfold(carrier: Entry) -> list[Entry]:
-    """Return the entries that a carrier names, oldest first."""
+    """Return the carried entries that a carrier names, oldest first."""
     entries: list[Entry] = []
     seq, moment = carrier.seq, unstamp(carrier.created_at)
     balance = carrier.balance - carrier.draft.points
@@ -157,7 +165,7 @@ def unfold(carrier: Entry) -> list[Entry]:
 
 
 def with_folded(stored: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:
-    """Return stored entries and those that they name, oldest first; and the ones not stored yet."""
+    """Return stored and carried entries, oldest first; and those of them that are not stored yet."""
     known = {entry.created_at: entry for entry in stored}
     missing = [
         entry

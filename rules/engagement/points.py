@@ -1,7 +1,8 @@
 """Points (docs/rules.md, rule 5): from this table alone, never from the client.
 
-The sum for a user, date and type is min(daily cap, sum of the events' points), so it does not
-depend on the order in which the events arrive; the event that crosses the cap gets the rest.
+The points of a user, date and type add up to min(daily cap, sum of the events' points), in any order of
+arrival. The event that crosses the cap gets what is left. Example: cap 60, 45 earned, event of 30: it gets
+15.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ class PointsRule:
 
 @dataclass(frozen=True, slots=True)
 class Boost:
-    """Multiplies the points of events that occurred in [since, until); no types means all."""
+    """Multiplies the points of events that occurred in [since, until). Empty event_types means all types."""
 
     since: datetime
     until: datetime
@@ -41,7 +42,7 @@ RULES = MappingProxyType(
         "WORKOUT_COMPLETED": PointsRule(points=15, daily_points_max=60),
     }
 )
-# The service writes these itself, of what it has seen happen: from anybody else they prove nothing.
+# Only the service writes these, because it has seen them happen. From anybody else they would prove nothing.
 SERVER_WRITTEN = frozenset({"QUESTION_ANSWERED"})
 FREEZE_PRICE_POINTS = 0
 FREEZES_HELD_MAX = 5
@@ -62,9 +63,10 @@ def points_of(event_type: str, occurred: datetime, boosts: Sequence[Boost] = ())
 
 
 def capped_points(event_type: str, points: int, earned_today: int) -> int:
-    """Return what is left of an event's points under its type's daily cap.
+    """Return the points that an event gets under its type's daily cap.
 
-    A type that has left the table since the event was stored keeps what it was promised.
+    earned_today: points that this type has earned on the event's date so far. If the type has left the table
+    since the event was stored, the event keeps all its points.
     """
     rule = RULES.get(event_type)
     return points if rule is None else max(0, min(points, rule.daily_points_max - earned_today))

@@ -1,4 +1,4 @@
-"""An account told anew from its journal alone: what profile and days must be (rule 6)."""
+"""What an account's profile and days must be, told from its ledger alone (rule 6)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +11,9 @@ from rules.engagement.streaks import fold
 
 
 def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
-    """Return the profile that these entries lead to, oldest first.
+    """Return the profile that follows from all entries of an account, oldest first.
 
-    settings: gives what is not in the journal: zones, pauses, skipped dates, version.
+    settings: a profile with what the ledger does not hold: zones, pauses, skipped dates, version.
     """
     cover = replace(settings.cover, freezes=())
     absorbed = absorb(replace(settings, head=None, total_points=0, streak=None, cover=cover), entries)
@@ -22,7 +22,7 @@ def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
 
 
 def days_of(entries: Sequence[Entry]) -> dict[str, Day]:
-    """Return the days that these entries lead to, by ISO date."""
+    """Return the days that follow from these entries, by ISO date."""
     return {when.isoformat(): day for when, day in absorb_days({}, entries).items()}
 
 
@@ -32,7 +32,7 @@ def entries_up_to(entries: Sequence[Entry], place: str) -> Sequence[Entry]:
 
 
 def chain_faults(entries: Sequence[Entry]) -> list[str]:
-    """Return what makes entries, oldest first, no ledger (rule 6); nothing for none."""
+    """Return, in words, how entries, oldest first, break rule 6; an empty list if they do not."""
     faults: list[str] = []
     balance = 0
     for seq, entry in enumerate(entries):

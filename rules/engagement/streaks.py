@@ -1,8 +1,8 @@
 """The streak (docs/rules.md, rules 2 and 3): a pure function of active dates, freezes, pauses and a date.
 
-It is written once, as a left fold over sorted dates: `fold` runs it over a history, `advance` adds
-one later date, and both give the same state. Dates that are neutral (paused, or skipped by the
-user's zone) are no misses; a missed date costs a freeze, in date order, or ends the run.
+The rule is a fold over sorted dates. `fold` runs it over a history, `advance` adds one later date, and both
+give the same state. A missed date uses a freeze, in date order; without a freeze the run ends. A paused date,
+or one that the user's zone skipped, is neutral: it is no miss.
 """
 
 from collections.abc import Iterable
@@ -24,11 +24,12 @@ class StreakStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cover:
-    """What protects a run.
+    """What protects a streak.
 
-    freezes: (date, change) pairs: +1 from the date a freeze was granted on, -1 from the date a
-    grant was reversed on. The sum may fall below the freezes spent: a debt that the next grant pays.
-    pauses: (first, last) dates, both included. skipped: dates that did not exist for the user.
+    freezes: (date, change) pairs: +1 from the date of a grant, -1 from the date on which a grant was
+    reversed. If a freeze was spent before its grant was reversed, the sum is too low by one: the next grant
+    makes up for it. pauses: (first, last) dates, both included. skipped: dates that the user's zone never
+    had.
     """
 
     freezes: tuple[tuple[date, int], ...] = ()
@@ -40,7 +41,7 @@ class Cover:
         return day in self.skipped or any(first <= day <= last for first, last in self.pauses)
 
     def granted(self, day: date) -> int:
-        """Freezes granted, less those reversed, up to a date."""
+        """Freezes granted up to a date, less those reversed up to it."""
         return sum(change for since, change in self.freezes if since <= day)
 
 
@@ -57,7 +58,7 @@ class Streak:
 
 @dataclass(frozen=True, slots=True)
 class ShownStreak:
-    """A streak as it shows on a date, with the freezes that would have been used by then."""
+    """A streak as it shows on a date, with the freezes that it has used by then."""
 
     current: int
     longest: int
@@ -69,7 +70,10 @@ class ShownStreak:
 
 
 def _walk(spent: tuple[date, ...], after: date, until: date, cover: Cover) -> tuple[bool, tuple[date, ...]]:
-    """Cover the dates strictly between; returns whether the run lives, and the freezes' dates."""
+    """Go over the dates strictly between two dates, and spend a freeze on each miss.
+
+    Returns whether the run survives, and all dates that a freeze covers.
+    """
     day = after + DAY
     while day < until:
         if not cover.is_neutral(day):
@@ -81,7 +85,10 @@ def _walk(spent: tuple[date, ...], after: date, until: date, cover: Cover) -> tu
 
 
 def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
-    """Add an active date that is not before the last one; the last one again changes nothing."""
+    """Add an active date; adding the last one again changes nothing.
+
+    Raises ValueError for a date before the last one.
+    """
     if state is None:
         return Streak(last=day, length=1, longest=1, active_days=1)
     if day == state.last:
@@ -94,7 +101,7 @@ def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
 
 
 def fold(days: Iterable[date], cover: Cover) -> Streak | None:
-    """Run the rule over a history, in any order, with any repetition; None without a date."""
+    """Return the streak of a history, in any order and with any repetition; None for no date at all."""
     state: Streak | None = None
     for day in sorted(set(days)):
         state = advance(state, day, cover)
@@ -102,9 +109,10 @@ def fold(days: Iterable[date], cover: Cover) -> Streak | None:
 
 
 def effective(state: Streak | None, cover: Cover, as_of: date) -> ShownStreak:
-    """Return what shows on a date that is not before the last active one.
+    """Return the streak that shows on a date (rule 2).
 
-    After a missed date it is 0 at once. The date itself is not missed before it is over.
+    After a missed date that nothing covers, it is 0. The date itself is no miss before it is over.
+    Raises ValueError for a date before the last active one.
     """
     if state is None:
         return ShownStreak(0, 0, StreakStatus.NONE, None, 0, cover.granted(as_of))
@@ -127,7 +135,10 @@ def effective(state: Streak | None, cover: Cover, as_of: date) -> ShownStreak:
 
 
 def lapse_date(state: Streak, cover: Cover) -> date:
-    """Return the first date on which the streak shows 0 if nothing more happens."""
+    """Return the first date on which the streak shows 0 if nothing more happens.
+
+    Example: last active on 1 January, one freeze. It covers the 2nd, nothing covers the 3rd: 4 January.
+    """
     spent, day = state.spent, state.last + DAY
     while cover.is_neutral(day) or cover.granted(day) > len(spent):
         if not cover.is_neutral(day):
@@ -149,7 +160,7 @@ class DateReason(StrEnum):
 
 
 def explain(days: Iterable[date], cover: Cover, asked: date, today: date) -> tuple[DateReason, Streak | None]:
-    """Say what a date is to the run, and the streak up to and including that date."""
+    """Say why a date counts or does not; and return the streak up to and including that date."""
     known = sorted(set(days))
     upto = fold((d for d in known if d <= asked), cover)
     if asked in known:
@@ -160,7 +171,7 @@ def explain(days: Iterable[date], cover: Cover, asked: date, today: date) -> tup
         return DateReason.SKIPPED, upto
     if cover.is_neutral(asked):
         return DateReason.PAUSE, upto
-    # A later activity can only confirm the freezes before it, so a walk past the date decides.
+    # Later activity does not change which freezes were used before it, so this walk decides.
     _, spent = _walk(upto.spent, upto.last, asked + DAY, cover)
     if asked >= today:
         return DateReason.OPEN, upto
