@@ -1,9 +1,9 @@
-"""What is remembered and the evidence for it: joining is commutative, associative and idempotent.
+"""What is remembered of a lead, and the evidence for it.
 
-An entry *is* a bounded set of pieces of evidence; value, confidence, source and times all follow from it.
-So an older event never overwrites newer knowledge, a repeated one changes nothing, and any order gives
-one answer. Which pieces are kept (`kept_evidence`) is such that what was dropped would be dropped again: the
-newest few, and in each named slot the newest one.
+An entry is a bounded set of pieces of evidence; value, confidence, source and times all follow from them.
+Joining two entries is commutative, associative and idempotent. So an older event never overwrites newer
+knowledge, a repeated event changes nothing, and any order gives the same entry. `kept_evidence` decides which
+pieces stay: the newest few, and the newest one in each named slot. What it drops once, it would drop again.
 """
 
 from collections import Counter
@@ -22,9 +22,11 @@ SECOND = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Evidence:
-    """One piece. at: a stamp; id: of the event, or of a statement by hand; value: short text.
+    """One piece of evidence.
 
-    weight_milli: thousandths, how sure this piece alone makes. home: the leaf whose event it is.
+    at: stamp of the event or statement. id: of the event, or of a statement by hand. value: short text.
+    weight_milli: the confidence that this piece alone gives, in thousandths. home: the leaf that the event or
+    statement is of.
     """
 
     at: str
@@ -38,7 +40,11 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class MemoryEntry:
-    """One memory. evidence: newest first, at least one; created_at: of the earliest ever seen, a stamp."""
+    """One thing that is remembered of a lead.
+
+    evidence: newest first, at least one piece. created_at: stamp of the earliest piece ever seen, kept or
+    not.
+    """
 
     kind: MemoryType
     key: str
@@ -62,7 +68,7 @@ class MemoryEntry:
 
     @property
     def confidence(self) -> Decimal:
-        """0 to 1 in thousandths, as of the newest evidence."""
+        """From 0 to 1, with three decimals, as of the newest evidence."""
         return _thousandths(_confidence(self.kind, self.evidence))
 
     @property
@@ -72,7 +78,7 @@ class MemoryEntry:
 
     @property
     def source_event_ids(self) -> tuple[str, ...]:
-        """What it follows from, newest first."""
+        """The ids of the evidence, newest first."""
         return tuple(each.id for each in self.evidence)
 
     @property
@@ -89,29 +95,33 @@ class MemoryEntry:
 def memory_entry(
     kind: MemoryType, key: str, pieces: Iterable[Evidence], created_at: str = "~"
 ) -> MemoryEntry:
-    """Make an entry of at least one piece of evidence."""
+    """Make an entry of at least one piece of evidence.
+
+    created_at: stamp of the earliest piece known before; "~" sorts after every stamp.
+    """
     listed = list(pieces)
     earliest = min(created_at, *(each.at for each in listed))
     return MemoryEntry(kind, key, kept_evidence(kind, listed), earliest)
 
 
 def join_entries(one: MemoryEntry, other: MemoryEntry) -> MemoryEntry:
-    """Return what both together know: the least entry that has all the evidence of either."""
+    """Return one entry with the evidence of both, as far as `kept_evidence` keeps it."""
     created_at = min(one.created_at, other.created_at)
     return memory_entry(one.kind, one.key, (*one.evidence, *other.evidence), created_at)
 
 
 def supported_by(found: MemoryEntry, homes: Iterable[str]) -> MemoryEntry | None:
-    """Return what of an entry some leaves support; None: nothing."""
+    """Return an entry with only the evidence of some leaves; None if there is none."""
     leaves = frozenset(homes)
     pieces = tuple(each for each in found.evidence if each.home in leaves)
     return replace(found, evidence=pieces) if pieces else None
 
 
 def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidence, ...]:
-    """Return the evidence that is kept, newest first: one of an id, and no more than slots allow.
+    """Return the evidence to keep, newest first, one piece an id.
 
-    What is older than the newest by more than the retention is dropped, as if the entry had expired.
+    A named slot (`_slot`) keeps its newest piece, however old. Of all other pieces the newest EVIDENCE_MAX
+    stay, but none that is older than the newest piece of all by more than the type's retention.
     """
     by_id: dict[str, Evidence] = {}
     for each in pieces:
@@ -130,7 +140,10 @@ def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidenc
 
 
 def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
-    """Reactions and statements by hand are never evicted by anything but a newer one of that leaf."""
+    """Return the named slot of a piece; () if it has none.
+
+    Reactions and statements by hand have one, so that only a newer piece in the same slot replaces them.
+    """
     if piece.by_hand:
         return ("hand", piece.home)
     return (piece.value, piece.home) if kind.value_rule is ValueRule.REACTIONS else ()
@@ -147,7 +160,7 @@ def _value(kind: MemoryType, evidence: tuple[Evidence, ...]) -> str:
 
 
 def _confidence(kind: MemoryType, evidence: tuple[Evidence, ...]) -> int:
-    """1 - product(1 - weight) of what agrees, times product(1 - weight) of what does not; thousandths."""
+    """Return (1 - product(1 - weight) of what agrees) * product(1 - weight) of the others, in thousandths."""
     newest, value = unstamp(evidence[0].at), _value(kind, evidence)
     doubt, held = 1.0, 1.0
     for each in evidence:
@@ -176,7 +189,7 @@ def _decay(kind: MemoryType, age: timedelta) -> float:
 
 
 def confidence_at(found: MemoryEntry, now: datetime) -> Decimal:
-    """Return how sure an entry is by now: half of what it was after each half-life without evidence."""
+    """Return an entry's confidence at an instant: it halves with each half-life since the newest evidence."""
     age = now - unstamp(found.updated_at)
     return _thousandths(round(float(found.confidence) * _decay(found.kind, age) * MILLI))
 

@@ -1,12 +1,12 @@
 """A small reading of what people write: is it pleased or not, and which objections does it raise.
 
 What this is: a fallback for integrations that send no score of their own. It looks up words in short lists
-(English, Portuguese, Spanish), turns a word round after a negation in the same clause, and averages.
-Anyone can see why a text got its score, and the same text always gets the same one.
+(English, Portuguese, Spanish), reverses a word after a negation in the same clause, and averages. Anyone can
+see why a text got its score, and the same text always gets the same one.
 
-What it is not: a model of language. It knows no irony, no comparison, no context, no fourth language, and
-most texts hold none of its words: then it says that it does not know (None), not that the text is neutral.
-A score that an integration gives always wins over this one.
+What it is not: a model of language. It knows no irony, no comparison, no context, no fourth language. Most
+texts hold none of its words: then it says that it does not know (None), not that the text is neutral. A score
+that an integration gives always wins over this one.
 """
 
 import re
@@ -14,9 +14,9 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-# Longer texts are read up to here.
+# Only the beginning of a longer text is read.
 CHARACTERS_MAX = 5_000
-# A negation reaches so many words further, within its clause.
+# A negation reverses this many words after it, within its clause.
 NEGATION_REACH = 3
 CLAUSE = re.compile(r"[.,;:!?\n()]+|\b(?:but|however|mas(?! tarde)|porem|pero|aunque)\b")
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
@@ -56,7 +56,7 @@ NO = "no"
 MARKING = "nao voce voces muito muita uma com em eu meu minha obrigado obrigada"
 PORTUGUESE = frozenset(MARKING.split())
 
-# Runs of words, without accents.
+# Phrases by topic, in lower case and without accents.
 OBJECTIONS = {
     "price": (
         "expensive,overpriced,costs too much,too much money,too pricey,no budget,out of budget,cannot afford,"
@@ -88,7 +88,10 @@ PHRASE_WORDS_MAX = max(map(len, PHRASES))
 
 @dataclass(frozen=True, slots=True)
 class TextReading:
-    """What a text says: thousandths from -1000 to 1000, None where no word tells; topics by name."""
+    """What a text says.
+
+    sentiment_milli: from -1000 to 1000; None if none of its words tells. objections: topics by name.
+    """
 
     sentiment_milli: int | None = None
     objections: tuple[str, ...] = ()
@@ -122,13 +125,13 @@ def _clauses(text: str) -> Iterator[list[str]]:
 
 
 def _negated(clause: list[str], negations: frozenset[str]) -> list[bool]:
-    """For each word, whether an odd number of negations reaches it."""
+    """Return for each word whether an odd number of negations reaches it."""
     turns = [word in negations or word.endswith("n't") or word == "cannot" for word in clause]
     return [sum(turns[max(0, at - NEGATION_REACH) : at]) % 2 == 1 for at in range(len(clause))]
 
 
 def _topics(clause: list[str], negated: list[bool]) -> set[str]:
-    """Topics raised; "not expensive" raises none, while the "not" in "not now" is part of it."""
+    """Return the topics raised: "not expensive" raises none; in "not now" the "not" is part of the phrase."""
     return {
         PHRASES[phrase]
         for length in range(1, PHRASE_WORDS_MAX + 1)
@@ -138,7 +141,7 @@ def _topics(clause: list[str], negated: list[bool]) -> set[str]:
 
 
 def _average(weights: list[int]) -> int | None:
-    """The mean, rounded half away from 0, so that turning every word round turns it round."""
+    """Return the mean, rounded half away from 0, so that reversing every word reverses the mean exactly."""
     if not weights:
         return None
     total, count = sum(weights), len(weights)

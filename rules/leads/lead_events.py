@@ -1,9 +1,9 @@
-"""A lead's event as it is stored: the shape in which doors, processors and the lake meet.
+"""A lead's event as it is stored: doors write this shape, processors and the lake read it.
 
-A *lead* is a person; a *lead organization* is that person as one organization knows them, and what
-events, memory and features are kept by. Events stay where they were first put. Two leads that turn out
-to be one keep their events apart: one becomes the *root* and both are its *leaves*, so that undoing the
-merge moves nothing (docs/decisions/0008-merged-leads-keep-their-events.md).
+A *lead* is a person. A *lead organization* is that person as one organization knows them; events, memory and
+features are kept by its id. An event never moves. If two leads turn out to be one, one of them becomes the
+*root* and both are its *leaves*. Each leaf keeps its events, so undoing the merge moves nothing
+(docs/decisions/0008-merged-leads-keep-their-events.md).
 """
 
 import hashlib
@@ -32,7 +32,7 @@ CAMPAIGN_CLICKED = "campaign_clicked"
 CAMPAIGN_REPLIED = "campaign_replied"
 CAMPAIGN_BOUNCED = "campaign_bounced"
 CAMPAIGN_UNSUBSCRIBED = "campaign_unsubscribed"
-# Written by the identity itself: which leads are one from now on, or no longer (`groups_of`).
+# The lead consumer writes these: they say which leads are one from now on, or no longer (`groups_of`).
 LEADS_MERGED = "leads_merged"
 LEADS_UNMERGED = "leads_unmerged"
 
@@ -45,7 +45,7 @@ CAMPAIGN_TYPES = frozenset(
 )
 SENTIMENT_TYPES = frozenset({FORM_SUBMITTED, MESSAGE_RECEIVED})
 IDENTITY_TYPES = frozenset({LEADS_MERGED, LEADS_UNMERGED})
-# What the lead did itself, and not what was done to it.
+# What the lead did. What others did to it (sent it a campaign, refunded its order) is not among these.
 ACTIVITY_TYPES = frozenset(
     {
         *(FORM_SUBMITTED, MESSAGE_RECEIVED, PAGE_VIEWED, PREFERENCE_STATED, OBJECTION_RAISED, ORDER_PLACED),
@@ -56,18 +56,18 @@ EVENT_TYPES = PURCHASE_TYPES | CAMPAIGN_TYPES | SENTIMENT_TYPES | IDENTITY_TYPES
 
 
 class MalformedLeadEvent(ValueError):
-    """A stored or announced lead event that does not have the shape of one."""
+    """A stored or announced event lacks an attribute, or has a bad value in one."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeadEvent:
     """One stored event of a lead.
 
-    lead_organization_id: the leaf whose event it is. root_id: the root of that leaf when it was stored;
-    a reader follows `merged_into` where it has changed since. source: `{organization}/{integration}`, the
-    scope of external_event_id; source_type: the decoder. occurred_at, received_at: stamps (rules.days).
+    lead_organization_id: the leaf that the event belongs to. root_id: that leaf's root when the event was
+    stored; if it has changed since, readers follow `merged_into`. source: `{organization}/{integration}`, the
+    scope of external_event_id. source_type: the decoder. occurred_at, received_at: stamps (rules.days).
     object_id: what it is about (an order, a message, a campaign); object_id_ref: what kind of thing that is.
-    payload: by event type, small:
+    payload: small, by event type:
 
         order_placed, order_refunded  order_id, amount_minor (not below 0), currency, products?: [{product_id,
                                       quantity}]
@@ -79,7 +79,7 @@ class LeadEvent:
         campaign_*                    campaign_id
         leads_merged, leads_unmerged  change: int, groups: [{root, leaves: [lead_organization_id]}]
 
-    raw_payload: the integration's own words, JSON text; raw_payload_ref: an s3:// URL where it is too large.
+    raw_payload: what the integration sent, JSON text; raw_payload_ref: if it is too large, its s3:// URL.
     """
 
     organization_id: str
@@ -99,7 +99,7 @@ class LeadEvent:
 
     @property
     def id(self) -> str:
-        """The same for every attempt to send it."""
+        """A uuid made of source and external_event_id: every resend of the event has the same one."""
         return str(uuid.uuid5(NAMESPACE, f"{self.source}\x00{self.external_event_id}"))
 
     @property
@@ -108,13 +108,13 @@ class LeadEvent:
         return unstamp(self.occurred_at)
 
 
-# Named as in the table; `#` makes composed keys readable, and no Python name.
+# Attributes of the table that are no Python names: a `#` joins the two parts of a composed key.
 SORT_KEY = "occurred_at#id"
 TYPE_KEY = "event_type#occurred_at"
 
 
 def to_item(event: LeadEvent) -> dict[str, Any]:
-    """Return the event as table attributes; those that are None are to be left out."""
+    """Return the event as table attributes; the caller leaves out those that are None."""
     return {
         "lead_organization_id": event.lead_organization_id,
         SORT_KEY: f"{event.occurred_at}#{event.id}",
@@ -167,11 +167,11 @@ def _text(item: Mapping[str, Any], name: str) -> str:
 
 
 def announcement(item: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what subscribers are told of a stored event: all but the raw payload."""
+    """Return what subscribers get of a stored event: all attributes except the raw payload (rule 10)."""
     return {name: value for name, value in item.items() if name != "raw_payload"}
 
 
 def body_hash(body: Mapping[str, Any]) -> str:
-    """Return a digest by which two payloads sent under one external id are the same or not."""
+    """Return a digest that tells whether two payloads under one external id are the same."""
     text = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]

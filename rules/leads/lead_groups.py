@@ -1,4 +1,4 @@
-"""Which leads are one, as the event of a merge tells it."""
+"""Reads from the event of a merge which leads are one."""
 
 from dataclasses import dataclass
 
@@ -14,9 +14,10 @@ class Group:
 
 
 def groups_of(event: LeadEvent) -> tuple[int, tuple[Group, ...]]:
-    """Read a leads_merged or leads_unmerged event: the change's number, and how things are after it.
+    """Read a leads_merged or leads_unmerged event: return the change's number, and the groups after it.
 
-    A change tells the whole state of all that it touched, so an older one that comes late is dropped.
+    A change tells the whole state of every group that it touched, so a reader drops an older one that comes
+    late.
     Raises MalformedLeadEvent.
     """
     try:

@@ -1,4 +1,7 @@
-"""What an event leaves in memory: the only place that knows, by event type, what is worth remembering."""
+"""What an event leaves in memory: `DERIVATIONS` says, by event type, everything that is worth remembering.
+
+Example: an order of two pieces of product 7 leaves the entry `purchase#product:7`, "2 on 2026-03-01".
+"""
 
 import hashlib
 import json
@@ -32,7 +35,10 @@ Found = Iterator[tuple[str, str]]  # (key, value)
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """What one event type says about one memory type. weight_milli: of one such piece, in thousandths."""
+    """How one event type tells something of one memory type.
+
+    weight_milli: the confidence that one such piece gives, in thousandths. read: yields its keys and values.
+    """
 
     kind: MemoryType
     weight_milli: int
@@ -102,7 +108,7 @@ DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
 
 
 def derive_entries(event: LeadEvent) -> list[MemoryEntry]:
-    """Return the memories that an event gives, each with this one piece of evidence.
+    """Return the memories that an event gives, each with one piece of evidence: this event.
 
     Raises MalformedLeadEvent.
     """
@@ -123,9 +129,9 @@ def derive_entries(event: LeadEvent) -> list[MemoryEntry]:
 
 
 def remembered_entries(events: Iterable[LeadEvent]) -> dict[str, MemoryEntry]:
-    """Return all that events leave in memory, by name. One that says nothing readable leaves nothing.
+    """Return all that events leave in memory, by name. A malformed event leaves nothing.
 
-    Such an event was kept with its reason when it was first processed.
+    The memory processor put such an event into its failure queue, with the reason, when it first came.
     """
     result: dict[str, MemoryEntry] = {}
     for event in events:
@@ -139,14 +145,14 @@ def remembered_entries(events: Iterable[LeadEvent]) -> dict[str, MemoryEntry]:
 
 
 def campaign_contact(found: MemoryEntry) -> Contact:
-    """Return what the feature campaign_ignored asks of a campaign's memory."""
+    """Return when a campaign was sent and whether the lead reacted, for the feature campaign_ignored."""
     kinds = {each.value: each.at for each in reversed(found.evidence)}
     sent = kinds.pop(CAMPAIGN_SENT.removeprefix("campaign_"), None)
     return Contact(datetime.fromisoformat(sent).toordinal() if sent else None, reacted=bool(kinds))
 
 
 def short_key(key: str) -> str:
-    """Return a key, or of one that is too long its beginning and a digest of all of it."""
+    """Return a key; if it is too long, its beginning and a digest of the whole."""
     if len(key) <= KEY_CHARACTERS_MAX:
         return key
     return f"{key[:KEY_CHARACTERS_MAX]}~{hashlib.sha256(key.encode()).hexdigest()[:16]}"

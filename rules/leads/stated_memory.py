@@ -1,4 +1,4 @@
-"""What an operator or another service states of a lead, as evidence of its own."""
+"""Turns what an operator or another service states of a lead into evidence."""
 
 from datetime import datetime
 
@@ -11,9 +11,11 @@ STATED_WEIGHT_MILLI = 900
 
 
 def stated_entry(memory_type: str, key: str, value: str, home: str, source: str, at: datetime) -> MemoryEntry:  # noqa: PLR0913, PLR0917 (what is stated, of whom, by whom, when)
-    """Return a memory that an operator or another service states, as evidence of its own.
+    """Return a statement as a memory with one piece of evidence, by hand.
 
-    Raises ValueError: campaign contacts come from events alone, because a feature is computed of them.
+    home: the leaf that the statement is about. source: who states it.
+    Raises ValueError, with the reason, for an unknown type, for a sentiment that is no number of thousandths,
+    and for campaign contacts: a feature is computed from those, so only events may give them.
     """
     kind = TYPES.get(memory_type)
     if kind is None or kind is CAMPAIGN_CONTACT:

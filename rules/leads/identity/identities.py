@@ -1,7 +1,8 @@
-"""By what a lead is recognised: the channels, each declared once, and identities in their one spelling.
+"""Identities, by which leads are recognised: the channels, and the one spelling of each identity.
 
-A strong identity names one person; a weak one names a thing, which people may share. WhatsApp is the
-phone channel: its ids are E.164 digits.
+A strong identity names one person; a weak one names a thing, which people may share. WhatsApp is the phone
+channel: its ids are E.164 digits. Example: "+49 (151) 123-4567" and "0049 151 1234567" are one identity,
+`491511234567`.
 """
 
 import re
@@ -16,8 +17,10 @@ PHONE_DIGITS_MIN, PHONE_DIGITS_MAX = 8, 15
 class Channel:
     """A kind of identity.
 
-    max_per_lead: how many of them one lead may have (None: any number), counted by scope where is_scoped:
-    the scope, `{organization}/{integration}`, is then part of the external id.
+    max_per_lead: how many identities of this channel one lead may have; None: any number. is_scoped: whether
+    the external id begins with its scope, `{organization}/{integration}`; the maximum then counts within a
+    scope.
+    Example: customer 42 of acme's shop is `acme/shop/42`.
     """
 
     name: str
@@ -26,7 +29,7 @@ class Channel:
     is_scoped: bool
 
 
-# In order of precedence.
+# The channel of highest precedence comes first.
 CHANNELS = (
     Channel("customer", is_strong=True, max_per_lead=1, is_scoped=True),
     Channel("email", is_strong=True, max_per_lead=5, is_scoped=False),
@@ -40,7 +43,7 @@ STRONG = tuple(channel.name for channel in CHANNELS if channel.is_strong)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One identity, spelled as `identity` spells it: equal ones are the same."""
+    """One identity. `identity` makes it, so that two spellings of the same one are equal."""
 
     channel: str
     external_id: str
@@ -52,7 +55,7 @@ class Identity:
 
     @property
     def scope(self) -> str:
-        """Within what a channel's maximum counts; empty where it counts everywhere."""
+        """The scope in which the channel's maximum counts; "" if it counts everywhere."""
         return "/".join(self.external_id.split("/", 2)[:2]) if self.kind.is_scoped else ""
 
 
@@ -64,8 +67,8 @@ def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
 def identity(channel: str, raw: str, organization: str, integration: str) -> Identity:
     """Return an identity in its one spelling.
 
-    organization, integration: whose it is; they scope customers, devices and cookies. Raises ValueError,
-    with channel and reason.
+    organization, integration: where it comes from; the scope of customers, devices and cookies.
+    Raises ValueError, with channel and reason.
     """
     if channel not in RANKS:
         raise ValueError(f"{channel} is no channel: there are {', '.join(RANKS)}")
@@ -100,7 +103,7 @@ def _part(raw: str, name: str) -> str:
 
 
 def _email(text: str) -> str:
-    # Folding may lengthen a text, and whitespace inside an address is always a slip.
+    # casefold() may lengthen a text, so its length is checked again. A space inside an address is a slip.
     folded = text.casefold()
     local, at, domain = folded.partition("@")
     if not (local and at and domain) or "@" in domain:

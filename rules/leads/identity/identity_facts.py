@@ -1,11 +1,11 @@
-"""What is known of an event's identities, and what is planned for them."""
+"""What the database knows of an event's identities, and what is planned for them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from rules.leads.identity.identities import Identity
 
-# The lead that the plan creates; all others have numbers from 1, and an older lead has a lower one.
+# Stands for the lead that the plan creates. Stored leads have numbers from 1; an older lead has a lower one.
 NEW = 0
 
 # Why a merge is refused.
@@ -15,9 +15,10 @@ TOO_MANY = "too many"
 
 @dataclass(frozen=True, slots=True)
 class KnownIdentity:
-    """A known identity. lead: whose it is; root: the oldest lead of that lead's group.
+    """An identity that the database has.
 
-    is_shared: it is a thing of several people, and its lead is of that thing alone.
+    lead: the lead that has it. root: the oldest lead of that lead's group. is_shared: whether it names a
+    thing that several people use; its lead then stands for that thing alone.
     """
 
     lead: int
@@ -27,9 +28,10 @@ class KnownIdentity:
 
 @dataclass(frozen=True, slots=True)
 class IdentityFacts:
-    """What is known. held: for each root among `known`, the strong identities of its whole group.
+    """What the database knows of an event's identities.
 
-    apart: pairs of these roots whose groups hold leads that an operator has parted.
+    held: for each root among `known`, the strong identities of its whole group. apart: pairs of these roots;
+    an operator has parted a lead of one group from a lead of the other.
     """
 
     known: Mapping[Identity, KnownIdentity] = field(default_factory=dict)
@@ -56,10 +58,11 @@ class Merge:
 
 @dataclass(frozen=True, slots=True)
 class MergeRefusal:
-    """Groups that the evidence joins and something keeps apart.
+    """Groups that the event's identities would join, but that must stay apart.
 
-    reason: KEPT_APART (by an operator) or TOO_MANY (by a channel's maximum). roots: NEW may be among them;
-    named before the merges, and noted by what they are after them.
+    reason: KEPT_APART (an operator parted them) or TOO_MANY (a channel's maximum). roots: the groups' roots
+    before the plan's merges, NEW perhaps among them. The database notes the roots that they have after the
+    merges.
     """
 
     reason: str
@@ -68,11 +71,11 @@ class MergeRefusal:
 
 @dataclass(frozen=True, slots=True)
 class IdentityPlan:
-    """What an event's identities come to.
+    """What to do about an event's identities.
 
-    lead: the leaf whose event it is (NEW: one to create). attach: unknown identities that become that
-    leaf's. merges: in this order. shares: weak identities that become shared, each with a lead of its own
-    from now on.
+    lead: the lead that the event belongs to (NEW: create one). attach: unknown identities that this lead
+    gets. merges: to be done in this order. shares: weak identities that become shared, each with a lead of
+    its own from now on.
     """
 
     lead: int

@@ -1,9 +1,10 @@
-"""Whose event it is: what one event's identities prove, decided from what is known of them.
+"""Decides whose event it is, and which leads its identities prove to be one person.
 
-Strong identities of one event prove that their leads are one, unless together they would have more
-identities than a channel allows, or an operator has parted two of them: contradictory evidence proves
-nothing. A weak identity never joins two people; a lead that nothing strong is known of is adopted by whom
-its device turns up with, unless an operator has parted these two.
+Strong identities of one event prove that their leads are one, with two exceptions: together the leads would
+have more identities than a channel allows, or an operator has parted two of them. Such evidence contradicts
+itself and proves nothing. A weak identity never joins two people. A lead without any strong identity is
+anonymous: when its device turns up with a person, that person adopts it, unless an operator has parted the
+two.
 """
 
 from collections import Counter
@@ -23,7 +24,10 @@ from rules.leads.identity.identity_facts import (
 
 
 def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> IdentityPlan:
-    """Return what an event's identities come to; their order does not matter. Raises ValueError for none."""
+    """Return the plan for an event's identities; their order does not matter.
+
+    Raises ValueError for an event without any.
+    """
     ordered = in_order(identities)
     if not ordered:
         raise ValueError("the event has no identity")
@@ -39,7 +43,11 @@ def fits_one_lead(identities: Iterable[Identity]) -> bool:
 
 
 def _of_things(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
-    """Nothing strong: it belongs to a thing that is not shared, else to a new lead, else to a shared one."""
+    """Plan an event without a strong identity.
+
+    It belongs to a known thing that is not shared; else to a new lead, if an identity is unknown; else to a
+    shared thing.
+    """
     unknown = tuple(each for each in ordered if each not in facts.known)
     known = [facts.known[each] for each in ordered if each in facts.known]
     unshared = [each.lead for each in known if not each.is_shared]
@@ -50,7 +58,7 @@ def _of_things(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityP
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """Where a person's event belongs. roots: of the groups that are, or become, that person's."""
+    """Where a person's event belongs. roots: of the groups that are that person, now or after the merges."""
 
     lead: int
     roots: tuple[int, ...]
@@ -74,7 +82,7 @@ def _of_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityP
 
 
 def _merges(roots: Iterable[int], via: Iterable[int]) -> tuple[Merge, ...]:
-    """All join the oldest, the oldest first."""
+    """Merge all roots into the oldest one, older roots first."""
     into, *others = sorted(roots, key=_age)
     return tuple(Merge(each, into, tuple(sorted(via, key=_age))) for each in others)
 
@@ -91,7 +99,7 @@ def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
     first = facts.known[known[0]]
     roots = tuple(dict.fromkeys(facts.known[each].root for each in known))
     whole = frozenset(each for root in roots for each in facts.held[root])
-    # An unknown identity of a higher channel than all known ones decides whose event it is.
+    # The highest identity decides whose event it is, even an unknown one: that lead must have room for it.
     above = [each for each in strong if RANKS[each.channel] < RANKS[known[0].channel]][:1]
     is_parted = facts.parts(roots)
     if fits_one_lead(whole.union(above)) and not is_parted:
@@ -106,7 +114,10 @@ def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
 def _things(
     ordered: tuple[Identity, ...], home: _Home, facts: IdentityFacts
 ) -> tuple[tuple[int, ...], tuple[Identity, ...]]:
-    """Return the roots of anonymous leads that turned up, and which weak identities become shared."""
+    """Return the roots of the anonymous leads that the event's things have, and the things to be shared.
+
+    A thing is shared from now on if it belonged to another person so far.
+    """
     anonymous: dict[int, None] = {}
     shares = []
     for each in ordered:
@@ -123,7 +134,7 @@ def _things(
 def _adopted(
     anonymous: Iterable[int], home: _Home, facts: IdentityFacts
 ) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
-    """Return which of these roots are adopted, in this order, and what an operator's parting refuses."""
+    """Return the roots of anonymous leads that the person adopts, and those that an operator has parted."""
     adopted: list[int] = []
     refused: list[MergeRefusal] = []
     for root in anonymous:
