@@ -1,7 +1,7 @@
-"""What a person did on each date, as one short text: four characters a date.
+"""A person's answers and points by date, as one short text: four characters a date.
 
-Kept for every date, because a late answer may still raise a date's points (up to the cap), join two
-runs, or move the date on which a badge was earned.
+UserStats keeps every date, because a late answer may still raise a date's points, join two runs, or move the
+date on which a badge was earned. Example: 2 answers and 20 points on 2026-03-01 are `739676:020k`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from rules.questions.answer_points import DAILY_POINTS_MAX
 
-# More on one date changes no badge: none asks for more answers than this.
+# More answers on one date change no badge, because no badge asks for more.
 ANSWERS_COUNTED_MAX = 1_000
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 CHARACTERS = 4
@@ -21,8 +21,9 @@ CHARACTERS = 4
 class Tally:
     """One date: answers, and points under the daily cap.
 
-    Both saturate. Adding to a saturated sum and saturating again gives what saturating the whole sum
-    gives, so nothing more needs to be kept, in whatever order answers come.
+    Both stop at a maximum. Stopping after each answer gives the same as stopping once at the end, so the
+    order of answers does not matter. Example: with a cap of 150, answers of 100, 80 and 30 points make 150 in
+    any order.
     """
 
     answers: int = 0
@@ -34,7 +35,10 @@ class Tally:
 
 
 def encode(days: Mapping[date, Tally]) -> str:
-    """Write dates as runs: `{first date's ordinal}:{answers, points of each date}`, by commas."""
+    """Write dates as runs, separated by commas: `{first date's ordinal}:{four characters for each date}`.
+
+    The four characters are two digits for the answers and two for the points, in base 36.
+    """
     return ",".join(
         f"{run[0].toordinal()}:" + "".join(_two(days[day].answers) + _two(days[day].points) for day in run)
         for run in _runs(sorted(days))
@@ -42,7 +46,7 @@ def encode(days: Mapping[date, Tally]) -> str:
 
 
 def decode(text: str) -> dict[date, Tally]:
-    """Undo encode(); raises ValueError for what it did not write."""
+    """Read what encode() wrote; raises ValueError for any other text."""
     days: dict[date, Tally] = {}
     for run in text.split(",") if text else ():
         first, _, body = run.partition(":")

@@ -1,4 +1,4 @@
-"""An answer as an engagement event, so that a signed-in person's streak and balance follow from it."""
+"""Turns a signed-in person's answer into an engagement event, which earns points and keeps the streak."""
 
 import json
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ SOURCE = "questions"
 
 
 def idempotency_key(question_id: str) -> str:
-    """Return the key under which a person's answer to a question is one event (rule 4)."""
+    """Return the idempotency key of an answer's event: one event for a person and a question (rule 4)."""
     return f"answer:{question_id}"
 
 
 def event_of_answer(
     response: Response, zone_stored: str | None, now: datetime, boosts: Sequence[Boost] = ()
 ) -> Event | None:
-    """Return the event of an answer; None of somebody who is not signed in.
+    """Return the event of an answer; None if the person is not signed in.
 
     The date is rule 1's: the answer's own timezone, else the zone that the user has set, else UTC.
     """
@@ -47,6 +47,6 @@ def event_of_answer(
 
 
 def event_digest(event: Event) -> str:
-    """Return the digest of the body that this event would have had, for its claim."""
+    """Return the digest for the event's claim: three of its values stand for the body that it never had."""
     body = {"event_type": event.event_type, "occurred_at": event.occurred_at, "source": event.source}
     return body_hash(body)

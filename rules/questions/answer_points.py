@@ -1,9 +1,8 @@
 """Points of an answer (rule 5): from these tables alone, fixed when the answer is stored.
 
-The base and the daily cap are those of QUESTION_ANSWERED in rules.engagement.points; bonuses are
-declared here.
-The sum for a person and date is min(daily cap, sum of the answers' points), so the order of
-arrival does not matter.
+The base and the daily cap are those of QUESTION_ANSWERED in rules.engagement.points; bonuses are declared
+here. The points of a person and date add up to min(daily cap, sum of the answers' points), in any order of
+arrival.
 """
 
 from types import MappingProxyType
@@ -13,12 +12,12 @@ from rules.engagement.points import RULES
 BASE = RULES["QUESTION_ANSWERED"].points
 DAILY_POINTS_MAX = RULES["QUESTION_ANSWERED"].daily_points_max
 BONUSES = MappingProxyType({"confidence": 3, "timing": 2})
-# Faster was not read, slower was left lying: milliseconds.
+# Milliseconds. A faster answer was given without reading, a slower one was left lying: no timing bonus.
 TIMING_MS_MIN, TIMING_MS_MAX = 1_000, 600_000
 
 
 def points_for(confidence: int | None, response_time_ms: int | None) -> dict[str, int]:
-    """Return what an answer earns before the daily cap, by what it is earned for."""
+    """Return what an answer earns before the daily cap, by reason. Example: {"answer": 10, "timing": 2}."""
     earned = {"answer": BASE}
     if confidence is not None:
         earned["confidence"] = BONUSES["confidence"]

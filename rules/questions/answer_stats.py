@@ -1,8 +1,8 @@
-"""A person's stats: a pure function of the set of their responses, whatever the order they come in.
+"""A person's stats: the same set of responses gives the same stats, in any order.
 
-What is kept is a join of the responses: sums by date and category, first dates, the newest zone. All
-that shows - points, streak, badges - follows from it, so adding one response to what is kept gives
-what all responses from scratch give.
+`Stats` keeps sums by date and category, each category's first date, and the newest zone. Points, streak and
+badges all follow from these. So adding one response to stored stats gives the same as starting again with all
+responses.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ NO_COVER = streaks.Cover()
 
 @dataclass(frozen=True, slots=True)
 class Category:
-    """Answers in one category, and the first date of one."""
+    """Answers in one category: how many, and the date of the first one."""
 
     answers: int
     first: date
@@ -37,7 +37,7 @@ class Stats:
 
     @property
     def answers(self) -> int:
-        """All responses."""
+        """The number of responses."""
         return sum(each.answers for each in self.categories.values())
 
     @property
@@ -52,7 +52,7 @@ class Stats:
 
 
 def add(stats: Stats, responses: Iterable[Response]) -> Stats:
-    """Add responses that are not in yet."""
+    """Return the stats with responses added; none of them may be in the stats already."""
     days, categories, newest = dict(stats.days), dict(stats.categories), stats.newest
     for each in responses:
         days[each.activity_date] = days.get(each.activity_date, Tally()).plus(each.points)
@@ -70,10 +70,10 @@ def fold(responses: Iterable[Response]) -> Stats:
 def streak_now(stats: Stats, now: datetime) -> streaks.ShownStreak:
     """Return the streak as it shows at an instant, on the local date of the newest response's zone."""
     state, as_of = stats.streak, today(now, stats.newest[1])
-    # An earlier response may have named a zone that is further east: its date has begun.
+    # An earlier response may have named a zone further east, where the next date had begun already.
     return streaks.effective(state, NO_COVER, max(as_of, state.last) if state else as_of)
 
 
 def alias(fingerprint_hash: str) -> str:
-    """Return the name that others see: it leads back to nobody."""
+    """Return the name under which others see a person; it does not tell who the person is."""
     return hashlib.sha256(f"alias\x00{fingerprint_hash}".encode()).hexdigest()[:8]

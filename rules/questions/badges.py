@@ -1,4 +1,4 @@
-"""Badges: declared here once, each with the date on which it was earned.
+"""Badges: which there are, and on which date a person earned each.
 
 A badge follows from the stats alone: whatever order responses come in, it is earned on the same date.
 """
@@ -14,7 +14,7 @@ from rules.questions.answer_stats import NO_COVER, Stats
 
 
 class BadgeMeasure(StrEnum):
-    """What a badge is for."""
+    """What a badge counts."""
 
     ANSWERS = "answers"
     STREAK_DAYS = "streak_days"
@@ -23,7 +23,7 @@ class BadgeMeasure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Badge:
-    """Earned on the date on which `counted` first reaches `threshold`."""
+    """A person earns it on the date on which `counted` first reaches `threshold`."""
 
     name: str
     title: str

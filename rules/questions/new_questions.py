@@ -1,4 +1,4 @@
-"""What an agent may ask, and the question that comes of it."""
+"""Checks what an agent asks, and makes the question."""
 
 import uuid
 from collections.abc import Mapping, Sequence
@@ -11,20 +11,22 @@ from rules.questions.questions import OPEN_MAX, Question, QuestionKind, Question
 
 NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
 OPEN_DEFAULT = timedelta(hours=24)
-# An agent keeps reading the results that long.
+# For this long after a question closes, its agent can read the results.
 KEPT = timedelta(days=90)
 CATEGORY_DEFAULT = "general"
 
 
 def question_id(agent_id: str, idempotency_key: str) -> str:
-    """Return the id that every attempt to create this question arrives at."""
+    """Return a question's id: every attempt to create the question computes the same one."""
     return str(uuid.uuid5(NAMESPACE, f"{agent_id}\x00{idempotency_key}"))
 
 
 def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datetime) -> Question:
-    """Return the question that an agent asks for; raises InputRefused (invalid_field), naming the field.
+    """Return the question that an agent asks for.
 
-    body: as ingest's schema lets it in. digest: tells bodies under one idempotency key apart.
+    body: as ingest's schema lets it in. digest: tells whether two bodies under one idempotency key are the
+    same.
+    Raises InputRefused (invalid_field), naming the field.
     """
     kind = QuestionKind(body["kind"])
     closes = _closes(body, now)
@@ -49,7 +51,7 @@ def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datet
 
 
 def _options(kind: QuestionKind, options: Sequence[str] | None) -> tuple[str, ...]:
-    """The options, which a choice must have and a text must not."""
+    """Return a question's options: a choice question must have some, and a text question must have none."""
     if kind is QuestionKind.TEXT:
         if options is not None:
             raise InputRefused("invalid_field", "options", "are for choice questions")
@@ -71,6 +73,6 @@ def _closes(body: Mapping[str, Any], now: datetime) -> datetime:
         closes = parse_moment(body["closes_at"]).utc
     except ValueError as error:
         raise InputRefused("invalid_field", "closes_at", str(error)) from None
-    if not now < closes <= now + OPEN_MAX + FUTURE_MAX:  # A clock may be ahead.
+    if not now < closes <= now + OPEN_MAX + FUTURE_MAX:  # The agent's clock may be ahead.
         raise InputRefused("invalid_field", "closes_at", f"must lie at most {OPEN_MAX.days} days ahead")
     return closes

@@ -1,9 +1,8 @@
 """Who is told of a question, and when: subscriptions, audiences, intervals and quiet hours.
 
-Audience: a person who listens to no tag in particular hears of every question; a question without tags
-is for everybody; in all other cases they need a tag in common.
-Quiet hours are told by the clock on the person's wall: a minute that comes twice is quiet both times,
-one that does not come is never quiet.
+Audience: a person without tags hears of every question, and a question without tags is for everybody.
+Otherwise the two need a tag in common. Example: a person with the tags fr and it hears of a question with it.
+Quiet hours follow the person's local clock. If daylight saving repeats a minute, it is quiet both times.
 """
 
 from collections.abc import Iterable
@@ -12,9 +11,10 @@ from datetime import datetime, time, timedelta
 
 from rules.days import EPOCH, stamp, unstamp, zone
 
-# The least minutes between two announcements: few classes, so that an index can be asked for each.
+# A person chooses one of these as the minutes between two announcements. They are few, because
+# `partitions_to_ask` makes a query for each.
 INTERVALS = (0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080)
-# Before every stamp: who was never told of a question comes first.
+# Sorts before every other stamp, so that people who were never told of a question come first.
 NEVER = stamp(EPOCH)
 EVERYTHING, SOME_TAGS = "*", "+"
 
@@ -37,8 +37,9 @@ class QuietHours:
 class Subscription:
     """What one person wants to hear on one phone.
 
-    last_notified_at: stamp of the newest announcement, NEVER before the first. endpoint_arn: where the
-    push service reaches the phone, "" before the first message.
+    audience: the person's tags; none: every question. last_notified_at: stamp of the newest announcement,
+    NEVER before the first. endpoint_arn: where the push service reaches the phone, "" before the first
+    message.
     """
 
     subscription_id: str
@@ -57,7 +58,10 @@ class Subscription:
 
 
 def quiet_hours(since: str, until: str) -> QuietHours:
-    """Read two times HH:MM; raises ValueError, with the reason, if they are no span of a day."""
+    """Read two times HH:MM.
+
+    Raises ValueError, with the reason, unless they are two different times of a day.
+    """
     first, last = _clock(since), _clock(until)
     if first == last:
         raise ValueError("must not end when they begin")
@@ -75,7 +79,7 @@ def _clock(text: str) -> time:
 
 
 def is_quiet(quiet: QuietHours | None, zone_name: str, now: datetime) -> bool:
-    """Whether the person does not want to be disturbed at an instant."""
+    """Whether an instant falls into a person's quiet hours."""
     return quiet is not None and quiet.holds(now.astimezone(zone(zone_name)).time())
 
 
@@ -86,14 +90,17 @@ def hears_of(audience: Iterable[str], tags: Iterable[str]) -> bool:
 
 
 def last_notified_at_max(min_interval_minutes: int, now: datetime) -> str | None:
-    """Return the newest last_notified_at whose interval has elapsed; None: any."""
+    """Return the newest last_notified_at whose interval is over by now; None if any is.
+
+    Example: with 60 minutes, at 10:00, it is 09:00.
+    """
     if min_interval_minutes == 0:
         return None
     return stamp(max(now - timedelta(minutes=min_interval_minutes), EPOCH))
 
 
 def is_eligible(subscription: Subscription, tags: Iterable[str], now: datetime) -> bool:
-    """Whether a person is to be told, at this instant, of a question with these tags."""
+    """Whether to tell a person, at this instant, of a question with these tags."""
     latest = last_notified_at_max(subscription.min_interval_minutes, now)
     return (
         subscription.is_active
@@ -104,30 +111,37 @@ def is_eligible(subscription: Subscription, tags: Iterable[str], now: datetime) 
 
 
 def listener_partition(min_interval_minutes: int, listeners: str) -> str:
-    """Return an index partition: an interval class, and who is in it (EVERYTHING, SOME_TAGS or a tag's)."""
+    """Return an index partition: `00060#=it` has the interval, and who listens.
+
+    listeners: EVERYTHING, SOME_TAGS, or `tag_listeners` of a tag.
+    """
     return f"{min_interval_minutes:05}#{listeners}"
 
 
 def tag_listeners(tag: str) -> str:
-    """Return the listeners' part of a partition of those who listen to one tag."""
+    """Return what a partition's name says of those who listen to one tag: `=it`."""
     return f"={tag}"
 
 
 def home_partition(subscription: Subscription) -> str:
-    """Return the partition that a subscription itself is in; besides, it has a marker in each tag's."""
+    """Return the partition of a subscription's own item. Its marker for a tag is in that tag's partition."""
     listeners = SOME_TAGS if subscription.audience else EVERYTHING
     return listener_partition(subscription.min_interval_minutes, listeners)
 
 
 def partitions_to_ask(tags: Iterable[str]) -> list[tuple[int, str]]:
-    """Return (interval class, partition) pairs: together they hold who hears of a question, and nobody else.
+    """Return (minutes, partition) pairs that together hold exactly the people who hear of a question.
 
-    11 classes, times 2 without tags, else times the number of tags + 1: whatever the number of subscribers.
+    Their number does not depend on the number of subscribers: 11 intervals, times 2 for a question without
+    tags, else times the number of tags + 1.
     """
     listeners = [EVERYTHING, *(map(tag_listeners, sorted(set(tags))) if tags else [SOME_TAGS])]
     return [(minutes, listener_partition(minutes, each)) for minutes in INTERVALS for each in listeners]
 
 
 def later_stamp(old: str, now: datetime) -> str:
-    """Return a stamp later than the old one, whatever the clock says: what a version is told by."""
+    """Return the stamp of now, or the next one after `old` if the clock is behind.
+
+    So each version of an item has a stamp of its own.
+    """
     return max(stamp(now), stamp(unstamp(old) + timedelta(microseconds=1))) if old else stamp(now)

@@ -1,7 +1,8 @@
-"""Questions that people answer: what they look like at an instant, and which answers they take.
+"""Questions that people answer: which status they show at an instant, and which answers they take.
 
-Stored is OPEN until the last answer makes it CLOSED; what is shown follows from the counter and
-the clock (`shown_status`), so that a question is expired at the very moment, before anything has run.
+The stored status is OPEN until the last answer makes it CLOSED. The shown status follows from that, from the
+counter of answers and from the clock (`shown_status`). So a question shows EXPIRED from the moment that it
+closes, before any job has run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,7 +15,7 @@ from rules.days import unstamp
 from rules.engagement.events import InputRefused
 
 OPEN_MAX = timedelta(days=30)
-# No request lives longer: so long may an answer accepted just before the closing take to be stored.
+# No request lives longer. So an answer that is accepted just before the closing is stored within this time.
 STORED_WITHIN = timedelta(seconds=30)
 
 
@@ -26,7 +27,7 @@ class QuestionKind(StrEnum):
 
 
 class QuestionStatus(StrEnum):
-    """What a question shows. Stored are only OPEN and CLOSED."""
+    """The status that a question shows. Only OPEN and CLOSED are ever stored."""
 
     OPEN = "OPEN"
     PARTIAL = "PARTIAL"
@@ -68,19 +69,22 @@ def shown_status(question: Question, now: datetime) -> QuestionStatus:
 
 
 def is_done(question: Question, now: datetime) -> bool:
-    """Whether no answer will be counted any more: later than EXPIRED shows, by an answer under way."""
+    """Whether no answer will be counted any more.
+
+    That is later than EXPIRED shows, because an answer may still be on its way.
+    """
     if question.status is QuestionStatus.CLOSED:
         return True
     return now >= unstamp(question.closes_at) + STORED_WITHIN or now.timestamp() >= question.expires_at
 
 
 def is_listed(status: QuestionStatus, asked: QuestionStatus) -> bool:
-    """Whether a shown status is among those asked for: OPEN asks for all that can be answered."""
+    """Whether a question that shows `status` is in the list asked for; the list OPEN has PARTIAL ones too."""
     return status in ANSWERABLE if asked is QuestionStatus.OPEN else status is asked
 
 
 def is_for(audience: Sequence[str], tags: Sequence[str]) -> bool:
-    """Whether a question with this audience is for a person with these tags; none: for everybody."""
+    """Whether a question with this audience is for a person with these tags; no audience means everybody."""
     return not audience or not set(audience).isdisjoint(tags)
 
 

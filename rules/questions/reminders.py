@@ -1,9 +1,9 @@
-"""When somebody is reminded of a streak that ends tonight: once a local date, at REMINDER_HOUR or as soon
-after it as quiet hours allow.
+"""When a person is reminded of a streak that ends tonight: once a local date, at REMINDER_HOUR.
 
-A reminder is due at an instant, worked out for one local date; its key is that date. So where the clocks
-show the hour twice it is due the first time; where they jump over it, when the jump has been made; where they
-jump over the whole date, never.
+If that hour is quiet, the reminder is due when the quiet hours end, provided that the date is still the same.
+The date is the reminder's key, so nobody gets two for one date. When clocks change: an hour that comes twice
+counts the first time; an hour that is jumped over counts right after the jump; a date that the zone skips has
+no reminder.
 """
 
 import zlib
@@ -14,9 +14,9 @@ from rules.engagement.streaks import Cover, Streak, StreakStatus, effective
 from rules.questions.notifications import QuietHours, is_quiet
 
 REMINDER_HOUR = 20
-# The index partitions that reminders wait in: one would be too hot at eight in the evening of a large zone.
+# Reminders wait in this many index partitions. A single one would be too hot at 20:00 in a large zone.
 SHARDS = 4
-# A date that has no evening (skipped by its zone) is followed by one that has.
+# How many dates to look ahead: a date that its zone skipped has no evening, but one soon after has.
 DATES_AHEAD = 3
 
 
@@ -48,9 +48,10 @@ def is_timely(due: datetime, now: datetime, zone_name: str, quiet: QuietHours | 
 
 
 def at_risk(streak: Streak | None, cover: Cover, zone_name: str, now: datetime) -> int:
-    """Return the length of a streak that today's activity would keep; 0: done, paused, lapsed or none.
+    """Return the length of a streak that is at risk today; 0 if none is.
 
-    zone_name: the one that the streak's dates are in.
+    None is if today has activity or is paused, or if the streak has lapsed. zone_name: the zone of the
+    streak's dates.
     """
     if streak is None:
         return 0
@@ -64,5 +65,5 @@ def reminder_partition(subscription_id: str) -> str:
 
 
 def reminder_partitions() -> list[str]:
-    """Return all of them."""
+    """Return all index partitions that reminders wait in."""
     return [f"reminder#{shard}" for shard in range(SHARDS)]

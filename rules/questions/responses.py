@@ -1,4 +1,4 @@
-"""A response as it is stored: the shape in which the answers' door and their stream's consumer meet."""
+"""A response as it is stored: the answers' door writes this shape, and processors/answers.py reads it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -39,12 +39,12 @@ class Response:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Question and response_id, which is the fingerprint: one answer per person and question."""
+        """Question and response_id, which is the fingerprint_hash: a person has one answer to a question."""
         return self.question_id, self.fingerprint_hash
 
 
 def public_id(question_id: str, fingerprint_hash: str) -> str:
-    """Return the id that an agent sees: it tells one question's respondents apart, and nothing else."""
+    """Return a response's id as an agent sees it: the same person has another one for each question."""
     return hashlib.sha256(f"{question_id}\x00{fingerprint_hash}".encode()).hexdigest()[:16]
 
 
