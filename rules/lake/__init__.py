@@ -1,1 +1,1 @@
-"""What the lake holds: one declared schema per entity, and the row that an item becomes."""
+"""The schema of each kind of row in the lake, and how a table's item becomes a row."""

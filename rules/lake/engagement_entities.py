@@ -1,4 +1,4 @@
-"""The engagement side of the lake: events, days, ledger, streaks; and how their items become rows."""
+"""The entities of engagement: events, days, ledger entries and streaks; and how their items become rows."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -13,11 +13,11 @@ EVENTS = Entity(
     "events",
     (
         Field("event_id", TEXT, "`{occurred, UTC}#{uuid}`: the same for every attempt to send it", True),
-        Field("user_id", TEXT, "whose event it is", True),
+        Field("user_id", TEXT, "the user whose event it is", True),
         Field("idempotency_key", TEXT, "the sender's key; unique per user", True),
         Field("event_type", TEXT, "a type of the rule table (rules/engagement/points.py)", True),
         Field("occurred_at", TIMESTAMP, "when it happened", True),
-        Field("occurred_local", TEXT, "the same as its sender wrote it, offset included", True),
+        Field("occurred_local", TEXT, "when it happened as the sender wrote it, offset included", True),
         Field("activity_date", DATE, "the date it counts for, fixed when it was stored (rule 1)", True),
         Field("zone", TEXT, "the zone that activity_date was read in", True),
         Field("timezone", TEXT, "the zone that the event itself named"),
@@ -26,23 +26,23 @@ EVENTS = Entity(
         Field("properties", TEXT, "the sender's properties, JSON text"),
         Field("properties_ref", TEXT, "where large properties are: an s3:// URL"),
         Field("created_at", TIMESTAMP, "when it was stored", True),
-        Field("version", INTEGER, "0; 1 once a daily cap has cut its points", True),
+        Field("version", INTEGER, "0 as first stored; 1 once a daily cap has cut its points", True),
     ),
     key=("event_id", "user_id"),
     occurred="occurred_at",
-    order=("event_id", "user_id"),  # so, by time
+    order=("event_id", "user_id"),  # by time, because an event_id begins with it
     version="version",
 )
 
 DAILY_ACTIVITY = Entity(
     "daily_activity",
     (
-        Field("user_id", TEXT, "whose day it is", True),
-        Field("activity_date", DATE, "the date", True),
+        Field("user_id", TEXT, "the user whose day it is", True),
+        Field("activity_date", DATE, "the activity date", True),
         Field("first_event_id", TEXT, "the day's earliest event", True),
         Field("events_count", INTEGER, "events that count for the date", True),
         Field("points_earned", INTEGER, "points earned by them", True),
-        Field("points_by_type", TEXT, "the same by event type, JSON text"),
+        Field("points_by_type", TEXT, "points earned by event type, JSON text"),
         Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in", True),
         Field("created_at", TIMESTAMP, "when the date was first credited", True),
     ),
@@ -67,7 +67,7 @@ LEDGER = Entity(
         Field("reward_id", TEXT, "REDEEM: what was bought"),
         Field("reverses", TEXT, "REVERSE: created_at of the entry that it undoes"),
         Field("freeze", TEXT, "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded"),
-        Field("freeze_date", DATE, "the date of that freeze"),
+        Field("freeze_date", DATE, "the date of the grant or its reversal; or the date that it covers"),
     ),
     key=("account_id", "created_at"),
     occurred="created_at",
@@ -88,13 +88,13 @@ STREAKS = Entity(
         Field("balance", INTEGER, "points that can be redeemed", True),
         Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in"),
         Field("ledger_seq", INTEGER, "seq of that entry"),
-        Field("timezone", TEXT, "the zone in which the user's today is asked for", True),
+        Field("timezone", TEXT, "the zone that decides which date is today for the user", True),
         Field("timezone_chosen", TEXT, "the zone that the user has set"),
         Field("freezes", TEXT, "grants (+1) and reversed grants (-1): 2026-01-31+1, separated by commas"),
         Field("pauses", TEXT, "paused dates, both included: 2026-01-01/2026-01-31, separated by commas"),
         Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
         Field("leaderboard_partition", TEXT, "region#shard"),
-        Field("lapses_at", TIMESTAMP, "when the streak shows 0 if nothing more happens"),
+        Field("lapses_at", TIMESTAMP, "from when the streak shows 0 if nothing more happens"),
         Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed"),
         Field("updated_at", TIMESTAMP, "when this version was written", True),
     ),
@@ -105,13 +105,16 @@ STREAKS = Entity(
 
 
 def event_row(row: Mapping[str, Any], corrected: bool) -> dict[str, Any]:
-    """Tell when an event occurred, which its id says, and its version."""
+    """Add when an event occurred, which its id begins with; and its version, 1 if it was corrected."""
     occurred = str(row.get("event_id", "")).partition("#")[0]
     return {**row, "occurred_at": occurred, "version": int(corrected)}
 
 
 def streak_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo what serves the table's index alone: a lapsed streak's 0, and the lapse in epoch seconds."""
+    """Undo what is stored for the leaderboard's index alone.
+
+    A lowered profile gets the length of its run back as current_streak. lapses_at becomes a timestamp.
+    """
     changed = dict(row)
     if "run_length" in changed:
         changed["current_streak"] = changed.pop("run_length")
@@ -121,4 +124,4 @@ def streak_row(row: Mapping[str, Any]) -> dict[str, Any]:
     try:
         return changed | {"updated_at": stamp(unstamp(str(updated)))}
     except ValueError:
-        return changed  # Its place will be asked for next, and refused.
+        return changed  # row_of reads updated_at next, and raises Unplaceable.

@@ -57,7 +57,7 @@ LEFT_OUT: dict[str, set[str]] = {
     "daily_activity": set(),
     "ledger": {"active", "reversed_by", "folded"},
     "streaks": {"recent_tz_changes", "observed_zone", "observed_at"},
-    # The integration's own words may hold people's texts.
+    # raw_payload may hold what people wrote (rule 10).
     "lead_events": {TYPE_KEY, "raw_payload"},
     "lead_memory": {"evidence"},
     "lead_features": {"inputs", "active_shard"},
@@ -73,7 +73,7 @@ SHAPED: dict[str, Callable[[Row, datetime, bool], Row]] = {
 
 
 class Unplaceable(ValueError):
-    """An item that belongs to no day: the attribute at fault, and the reason."""
+    """An item has no time that places its row. The text names the attribute at fault and the reason."""
 
 
 def row_of(
@@ -81,9 +81,9 @@ def row_of(
 ) -> dict[str, Any]:
     """Return a table item as a row of the lake, with the partition (dt, hour) that it belongs to.
 
-    arrived: when its change came into the stream; where an account's opening entry belongs, which has
-    no time of its own. corrected: whether an event was changed after it was stored.
-    Values are not checked (curation does, and keeps what fails). Raises Unplaceable.
+    arrived: when the change came into the stream. It places an account's opening entry, which has no time of
+    its own. corrected: whether an event was changed after it was stored. row_of does not check values:
+    curation does, and quarantines a row that fails. Raises Unplaceable for an item without a time.
     """
     renamed, left_out = RENAMED[entity.name], LEFT_OUT[entity.name]
     row = {renamed.get(name, name): value for name, value in attributes.items() if name not in left_out}
@@ -91,7 +91,7 @@ def row_of(
         row = SHAPED[entity.name](row, arrived, corrected)
     row = {name: _flat(value) for name, value in row.items()}
     moment = _place(entity, row.get(entity.occurred), arrived)
-    # In the schema's order: curation reads lines of one shape fastest.
+    # Columns come in the schema's order, because curation reads lines of one shape fastest.
     known = {field.name: row.pop(field.name) for field in entity.fields if field.name in row}
     return {**known, **row, "dt": moment.strftime("%Y-%m-%d"), "hour": moment.strftime("%H")}
 
@@ -106,7 +106,7 @@ def _place(entity: Entity, place: Any, arrived: datetime) -> datetime:
 
 
 def _flat(value: Any) -> Any:
-    """Lists of our items hold short texts without commas; maps become JSON text."""
+    """Make a list text separated by commas (its texts have none), and a map JSON text."""
     if isinstance(value, list):
         return ",".join(map(str, value))
     if isinstance(value, Mapping):

@@ -1,9 +1,9 @@
-"""The leads' side of the lake: their events, memory and features as entities.
+"""The entities of leads: events, memory and features.
 
-Memory and features are kept in every written version, as streaks are. Were the version no part of the key,
-versions of one key would lie in several hours, and a file holds one of each key within its hour only; and
-what was known at an earlier time could not be asked for. A version of features lies at the time of its own
-change, one of memory at that of its newest evidence, which no attempt to publish it changes.
+The lake keeps every written version of memory and features, as it does of streaks, so that one can ask what
+was known at an earlier time. That is why the version is part of the key: curation keeps one row of each key
+in a file, and a file holds one hour. A version of features lies in the hour in which it was written. A
+version of memory lies in the hour of its newest evidence, which is the same at every attempt to publish it.
 """
 
 from rules.lake.schema import Entity, Field, Type
@@ -13,7 +13,7 @@ TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 LEAD_EVENTS = Entity(
     "lead_events",
     (
-        Field("lead_organization_id", TEXT, "the leaf whose event it is, for good", True),
+        Field("lead_organization_id", TEXT, "the leaf that the event belongs to, for good", True),
         Field("event_id", TEXT, "a uuid, the same for every attempt to send it", True),
         Field("organization_id", TEXT, "the organization", True),
         Field("root_id", TEXT, "the root of that leaf when the event was stored", True),
@@ -24,17 +24,17 @@ LEAD_EVENTS = Entity(
         Field("occurred_at", TIMESTAMP, "when it happened", True),
         Field("received_at", TIMESTAMP, "when it was received", True),
         Field("object_id", TEXT, "what it is about: an order, a message, a campaign"),
-        Field("object_id_ref", TEXT, "what kind of thing that is"),
+        Field("object_id_ref", TEXT, "what kind of thing object_id names"),
         Field("payload", TEXT, "what rules/leads/lead_events.py lists for its type, JSON text", True),
         Field("raw_payload_ref", TEXT, "where the integration's own words are, if large: an s3:// URL"),
-        Field("unreadable", TEXT, "why nothing follows from it, as the live path said; then, none of these:"),
+        Field("unreadable", TEXT, "why the live path could not read it; then all fields below are empty"),
         Field("amount_minor", INTEGER, "orders and refunds: the amount in minor units, as sent, not below 0"),
         Field("order_id", TEXT, "orders and refunds: the order"),
         Field("currency", TEXT, "orders and refunds: currency of the amount"),
         Field("sentiment_milli", INTEGER, "messages and forms: sentiment in thousandths, -1000 to 1000"),
         Field("campaign_id", TEXT, "campaign events: the campaign"),
-        Field("change_number", INTEGER, "merges: number of the change; of two, the higher one holds"),
-        Field("change_groups", TEXT, "merges: leaves of each group after it, JSON text: lists in a list"),
+        Field("change_number", INTEGER, "merges: number of the change; the higher number is the newer state"),
+        Field("change_groups", TEXT, "merges: leaves of each group after it, JSON text: a list of lists"),
     ),
     key=("source", "external_event_id"),
     occurred="occurred_at",
@@ -46,17 +46,17 @@ LEAD_MEMORY = Entity(
     (
         Field("lead_organization_id", TEXT, "the root that it was written for", True),
         Field("memory_type", TEXT, "preference, purchase, sentiment and so on", True),
-        Field("memory_key", TEXT, "which one of that type", True),
+        Field("memory_key", TEXT, "which memory of that type", True),
         Field("version", INTEGER, "counts the writes of this memory", True),
         Field("value", TEXT, "what is remembered, JSON text"),
         Field("confidence_milli", INTEGER, "how sure it is, in thousandths"),
-        Field("source", TEXT, "where it was learnt"),
+        Field("source", TEXT, "where its newest evidence came from"),
         Field("source_event_ids", TEXT, "the events that it follows from, separated by commas"),
-        Field("created_at", TIMESTAMP, "when it was first written"),
+        Field("created_at", TIMESTAMP, "the time of its earliest evidence, kept or not"),
         Field(
             "updated_at",
             TIMESTAMP,
-            "the time of its newest evidence; of one without, when it was written",
+            "the time of its newest evidence; once it was withdrawn, when that was",
             True,
         ),
         Field("expires_at", TIMESTAMP, "when it is forgotten; in the past once it was withdrawn"),
@@ -68,17 +68,23 @@ LEAD_MEMORY = Entity(
 
 
 def column_of(feature: Feature) -> str:
-    """Return the name of a feature's column: amounts and thousandths have their unit at the end."""
+    """Return the name of a feature's column, with the unit at the end: `monetary_90d_minor`.
+
+    Only amounts and thousandths have a unit in the name.
+    """
     return f"{feature.name}_{feature.unit}" if feature.unit in DECIMALS else feature.name
 
 
 def as_of_column(input_: Input) -> str:
-    """Return the name of the column that tells as of when the features of an input were computed."""
+    """Return the name of the column that has as of when an input's features were computed.
+
+    Example: `purchases_as_of`.
+    """
     return f"{input_}_as_of"
 
 
 def _feature_fields() -> tuple[Field, ...]:
-    """One column a feature: in whole units, so that sums and comparisons are exact."""
+    """Return a column for each feature: in whole units, so that sums and comparisons are exact."""
     return tuple(
         Field(column_of(each), BOOLEAN if each.unit is Unit.FLAG else INTEGER, each.doc) for each in FEATURES
     )
@@ -90,9 +96,9 @@ LEAD_FEATURES = Entity(
         Field("lead_organization_id", TEXT, "the root, or a leaf that was absorbed", True),
         Field("version", INTEGER, "counts the writes of this lead's features", True),
         Field("changed_at", TIMESTAMP, "when this version was written", True),
-        Field("computed_at", TIMESTAMP, "as of when anything was computed last"),
+        Field("computed_at", TIMESTAMP, "as of when any of its features was computed last"),
         Field("merged_into", TEXT, "the root that absorbed this leaf: it has no features of its own"),
-        Field("leaves", TEXT, "of a root with several: all of them, separated by commas"),
+        Field("leaves", TEXT, "for a root with several leaves, all of them, separated by commas"),
         Field("active_on", DATE, "the date of the lead's last activity"),
         Field("topology", INTEGER, "number of the change that last merged or unmerged it"),
         *(Field(as_of_column(each), TIMESTAMP, f"as of when {each} were computed") for each in Input),

@@ -24,7 +24,7 @@ from rules.leads.series import contributions
 
 MEMORY_KEY = "memory_type#key"
 CONFIDENCE_DECIMALS = 3
-# What of a payload has a column: its type here, and of which events.
+# The values of a payload that have a column: name, type, and the event types that have it.
 READ_OF = (
     ("amount_minor", int, PURCHASE_TYPES),
     ("order_id", str, PURCHASE_TYPES),
@@ -35,9 +35,10 @@ READ_OF = (
 
 
 def lead_event_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Cut the event's id out of its sort key, and read the payload: by the live path's own rules, here only.
+    """Add the event's id, cut from its sort key, and the payload's values as columns.
 
-    Whoever computes features from the lake needs no JSON, and skips what the live path has skipped.
+    It reads the payload by the live path's own rules, and gives the reason in `unreadable` if they refuse. So
+    whoever computes features from the lake needs no JSON, and skips what the live path has skipped.
     """
     shaped = dict(row)
     shaped["event_id"] = str(shaped.pop(SORT_KEY, "")).partition("#")[2]
@@ -48,7 +49,7 @@ def lead_event_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(event: LeadEvent) -> dict[str, Any]:
-    """Return what features need of a payload; raises MalformedLeadEvent."""
+    """Return the payload's values that features need; raises MalformedLeadEvent."""
     contributions(event)
     if event.event_type in IDENTITY_TYPES:
         number, groups = groups_of(event)
@@ -62,7 +63,10 @@ def _read(event: LeadEvent) -> dict[str, Any]:
 
 
 def lead_memory_row(row: Mapping[str, Any], arrived: datetime) -> dict[str, Any]:
-    """Split the sort key; values of any type become JSON text, confidence whole thousandths."""
+    """Split the sort key; make the value JSON text, and the confidence whole thousandths.
+
+    arrived: when the change came into the stream; stands in for a missing updated_at.
+    """
     shaped = {"updated_at": stamp(arrived), **row}
     kind, _, key = str(shaped.pop(MEMORY_KEY, "")).partition("#")
     shaped |= {"memory_type": kind, "memory_key": key}
@@ -76,10 +80,10 @@ def lead_memory_row(row: Mapping[str, Any], arrived: datetime) -> dict[str, Any]
 
 
 def lead_features_row(row: dict[str, Any], arrived: datetime) -> dict[str, Any]:
-    """Spread the maps `features` and `as_of` over their columns; what is not declared stays in them.
+    """Give each value of the maps `features` and `as_of` its column; undeclared values stay in the maps.
 
-    arrived: when its change came into the stream, the same for every attempt. computed_at would not do:
-    merging leads changes their items and computes nothing.
+    arrived: when the change came into the stream, the same for every attempt; it becomes changed_at.
+    computed_at would not do, because a merge changes the items of leads without computing anything.
     """
     shaped = row | {"changed_at": stamp(arrived)}
     values, moments = _taken(shaped, "features"), _taken(shaped, "as_of")
@@ -95,15 +99,16 @@ def lead_features_row(row: dict[str, Any], arrived: datetime) -> dict[str, Any]:
 
 
 def _taken(row: dict[str, Any], name: str) -> dict[str, Any]:
-    """Take a map out of a row; anything else stays, to be seen."""
+    """Take a map out of a row. Anything else stays in the row, so that curation sees it."""
     return dict(row.pop(name)) if isinstance(row.get(name), Mapping) else {}
 
 
 def scaled(value: Any, decimals: int) -> Any:
-    """Return a number as a whole number of its smallest unit, exactly; what is none stays as it is.
+    """Return a number as a whole number of its smallest unit, exactly; any other value as it is.
 
-    Numbers with decimals come in the table's wire format, {"N": "11.77"}. One with more decimals than
-    its unit has stays as text: curation refuses it, and keeps it with the reason.
+    Example: {"N": "11.77"} with 2 decimals is 1177. That is the table's wire format of a number with
+    decimals. A number with more decimals than its unit has becomes text: curation quarantines it, with the
+    reason.
     """
     text = _number(value)
     if text is None:

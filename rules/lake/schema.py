@@ -1,4 +1,4 @@
-"""How the lake's entities are declared (entities.py): fields, their types, and what makes rows the same."""
+"""How an entity of the lake is declared (entities.py): its fields, their types, and what identifies a row."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ EXTRA = "extra"
 
 
 class Type(StrEnum):
-    """A field's type. Timestamps are UTC, to the microsecond; JSON carries both as ISO 8601 text."""
+    """A field's type. Timestamps are in UTC, to the microsecond. JSON has times and dates as ISO 8601."""
 
     TEXT = "text"
     INTEGER = "integer"  # 64 bits
@@ -18,7 +18,7 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column. required: a row without it is quarantined."""
+    """One column. required: curation puts a row without it into quarantine."""
 
     name: str
     type: Type
@@ -30,9 +30,9 @@ class Field:
 class Entity:
     """One kind of row.
 
-    key: by which rows are the same. version: the field that tells which of two rows with one key is
-    the newer; between equals the first one stays. occurred: the field that decides day and hour (UTC).
-    order: how rows are sorted in a file.
+    key: the fields that identify a row. version: of two rows with one key, the one with the higher value here
+    is the newer; if they are equal, or there is no version, the first one stays. occurred: the field whose
+    day and hour (UTC) place the row. order: how rows are sorted in a file.
     """
 
     name: str
