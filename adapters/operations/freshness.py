@@ -1,6 +1,6 @@
 """How fresh the lake is: its newest curated day, its watermark, and the last nightly run's report.
 
-Keys as the lake lays them out (analytics/lake/layout.py); a test holds the two equal.
+The keys are those of analytics/lake/layout.py; a test holds them equal.
 """
 
 import json
@@ -19,11 +19,11 @@ FreshnessView = dict[str, Any]
 
 
 class FreshnessUnknown(LookupError):
-    """It cannot be told; the text says why."""
+    """Nobody can tell how fresh the lake is; the text says why."""
 
 
 class Freshness:
-    """Reads a lake's freshness; what was read is good for some seconds."""
+    """Reads a lake's freshness, and keeps each answer for KEPT."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
@@ -32,7 +32,7 @@ class Freshness:
     def lake(self, now: datetime) -> FreshnessView:
         """Return newest_partition (YYYY-MM-DD) and watermark (RFC 3339, null before the first run).
 
-        Raises FreshnessUnknown where nothing is curated.
+        Raises FreshnessUnknown if no event of the last 14 days is curated.
         """
         return self._remembered("lake", now, lambda: self._lake(now))
 
@@ -47,7 +47,7 @@ class Freshness:
         return kept[1]
 
     def _lake(self, now: datetime) -> FreshnessView:
-        # Day by day from tomorrow, which some zones have reached: a few requests, however long the lake.
+        # Day by day from tomorrow (a sender's clock may be ahead): a few requests, however long the lake.
         for back in range(-1, DAYS_LOOKED_AT):
             day = (now - timedelta(days=back)).date().isoformat()
             if next(iter(self._objects.list(CURATED_EVENTS.format(day))), None):

@@ -5,7 +5,8 @@
 | gauge:{gauges}:behind | hash, consumer -> "ms behind, epoch ms of its last batch" | a day after it |
 | gauge:{gauges}:{consumer}:{minute} | hash, second -> events applied in it | 3 min |
 
-A gauge is worth less than the work: with Redis away, slow or broken it is dropped at once.
+`{gauges}` is literal: the hash tag that keeps the keys in one slot of a cluster. The work comes first: if
+Redis is away, slow or broken, its gauges are dropped at once.
 """
 
 import time
@@ -38,16 +39,16 @@ class ConsumerLag:
 
 
 class Gauges:
-    """The gauges of one process. url "": there are none."""
+    """The gauges of one process. url: "" if there is no Redis; then there are no gauges."""
 
     def __init__(self, url: str) -> None:
         self._redis = Redis(url) if url else None
         self._down_until = 0.0
 
     def count(self, consumer: str, applied: int, records: Iterable[Mapping[str, Any]], now: datetime) -> None:
-        """Note a batch of stream records that is done: events applied, and the newest one's age.
+        """Note a finished batch of stream records: the number of events applied, and the newest one's age.
 
-        One round trip, none for a batch without an arrival time; nothing that goes wrong here is raised.
+        That is one round trip, or none if no record has an arrival time. A failure of Redis is not raised.
         """
         newest = max(map(_arrival, records), default="")
         if newest:

@@ -1,4 +1,4 @@
-"""How much waits in queues, all of them asked at once."""
+"""How many messages wait in each queue; all queues are asked at once."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -14,11 +14,11 @@ class QueueDepths:
     """Queues by name; one whose name ends in "failures" holds what waits for an operator."""
 
     def __init__(self, sqs: Callable[[], Any], urls: Mapping[str, str]) -> None:
-        """sqs: makes the client when first asked."""
+        """sqs: returns the client; called when first needed."""
         self._sqs, self._urls = sqs, dict(urls)
 
     def read(self) -> list[dict[str, Any]]:
-        """Return each queue's counts, by name; of one that does not answer null, with the reason."""
+        """Return each queue's counts, by name; for a queue that does not answer, null and the reason."""
         if not self._urls:
             return []
         sqs = self._sqs()

@@ -21,7 +21,7 @@ THROTTLES = frozenset(
         "TransactionConflict",
     }
 )
-# What a later attempt may get past: the network, a throttle, a service that is down.
+# All errors of a call to AWS. A later attempt may succeed: the network, a throttle, a service that is down.
 Unavailable = (BotoCoreError, ClientError)
 
 
@@ -32,12 +32,12 @@ def _session() -> botocore.session.Session:
 
 @cache
 def client(service: str, attempts: int = 6) -> Any:
-    """Return the process's client of a service; endpoint and credentials from the environment.
+    """Return the process's client of a service; endpoint and credentials come from the environment.
 
     attempts: 1 for calls that must not be made twice.
 
-    Requests are not checked against the service model: ours are made by code, not by users, and
-    the check costs a third of a call's CPU.
+    The client does not check requests against the service model. Our code makes them, not users, and the
+    check costs a third of a call's CPU.
     """
     config = Config(
         connect_timeout=2,

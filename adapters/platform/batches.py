@@ -1,4 +1,4 @@
-"""DynamoDB's bulk calls, with what they leave undone tried again."""
+"""DynamoDB's bulk calls; they try again what DynamoDB has left undone."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Unprocessed(Exception):
-    """A bulk call that DynamoDB still had not finished after all attempts; it is safe to repeat."""
+    """DynamoDB had not finished a call after all attempts; it is safe to repeat."""
 
 
 def chunks(all_of: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -27,7 +27,7 @@ def chunks(all_of: Iterable[T], size: int) -> Iterator[list[T]]:
 def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: str = "") -> list[Item]:
     """Read items by key, strongly consistent; missing ones are left out.
 
-    only: a projection expression.
+    keys: none twice. only: a projection expression. Raises Unprocessed.
     """
     found: list[Item] = []
     for chunk in chunks(keys, READ_MAX):
@@ -47,7 +47,7 @@ def get_all(dynamodb: Any, table: str, keys: Iterable[Mapping[str, str]], only: 
 
 
 def put_all(dynamodb: Any, table: str, items: Sequence[Item]) -> None:
-    """Put items without a condition, each at most once in the list."""
+    """Put items without a condition; no two of them may have the same key. Raises Unprocessed."""
     for chunk in chunks(items, WRITE_MAX):
         request: dict[str, Any] = {table: [{"PutRequest": {"Item": each}} for each in chunk]}
         for _ in pauses(ATTEMPTS_MAX):

@@ -1,4 +1,4 @@
-"""Where what cannot be processed waits, with its reason, until an operator looks (`streakline redrive`)."""
+"""Failure queues: poison waits there, with its reason, until an operator runs `streakline redrive`."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -10,15 +10,16 @@ class FailureQueue:
     """One consumer's failure queue."""
 
     def __init__(self, sqs: Callable[[], Any], url: str) -> None:
-        """sqs: makes the client, which a batch without poison never needs."""
+        """sqs: returns the client; a batch without poison never calls it."""
         self._sqs, self._url = sqs, url
 
     def settle(
         self, event: Mapping[str, Any], consumer: str, poison: Sequence[tuple[Any, str]], now: datetime
     ) -> list[str]:
-        """Keep the poison of a stream's batch; returns sequence numbers of what is to come again.
+        """Keep the poison of a stream's batch; returns the sequence numbers to report as failed.
 
-        That is none; on a redrive all of it, which stays in the queue that it came from.
+        There are none, except on a redrive: then all the poison is reported, and stays in the queue that it
+        came from.
         """
         if event.get("streakline_redrive"):
             return [record["dynamodb"]["SequenceNumber"] for record, _ in poison]
@@ -26,9 +27,9 @@ class FailureQueue:
         return []
 
     def keep(self, consumer: str, failures: Sequence[tuple[Any, str]], now: datetime) -> None:
-        """Keep (record, reason) pairs. Raises what SQS raises: then the batch must come again.
+        """Keep (record, reason) pairs. Raises what SQS raises; the batch must then come again.
 
-        One message a call: poison is rare, and a batch call can fail for some of its messages.
+        It sends one message a call. Poison is rare, and a batch call can fail for some of its messages.
         """
         for record, reason in failures:
             message = {

@@ -33,9 +33,9 @@ class DeliveryStream:
         self._firehose, self._name = firehose, name
 
     def put(self, rows: Sequence[bytes]) -> list[int]:
-        """Put rows; returns the places of those that were still refused after all attempts.
+        """Put rows; returns the places of those that Firehose still refused after all attempts.
 
-        A call may take some of its records and refuse others: only those are sent again.
+        A call may take some of its records and refuse others; only the refused ones are sent again.
         """
         return [place for call in batches(rows) for place in self._call(rows, call)]
 

@@ -1,7 +1,7 @@
-"""DynamoDB's wire format to plain values and back.
+"""Plain values to DynamoDB's wire format and back: 7 is {"N": "7"}.
 
-By hand: boto3's TypeSerializer takes eight times as long and turns every number into a Decimal;
-almost all our numbers are whole.
+We convert by hand, because boto3's TypeSerializer takes eight times as long and turns every number into a
+Decimal; almost all our numbers are whole.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ def item(plain: Mapping[str, Any]) -> Item:
 
 
 def plain(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Read an item. What is no whole number, text, flag, list or map stays in its wire format."""
+    """Read an item. Other types stay in their wire format, such as a number with decimals: {"N": "11.77"}."""
     return {name: _plain_value(each) for name, each in stored.items()}
 
 

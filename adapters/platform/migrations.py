@@ -7,7 +7,7 @@ from typing import Any
 FOLDER = Path(__file__).resolve().parents[2] / "sql" / "identity"
 SCHEMA = "identity"
 LOCK = 7150326214980357
-# Migrations may take their time; what they wait for is other runners.
+# What `migrate` itself needs; running it again changes nothing.
 PREPARE = f"""
 CREATE SCHEMA IF NOT EXISTS {SCHEMA};
 CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
@@ -17,15 +17,15 @@ CREATE TABLE IF NOT EXISTS {SCHEMA}.migration (
 
 
 class MigrationChanged(Exception):
-    """A file that has been applied was changed since."""
+    """Somebody changed a file after it had been applied."""
 
 
 def migrate(connection: Any, folder: Path = FOLDER) -> list[str]:
-    """Apply what has not been applied; returns the names of what was. Safe to run concurrently.
+    """Apply the files that are not applied yet; returns their names. Safe to run concurrently.
 
-    connection: the owner's, autocommit, for nobody else's use meanwhile. Raises MigrationChanged before
-    anything is applied, and what psycopg raises: then the files before the failing one stay applied.
-    Files that were applied and are no longer there are let be: an older version may run over a newer schema.
+    connection: the owner's, autocommit; nobody else may use it meanwhile. Migrations without a file here are
+    ignored: a newer version may have applied them. Raises MigrationChanged before anything is applied, and
+    what psycopg raises; the files before the failing one then stay applied.
     """
     connection.execute("SELECT pg_advisory_lock(%s)", [LOCK])
     try:

@@ -1,6 +1,6 @@
 """Stored objects: a bucket of S3, or a folder that stands for one (both keep the contract of Objects).
 
-An object is whole or absent: a put replaces it in one step, so that a reader never sees half of one.
+An object is whole or absent: a put replaces it in one step, so no reader ever sees half of one.
 """
 
 import os
@@ -35,7 +35,7 @@ class Objects(Protocol):
     """A flat space of keys (parts separated by /), each with its bytes."""
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the objects whose keys start so, in the order of their keys."""
+        """Yield the objects whose keys begin with `prefix`, in the order of their keys."""
 
     def get(self, key: str) -> bytes:
         """Return an object's bytes; raises NoObject."""
@@ -44,10 +44,10 @@ class Objects(Protocol):
         """Return an object's last `size` bytes (all of a shorter one); raises NoObject."""
 
     def put(self, key: str, data: bytes) -> None:
-        """Store an object, in the place of one with that key."""
+        """Store an object; it replaces the one with that key."""
 
     def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects; keys that are not there are fine."""
+        """Remove objects; a key without an object is no error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ class FolderObjects:
     root: Path
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield files by the order of keys; one that vanishes meanwhile is left out."""
+        """Yield files in the order of their keys; a file that vanishes meanwhile is left out."""
         start = self.root / prefix.rpartition("/")[0]
         keys = (path.relative_to(self.root).as_posix() for path in start.rglob("*"))
         for key in sorted(key for key in keys if key.startswith(prefix) and not _is_unfinished(key)):
@@ -110,7 +110,7 @@ class FolderObjects:
             except FileNotFoundError:
                 continue
             if (self.root / key).is_file():
-                # A put makes a new file, so that equal sizes and times still differ by their inode.
+                # A put makes a new file, so etags differ by the inode even if size and time are equal.
                 etag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
                 yield StoredObject(key, status.st_size, etag, datetime.fromtimestamp(status.st_mtime, UTC))
 
@@ -129,7 +129,7 @@ class FolderObjects:
             raise NoObject(key) from None
 
     def put(self, key: str, data: bytes) -> None:
-        """Write a file under another name, then give it its own; equal content stays untouched."""
+        """Write a temporary file, then rename it. A file that has this content already stays untouched."""
         path = self.root / key
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
             return

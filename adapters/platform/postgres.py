@@ -1,7 +1,8 @@
-"""PostgreSQL: one connection a process, kept across invocations; opened when first needed.
+"""PostgreSQL: a process has one connection, opens it when first needed, and keeps it across invocations.
 
-psycopg is imported when a connection is, so that only functions that use one pay for it. No statement is
-prepared and nothing is SET: either would pin a session of RDS Proxy. Timeouts hang on the role.
+psycopg is imported when a connection is opened, so that only functions that use it pay for the import. We
+prepare no statement and SET nothing, because either would pin a session of RDS Proxy. The time limits of
+statements and locks are set on the database role.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from adapters.platform.rds import authorities, token
 T = TypeVar("T")
 CONNECT_SECONDS_MAX = 5
 SECURE = {"sslmode": "verify-full"}
-# A peer that is gone is noticed within these; a statement takes no longer than the role allows.
+# These settings notice a peer that is gone. How long a statement may take is set on the role.
 NETWORK: dict[str, Any] = {
     "keepalives": 1,
     "keepalives_idle": 30,
@@ -33,7 +34,8 @@ class Postgres:
     def __init__(self, url: str, password: Callable[[], str] | None = None) -> None:
         """url: postgresql://user[:password]@host:port/database.
 
-        Without a password in it: TLS, with `password`'s, or else with a token of the process's AWS role.
+        If the url has no password, the connection uses TLS. The password then comes from `password`, or it is
+        a token of the process's AWS role.
         """
         self._url, self._password = urlsplit(url), password
         if self._url.scheme != "postgresql" or not (self._url.hostname and self._url.username):
@@ -64,10 +66,11 @@ class Postgres:
         self._connection = None
 
     def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
-        """Return work(connection). work must be safe to repeat: what it did is unknown if a connection broke.
+        """Return work(connection).
 
-        It is repeated at once after a broken connection, a deadlock or a lost race.
-        Raises PostgresUnavailable.
+        work must be safe to repeat: if a connection breaks, nobody knows what it did. After a broken
+        connection, a deadlock or a lost race, run repeats it at once.
+        Raises PostgresUnavailable if a later attempt may succeed.
         """
         import psycopg  # noqa: PLC0415 (see above)
 
@@ -98,12 +101,13 @@ def _is_lost_race(error: Any) -> bool:
 
 
 def _may_pass(error: Any) -> bool:
-    """Whether a later attempt may succeed. By SQLSTATE class; without one the connection failed."""
+    """Whether a later attempt may succeed, by SQLSTATE; an error without one is the connection's."""
     import psycopg  # noqa: PLC0415 (see above)
 
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
-    # Connection, rollback, resources, intervention or timeout, system; and locks that were waited for.
+    # Classes: connection, rollback, resources, intervention or timeout, system. Codes: a lock is not free, a
+    # transaction was idle for too long, the sign-in was refused.
     return error.sqlstate[:2] in ("08", "40", "53", "57", "58") or error.sqlstate in (
         "55P03",
         "25P03",

@@ -1,4 +1,4 @@
-"""An SQS batch: each message is done, comes again, or is kept where an operator finds it."""
+"""Serves an SQS batch: each message is done, comes again, or is kept in a failure queue."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from adapters.platform.failures import FailureQueue
 
 
 class Poison(ValueError):
-    """A message that no attempt will ever get past; the text says why."""
+    """No attempt will ever get past this message; the text says why."""
 
 
 def serve(  # noqa: PLR0913, PLR0917 (what comes, and what it is served with)
@@ -24,9 +24,9 @@ def serve(  # noqa: PLR0913, PLR0917 (what comes, and what it is served with)
 ) -> dict[str, Any]:
     """Hand each message's JSON body to `handle`; returns the batch's partial failures.
 
-    Poison is kept with its reason and is done; any other exception makes the message come again, until
-    the queue itself moves it to its dead-letter queue: that one too which says that poison could not be
-    kept. On a redrive poison comes back as a failure.
+    Poison is kept in the failure queue with its reason, and is done. After any other exception, also one from
+    keeping poison, the message comes again. After too many attempts (template.yaml) SQS itself moves it to
+    the failure queue. On a redrive poison is reported as failed, and so stays there.
     """
     again: list[str] = []
     for record in event["Records"]:

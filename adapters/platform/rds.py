@@ -1,4 +1,4 @@
-"""How RDS and RDS Proxy know who connects, and how they are known."""
+"""How a process shows RDS who it is (a token), and how it checks RDS (certificate authorities)."""
 
 import os
 import tempfile
@@ -12,14 +12,15 @@ from botocore.model import ServiceId
 from botocore.signers import RequestSigner
 
 TOKEN_SECONDS = 900
-# The runtime's own list knows the authority of RDS instances; that of RDS Proxy is in everybody's.
+# Lambda's own list has the authority of RDS instances; every common list has that of RDS Proxy.
 AUTHORITIES = ("/var/runtime/ca-cert.pem", "/etc/pki/tls/certs/ca-bundle.crt")
 
 
 def token(host: str, port: int, user: str) -> str:
-    """Return what RDS takes for a password: a request to connect, signed by the process's AWS role.
+    """Return what RDS takes as a password: a request to connect, signed by the process's AWS role.
 
-    It opens connections for 15 minutes. Signed here: a client of RDS would need its service model.
+    It opens connections for 15 minutes. We sign it here, because a client of RDS would load its service
+    model.
     """
     session = botocore.session.get_session()
     region = session.get_config_variable("region") or os.environ["AWS_REGION"]

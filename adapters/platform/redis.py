@@ -1,7 +1,7 @@
 """A small Redis client: RESP2 over one socket, pipelined.
 
-Our own because of its cost: importing redis-py takes longer than importing botocore does, and a
-function that touches Redis would start too slowly (bench/engagement/cold_start.py). We use a dozen commands.
+We wrote it because importing redis-py takes longer than importing botocore does, and a function that uses
+Redis would start too slowly (bench/engagement/cold_start.py). We use a dozen commands.
 """
 
 import socket
@@ -34,7 +34,10 @@ class Redis:
         return self.pipeline([command])[0]
 
     def pipeline(self, commands: Sequence[Command]) -> list[Any]:
-        """Run commands in one round trip; raises RedisError if any fails, with all of them sent."""
+        """Run commands in one round trip; returns their answers.
+
+        Raises RedisError if any of them fails; the others may have run all the same.
+        """
         try:
             if self._socket is None:
                 self._connect()

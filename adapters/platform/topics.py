@@ -42,7 +42,10 @@ def batches(messages: Sequence[TopicMessage]) -> Iterator[list[int]]:
 
 @dataclass(slots=True)
 class PublishFailures:
-    """Places of messages that were not taken: to come again, or never to be taken and why."""
+    """Messages that SNS did not take, by their places.
+
+    again: to be sent again. faulty: SNS will never take them, with the reason.
+    """
 
     again: list[int] = field(default_factory=list)
     faulty: dict[int, str] = field(default_factory=dict)
@@ -55,10 +58,10 @@ class Topic:
         self._sns, self._arn = sns, arn
 
     def publish(self, messages: Sequence[TopicMessage]) -> PublishFailures:
-        """Publish messages; returns what was not taken after all attempts.
+        """Publish messages; returns those that SNS did not take after all attempts.
 
-        A call may take some of its messages and refuse others: only those are sent again, unless SNS says
-        that the fault is the message's. A call that fails does not keep the others from being made.
+        A call may take some of its messages and refuse others. Only the refused ones are sent again, unless
+        SNS says that the message is at fault. If a call fails as a whole, the other calls are still made.
         """
         refused = PublishFailures()
         for call in batches(messages):

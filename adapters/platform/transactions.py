@@ -8,9 +8,9 @@ REFUSED = "ConditionalCheckFailed"
 
 
 def reasons_of(error: Any, actions: int) -> list[dict[str, Any]]:
-    """Return one reason an action, each with its Code and, for a refused condition, the old Item.
+    """Return a reason for each action: its Code and, if its condition was refused, the old Item.
 
-    Raises the error itself if nothing was refused and no later attempt can help.
+    Raises the error itself if neither a refused condition nor a throttle is the cause: no attempt would help.
     """
     reasons: list[dict[str, Any]] = error.response.get("CancellationReasons", [])
     codes = {each.get("Code") for each in reasons}

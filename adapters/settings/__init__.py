@@ -1,6 +1,6 @@
-"""Each function's settings: read from the environment in one place, when first asked for.
+"""The settings of each Lambda function, read from the environment when they are first asked for.
 
-A function has one class, in its domain's module: `settings.read(EventsApiSettings)`.
+A function has one class, in its domain's module. Example: `settings.read(EventsApiSettings)`.
 """
 
 import os

@@ -47,7 +47,7 @@ class UsersApiSettings:
 class EngagementSettings:
     """processors.engagement: what it cannot apply goes to failure_queue_url.
 
-    writers: users written at the same time.
+    writers: how many users it writes at the same time.
     """
 
     user_streaks_table: str

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LeadsApiSettings:
-    """ingest.leads.leads_api: currency is the one that amounts are in."""
+    """ingest.leads.leads_api. currency: the one currency of all amounts."""
 
     lead_queue_url: str
     payload_bucket: str
@@ -19,7 +19,7 @@ class LeadsApiSettings:
 class LeadsSettings:
     """ingest.leads.lead_consumer.
 
-    identity_url: postgresql://user[:password]@host:port/database; without a password, IAM signs in.
+    identity_url: postgresql://user[:password]@host:port/database. Without a password it signs in by IAM.
     """
 
     identity_url: str

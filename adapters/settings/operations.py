@@ -1,11 +1,14 @@
-"""What the live view's function and the web page's read from their environment."""
+"""What the functions of the live view and of the web page read from their environment."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class OperationsApiSettings:
-    """ingest.operations_api. queue_urls: JSON, name -> URL; one named ...Failures waits for an operator."""
+    """ingest.operations_api.
+
+    queue_urls: JSON, name -> URL. What waits in a queue named ...Failures needs an operator.
+    """
 
     redis_url: str
     lake_bucket: str
@@ -14,9 +17,10 @@ class OperationsApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class PageSettings:
-    """ingest.page. oidc_authority: the issuer's URL; empty: people come with a token in the address.
+    """ingest.page.
 
-    oidc_origins: further origins that the sign-in speaks to (a Cognito domain), divided by spaces.
+    oidc_authority: the issuer's URL; "": people bring a token in the page's address. oidc_origins: further
+    origins that the sign-in speaks to (a Cognito domain), separated by spaces.
     """
 
     oidc_authority: str

@@ -11,7 +11,7 @@ from rules.engagement.points import RULES, Boost
 def read_boosts(text: str) -> tuple[Boost, ...]:
     """Read boosts from JSON: [{"since", "until", "factor", "event_types"?}], instants in RFC 3339.
 
-    Raises ValueError for anything else: a function that cannot tell points must not start.
+    Raises ValueError for anything else, because a function that cannot tell points must not start.
     """
     try:
         listed = json.loads(text or "[]")

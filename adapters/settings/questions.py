@@ -37,16 +37,17 @@ class AnswersSettings:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionsSettings:
-    """ingest.questions.subscriptions: what its routes need of ingest.questions.questions_api's settings."""
+    """ingest.questions.subscriptions: the part of QuestionsApiSettings that its routes need."""
 
     subscriptions_table: str
 
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """processors.notify. platform_application_arn: SNS's, for FCM; "" tells nobody.
+    """processors.notify: what it cannot announce goes to failure_queue_url.
 
-    writers: messages on their way at the same time. What cannot be announced goes to failure_queue_url.
+    platform_application_arn: SNS's platform application for FCM; "": nobody is told. writers: how many
+    messages it sends at the same time.
     """
 
     questions_table: str
