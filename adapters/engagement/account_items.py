@@ -12,7 +12,7 @@ from rules.engagement.streaks import Cover, Streak, lapse_date
 
 
 def partition_of(user_id: str, zone: str, shards: int) -> str:
-    """Return a user's leaderboard partition: region and shard, so that none becomes hot."""
+    """Return a user's leaderboard partition: `europe#3` is a region and one of its shards."""
     return f"{region_of(zone)}#{zlib.crc32(user_id.encode()) % shards}"
 
 
@@ -61,10 +61,10 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
 
 
 def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Return a profile's attributes once its streak has lapsed: 0, and out of the leaderboard's index.
+    """Return a profile's attributes, lowered: current_streak 0, and out of the leaderboard's index.
 
-    The run's length is kept beside it: the profile that is read from them is the same. Any later write
-    of the profile has the common form again.
+    run_length keeps the length, so that profile_from reads the same profile. The next write of the profile
+    has the common form again.
     """
     kept = {name: value for name, value in attributes.items() if name != "leaderboard_partition"}
     return {**kept, "current_streak": 0, "run_length": attributes["current_streak"]}
@@ -146,7 +146,7 @@ def day_from(attributes: dict[str, Any]) -> Day:
 
 
 def entry_item(entry: Entry) -> Item:
-    """Return an entry as table attributes; `active` is there on the head alone."""
+    """Return an entry as table attributes; only the head has `active`."""
     draft = entry.draft
     return item(
         {

@@ -1,8 +1,8 @@
 """A user's account over its three tables: read it, and write a decision about it (rules 6 and 7).
 
-Order of writing: ledger, then days, then profile. The ledger decides; days and profile follow, each
-on condition that it still is what was read, so that whoever comes after a crash, or loses a race,
-reads what is pending and finishes it.
+`commit` writes the ledger, then the days, then the profile. The ledger decides. A day or a profile is written
+on condition that nobody has changed it since it was read. Whoever comes after a crash, or loses a race, reads
+the pending entries and finishes them.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,11 +24,11 @@ BEFORE_ALL = "0"  # sorts before every created_at
 
 
 class ProjectionMoved(Exception):
-    """A projection was written by somebody else since it was read: read again, decide again."""
+    """Another writer has changed the profile or a day since it was read: read again, decide again."""
 
 
 class AccountContended(Exception):
-    """The account kept changing under all attempts; nothing is lost, it may be tried again."""
+    """The account kept changing in all attempts; nothing is lost, and the caller may try again."""
 
 
 class AccountStore:
@@ -85,11 +85,11 @@ class AccountStore:
     def load(
         self, user_id: str, dates: Iterable[date] = (), since: str = ""
     ) -> tuple[Account, dict[str, int]]:
-        """Read an account as of its newest entry; what a dead writer left undone is pending.
+        """Read an account; entries that a dead writer has not counted in are its pending ones.
 
-        dates: the days needed. since: the oldest arrival among the events to be applied; returned
-        with the account are all events applied since then, by id, with the points that they got (an
-        entry is always younger than the arrival of its event).
+        dates: the days needed. since: the oldest arrival among the events to be applied. Also returns the
+        points of all events applied since then, by id; none is missed, because an entry is always later than
+        its event's arrival.
         """
         profile = self.profile(user_id)
         wanted = set(dates)
@@ -97,7 +97,10 @@ class AccountStore:
         return self.complete(Account(profile, {day: days.get((user_id, day)) for day in wanted}), since)
 
     def complete(self, account: Account, since: str = "") -> tuple[Account, dict[str, int]]:
-        """Add to a profile, and days read after it, what the ledger holds beyond them (see load)."""
+        """Add the pending entries, and the days that they touch, to an account.
+
+        Its days must have been read after its profile. since, and what is returned: see load.
+        """
         profile = account.profile
         watermark = profile.head.created_at if profile.head else BEFORE_ALL
         entries, missing = self.ledger.after(profile.user_id, min(watermark, since) if since else watermark)
@@ -133,7 +136,7 @@ class AccountStore:
         self.commit_projections(decision)
 
     def commit_projections(self, decision: Decision) -> None:
-        """Write a decision's days, then its profile, each if it still is what was read."""
+        """Write a decision's days, then its profile; raises ProjectionMoved if one has changed."""
         for when, day in decision.days.items():
             self._put_day(decision.before.days.get(when), day)
         if decision.profile != decision.before.profile:
@@ -142,9 +145,9 @@ class AccountStore:
     def commit_at_once(
         self, decision: Decision, reversed_entry: Entry | None = None, also: Sequence[dict[str, Any]] = ()
     ) -> None:
-        """Write a command's entries and the profile in one transaction, so that reads agree at once.
+        """Write a command's entries and the profile in one transaction, so that all reads agree at once.
 
-        Raises HeadMoved, or ProjectionMoved, if nothing was written.
+        Raises HeadMoved if nothing was written; in its `failed`, 0 is the profile, and 1 and up are `also`.
         """
         if decision.days:
             raise ValueError("days are pending: commit them first")
@@ -152,7 +155,7 @@ class AccountStore:
         self.ledger.append(decision.head, decision.entries, reversed_entry, [put, *also])
 
     def settle(self, user_id: str, now: datetime) -> Account:
-        """Return an account on which nothing is pending, finishing what is."""
+        """Finish what is pending on an account, and return it. Raises AccountContended."""
         for _ in pauses(ATTEMPTS_MAX):
             account, _applied = self.load(user_id)
             if not account.pending:

@@ -1,6 +1,7 @@
 """The commands that write profiles and exact ranks to Redis (engagement_cache.py lists the keys).
 
-A script runs whole or not at all: an older profile never replaces a newer one, and the sets of a user agree.
+Redis runs a script with nothing in between. So an older profile never replaces a newer one, and all sets
+agree on a user.
 """
 
 import json
@@ -70,7 +71,7 @@ def keep_command(profile: Profile, shards: int) -> Command:
 
 
 def place_command(profile: Profile, shards: int) -> Command:
-    """Return the command that places a user by a profile, unless a newer version has placed them."""
+    """Return the command that puts a user into the sorted sets, unless they hold a version as new."""
     attributes = profile_attributes(profile, shards)
     return [
         *("EVAL", PLACE, 2, "{board}:state", "{board}:lapses"),
@@ -80,11 +81,11 @@ def place_command(profile: Profile, shards: int) -> Command:
 
 
 def lapse_command(now: datetime) -> Command:
-    """Return the command that takes out the streaks that show 0 by now."""
+    """Return the command that takes out of their sets the streaks that show 0 by now."""
     return ["EVAL", LAPSE, 2, "{board}:state", "{board}:lapses", int(now.timestamp())]
 
 
 def clear_command() -> Command:
-    """Return the command that empties all sets, and says so."""
+    """Return the command that deletes all sorted sets, and the marker that says that they are whole."""
     sets = [f"{{board}}:{board}:{region}" for board in BOARDS for region in (*REGIONS, OTHER_REGION, GLOBAL)]
     return ["DEL", "{board}:ready", "{board}:state", "{board}:lapses", *sets]

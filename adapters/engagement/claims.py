@@ -1,7 +1,8 @@
-"""Idempotency keys: who is first to claim (user, key) decides what it stands for (rule 4).
+"""Claims of idempotency keys: the first to claim (user, key) decides what it stands for (rule 4).
 
-One item a key, put on condition that there is none, 25 in a call at one write unit each. A claim
-carries the digest of the body and the id of what it led to, so every later attempt gets the same.
+A claim is one item, put on condition that the key has none. It holds the digest of the body and the id of
+what the body led to, so every later attempt gets the same result. One call puts 25 claims, at one write unit
+each.
 """
 
 from collections.abc import Iterable, Sequence
@@ -56,7 +57,7 @@ class ClaimStore:
         self._dynamodb, self._table = dynamodb, table
 
     def get(self, keys: Iterable[tuple[str, str]], now: datetime) -> dict[tuple[str, str], IdempotencyClaim]:
-        """Read claims by (user, key); what has expired is treated as gone."""
+        """Read claims by (user, key); an expired claim counts as gone."""
         wanted = [{"user_id": user, "idempotency_key": key} for user, key in sorted(keys)]
         found = (plain(each) for each in get_all(self._dynamodb, self._table, wanted))
         return {
@@ -74,9 +75,9 @@ class ClaimStore:
     def claim(
         self, claims: Sequence[IdempotencyClaim], now: datetime
     ) -> tuple[dict[tuple[str, str], IdempotencyClaim], set[tuple[str, str]]]:
-        """Claim keys, each at most once in the list.
+        """Claim keys; no key may occur twice in the list.
 
-        Returns for every key the claim that holds, and the keys that this call has won.
+        Returns the claim that holds for each key, and the keys that this call has won.
         Raises Unprocessed if DynamoDB would not decide.
         """
         held: dict[tuple[str, str], IdempotencyClaim] = {}
@@ -92,7 +93,7 @@ class ClaimStore:
         return held, won
 
     def _insert(self, claims: Sequence[IdempotencyClaim]) -> list[IdempotencyClaim]:
-        """Put what is not there yet; returns the claims whose key is taken."""
+        """Put the claims whose key has none; returns those whose key is taken."""
         lost: list[IdempotencyClaim] = []
         for _ in pauses(ATTEMPTS_MAX):
             answer = self._dynamodb.batch_execute_statement(

@@ -4,17 +4,18 @@
 |---|---|---|
 | streak:{user_id} | the profile, written through, never by an older version | 5 min |
 | active:{user_id}:{date} | the day | 24 h |
-| leaderboard:{region}:{board}:{limit} | a top list | 1 min |
+| leaderboard:{region}:NAME:{limit} | a top list; NAME is streaks or points | 1 min |
 | {board}:NAME:REGION | sorted set, user by negated score: exact ranks | while {board}:ready |
 | {board}:lapses | sorted set, user by the moment that the streak shows 0 | " |
 | {board}:state | hash, user -> what the sorted sets hold of the user, with its version | " |
+| {board}:ready | the marker that says that the sorted sets hold everybody | 1 h |
 | rate:{user_id}:{minute} | counter | 2 min |
 | processed:{user_id} | set of event ids, all of whose effects are written | 24 h |
 
-All {board} keys share a hash tag, so that they lie in one slot of a cluster.
+`{board}` is literal: the hash tag that keeps these keys in one slot of a cluster.
 
-Every operation survives a Redis that is absent, slow or empty: reads say that they know nothing,
-writes are dropped, and after a dropped write the sorted sets are rebuilt before they are used again.
+Every operation survives a Redis that is absent, slow or empty: reads return that they know nothing, and
+writes are dropped. After a dropped write the sorted sets are rebuilt before they are used again.
 """
 
 import json
@@ -31,14 +32,14 @@ from rules.engagement.account_state import Day, Profile
 DAY_SECONDS = 24 * 3600
 PROCESSED_SECONDS = 24 * 3600
 TOP_LIST_SECONDS = 60
-# A write dropped by a process that died is healed at the latest when the sets are rebuilt.
+# Then the marker expires and the sets are rebuilt, which mends writes dropped by a process that died.
 READY_SECONDS = 3600
 RETRY_AFTER_SECONDS = 5
 BUILD_SECONDS_MAX = 60
 
 
 class EngagementCache:
-    """The cache of one process. url "": there is none."""
+    """The cache of one process. url: "" if there is no Redis."""
 
     def __init__(self, url: str, shards: int = 1) -> None:
         self._redis = Redis(url) if url else None
@@ -48,14 +49,14 @@ class EngagementCache:
 
     @property
     def is_configured(self) -> bool:
-        """Whether there is meant to be a Redis."""
+        """Whether there should be a Redis."""
         return self._redis is not None
 
     def _run(self, commands: Sequence[Command], stale: Iterable[str] = ()) -> list[Any] | None:
         """Run commands in one round trip, or return None.
 
-        After a failure Redis is left alone for some seconds, so that it slows nothing down.
-        stale: keys that hold old values if the commands are lost; they go first thing afterwards.
+        After a failure Redis is left alone for some seconds, so that it slows nothing down. stale: keys that
+        hold old values if the commands are lost; they are deleted first when Redis is back.
         """
         if self._redis is None or not commands:
             return None
@@ -94,7 +95,7 @@ class EngagementCache:
         days: Iterable[Day] = (),
         processed: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
-        """Take in what was written, in one round trip: profiles, ranks, days, event ids per user."""
+        """Cache what was written, in one round trip: profiles, ranks, days, event ids per user."""
         commands: list[Command] = []
         stale: list[str] = []
         for profile in profiles:
@@ -144,9 +145,10 @@ class EngagementCache:
         return bool(answers and answers[0])
 
     def rebuild_ranks(self, profiles: Iterable[Profile]) -> None:
-        """Place everybody afresh, then say so; one process at a time.
+        """Fill the sorted sets from all profiles, then set the marker that they are whole.
 
-        Writers may go on meanwhile: newer versions win.
+        A lock of BUILD_SECONDS_MAX keeps other processes from doing the same. Writers may go on meanwhile,
+        because newer versions win.
         """
         locked = self._run([["SET", "{board}:building", "1", "NX", "EX", BUILD_SECONDS_MAX]])
         if not locked or locked[0] is None:

@@ -31,7 +31,7 @@ class EventStore:
         return [event for event in events if event.event_id not in found]
 
     def put_new(self, event: Event) -> None:
-        """Store an event unless it is there: for one whose first attempt may still be under way."""
+        """Store an event unless it is stored: for use while another attempt to store it may be under way."""
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
@@ -42,7 +42,7 @@ class EventStore:
             return
 
     def correct_points(self, corrections: Iterable[tuple[Event, int]]) -> None:
-        """Note what a daily cap left of events' points, so that table, ledger and lake agree."""
+        """Store the points that a daily cap left of events, so that table, ledger and lake agree."""
         for event, points in corrections:
             try:
                 self._dynamodb.update_item(
@@ -81,11 +81,11 @@ class Payloads:
     """Properties that do not fit into an item."""
 
     def __init__(self, s3: Callable[[], Any], bucket: str) -> None:
-        """s3: makes the client, which most requests never need."""
+        """s3: returns the client; most requests never call it."""
         self._s3, self._bucket = s3, bucket
 
     def offload(self, event: Event) -> Event:
-        """Move large properties to the bucket, at a key that a repeated attempt arrives at again."""
+        """Move large properties to the bucket; a repeated attempt writes the same key."""
         if event.properties is None or len(event.properties.encode()) <= INLINE_PROPERTIES_BYTES_MAX:
             return event
         key = f"properties/{event.user_id}/{event.event_id}.json"

@@ -1,4 +1,4 @@
-"""Leaderboards without Redis: from the tables, right, and slower as the crowd grows."""
+"""Leaderboards from the tables, for when Redis cannot tell: right, but slower the more users there are."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -50,7 +50,7 @@ class LeaderboardIndex:
         return [f"{each}#{shard}" for each in regions for shard in range(self._shards)]
 
     def _best(self, partition: str, limit: int, now: datetime) -> Iterator[tuple[str, int]]:
-        """A partition's best streaks that have not lapsed; all that tie with the last one."""
+        """Yield a partition's best streaks that have not lapsed, with all that tie with the last of them."""
         rows = self._query(partition, 0, now, ScanIndexForward=False, Limit=max(limit, 25))
         taken, last = 0, 0
         for each in map(plain, rows):

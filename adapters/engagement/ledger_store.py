@@ -14,7 +14,7 @@ CONTENDED = THROTTLES | {"ConditionalCheckFailed"}
 
 
 class HeadMoved(Exception):
-    """Somebody else appended first, or is about to: read again, decide again."""
+    """Another writer is first, or a condition in `also` failed: read again, decide again."""
 
     def __init__(self, failed: Sequence[int]) -> None:
         super().__init__(f"conditions failed at {list(failed)}")
@@ -30,7 +30,7 @@ class LedgerStore:
     def after(self, account_id: str, created_at: str) -> tuple[list[Entry], list[Entry]]:
         """Return the entries newer than a place, oldest first, and those of them not stored yet.
 
-        Strongly consistent. A carrier's entries count from the moment that the carrier is there.
+        Strongly consistent. A carried entry counts from the moment that its carrier is stored.
         """
         stored = query_all(
             self._dynamodb,
@@ -48,8 +48,8 @@ class LedgerStore:
     def newest(self, account_id: str) -> Entry | None:
         """Return the active head, or None for an account without entries.
 
-        Reads two entries, strongly consistent: while a write is half prepared the newest may not
-        be the active one; where neither is, it reads again.
+        Reads the newest two entries, strongly consistent. During a write the newest one may not be active
+        yet, and the one before it is. If neither is, it reads again. Raises HeadMoved if that goes on.
         """
         entries: list[Entry] = []
         for _ in pauses(ATTEMPTS_MAX):
@@ -96,12 +96,11 @@ class LedgerStore:
         reversed_entry: Entry | None = None,
         also: Sequence[dict[str, Any]] = (),
     ) -> None:
-        """Write appended entries: in one transaction the carriers, and the old head deactivated.
+        """Write new entries: one transaction puts the carriers and deactivates the old head.
 
-        reversed_entry: an earlier entry to mark as reversed by the last one, once.
-        also: further actions for the transaction, after the ledger's own.
-        The entries that follow from the carriers are put afterwards; whoever reads the ledger
-        knows them already, and `after` names them for repair if this process dies in between.
+        reversed_entry: an earlier entry that the last new one reverses; an entry can be reversed once. also:
+        further actions for the transaction, after the ledger's own. The carried entries are put after the
+        transaction. If the process dies before that, readers rebuild them, and `after` names them for repair.
         Raises HeadMoved, with the places in `also` whose condition failed, if nothing was written.
         """
         carriers, rest = split_carriers(entries)
@@ -110,7 +109,7 @@ class LedgerStore:
         self.store(rest)
 
     def store(self, entries: Sequence[Entry]) -> None:
-        """Put entries that follow from a carrier; they are never changed, so again is the same."""
+        """Put carried entries. They never change, so putting one again changes nothing."""
         put_all(self._dynamodb, self._table, [entry_item(entry) for entry in entries])
 
     def _put(self, entry: Entry) -> dict[str, Any]:
@@ -120,7 +119,10 @@ class LedgerStore:
         }
 
     def _deactivate(self, head: Head | None, undone: Entry | None, by: Entry) -> list[dict[str, Any]]:
-        """An item may appear once in a transaction: the entry reversed may be the head itself."""
+        """Return the updates of the old head and of the reversed entry.
+
+        An item may appear once in a transaction, so if they are the same entry it gets one update.
+        """
         actions: list[dict[str, Any]] = []
         if head:
             same = undone is not None and undone.created_at == head.created_at

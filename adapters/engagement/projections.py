@@ -1,7 +1,7 @@
-"""Reading projections as they are stored, whatever state they are in, and putting them right.
+"""Reads profiles and days as they are stored, even damaged ones, and puts them right.
 
-Every write is conditional on the attributes by which writers tell that an item has changed, as they
-were read, of whatever type: what somebody else has written meanwhile is never overwritten.
+A writer who changes an item changes its marks, such as a profile's version. A repair is written on condition
+that the marks are as they were read, whatever their type. So it never overwrites another writer's change.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,13 +10,13 @@ from typing import Any
 from adapters.platform.batches import chunks, get_all, query_all
 from adapters.platform.items import Item, item
 
-# What a writer changes whenever it changes a profile, or a day.
+# Of these attributes a writer changes at least one whenever it changes a profile, or a day.
 PROFILE_MARKS = ("version", "ledger_head", "streak_updated_at")
 DAY_MARKS = ("ledger_head", "events_count", "points_earned")
 
 
 class ProjectionChanged(Exception):
-    """The item is no longer what was read."""
+    """Another writer has changed the item since it was read."""
 
 
 class Projections:
@@ -43,7 +43,7 @@ class Projections:
             request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
     def some_days(self, keys: Iterable[Mapping[str, str]]) -> Iterator[list[Item]]:
-        """Yield the days of these keys that there are, some hundred at a time."""
+        """Yield those days of these keys that are stored, up to 1,000 at a time."""
         for chunk in chunks(keys, 1000):
             yield get_all(self._dynamodb, self._days, chunk)
 
@@ -66,22 +66,22 @@ class Projections:
         return {each["activity_date"]["S"]: each for each in found}
 
     def put_profile(self, new: Item, read: Item | None) -> None:
-        """Put a profile in the place of what was read; raises ProjectionChanged."""
+        """Put a profile in place of the one that was read; raises ProjectionChanged."""
         self._write(self._dynamodb.put_item, self._profiles, read, PROFILE_MARKS, Item=new)
 
     def put_day(self, new: Item, read: Item | None) -> None:
-        """Put a day in the place of what was read; raises ProjectionChanged."""
+        """Put a day in place of the one that was read; raises ProjectionChanged."""
         self._write(self._dynamodb.put_item, self._days, read, DAY_MARKS, Item=new)
 
     def delete_day(self, read: Item) -> None:
-        """Remove a day that must not be; raises ProjectionChanged."""
+        """Delete a day that should not exist; raises ProjectionChanged."""
         key = {name: read[name] for name in ("user_id", "activity_date")}
         self._write(self._dynamodb.delete_item, self._days, read, DAY_MARKS, Key=key)
 
     def lower(self, read: Item) -> bool:
         """Show a lapsed streak as 0 and take it out of the leaderboard's index.
 
-        The version stays: nothing that is visible changes. False: a writer was first.
+        The version stays, because no answer to a user changes. Returns False if another writer was first.
         """
         values = {":zero": {"N": "0"}, ":run": read["current_streak"]}
         try:
@@ -122,7 +122,7 @@ class Projections:
 
 
 def unchanged_condition(read: Item | None, marks: Iterable[str]) -> tuple[str, dict[str, str], Item]:
-    """Return a condition that an item is still what was read, with its names and values."""
+    """Return a condition that an item has not changed since it was read, with its names and values."""
     if read is None:
         return "attribute_not_exists(user_id)", {}, {}
     parts, names, values = ["attribute_exists(user_id)"], {}, {}
