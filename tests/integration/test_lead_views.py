@@ -22,7 +22,7 @@ from rules.leads.lead_groups import Group
 from rules.leads.memory_types import PREFERENCE, PURCHASE
 from tests.integration.test_lead_event_store import new_event
 from tests.support.engine import Engine
-from tests.unit.engagement.test_http import called
+from tests.support.http_requests import called
 from tests.unit.leads.test_leads_api import context
 
 NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)

@@ -16,8 +16,8 @@ from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadQueue
 from ingest.leads import leads_api, sources
 from ingest.leads.lead_accept import open_payload, read_envelope
 from ingest.web.exact_json import exact_json
+from tests.support.http_requests import called
 from tests.support.webhooks import CONTEXT, GENERIC, MAIL, NOW, changed, text, whatsapp
-from tests.unit.engagement.test_http import called
 
 SENT: dict[str, Any] = {"organization_id": "acme", "source": "generic", "payload": GENERIC}
 

@@ -1,0 +1,154 @@
+"""Each event of a request is accepted, a duplicate, a conflict or rejected by itself."""
+
+import json
+import sys
+from collections.abc import Sequence
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from adapters.engagement.claims import IdempotencyClaim
+from ingest.engagement import engagement_schemas
+from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
+from ingest.web.caller import ApiError, Caller
+from ingest.web.http import json_body
+from rules.engagement.account_state import Profile
+from rules.engagement.points import SERVER_WRITTEN
+from rules.questions.answer_events import EVENT_TYPE
+from tests.support.http_requests import VALID, sent
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+Claimed = tuple[dict[tuple[str, str], IdempotencyClaim], set[tuple[str, str]]]
+
+
+class Stores:
+    """Claims, events, accounts and payloads that are always there and hold nothing."""
+
+    def __init__(self, zone: str | None = None) -> None:
+        self.zone, self.stored = zone, list[Any]()
+
+    def claim(self, claims: Sequence[IdempotencyClaim], now: datetime) -> Claimed:
+        return {each.key: each for each in claims}, {each.key for each in claims}
+
+    def put(self, events: Sequence[Any]) -> None:
+        self.stored += events
+
+    def missing(self, events: Sequence[Any]) -> list[Any]:
+        return []
+
+    def offload(self, event: Any) -> Any:
+        return event
+
+    def profiles(self, users: set[str]) -> dict[str, Profile]:
+        return {user: Profile(user, timezone=self.zone) for user in users}
+
+
+def accepted(bodies: list[Any], stores: Stores, caller: Caller = Caller("u", False)) -> list[AcceptResult]:  # noqa: B008
+    door: Any = stores
+    return Acceptor(door, door, door, door).accept(bodies, caller, NOW)
+
+
+def test_one_bad_event_never_spoils_its_neighbours() -> None:
+    stores = Stores()
+    results = accepted([VALID, {"idempotency_key": "bad"}, 7, {**VALID, "idempotency_key": "l"}], stores)
+    assert [each.status for each in results] == [
+        AcceptStatus.ACCEPTED,
+        AcceptStatus.REJECTED,
+        AcceptStatus.REJECTED,
+        AcceptStatus.ACCEPTED,
+    ]
+    assert [each.idempotency_key for each in results] == ["k", "bad", None, "l"]
+    assert len(stores.stored) == 2
+
+
+def test_one_key_twice_in_a_request_is_a_duplicate_or_a_conflict() -> None:
+    results = accepted([VALID, VALID, {**VALID, "event_type": "APP_OPENED"}], stores := Stores())
+    assert [each.status for each in results] == [
+        AcceptStatus.ACCEPTED,
+        AcceptStatus.DUPLICATE,
+        AcceptStatus.CONFLICT,
+    ]
+    assert len(stores.stored) == 1
+
+
+def test_a_bare_z_is_read_in_the_stored_zone_and_without_one_in_utc() -> None:
+    late = {**VALID, "occurred_at": "2026-06-01T02:00:00Z"}
+    for zone, day, read_in in (
+        ("America/New_York", date(2026, 5, 31), "America/New_York"),
+        (None, date(2026, 6, 1), "UTC"),
+    ):
+        accepted([late], stores := Stores(zone))
+        assert (stores.stored[0].activity_date, stores.stored[0].zone) == (day, read_in)
+
+
+def test_an_empty_timezone_is_refused_or_like_none() -> None:
+    late = {**VALID, "occurred_at": "2026-06-01T02:00:00Z", "timezone": ""}
+    (result,) = accepted([late], stores := Stores("America/New_York"))
+    assert result.status is AcceptStatus.REJECTED or stores.stored[0].activity_date == date(2026, 5, 31)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "field"),
+    [
+        ({"user_id": "v"}, "forbidden", "user_id"),
+        ({"event_type": "QUESTION_ANSWERED"}, "forbidden", "event_type"),
+        ({"occurred_at": "2026-05-01T12:00:00Z"}, "backfill_forbidden", "occurred_at"),
+        ({"occurred_at": "2026-06-02T12:00:00Z"}, "in_the_future", "occurred_at"),
+        ({"occurred_at": "2026-06-01"}, "invalid_field", "occurred_at"),
+        ({"occurred_at": "0001-01-01T00:00:00Z", "timezone": "-07:00"}, "invalid_field", "occurred_at"),
+        ({"timezone": "Mars/Olympus"}, "invalid_field", "timezone"),
+        ({"properties": {"a": "x" * 70_000}}, "invalid_field", "properties"),
+    ],
+)
+def test_a_refused_event_is_told_by_code_and_field_and_not_stored(
+    change: dict[str, Any], code: str, field: str
+) -> None:
+    (result,) = accepted([{**VALID, **change}], stores := Stores())
+    assert result.status is AcceptStatus.REJECTED
+    assert result.error is not None
+    assert (result.error["code"], result.error["field"]) == (code, field)
+    assert stores.stored == []
+
+
+def test_an_admin_may_send_another_user_s_event_and_backfill() -> None:
+    body = {**VALID, "user_id": "v", "occurred_at": "2016-06-01T12:00:00Z"}
+    (result,) = accepted([body], stores := Stores(), Caller("admin", True))
+    assert result.status is AcceptStatus.ACCEPTED
+    assert stores.stored[0].user_id == "v"
+
+
+def test_only_an_admin_sends_what_the_service_writes_itself() -> None:
+    assert EVENT_TYPE in SERVER_WRITTEN
+    (result,) = accepted([{**VALID, "event_type": EVENT_TYPE}], Stores(), Caller("admin", True))
+    assert result.status is AcceptStatus.ACCEPTED
+
+
+def test_a_key_that_another_request_has_claimed_in_the_same_instant_is_not_accepted_twice() -> None:
+    held: dict[tuple[str, str], IdempotencyClaim] = {}
+
+    class Shared(Stores):
+        def claim(self, claims: Sequence[IdempotencyClaim], now: datetime) -> Claimed:
+            won = {each.key for each in claims if each.key not in held}
+            return {each.key: held.setdefault(each.key, each) for each in claims}, won
+
+    both = [accepted([VALID], Shared())[0].status for _ in range(2)]
+    assert both == [AcceptStatus.ACCEPTED, AcceptStatus.DUPLICATE]
+
+
+def test_a_body_that_json_body_takes_is_not_too_deep_for_what_comes_after_it() -> None:
+    limit = sys.getrecursionlimit()
+    for depth in range(limit - 150, limit):
+        nested = "[" * depth + "]" * depth
+        text = json.dumps({"events": [VALID]}).replace("}]}", f', "properties": {{"a": {nested}}}}}]}}')
+        try:
+            body = json_body(sent(text), engagement_schemas.EVENTS)
+        except ApiError as refused:
+            assert refused.status == 400
+            continue
+        try:
+            accepted(body["events"], Stores())
+        except RecursionError:
+            pytest.fail(f"json_body takes {depth} levels, accept raises RecursionError")

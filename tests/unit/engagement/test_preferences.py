@@ -1,0 +1,70 @@
+"""Which pauses of a streak a user may ask for."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.engagement.engagement_cache import EngagementCache
+from ingest.engagement.preferences import Preferences
+from ingest.web.caller import ApiError
+from rules.engagement.account_state import Account, Profile
+from rules.engagement.streaks import fold
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+class Settled:
+    """One account, on which nothing is pending."""
+
+    def __init__(self) -> None:
+        self.account = Account(Profile("u"), {})
+
+    def settle(self, user_id: str, now: datetime) -> Account:
+        return self.account
+
+    def put_profile(self, profile: Profile) -> None:
+        assert profile.version == self.account.profile.version + 1
+        self.account = Account(profile, {})
+
+
+def test_a_pause_that_was_granted_is_kept_or_the_next_one_is_refused() -> None:
+    store: Any = Settled()
+    preferences = Preferences(store, EngagementCache(""))
+    granted: set[tuple[date, date]] = set()
+    for week in range(30):
+        day = NOW.date() + timedelta(weeks=week)
+        try:
+            preferences.pause("u", day, day + timedelta(days=2), NOW + timedelta(weeks=week))
+        except ApiError as refused:
+            assert refused.status in (409, 422)
+            break
+        granted.add((day, day + timedelta(days=2)))
+        for first, last in granted:
+            assert all(
+                store.account.profile.cover.is_neutral(first + timedelta(days=each))
+                for each in range((last - first).days + 1)
+            )
+
+
+def test_a_pause_in_the_past_is_refused() -> None:
+    store: Any = Settled()
+    yesterday = NOW.date() - timedelta(days=1)
+    with pytest.raises(ApiError) as refused:
+        Preferences(store, EngagementCache("")).pause("u", yesterday, NOW.date(), NOW)
+    assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
+
+
+def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_refused() -> None:
+    """The streak has walked over what lies before it: such a pause would change it without a trace."""
+    store: Any = Settled()
+    tomorrow = NOW.date() + timedelta(days=1)
+    streak = fold([NOW.date() - timedelta(days=1), tomorrow], store.account.profile.cover)
+    profile = replace(store.account.profile, streak=streak)
+    store.account = replace(store.account, profile=profile)
+    preferences = Preferences(store, EngagementCache(""))
+    with pytest.raises(ApiError) as refused:
+        preferences.pause("u", NOW.date(), tomorrow, NOW)
+    assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
+    assert preferences.pause("u", tomorrow, tomorrow, NOW).cover.pauses == ((tomorrow, tomorrow),)

@@ -1,0 +1,159 @@
+"""Rules 2 and 3 for any history: the streak agrees with a walk over every date."""
+
+from datetime import date, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rules.engagement.streaks import Cover, DateReason, Streak, advance, effective, explain, fold, lapse_date
+from tests.support.engagement_strategies import bases, covers, histories, near
+
+DAY = timedelta(days=1)
+NONE = Cover()
+
+
+def walked(days: list[date], cover: Cover, until: date | None = None) -> tuple[int, int, list[date]]:
+    """The same answer by another way: every date one by one, with the freezes held counted up and down."""
+    length = longest = held = 0
+    spent: list[date] = []
+    active = set(days)
+    changes = dict.fromkeys((day for day, _ in cover.freezes), 0)
+    for day, change in cover.freezes:
+        changes[day] += change
+    first = min([*active, *changes])
+    last = max(active) if until is None else until - DAY
+    day = first
+    while day <= last:
+        held += changes.get(day, 0)
+        if day in active:
+            length += 1
+            longest = max(longest, length)
+        elif length and day not in cover.skipped and not any(a <= day <= b for a, b in cover.pauses):
+            if held > 0:
+                held -= 1
+                spent.append(day)
+            else:
+                length = 0
+        day += DAY
+    return length, longest, spent
+
+
+@settings(deadline=None)
+@given(histories())
+def test_folding_is_advancing_one_by_one(history: tuple[list[date], Cover]) -> None:
+    days, cover = history
+    state: Streak | None = None
+    for day in sorted(days):
+        state = advance(state, day, cover)
+        assert state == fold([each for each in days if each <= day], cover)
+    assert state == fold(days, cover)
+
+
+@settings(deadline=None)
+@given(histories(), st.data())
+def test_any_order_and_repetition_give_the_same_streak(
+    history: tuple[list[date], Cover], data: st.DataObject
+) -> None:
+    days, cover = history
+    shuffled = data.draw(st.permutations(days))
+    again = data.draw(st.lists(st.sampled_from(days), max_size=10)) if days else []
+    assert fold([*shuffled, *again], cover) == fold(days, cover)
+
+
+@settings(deadline=None, max_examples=200)
+@given(histories(days_min=1))
+def test_the_streak_is_what_a_walk_over_every_date_finds(history: tuple[list[date], Cover]) -> None:
+    days, cover = history
+    streak = fold(days, cover)
+    assert streak
+    length, longest, spent = walked(days, cover)
+    assert (streak.length, streak.longest, list(streak.spent)) == (length, longest, spent)
+    assert streak.active_days == len(set(days))
+    assert streak.last == max(days)
+
+
+@settings(deadline=None, max_examples=200)
+@given(histories(days_min=1), st.integers(0, 40))
+def test_what_shows_on_a_date_is_what_a_walk_up_to_it_finds(
+    history: tuple[list[date], Cover], later: int
+) -> None:
+    days, cover = history
+    streak = fold(days, cover)
+    assert streak
+    as_of = streak.last + timedelta(days=later)
+    shown = effective(streak, cover, as_of)
+    if later:
+        length, longest, spent = walked(days, cover, until=as_of)
+    else:
+        length, longest, spent = walked(days, cover)
+    assert (shown.current, shown.longest, list(shown.spent)) == (length, longest, spent)
+    held = sum(change for day, change in cover.freezes if day <= as_of)
+    assert shown.freezes_available == held - len(spent)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_without_cover_the_day_after_a_missed_day_shows_0(data: st.DataObject) -> None:
+    days = data.draw(st.lists(near(data.draw(bases)), min_size=1))
+    streak = fold(days, NONE)
+    assert streak
+    assert effective(streak, NONE, streak.last + DAY).current == streak.length
+    assert effective(streak, NONE, streak.last + 2 * DAY).current == 0
+
+
+@settings(deadline=None, max_examples=200)
+@given(histories(days_min=1))
+def test_the_lapse_date_is_the_first_on_which_the_streak_shows_0(history: tuple[list[date], Cover]) -> None:
+    days, cover = history
+    streak = fold(days, cover)
+    assert streak
+    lapses = lapse_date(streak, cover)
+    day = streak.last
+    while day < lapses:
+        assert effective(streak, cover, day).current == streak.length
+        day += DAY
+    for later in range(60):
+        assert effective(streak, cover, lapses + later * DAY).current == 0
+
+
+@settings(deadline=None)
+@given(histories(days_min=2), st.data())
+def test_an_active_date_more_never_shortens_the_longest_run(
+    history: tuple[list[date], Cover], data: st.DataObject
+) -> None:
+    days, _ = history
+    more = data.draw(near(min(days)))
+    less, full = fold(days, NONE), fold([*days, more], NONE)
+    assert less
+    assert full
+    assert full.longest >= less.longest
+    assert full.active_days >= less.active_days
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_without_revocations_no_freeze_is_spent_that_is_not_held(data: st.DataObject) -> None:
+    base = data.draw(bases)
+    days, cover = data.draw(st.lists(near(base), min_size=1)), data.draw(covers(base, revocations=False))
+    streak = fold(days, cover)
+    assert streak
+    for count, day in enumerate(streak.spent, 1):
+        assert cover.granted(day) >= count
+        assert day not in days
+        assert not cover.is_neutral(day)
+    assert len(set(streak.spent)) == len(streak.spent)
+
+
+@settings(deadline=None, max_examples=200)
+@given(histories(days_min=1), st.data())
+def test_the_explanation_agrees_with_the_walk(history: tuple[list[date], Cover], data: st.DataObject) -> None:
+    days, cover = history
+    asked = data.draw(near(min(days), 50))
+    today = max(days) + timedelta(days=60)
+    reason, streak = explain(days, cover, asked, today)
+    _, _, spent = walked(days, cover, until=today)
+    assert (reason is DateReason.COUNTED) is (asked in days)
+    assert (reason is DateReason.FREEZE) is (asked in spent)
+    if reason is DateReason.MISSED:
+        assert streak
+        assert effective(streak, cover, asked + DAY).current == 0

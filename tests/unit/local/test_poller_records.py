@@ -1,0 +1,105 @@
+"""What the poller hands to a function: a mapping's settings, the shape of records, and filters."""
+
+import base64
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from local.cloud.delivery import EventSourceMapping, arrival_of, mapping_of, sequence_of
+from local.cloud.event_filters import matches
+from local.cloud.stream_records import kinesis_record, table_record
+from tests.support.deliveries import PLAIN
+
+
+def test_settings_are_read_as_the_service_describes_them() -> None:
+    described = {
+        "FunctionArn": "f",
+        "EventSourceArn": "arn:aws:kinesis:us-east-1:0:stream/s",
+        "BatchSize": 10,
+        "MaximumBatchingWindowInSeconds": 2,
+        "BisectBatchOnFunctionError": "true",
+        "MaximumRetryAttempts": 0,
+        "MaximumRecordAgeInSeconds": 60,
+        "FunctionResponseTypes": ["ReportBatchItemFailures"],
+        "FilterCriteria": {"Filters": [{"Pattern": "{}"}]},
+        "DestinationConfig": {"OnFailure": {"Destination": "arn:q"}},
+    }
+    mapping = mapping_of(described)
+    assert mapping == EventSourceMapping(
+        "f", "arn:aws:kinesis:us-east-1:0:stream/s", 10, 2.0, True, 0, 60, True, "arn:q", ("{}",)
+    )
+    assert mapping.is_kinesis
+
+
+def test_what_is_not_described_has_the_service_s_defaults() -> None:
+    described = {"FunctionArn": "f", "EventSourceArn": PLAIN.source, "DestinationConfig": None}
+    assert mapping_of(described) == EventSourceMapping("f", PLAIN.source)
+    assert not mapping_of(described).is_kinesis
+
+
+def test_a_record_of_a_table_has_the_shape_that_a_function_gets() -> None:
+    raw = {
+        "eventID": "1",
+        "eventName": "INSERT",
+        "dynamodb": {
+            "SequenceNumber": "5",
+            "ApproximateCreationDateTime": datetime(2026, 1, 1, tzinfo=UTC),
+            "NewImage": {"user_id": {"S": "u"}},
+        },
+    }
+    shaped = table_record(raw, PLAIN.source)
+    assert (sequence_of(shaped), arrival_of(shaped)) == ("5", 1767225600.0)
+    assert (shaped["awsRegion"], shaped["eventSource"]) == ("us-east-1", "aws:dynamodb")
+    assert shaped["dynamodb"]["NewImage"] == {"user_id": {"S": "u"}}
+
+
+def test_a_record_of_a_stream_has_the_shape_that_a_function_gets() -> None:
+    raw = {
+        "PartitionKey": "p",
+        "SequenceNumber": "49",
+        "Data": b"\xff{}",
+        "ApproximateArrivalTimestamp": datetime(2026, 1, 1, tzinfo=UTC),
+    }
+    shaped = kinesis_record(raw, "arn:aws:kinesis:eu-west-1:0:stream/s")
+    assert (sequence_of(shaped), arrival_of(shaped)) == ("49", 1767225600.0)
+    assert base64.b64decode(shaped["kinesis"]["data"]) == b"\xff{}"
+    assert shaped["awsRegion"] == "eu-west-1"
+
+
+INSERT = {"eventName": "INSERT", "dynamodb": {"NewImage": {"event_type": {"S": "CHECK_IN"}}}}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "fits"),
+    [
+        ({}, True),
+        ({"eventName": ["INSERT"]}, True),
+        ({"eventName": ["MODIFY", "INSERT"]}, True),
+        ({"eventName": ["REMOVE"]}, False),
+        ({"eventName": []}, False),
+        ({"nothing": ["INSERT"]}, False),
+        ({"nothing": [None]}, False),
+        ({"eventName": ["INSERT"], "nothing": ["x"]}, False),
+        ({"dynamodb": {"NewImage": {"event_type": {"S": ["CHECK_IN"]}}}}, True),
+        ({"dynamodb": {"NewImage": {"event_type": {"S": ["OTHER"]}}}}, False),
+        ({"dynamodb": {"NewImage": {"event_type": {"S": [{"prefix": "CHECK"}]}}}}, True),
+        ({"dynamodb": {"NewImage": {"event_type": {"S": [{"prefix": "LESSON"}]}}}}, False),
+        ({"dynamodb": {"NewImage": {"event_type": [{"exists": True}]}}}, True),
+        ({"dynamodb": {"NewImage": {"ttl": [{"exists": True}]}}}, False),
+        ({"dynamodb": {"NewImage": {"ttl": [{"exists": False}]}}}, True),
+        ({"dynamodb": {"NewImage": {"event_type": [{"exists": False}]}}}, False),
+        ({"dynamodb": {"NewImage": {"event_type": [{"prefix": "S"}]}}}, False),
+        ({"eventName": {"deeper": ["x"]}}, False),
+        ({"eventName": [None]}, False),
+    ],
+)
+def test_a_filter_fits_when_every_field_has_one_of_its_alternatives(
+    pattern: dict[str, Any], fits: bool
+) -> None:
+    assert matches(pattern, INSERT) is fits
+
+
+def test_a_filter_that_the_poller_does_not_know_is_not_passed_over() -> None:
+    with pytest.raises(ValueError, match="numeric"):
+        matches({"eventName": [{"numeric": ["=", 1]}]}, INSERT)

@@ -1,0 +1,43 @@
+"""A handler answers with the contract's status, code and message, and asks no store that it does not need."""
+
+import json
+from typing import Any
+
+import pytest
+
+import ingest.engagement.users_api
+import ingest.operations_api
+from ingest import openapi
+from tests.support.http_requests import called
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/v1/nothing", 404, "not_found"),
+        ("GET", "/v1/users/v", 403, "forbidden"),
+        ("GET", "/v1/users/v/ledger", 403, "forbidden"),
+        ("POST", "/v1/users/v/redemptions", 403, "forbidden"),
+        ("PUT", "/v1/users/v/timezone", 403, "forbidden"),
+        ("GET", "/v1/leaderboards/points/users/v", 403, "forbidden"),
+        ("GET", "/v1/users/u%00", 400, "invalid_parameter"),
+    ],
+)
+def test_a_refusal_has_the_contract_s_shape(
+    method: str, path: str, status: int, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never() -> Any:
+        raise AssertionError("no store may be asked")
+
+    monkeypatch.setattr(ingest.engagement.users_api, "_parts", never)
+    answer = called(ingest.engagement.users_api.handler, method, path)
+    error = json.loads(answer["body"])["error"]
+    assert (answer["statusCode"], error["code"]) == (status, code)
+    assert error["message"]
+
+
+def test_health_and_the_description_ask_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ingest.operations_api, "_parts", lambda: pytest.fail("a store was asked"))
+    assert called(ingest.operations_api.handler, "GET", "/v1/health")["statusCode"] == 200
+    served = called(ingest.operations_api.handler, "GET", "/v1/openapi.json")
+    assert json.loads(served["body"]) == openapi.document()

@@ -1,0 +1,143 @@
+"""A request's body is read as JSON, or the caller gets a 400, 413 or 422."""
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ingest.engagement import engagement_schemas
+from ingest.web.caller import ApiError
+from ingest.web.http import BODY_BYTES_MAX, json_body
+from ingest.web.json_schema import Schema
+from ingest.web.validate import NESTING_MAX
+from tests.support.http_requests import VALID, json_values, near_events, sent
+
+
+def sent_bytes(data: bytes) -> dict[str, Any]:
+    return {"body": base64.b64encode(data).decode(), "isBase64Encoded": True}
+
+
+def refusal(event: dict[str, Any], schema: Schema = engagement_schemas.EVENTS) -> tuple[int, str]:
+    with pytest.raises(ApiError) as refused:
+        json_body(event, schema)
+    json.dumps([refused.value.message, refused.value.details]).encode()
+    return refused.value.status, refused.value.code
+
+
+EVENTS_TEXT = json.dumps({"events": [VALID]})
+MALFORMED = (400, "invalid_json")
+
+
+def test_a_body_is_read_plain_or_in_base64() -> None:
+    assert json_body(sent(EVENTS_TEXT), engagement_schemas.EVENTS) == {"events": [VALID]}
+    assert json_body(sent_bytes(EVENTS_TEXT.encode()), engagement_schemas.EVENTS) == {"events": [VALID]}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "events",
+        '{"events": [{"a": NaN}]}',
+        '{"events": [{"a": Infinity}]}',
+        '{"events": [{"a": -Infinity}]}',
+        '{"events": [{"a": 1e999}]}',
+        '{"events": [{"a": "\\ud800"}]}',
+        '{"events": [{"\\udfff": 1}]}',
+        '{"events": [{"a": ' + "9" * 5000 + "}]}",
+        '{"events": ' + "[" * 100_000,
+        '{"events": [' + '{"a":' * 50_000 + "1" + "}" * 50_000 + "]}",
+        "\ufeff{}",
+        EVENTS_TEXT + "x",
+    ],
+    ids=lambda text: text[:30],
+)
+def test_what_is_no_json_is_a_400(text: str) -> None:
+    assert refusal(sent(text)) == MALFORMED
+
+
+def test_a_request_without_a_body_is_a_400() -> None:
+    assert refusal({}) == MALFORMED
+    assert refusal({"body": None}) == MALFORMED
+
+
+@pytest.mark.parametrize("data", [b"\xff\xfe", b'{"events": "\xe9"}', b"\xed\xa0\x80", b"\x00"])
+def test_bytes_that_are_not_utf_8_are_a_400(data: bytes) -> None:
+    assert refusal(sent_bytes(data)) == MALFORMED
+
+
+@pytest.mark.parametrize("text", ["é", "a", "====", "e30\n"])
+def test_what_is_no_base64_is_a_400(text: str) -> None:
+    assert refusal({"body": text, "isBase64Encoded": True}) == MALFORMED
+
+
+def test_a_body_that_is_too_large_is_a_413() -> None:
+    space = BODY_BYTES_MAX - len(EVENTS_TEXT)
+    assert json_body(sent(EVENTS_TEXT + " " * space), engagement_schemas.EVENTS)
+    assert refusal(sent(EVENTS_TEXT + " " * (space + 1))) == (413, "too_large")
+    assert refusal(sent_bytes(b" " * (BODY_BYTES_MAX + 1))) == (413, "too_large")
+
+
+def test_a_body_is_measured_in_bytes() -> None:
+    text = json.dumps({"events": [{"a": "é" * 600_000}]}, ensure_ascii=False)
+    assert refusal(sent(text)) == (413, "too_large")
+
+
+def test_a_body_of_another_shape_is_a_422_that_names_the_field() -> None:
+    with pytest.raises(ApiError) as refused:
+        json_body(sent('{"events": [], "x": 1}'), engagement_schemas.EVENTS)
+    assert (refused.value.status, refused.value.code) == (422, "invalid_field")
+    with pytest.raises(ApiError) as refused:
+        json_body(
+            sent('{"points": 0, "reward_id": "mug", "idempotency_key": "k"}'), engagement_schemas.REDEMPTION
+        )
+    assert refused.value.details[0]["field"] == "points"
+
+
+@pytest.mark.parametrize("points", ["5.0", "1e2"])
+def test_points_are_whole_numbers_or_refused(points: str) -> None:
+    text = f'{{"points": {points}, "reward_id": "mug", "idempotency_key": "k"}}'
+    try:
+        body = json_body(sent(text), engagement_schemas.REDEMPTION)
+    except ApiError as refused:
+        assert refused.status == 422
+        return
+    assert isinstance(body["points"], int)
+
+
+@settings(deadline=None)
+@given(
+    st.text(max_size=60)
+    | json_values.map(json.dumps)
+    | near_events.map(lambda e: json.dumps({"events": [e]}))
+)
+def test_any_text_is_a_body_or_a_refusal(text: str) -> None:
+    try:
+        assert isinstance(json_body(sent(text), engagement_schemas.EVENTS), dict)
+    except ApiError as refused:
+        assert refused.status in (400, 413, 422)
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=60), st.booleans())
+def test_any_bytes_are_a_body_or_a_refusal(data: bytes, encoded: bool) -> None:
+    event = sent_bytes(data) if encoded else {"body": data.decode("latin-1"), "isBase64Encoded": True}
+    try:
+        json_body(event, engagement_schemas.EVENTS)
+    except ApiError as refused:
+        assert refused.status in (400, 413, 422)
+
+
+def test_nesting_is_taken_up_to_its_limit() -> None:
+    for levels, taken in ((NESTING_MAX, True), (NESTING_MAX + 1, False)):
+        inner = levels - 4
+        nested = "[" * inner + "]" * inner
+        event = sent('{"events": [{"properties": {"a": ' + nested + "}}]}")
+        if taken:
+            assert json_body(event, engagement_schemas.EVENTS)
+        else:
+            assert refusal(event) == MALFORMED
