@@ -10,7 +10,8 @@ from aws_lambda_powertools import Logger
 
 from adapters.platform.aws import Unavailable
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
-from adapters.questions.push import Push, PushMessage, PushReceipt, PushStatus
+from adapters.questions.push import Push, PushReceipt, PushStatus
+from rules.questions.messages import PushMessage
 from rules.questions.notifications import Subscription
 
 # The time that a message on its way needs to end, before Lambda cuts the function off.

@@ -1,8 +1,8 @@
-"""Questions stream -> phones: each eligible subscriber is told of a question at most once.
+"""Questions stream -> phones: everybody who is to hear of a question is told of it at most once.
 
-A run may die anywhere and be run again, or twice at the same time: a message belongs to whoever claims it
-(adapters/questions/message_claims.py). Who is eligible is judged at the moment of sending. A person in
-quiet hours is not told later: the list of open questions has it.
+A run may die at any point and be run again, or it may run twice at the same time. So whoever sends a message
+claims it first (adapters/questions/message_claims.py). Who is to be told is judged at the moment of sending.
+A person in quiet hours is not told later: they find the question in the list of open ones.
 """
 
 from collections import Counter
@@ -21,12 +21,12 @@ from adapters.platform.batches import Unprocessed, chunks
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import item, plain
 from adapters.questions.announcements import Announcements
-from adapters.questions.message_claims import KEPT
-from adapters.questions.push import PushMessage, SnsPush
+from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import NotifySettings
 from processors.messages import Sender, Told, stop_at
 from rules.days import unstamp
+from rules.questions.messages import PushMessage, claim_expires_at, of_question
 from rules.questions.notifications import Subscription, is_eligible
 from rules.questions.questions import ANSWERABLE, Question, from_item, shown_status
 
@@ -36,13 +36,12 @@ TRANSIENT = (*Unavailable, Unprocessed)
 # Between two looks at whether the question still is open.
 CHUNK = 100
 ATTEMPTS_MAX = 8
-TITLE = "A new question"
 Record = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Outcome:
-    """What became of records, and of people."""
+class AnnouncedBatch:
+    """What became of people; which records are to come again; which are to be kept, with the reason."""
 
     told: Counter[Told] = field(default_factory=Counter)
     again: list[str] = field(default_factory=list)
@@ -64,12 +63,12 @@ class Notifier:
     writers: int = 1
     now: Callable[[], datetime] = _now
 
-    def notify(self, records: Sequence[Record], until: datetime | None = None) -> Outcome:
+    def notify(self, records: Sequence[Record], until: datetime | None = None) -> AnnouncedBatch:
         """Announce each record's question; one question's trouble is not another's.
 
         until: when to stop, for what is left to come again.
         """
-        outcome = Outcome()
+        outcome = AnnouncedBatch()
         for record in records:
             try:
                 told = self.announce(from_item(plain(record["dynamodb"]["NewImage"])), until)
@@ -92,7 +91,7 @@ class Notifier:
         told: Counter[Told] = Counter()
         if not self._is_open(question.question_id):
             return told
-        tell = partial(self._tell, question, message_of(question, self.now()))
+        tell = partial(self._tell, question, of_question(question, self.now()))
         with ThreadPoolExecutor(self.writers) as pool:
             for chunk in chunks(self.announcements.listeners(question.audience, self.now()), CHUNK):
                 if until and self.now() >= until:
@@ -124,7 +123,7 @@ class Notifier:
     def _try(self, question: Question, message: PushMessage, read: Subscription) -> Told:
         """Tell one person, judging again where they changed in between."""
         subscription: Subscription | None = read
-        expires_at = int((unstamp(question.closes_at) + KEPT).timestamp())
+        expires_at = claim_expires_at(unstamp(question.closes_at))
         for _ in pauses(ATTEMPTS_MAX):
             now = self.now()
             if subscription is None or not is_eligible(subscription, question.audience, now):
@@ -137,13 +136,6 @@ class Notifier:
                 return told
             subscription = self.announcements.store.get(subscription.subscription_id)
         return Told.AGAIN
-
-
-def message_of(question: Question, now: datetime) -> PushMessage:
-    """Return what a phone shows of a question, for as long as it takes answers."""
-    seconds = int((unstamp(question.closes_at) - now).total_seconds())
-    data = {"type": "question", "question_id": question.question_id, "kind": question.kind.value}
-    return PushMessage(TITLE, question.prompt, data, seconds)
 
 
 def _named(told: Counter[Told]) -> dict[str, int]:

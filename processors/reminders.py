@@ -19,20 +19,17 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.platform.batches import READ_MAX, chunks
-from adapters.questions.message_claims import KEPT
-from adapters.questions.push import PushMessage, SnsPush
+from adapters.questions.push import SnsPush
 from adapters.questions.reminder_store import DueReminder, ReminderStore
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import RemindersSettings
 from processors.messages import Sender, Told, stop_at
-from rules.days import DAY, UnknownZone, start_of, today
+from rules.days import UnknownZone, today
 from rules.engagement.account_state import Profile
+from rules.questions.messages import claim_expires_at, of_streak
 from rules.questions.reminders import at_risk, is_timely, next_reminder
 
 logger = Logger(service="reminders")
-# A phone that is off gets the message up to three hours later, but never after the local date has ended.
-TTL_SECONDS = 3 * 3600
-TITLE = "Your streak ends tonight"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +92,9 @@ class Reminder:
             self.reminders.skip(each)
             return Told.SKIPPED
         key = f"reminder={today(each.due, subscription.timezone)}"
-        expires_at = int((now + KEPT).timestamp())
-        claim = partial(self.reminders.claim, each, key, expires_at, now)
+        claim = partial(self.reminders.claim, each, key, claim_expires_at(now), now)
         release = partial(self.reminders.release, each)
-        message = message_of(length, min(TTL_SECONDS, _seconds_left(now, subscription.timezone)))
+        message = of_streak(length, now, subscription.timezone)
         told = self.sender.tell(subscription, message, claim, release, now)
         if told is Told.DUPLICATE:
             # This date was claimed before: the person changed the zone, or registered the phone again.
@@ -111,19 +107,6 @@ class Reminder:
         for place in lost:
             logger.error("nobody can tell whether it went out", extra={"claim": place})
         return len(lost)
-
-
-def _seconds_left(now: datetime, zone_name: str) -> int:
-    """Return the seconds to the end of the local date."""
-    return int((start_of(today(now, zone_name) + DAY, zone_name) - now).total_seconds())
-
-
-def message_of(length: int, ttl_seconds: int) -> PushMessage:
-    """Return the message about a streak of `length` days. A phone that is off may get it for ttl_seconds."""
-    days = "1 day" if length == 1 else f"{length} days"
-    return PushMessage(
-        TITLE, f"Keep your {days} going today.", {"type": "streak", "length": str(length)}, ttl_seconds
-    )
 
 
 @cache

@@ -29,8 +29,6 @@ from rules.questions.notifications import Subscription
 SENDING, UNCONFIRMED = "sending", "unconfirmed"
 # Longer than any function runs: whoever claimed it is gone.
 UNCONFIRMED_AFTER = timedelta(minutes=20)
-# After the last instant at which a message may go out, for an operator to look.
-KEPT = timedelta(days=7)
 
 
 class ClaimResult(StrEnum):

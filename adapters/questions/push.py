@@ -8,7 +8,6 @@ deleted, which is no word on the token: it is made again, once.
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
@@ -22,6 +21,7 @@ from botocore.exceptions import (
 )
 
 from adapters.platform.aws import pauses
+from rules.questions.messages import PushMessage
 
 ATTEMPTS_MAX = 3
 # FCM takes 4096 bytes of payload.
@@ -40,19 +40,6 @@ class PushStatus(StrEnum):
     DEAD = "dead"
     UNSENT = "unsent"
     UNSURE = "unsure"
-
-
-@dataclass(frozen=True, slots=True)
-class PushMessage:
-    """What a phone shows, and what its app reads.
-
-    data: flat, texts only. ttl_seconds: how long it is kept for a phone that is off.
-    """
-
-    title: str
-    body: str
-    data: Mapping[str, str]
-    ttl_seconds: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +108,7 @@ class SnsPush:
         """Publish, again only where SNS has said that it did not take it. None: there is no such endpoint."""
         for _ in pauses(ATTEMPTS_MAX, base_seconds=0.2):
             try:
-                self._sns.publish(TargetArn=endpoint, MessageStructure="json", Message=payload(message))
+                self._sns.publish(TargetArn=endpoint, MessageStructure="json", PushMessage=payload(message))
             except ClientError as error:
                 if not SLOW_DOWN.search(_code(error)):
                     return _refusal(error)
@@ -153,7 +140,7 @@ def _code(error: ClientError) -> str:
 
 
 def _text(error: ClientError) -> str:
-    return str(error.response.get("Error", {}).get("Message", ""))
+    return str(error.response.get("Error", {}).get("PushMessage", ""))
 
 
 def payload(message: PushMessage) -> str:

@@ -14,14 +14,13 @@ from ingest.questions.question_views import Questions, refusal_error
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from ingest.web.rate_limit import RateLimit
-from rules.days import Moment, UnknownZone, date_of, stamp
 from rules.engagement.events import InputRefused
 from rules.questions.answer_points import points_for
-from rules.questions.questions import Question, check_answer, check_open, is_done, shown_status
-from rules.questions.responses import Response, public_id
+from rules.questions.polls import POLL_SECONDS_MIN, has_newer, is_waiting, next_pause, page_of
+from rules.questions.questions import Question, check_answer, check_open, shown_status
+from rules.questions.responses import Response, new_response, public_id
 
 WAIT_SECONDS_MAX = 20
-POLL_SECONDS_MIN, POLL_SECONDS_MAX = 0.25, 1.0
 LIMIT_DEFAULT, LIMIT_MAX = 100, 100
 
 
@@ -61,7 +60,7 @@ class Answers:
         try:
             check_open(question, now)
             check_answer(question, body)
-            response = _response(question, body, person, user_id, now)
+            response = new_response(question, body, person, user_id, now)
             after, stored = self.store.answer(question, response, now)
         except AlreadyAnswered as already:
             raise _already(already.response) from None
@@ -77,34 +76,6 @@ class Answers:
             return self.fingerprints.of_user(caller.user_id), caller.user_id
         caller.check_agent()
         return self.fingerprints.of_device(body["fingerprint"]), None
-
-
-def _response(
-    question: Question, body: Mapping[str, Any], person: str, user_id: str | None, now: datetime
-) -> Response:
-    try:
-        day, zone = date_of(Moment(now, None), body.get("timezone"), None)
-    except UnknownZone as error:
-        raise InputRefused("invalid_field", "timezone", str(error)) from None
-    confidence, took = body.get("confidence"), body.get("response_time_ms")
-    return Response(
-        question_id=question.question_id,
-        fingerprint_hash=person,
-        agent_id=question.agent_id,
-        kind=question.kind,
-        category=question.category,
-        number=0,  # Given when it is stored.
-        points=sum(points_for(confidence, took).values()),
-        created_at=stamp(now),
-        activity_date=day,
-        zone=zone,
-        user_id=user_id,
-        option_index=body.get("option_index"),
-        text=body.get("text"),
-        confidence=confidence,
-        response_time_ms=took,
-        timezone=body.get("timezone"),
-    )
 
 
 def _already(response: Response) -> ApiError:
@@ -150,33 +121,22 @@ class Polls:
         until, pause = self.elapsed() + wait, POLL_SECONDS_MIN
         question = self.questions.find(identifier)
         caller.check(question.agent_id)
-        while self._is_waiting(question, after) and self.elapsed() + pause <= until:
+        while is_waiting(question, after, clock.now()) and self.elapsed() + pause <= until:
             self.pause(pause)
-            pause = min(POLL_SECONDS_MAX, pause * 1.5)
+            pause = next_pause(pause)
             question = self.questions.find(identifier)
         return self._view(question, after, limit)
 
-    @staticmethod
-    def _is_waiting(question: Question, after: int) -> bool:
-        return question.answers_count <= after and not is_done(question, clock.now())
-
     def _view(self, question: Question, after: int, limit: int) -> dict[str, Any]:
-        rows: list[Response] = []
-        if question.answers_count > after:
-            # An earlier question under the same key, long deleted, may have left answers.
-            own = (
-                each
-                for each in self.responses.of_question(question.question_id)
-                if each.number > after and each.created_at >= question.created_at
-            )
-            rows = sorted(own, key=lambda each: each.number)[:limit]
-        last, now = rows[-1].number if rows else after, clock.now()
+        found = self.responses.of_question(question.question_id) if has_newer(question, after) else ()
+        now = clock.now()
+        page = page_of(question, found, after, limit, now)
         return {
             "question_id": question.question_id,
             "status": shown_status(question, now).value,
             "answers_count": question.answers_count,
             "required_responses": question.required_responses,
-            "responses": [response_view(each) for each in rows],
-            "cursor": str(last),
-            "done": is_done(question, now) and last >= question.answers_count,
+            "responses": [response_view(each) for each in page.responses],
+            "cursor": str(page.cursor),
+            "done": page.is_last,
         }

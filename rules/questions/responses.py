@@ -3,12 +3,13 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 
-from rules.days import unstamp, zone
+from rules.days import Moment, UnknownZone, date_of, stamp, unstamp, zone
 from rules.engagement.events import InputRefused, MalformedItem, count_of, text_of
-from rules.questions.questions import QuestionKind
+from rules.questions.answer_points import points_for
+from rules.questions.questions import Question, QuestionKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,39 @@ class Response:
 def public_id(question_id: str, fingerprint_hash: str) -> str:
     """Return a response's id as an agent sees it: the same person has another one for each question."""
     return hashlib.sha256(f"{question_id}\x00{fingerprint_hash}".encode()).hexdigest()[:16]
+
+
+def new_response(
+    question: Question, body: Mapping[str, Any], person: str, user_id: str | None, now: datetime
+) -> Response:
+    """Return the response that an answer to a question is; raises InputRefused (invalid_field: timezone).
+
+    body: as ingest's schema and check_answer() let it in. person: the fingerprint_hash. user_id: of one who
+    answers for themselves. The number is given when it is stored.
+    """
+    try:
+        day, zone_name = date_of(Moment(now, None), body.get("timezone"), None)
+    except UnknownZone as error:
+        raise InputRefused("invalid_field", "timezone", str(error)) from None
+    confidence, took = body.get("confidence"), body.get("response_time_ms")
+    return Response(
+        question_id=question.question_id,
+        fingerprint_hash=person,
+        agent_id=question.agent_id,
+        kind=question.kind,
+        category=question.category,
+        number=0,
+        points=sum(points_for(confidence, took).values()),
+        created_at=stamp(now),
+        activity_date=day,
+        zone=zone_name,
+        user_id=user_id,
+        option_index=body.get("option_index"),
+        text=body.get("text"),
+        confidence=confidence,
+        response_time_ms=took,
+        timezone=body.get("timezone"),
+    )
 
 
 def to_item(response: Response) -> dict[str, Any]:

@@ -13,13 +13,13 @@ import pytest
 
 from adapters.platform.aws import client
 from adapters.platform.items import plain
-from adapters.questions.push import PushMessage, PushReceipt, PushStatus
+from adapters.questions.push import PushReceipt, PushStatus
 from processors import notify
 from processors.messages import Told
 from rules.days import stamp
+from rules.questions.messages import PushMessage, of_question
 from rules.questions.notifications import INTERVALS, NEVER, Subscription, is_eligible, quiet_hours
-from rules.questions.questions import QuestionStatus as Shown
-from rules.questions.questions import from_item
+from rules.questions.questions import QuestionStatus, from_item
 from tests.integration.test_sample_events import CONTEXT
 from tests.support.engine import Engine
 from tests.support.phones import Phones
@@ -220,7 +220,7 @@ def test_what_may_have_been_sent_is_not_sent_again(town: World, monkeypatch: pyt
 @pytest.mark.parametrize(
     "more",
     [
-        {"status": Shown.CLOSED},
+        {"status": QuestionStatus.CLOSED},
         {"closes": NOW},
         {"closes": NOW - timedelta(seconds=1)},
         {"expires_at": int(NOW.timestamp())},
@@ -260,7 +260,7 @@ def test_who_changes_between_being_found_and_being_told(town: World) -> None:
     store.register(subscriber(1, quiet_hours=quiet_hours("11:00", "13:00")), NOW)
     store.register(subscriber(2, audience=("a",)), NOW)
     asked = from_item(plain(town.ask()["dynamodb"]["NewImage"]))
-    message = notify.message_of(asked, NOW)
+    message = of_question(asked, NOW)
     told = [notifier._tell(asked, message, each) for each in people]
     assert told == [Told.SKIPPED, Told.SKIPPED, Told.SENT]
 

@@ -3,7 +3,8 @@
 import threading
 from collections import Counter
 
-from adapters.questions.push import PushMessage, PushReceipt, PushStatus
+from adapters.questions.push import PushReceipt, PushStatus
+from rules.questions.messages import PushMessage
 
 
 class Phones:

@@ -9,7 +9,8 @@ from botocore.exceptions import ConnectionClosedError, EndpointConnectionError, 
 from botocore.stub import Stubber
 
 from adapters.questions import push
-from adapters.questions.push import PushMessage, PushReceipt, PushStatus, SnsPush, payload
+from adapters.questions.push import PushReceipt, PushStatus, SnsPush, payload
+from rules.questions.messages import PushMessage
 
 APPLICATION = "arn:aws:sns:eu-west-1:1:app/GCM/streakline"
 ENDPOINT = "arn:aws:sns:eu-west-1:1:endpoint/GCM/streakline/1"
@@ -51,7 +52,7 @@ def send(sns: Any, *refusals: tuple[str, str, int], then: bool = False) -> PushR
         ("EndpointDisabled", "Endpoint is disabled", 400, PushStatus.DEAD),
         ("PlatformApplicationDisabled", "", 400, PushStatus.UNSENT),
         ("AuthorizationError", "", 403, PushStatus.UNSENT),
-        ("InvalidParameter", "Invalid parameter: Message too long", 400, PushStatus.UNSENT),
+        ("InvalidParameter", "Invalid parameter: PushMessage too long", 400, PushStatus.UNSENT),
         ("InternalError", "", 500, PushStatus.UNSURE),
     ],
 )

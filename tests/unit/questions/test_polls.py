@@ -1,0 +1,120 @@
+"""Polls and answers: every answer is returned once and in order, and a poll ends when no more can come."""
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rules.days import EPOCH, Moment, date_of, stamp, unstamp
+from rules.engagement.events import InputRefused
+from rules.questions.answer_points import points_for
+from rules.questions.polls import (
+    POLL_SECONDS_MAX,
+    POLL_SECONDS_MIN,
+    has_newer,
+    is_waiting,
+    next_pause,
+    page_of,
+)
+from rules.questions.questions import STORED_WITHIN, Question, QuestionKind, QuestionStatus
+from rules.questions.responses import Response, new_response
+from tests.support.engagement_strategies import instants, zones
+from tests.unit.questions.test_questions import NOW, asked
+
+SMALL = settings(max_examples=60, deadline=None)
+bodies = st.fixed_dictionaries(
+    {},
+    optional={
+        "text": st.text(max_size=5),
+        "option_index": st.integers(0, 3),
+        "confidence": st.integers(1, 5),
+        "response_time_ms": st.integers(0, 700_000),
+        "timezone": zones,
+    },
+)
+
+
+def answered(question: Question, number: int, **changes: Any) -> Response:
+    made = new_response(question, {"text": str(number)}, f"person-{number}", None, NOW)
+    return replace(made, number=number, **changes)
+
+
+def closed(count: int) -> Question:
+    return replace(asked(), answers_count=count, required_responses=count, status=QuestionStatus.CLOSED)
+
+
+@SMALL
+@given(st.integers(0, 12), st.integers(1, 5), st.integers(0, 3), st.randoms(use_true_random=False))
+def test_page_after_page_gives_each_answer_once_in_order(
+    count: int, limit: int, after: int, chance: random.Random
+) -> None:
+    question = closed(count)
+    before = stamp(unstamp(question.created_at) - timedelta(days=400))
+    stored = [answered(question, number) for number in range(1, count + 1)]
+    stored += [answered(question, number, created_at=before) for number in range(1, 20)]
+    chance.shuffle(stored)
+    cursor, got = after, list[int]()
+    for _ in range(20):
+        page = page_of(question, stored, cursor, limit, NOW)
+        assert len(page.responses) <= limit
+        got += [each.number for each in page.responses]
+        cursor = page.cursor
+        if page.is_last:
+            break
+    else:
+        raise AssertionError("it never ends")
+    assert got == list(range(after + 1, count + 1))
+    assert cursor == max(after, count)
+
+
+@SMALL
+@given(st.integers(0, 3), st.integers(0, 4), st.integers(-120, 120), st.booleans())
+def test_a_poll_waits_until_there_is_something_or_nothing_can_come(
+    count: int, after: int, seconds: int, is_closed: bool
+) -> None:
+    question = replace(
+        asked(), answers_count=count, status=QuestionStatus.CLOSED if is_closed else QuestionStatus.OPEN
+    )
+    now = unstamp(question.closes_at) + timedelta(seconds=seconds)
+    can_come = not is_closed and timedelta(seconds=seconds) < STORED_WITHIN
+    assert is_waiting(question, after, now) == (count <= after and can_come)
+    assert has_newer(question, after) == (count > after)
+    if count > after:
+        assert not page_of(question, [], after, 10, now).is_last
+    else:
+        assert page_of(question, [], after, 10, now).is_last == (not can_come)
+
+
+@given(st.integers(0, 40))
+def test_pauses_grow_to_their_longest_and_no_further(looks: int) -> None:
+    pause = POLL_SECONDS_MIN
+    for _ in range(looks):
+        assert pause <= next_pause(pause) <= POLL_SECONDS_MAX
+        pause = next_pause(pause)
+    assert looks < 5 or pause == POLL_SECONDS_MAX
+
+
+@SMALL
+@given(bodies, instants, st.none() | st.just("ann"), st.sampled_from(QuestionKind))
+def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
+    body: dict[str, Any], now: Any, user_id: str | None, kind: QuestionKind
+) -> None:
+    question = replace(asked(), kind=kind)
+    made = new_response(question, body, "hash", user_id, now)
+    for name in ("text", "option_index", "confidence", "response_time_ms", "timezone"):
+        assert getattr(made, name) == body.get(name)
+    assert (made.key, made.user_id, made.kind) == ((question.question_id, "hash"), user_id, kind)
+    assert (made.agent_id, made.category) == (question.agent_id, question.category)
+    assert (made.activity_date, made.zone) == date_of(Moment(now, None), body.get("timezone"), None)
+    assert made.points == sum(points_for(body.get("confidence"), body.get("response_time_ms")).values())
+    assert (made.created_at, made.number) == (stamp(now), 0)
+
+
+def test_an_answer_in_no_zone_is_refused() -> None:
+    with pytest.raises(InputRefused, match="timezone") as refused:
+        new_response(asked(), {"text": "a", "timezone": "Mars/Base"}, "hash", None, EPOCH)
+    assert refused.value.field == "timezone"
