@@ -1,4 +1,4 @@
-"""The index of recent activity: which leads the daily schedule has to look at. Never a scan."""
+"""The index of recent activity: it names the leads that the daily refresh computes. No scan is needed."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -10,7 +10,7 @@ INDEX = "ByActivity"
 
 
 class ActiveLeads:
-    """Leads that time still changes. shards: as the features' writer has it."""
+    """Leads with features that time still changes. shards: the same number as the writer of features has."""
 
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
@@ -18,8 +18,9 @@ class ActiveLeads:
     def ids(self) -> Iterator[str]:
         """Yield lead_organization_ids, at the cost of one query (and its pages) a shard.
 
-        All that are listed, however long ago they were active: a lead leaves the index with its last
-        refresh (rules.leads.features.listed_on), so one that is still there has missed that, and needs it.
+        It yields all listed leads, however long ago they were active. A lead leaves the index with its last
+        refresh (rules.leads.features.listed_on), so a lead that is still listed has missed that refresh, and
+        needs it.
         """
         for shard in range(self._shards):
             found = query_all(

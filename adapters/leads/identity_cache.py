@@ -1,13 +1,13 @@
-"""Whose identities were, an hour ago at most: spares PostgreSQL the everyday event.
+"""Remembers for an hour whose identities are, so that the everyday event does not need PostgreSQL.
 
 | key | holds | lives |
 |---|---|---|
 | identity:{digest of organization and identities} | lead, leaf and root, as JSON | 1 h |
 
-Redis is never the truth. What is cached stays true of the leaf: identities keep their lead, and leaves their
-events. The root may be stale, as it may be in any stored event. A device's lead changes when it becomes
-shared, so only sets with a strong identity are cached; and only once nothing is left to announce, which
-PostgreSQL alone tells.
+Redis is never the truth. A cached leaf stays right: identities keep their lead, and leaves their events. A
+cached root may be stale, as the root stored with any event may be. An answer is not cached if no identity is
+strong, because a device's lead changes when the device becomes shared. Nor is it cached while changes are to
+be announced, because the next event must ask PostgreSQL for them again.
 """
 
 import hashlib
@@ -25,14 +25,14 @@ RETRY_AFTER_SECONDS = 5
 
 
 class IdentityCache:
-    """The cache of one process. url "": there is none."""
+    """The cache of one process. url: "" if there is no Redis."""
 
     def __init__(self, url: str) -> None:
         self._redis = Redis(url) if url else None
         self._down_until = 0.0
 
     def get(self, organization_id: str, identities: Iterable[Identity]) -> Resolution | None:
-        """Return what was remembered of exactly these identities; None for whatever goes wrong."""
+        """Return what was remembered of exactly these identities; None if nothing was, or Redis fails."""
         key = _key(organization_id, identities)
         text = self._run(["GET", key]) if key else None
         try:
@@ -41,7 +41,7 @@ class IdentityCache:
             return None  # Written by another version of this code.
 
     def remember(self, organization_id: str, identities: Iterable[Identity], resolution: Resolution) -> None:
-        """Keep an answer for an hour, if it may be kept."""
+        """Keep an answer for an hour, unless it is of a kind that is not cached."""
         key = _key(organization_id, identities)
         if key and not resolution.changes:
             known = [resolution.lead_id, resolution.leaf, resolution.root_id]

@@ -1,7 +1,7 @@
 """Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity).
 
-The everyday event (all its identities known and agreeing, or none known) takes one statement. All others
-take one transaction: read under locks, decide (rules/leads/identity/identity_plan.py), apply.
+The everyday event takes one statement: its identities are all known and agree, or none is known. All other
+events take one transaction: read under locks, decide (rules/leads/identity/identity_plan.py), apply.
 """
 
 import json
@@ -17,7 +17,7 @@ from rules.leads.identity.identity_plan import plan_identities
 from rules.leads.lead_groups import Group
 
 IdentityUnavailable = PostgresUnavailable
-# Each attempt lost means that somebody else's change to the same group went through.
+# An attempt is lost only when another change to the same group goes through.
 ATTEMPTS = 20
 
 
@@ -27,7 +27,7 @@ class CannotUnmerge(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class LeadEventKey:
-    """Which event it was: `{organization}/{integration}` and that integration's id of it."""
+    """Names an event: `{organization}/{integration}`, and that integration's id of it."""
 
     source: str
     external_event_id: str
@@ -37,8 +37,8 @@ class LeadEventKey:
 class IdentityChange:
     """A change of who is who that is still to be announced.
 
-    kind: merged, joined (a merged lead became known to one more organization) or unmerged. groups: for each
-    organization that it affects, all groups that it touched as they were after it.
+    kind: merged, joined (a merged lead became known to one more organization) or unmerged. groups: by
+    organization, all groups that the change touched, as they are after it.
     """
 
     number: int
@@ -49,9 +49,10 @@ class IdentityChange:
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Whose an event is. leaf: the lead_organization_id to keep it by; root_id: that of the leaf's group.
+    """The lead that an event belongs to.
 
-    changes: those of this lead's group that are not announced yet, oldest first.
+    leaf: the lead_organization_id to keep the event by. root_id: the root of that leaf's group. changes:
+    those of this lead's group that are not announced yet, oldest first.
     """
 
     lead_id: int
@@ -61,7 +62,7 @@ class Resolution:
 
 
 class IdentityStore:
-    """Identities of all leads. Methods raise IdentityUnavailable for what a later attempt may get past."""
+    """Identities of all leads. Methods raise IdentityUnavailable if a later attempt may succeed."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
@@ -74,7 +75,7 @@ class IdentityStore:
         Safe to repeat and to run concurrently. Raises ValueError for an event without an identity.
         """
         ordered = in_order(identities)
-        # Whether one lead may have them all; the statement relies on it.
+        # The statement relies on this: one lead may have all these identities.
         if plan_identities(ordered, IdentityFacts()).attach == ordered:
             found = self._postgres.run(lambda each: _resolve(each, organization_id, ordered, now))
             if found is not None:
@@ -87,7 +88,7 @@ class IdentityStore:
         )
 
     def note_announced(self, numbers: Iterable[int]) -> None:
-        """Note that all whom these changes affect have been told."""
+        """Note that every organization that these changes affect has been told."""
         self._call("SELECT identity.announced(%s)", [list(numbers)])
 
     def pending(self, limit: int = 100) -> tuple[IdentityChange, ...]:
@@ -95,11 +96,12 @@ class IdentityStore:
         return tuple(_change(each) for each in self._call("SELECT identity.pending(%s)", [limit]))
 
     def unmerge(self, change_number: int, reason: str, by: str, now: datetime) -> tuple[IdentityChange, ...]:
-        """Undo a merge exactly; returns what is to be announced of its leads.
+        """Undo a merge exactly; returns the changes to be announced of its leads.
 
-        The two groups that it leaves are kept apart from now on: no event joins a lead of one with a lead
-        of the other again. Raises CannotUnmerge: it is no merge, has been undone, or a later merge builds on
-        it. An attempt whose answer was lost is not repeated: asking again tells that it has been undone.
+        The two groups that it leaves are kept apart from now on: no event joins a lead of one with a lead of
+        the other again. Raises CannotUnmerge: it is no merge, has been undone, or a later merge builds on it.
+        If the answer is lost, unmerge does not repeat the call; asking again raises CannotUnmerge, if it was
+        undone.
         """
         import psycopg  # noqa: PLC0415 (see adapters.platform.postgres)
 

@@ -13,8 +13,8 @@ from adapters.platform.items import Item, item, plain
 from rules.leads.lead_events import SORT_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 
 ATTEMPTS_MAX = 8
-# The claims' key in IdempotencyKeys, under `{source}#{external_event_id}`; a source has a `/` and no
-# user id has one, so that they share the table with users' keys.
+# Claims of lead events share the table IdempotencyKeys with users' keys. There they have this key, and
+# `{source}#{external_event_id}` in place of a user id. A source has a `/`, and no user id has one.
 CLAIM_KEY = "lead-event"
 IDEMPOTENCY_INDEX = "idempotency-index"
 REFUSED = "ConditionalCheckFailed"
@@ -32,13 +32,14 @@ class LeadEventStore:
     """Stored events of all leads, and their claims in the table of idempotency keys."""
 
     def __init__(self, dynamodb: Any, table: str, claims_table: str = "") -> None:
-        """claims_table: only for those who put."""
+        """claims_table: needed by put_new and claimed alone."""
         self._dynamodb, self._table, self._claims = dynamodb, table, claims_table
 
     def put_new(self, event: LeadEvent, body_hash: str) -> StoreOutcome:
-        """Store an event and its claim together, unless the external id has been claimed: one request.
+        """Store an event and its claim together, unless its external id has been claimed: one request.
 
-        DUPLICATE: claimed for the same body; CONFLICT: for another one. Then nothing is written.
+        DUPLICATE: claimed for the same body. CONFLICT: claimed for another body. In both cases nothing is
+        written.
         Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
         """
         request = [_put(self._claims, _claim(event, body_hash)), _put(self._table, stored_form(event))]
@@ -57,15 +58,16 @@ class LeadEventStore:
         raise Unprocessed(f"{self._table}: an event left unstored")
 
     def claimed(self, source: str, external_event_id: str, body_hash: str) -> StoreOutcome | None:
-        """Return what an event that is sent under this id comes to; None: nobody has claimed it."""
+        """Return what becomes of an event that is sent under this id; None if nobody has claimed the id."""
         key = {"user_id": f"{source}#{external_event_id}", "idempotency_key": CLAIM_KEY}
         answer = self._dynamodb.get_item(TableName=self._claims, Key=item(key), ConsistentRead=True)
         return _outcome(answer["Item"], body_hash) if "Item" in answer else None
 
     def _told(self, event: LeadEvent, body_hash: str, reasons: list[dict[str, Any]]) -> StoreOutcome:
-        """What the claim that holds says; it comes with the refusal, or is read.
+        """Return what the claim says that refused an event; DynamoDB sends the claim along, or it is read.
 
-        An event without a claim is another's: that cannot be, and must not be written over.
+        If there is no claim, another event has this event's key in the table. That should never happen; the
+        answer is CONFLICT, so that nothing is overwritten.
         """
         if "Item" in reasons[0]:
             return _outcome(reasons[0]["Item"], body_hash)
@@ -75,7 +77,8 @@ class LeadEventStore:
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
         """Yield all events of some lead organizations, strongly consistent, each leaf by time.
 
-        An item that is no event is left out: it was kept with its reason when it was to be announced.
+        Malformed items are left out: processors/lead_events.py put them into its failure queue, with the
+        reason.
         """
         for leaf in leaves:
             stored = query_all(
@@ -88,7 +91,11 @@ class LeadEventStore:
             yield from (event for event in map(_read, stored) if event is not None)
 
     def leaf_of(self, source: str, external_event_id: str) -> str | None:
-        """Return whose an event is, by its external id; unknown for a moment after it was stored."""
+        """Return the leaf that an event belongs to, by the event's external id.
+
+        None for an unknown id, and for a moment also after an event was stored, because the index follows the
+        table.
+        """
         page = self._dynamodb.query(
             TableName=self._table,
             IndexName=IDEMPOTENCY_INDEX,
@@ -135,7 +142,7 @@ def _outcome(claim: Item, body_hash: str) -> StoreOutcome:
 
 
 def _claim(event: LeadEvent, body_hash: str) -> Item:
-    """The claim as table attributes: without a time to live, for an event is never forgotten."""
+    """Return the claim as table attributes, without a time to live: events of leads are kept for good."""
     whole = to_item(event)
     return item(
         {
@@ -149,7 +156,7 @@ def _claim(event: LeadEvent, body_hash: str) -> Item:
 
 
 def _put(table: str, attributes: Item) -> dict[str, Any]:
-    """Put what is not there yet. A refusal brings along what is."""
+    """Return the action that puts an item if there is none; a refusal brings along the one that there is."""
     key = "user_id" if "user_id" in attributes else "lead_organization_id"
     put = {
         "TableName": table,

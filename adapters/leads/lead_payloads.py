@@ -1,4 +1,4 @@
-"""The bucket that takes what does not fit: payloads too large for a message, or for an item."""
+"""The bucket for payloads that are too large for a message, or for an item."""
 
 import json
 import uuid
@@ -11,20 +11,20 @@ from botocore.exceptions import ClientError
 from adapters.leads.lead_event_store import item_bytes
 from rules.leads.lead_events import LeadEvent
 
-# A write unit covers 1 KB; an event is put and published at that price.
+# A write unit covers 1 KB; a larger item would cost more.
 ITEM_BYTES_MAX = 1024
 INBOX = "leads/inbox/"
 
 
 class NoPayload(LookupError):
-    """There is nothing at a pointer, or it does not point to where doors put payloads."""
+    """A pointer leads to no object, or out of the folder in which doors put payloads."""
 
 
 class LeadPayloads:
     """Payloads of lead events."""
 
     def __init__(self, s3: Callable[[], Any], bucket: str) -> None:
-        """s3: makes the client, which most requests never need."""
+        """s3: returns the client; most requests never call it."""
         self._s3, self._bucket = s3, bucket
 
     def put_inbox(self, text: str) -> str:
@@ -34,7 +34,7 @@ class LeadPayloads:
     def read_inbox(self, url: str) -> bytes:
         """Return a payload that was put aside; raises NoPayload.
 
-        Only what doors have put there: a message must not make us read anything else.
+        It reads only what doors have put there: a message must not make us read anything else.
         """
         prefix = f"s3://{self._bucket}/"
         key = url.removeprefix(prefix)
@@ -49,10 +49,10 @@ class LeadPayloads:
             raise
 
     def with_raw(self, event: LeadEvent, raw: Any, digest: str) -> LeadEvent:
-        """Return the event with its raw payload, or with a pointer where the item would be over 1 KB.
+        """Return the event with its raw payload, or with a pointer to it if the item would be over 1 KB.
 
-        The object is named by event and content: an attempt that is repeated writes the same one, and another
-        body sent under the same external id cannot replace it.
+        The object's key has the event's id and the body's digest. So a repeated attempt writes the same
+        object, and another body under the same external id cannot replace it.
         """
         text = json.dumps(raw, separators=(",", ":"), ensure_ascii=False)
         inline = replace(event, raw_payload=text)

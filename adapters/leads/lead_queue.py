@@ -1,17 +1,17 @@
-"""The lead-ingestion queue, as a door puts on it."""
+"""Puts messages on the lead-ingestion queue."""
 
 import json
 from typing import Any
 
 from adapters.leads.lead_payloads import LeadPayloads
 
-# SQS takes 256 KB. What a consumer cannot process goes, with its reason, into one message more, in which each
-# quote costs an escape: so the escaped text is what is measured.
+# SQS takes 256 KB. If a message is poison, its consumer puts it with the reason into a second message, as
+# JSON text in JSON. That escapes each quote, so we measure the escaped text.
 MESSAGE_BYTES_MAX = 200 * 1024
 
 
 class LeadQueue:
-    """Puts messages on the queue; a large payload goes to the bucket."""
+    """Puts messages on the queue, and a payload that is too large for it into the bucket."""
 
     def __init__(self, sqs: Any, url: str, payloads: LeadPayloads) -> None:
         self._sqs, self._url, self._payloads = sqs, url, payloads

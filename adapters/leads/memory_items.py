@@ -38,9 +38,9 @@ def entry_attributes(root: str, found: MemoryEntry) -> dict[str, Any]:
 
 
 def withdrawn_attributes(read: Mapping[str, Any], now: datetime) -> dict[str, Any]:
-    """Return an entry that nothing supports: expired, its value kept, and not deleted.
+    """Return the attributes of an entry that no evidence supports any more: expired, with its value kept.
 
-    The lake hears of what is put, and of nothing else.
+    The item is not deleted, because the lake hears of puts alone.
     """
     return {
         **read,
@@ -57,7 +57,7 @@ def _number(read: Any) -> Decimal:
 
 
 def _encode(root: str, source: str, piece: Evidence) -> str:
-    """One line a piece, short: its id stands in source_event_ids, at the same place."""
+    """Write a piece as one short line. Its id is not in it, but at the same place of source_event_ids."""
     fields = (
         f"{(unstamp(piece.at) - EPOCH) // MICROSECOND:x}",
         f"{piece.weight_milli}{'!' if piece.by_hand else ''}",

@@ -1,4 +1,7 @@
-"""The Memory table: what is remembered of each lead, every entry joined with new evidence and never set."""
+"""The Memory table: what is remembered of each lead.
+
+New evidence is joined with the stored entry, in any order. Only a rebuild replaces an entry.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -16,11 +19,11 @@ ATTEMPTS_MAX = 12
 
 
 class LeadContended(Exception):
-    """Others were first in every attempt; it is safe to repeat."""
+    """Other writers were first in every attempt; it is safe to repeat."""
 
 
 class _Changed(Exception):
-    """An entry is no longer what was read."""
+    """Another writer has changed the entry since it was read."""
 
 
 class MemoryStore:
@@ -30,11 +33,11 @@ class MemoryStore:
         self._dynamodb, self._table = dynamodb, table
 
     def all_of(self, root: str) -> list[MemoryEntry]:
-        """Return all entries by key, strongly consistent; those that have expired too."""
+        """Return all entries of a root, sorted by key, expired ones too; strongly consistent."""
         return self._found(self._query(root, ""))
 
     def of_type(self, root: str, memory_type: str) -> list[MemoryEntry]:
-        """Return the entries of one type, as all_of."""
+        """Return a root's entries of one type, as all_of does."""
         return self._found(self._query(root, f"{memory_type}#"))
 
     def get(self, root: str, memory_type: str, key: str) -> MemoryEntry | None:
@@ -43,7 +46,7 @@ class MemoryStore:
         return self._read(root, [name])[name].entry
 
     def join(self, root: str, entries: Iterable[MemoryEntry]) -> int:
-        """Join entries with what is there; returns how many were written. Raises LeadContended."""
+        """Join entries with the stored ones; returns how many were written. Raises LeadContended."""
         left, written = {each.name: each for each in entries}, 0
         for _ in pauses(ATTEMPTS_MAX):
             if not left:
@@ -71,10 +74,12 @@ class MemoryStore:
         events: Callable[[], Iterable[LeadEvent]],
         now: datetime,
     ) -> None:
-        """Make a group's memory what its leaves' events give, and what was stated by hand about a leaf.
+        """Make a group's memory what its leaves' events give, with what was stated by hand about a leaf.
 
-        Memory is read before the events: what it holds of one not read yet is then kept by the condition
-        of the write. An entry that nothing supports any more is withdrawn. Raises LeadContended.
+        Memory is read before the events. So if an event is joined later than that, the entry's version has
+        changed, the write fails, and rebuild starts again. An entry that nothing supports any more is
+        withdrawn.
+        Raises LeadContended.
         """
         leaves = frozenset(leaves)
         for _ in pauses(ATTEMPTS_MAX):
