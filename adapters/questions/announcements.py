@@ -1,4 +1,4 @@
-"""Who is to be told of a question: found through the index, claimed one by one."""
+"""Finds through the index who is to be told of a question, and claims each message."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -29,11 +29,11 @@ class Announcements:
         self.claims = MessageClaims(dynamodb, store)
 
     def listeners(self, tags: Iterable[str], now: datetime) -> Iterator[Subscription]:
-        """Yield, once each, who hears of a question and whose interval has elapsed, quiet hours or not.
+        """Yield each subscription that hears of a question and whose interval has elapsed, once.
 
-        One query for each interval class and partition, in pages. Reads those that it yields and nobody
-        else: once in the index if they hear everything or the question is everybody's, else in the index
-        by each tag, and by key.
+        Quiet hours are not looked at. It makes one query for each pair of partitions_to_ask, in pages, and
+        reads no other subscriptions. The index holds the whole subscription, except where a tag's marker
+        found it: that one is also read by key.
         """
         seen: set[str] = set()
         for minutes, partition in partitions_to_ask(tags):
@@ -53,7 +53,10 @@ class Announcements:
     def claim(
         self, subscription: Subscription, key: str, expires_at: int, now: datetime
     ) -> tuple[ClaimResult, MessageClaim]:
-        """Claim a message to a subscription as it was read; last_notified_at moves with it, never back."""
+        """Claim a message to a subscription, provided that nobody has changed it since it was read.
+
+        The same transaction moves last_notified_at to now, never back.
+        """
         made = MessageClaim(subscription, key, stamp(now), expires_at)
         condition, values = unchanged_condition(subscription)
         condition += " AND last_notified_at = :last"
@@ -74,7 +77,7 @@ class Announcements:
         condition += " AND last_notified_at = :ours"
         values |= item({":ours": _moved(claim)})
         back = self._move(claim.subscription, claim.subscription.last_notified_at, condition, values)
-        # Moved on by another announcement meanwhile: that one stands, only the claim goes.
+        # If another announcement has moved it meanwhile, that one stands, and only the claim goes.
         if not self.store.transact([gone, *back]):
             self.store.transact([gone])
 

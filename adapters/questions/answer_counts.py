@@ -1,4 +1,4 @@
-"""The transaction that counts answers: stats, marks, and the events they lead to, all or nothing."""
+"""The transaction that counts answers: stats, marks, and the answers' events, all or nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,15 +17,16 @@ from rules.questions.answer_events import event_digest
 from rules.questions.answer_stats import Stats, add
 from rules.questions.responses import Response
 
-# A transaction has at most 100 actions: the stats, and a mark, a claim and an event an answer.
+# A transaction takes 100 actions: one for the stats; a mark, a claim and an event for each answer.
 RESPONSES_MAX = 33
 
 
 @dataclass(frozen=True, slots=True)
 class CountRefusal:
-    """Why nothing was written. moved: the stats are not as they were read (or two transactions met).
+    """Why nothing was written.
 
-    marked: an answer needs no counting. taken: answers whose event's key stands for something else.
+    moved: the stats have changed since they were read (or two transactions met). marked: an answer is counted
+    already, or gone. taken: answers whose event's idempotency key stands for something else.
     """
 
     moved: bool
@@ -54,8 +55,8 @@ class AnswerCounts:
     ) -> CountRefusal | None:
         """Add up to 33 distinct answers of one person to the stats as read; returns why not, or None.
 
-        One request. An answer's mark, its event and the event's claim are written with the stats: a
-        process that dies leaves all of it or none.
+        One request writes all: the stats, and each answer's mark, event and claim of the event. So a process
+        that dies leaves all of it or nothing.
         """
         after, at = add(before.stats, answers), stamp(now)
         actions = [self.stats.put_action(person, after, before, at)]
@@ -71,7 +72,7 @@ class AnswerCounts:
         return None
 
     def replace(self, person: str, before: StoredStats, stats: Stats, now: datetime) -> bool:
-        """Put stats that were computed afresh; False if they have moved meanwhile."""
+        """Put stats that were computed afresh; False if the stored ones have changed since they were read."""
         put = self.stats.put_action(person, stats, before, stamp(now))["Put"]
         try:
             self.dynamodb.put_item(**put)
@@ -80,7 +81,7 @@ class AnswerCounts:
         return True
 
     def _event_actions(self, event: Event, now: datetime) -> list[dict[str, Any]]:
-        """Claim the key unless it is held, and store the event."""
+        """Return the actions that claim the event's key, unless it is held, and store the event."""
         claim = claims.IdempotencyClaim(
             event.user_id, event.idempotency_key, event_digest(event), event.event_id, event.created_at
         )
@@ -105,7 +106,7 @@ class AnswerCounts:
 
 
 def _refusal(codes: Sequence[str | None], answers: int, named: Sequence[Key]) -> CountRefusal:
-    """codes: of the stats, of each answer's mark, then of the claim and the event of each named answer."""
+    """codes: of the stats; of each answer's mark; then, for each named answer, of its claim and its event."""
     first = 1 + answers
     taken = [
         key for place, key in enumerate(named) if REFUSED in codes[first + 2 * place : first + 2 * place + 2]

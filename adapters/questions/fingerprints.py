@@ -1,4 +1,4 @@
-"""Who answers, without who it is: a keyed hash of an identifier, which itself is never stored."""
+"""Fingerprints: keyed hashes that tell people who answer apart. The identifier itself is never stored."""
 
 import hashlib
 import hmac
@@ -10,10 +10,10 @@ HASH_CHARACTERS = 32
 
 
 class Fingerprints:
-    """Hashes with a key from Secrets Manager, read when first needed and once."""
+    """Hashes with a key from Secrets Manager, which is read once, when first needed."""
 
     def __init__(self, secrets: Callable[[], Any], secret_arn: str) -> None:
-        """secrets: makes the client, which a warm process has no more need of."""
+        """secrets: returns the client; called once a process."""
         self._secrets, self._arn = secrets, secret_arn
 
     @cached_property

@@ -1,10 +1,10 @@
-"""That nobody gets a message twice: one item a message, claimed before it goes out, settled after.
+"""Nobody gets a message twice: each message is claimed before it is sent, and settled after.
 
-A claim is put in the same transaction that moves whatever makes its person due, so of all senders one wins.
-Between claim and settling lies the one window in which a sender that dies leaves it open whether the message
-went out. It holds one call to the push service, nothing else. Sent again it might come twice, so it is not;
-the claim stays in the index's partition `sending`, and after UNCONFIRMED_AFTER it is moved to `unconfirmed`,
-where an operator sees it.
+A claim is put in the same transaction that notes that its person is no longer due. So of several senders one
+wins. Between claim and settling there is one call to the push service and nothing else. If a sender dies
+there, nobody can tell whether the message went out. It might come twice if it were sent again, so it is not.
+Its claim stays in the index's partition `sending`; after UNCONFIRMED_AFTER it moves to `unconfirmed`, where
+an operator sees it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,12 +27,12 @@ from rules.days import stamp
 from rules.questions.notifications import Subscription
 
 SENDING, UNCONFIRMED = "sending", "unconfirmed"
-# Longer than any function runs: whoever claimed it is gone.
+# Longer than any function runs, so the sender of an older claim is gone.
 UNCONFIRMED_AFTER = timedelta(minutes=20)
 
 
 class ClaimResult(StrEnum):
-    """What became of an attempt to claim. MOVED: the person is no longer what was read: judge again."""
+    """What became of an attempt to claim. MOVED: what was read of the person has changed; decide again."""
 
     CLAIMED = "claimed"
     DUPLICATE = "duplicate"
@@ -41,7 +41,7 @@ class ClaimResult(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MessageClaim:
-    """One message to one subscription. expires_at: epoch seconds, when nobody can want to send it."""
+    """One message to one subscription. expires_at: epoch seconds, time to live; long after any sending."""
 
     subscription: Subscription
     key: str
@@ -57,7 +57,10 @@ class MessageClaim:
 def read_index(
     dynamodb: Any, table: str, partition: str, until: str | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield the items of an index partition, oldest last_notified_at first, up to one (None: all)."""
+    """Yield the items of an index partition, oldest last_notified_at first.
+
+    until: the newest last_notified_at that is yielded; None: all.
+    """
     condition, values = "active = :active", {":active": partition}
     if until is not None:
         condition, values = f"{condition} AND last_notified_at <= :until", {**values, ":until": until}
@@ -78,7 +81,10 @@ class MessageClaims:
         self._dynamodb, self.store = dynamodb, store
 
     def open(self, claim: MessageClaim, due: Sequence[Action]) -> ClaimResult:
-        """Claim a message in one transaction with the actions that say that its person is due no more."""
+        """Claim a message.
+
+        due: actions for the same transaction, which note that the person is no longer due.
+        """
         opened = {
             KEY: claim.place,
             "active": SENDING,
@@ -93,15 +99,15 @@ class MessageClaims:
         return ClaimResult.DUPLICATE if 0 in refused else ClaimResult.MOVED
 
     def settle(self, claim: MessageClaim, outcome: str, now: datetime, endpoint_arn: str = "") -> None:
-        """Say what became of a claimed message.
+        """Note what became of a claimed message.
 
-        endpoint_arn: where it went, if its subscription did not know.
+        endpoint_arn: the endpoint that it went to, if the subscription did not have it.
         """
         values = item({":outcome": outcome, ":now": stamp(now)})
         changes = "SET outcome = :outcome, settled_at = :now REMOVE active"
         settled = update_action(self.store.table, claim.place, changes, values, f"attribute_exists({KEY})")
         kept = [self._keep(claim.subscription, endpoint_arn)] if endpoint_arn else []
-        # Registered anew meanwhile: then its endpoint will be asked for again.
+        # If the person has registered again meanwhile, the endpoint is not kept; the next message makes it.
         if not self.store.transact([settled, *kept]) and kept:
             self.store.transact([settled])
 
@@ -121,7 +127,7 @@ class MessageClaims:
         return [each[KEY] for each in read_index(self._dynamodb, self.store.table, UNCONFIRMED)]
 
     def give_up(self, place: str) -> bool:
-        """Mark a claim as one that nobody will confirm; False: it has been settled after all."""
+        """Mark a claim as unconfirmed; False: its message has been settled after all."""
         values = item({":unconfirmed": UNCONFIRMED, ":sending": SENDING})
         changes = "SET active = :unconfirmed, outcome = :unconfirmed"
         return self.store.transact(

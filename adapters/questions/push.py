@@ -1,9 +1,9 @@
 """Messages to phones: one interface, and SNS mobile push (FCM) behind it.
 
-How SNS tells of a dead token: Publish raises EndpointDisabled, once a push service has said so of an
-earlier message (SNS has set the endpoint's Enabled to false), and CreatePlatformEndpoint raises
-InvalidParameter for the token. NotFound, or InvalidParameter for the target, says that the endpoint has been
-deleted, which is no word on the token: it is made again, once.
+How SNS tells that a token is dead: CreatePlatformEndpoint raises InvalidParameter for the token; or Publish
+raises EndpointDisabled, because a push service has refused an earlier message and SNS has set the endpoint's
+Enabled to false. If Publish raises NotFound, or InvalidParameter for the target, the endpoint has been
+deleted. That says nothing of the token, so `send` makes the endpoint again, once.
 """
 
 import json
@@ -29,12 +29,12 @@ BODY_CHARACTERS_MAX = 240
 TTL_SECONDS_MAX = 28 * 86400
 EXISTING = re.compile(r"Endpoint (arn:\S+) already exists")
 SLOW_DOWN = re.compile("Throttl", re.IGNORECASE)
-# The call did not leave the house.
+# The call did not reach SNS.
 NOT_SENT = (ConnectTimeoutError, EndpointConnectionError, NoCredentialsError)
 
 
 class PushStatus(StrEnum):
-    """What became of a message. UNSENT: certainly not sent; UNSURE: nobody can tell."""
+    """What became of a message. DEAD: its token is. UNSENT: certainly not sent. UNSURE: nobody can tell."""
 
     SENT = "sent"
     DEAD = "dead"
@@ -44,7 +44,7 @@ class PushStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PushReceipt:
-    """What became of a message, and the endpoint that it went to ("": it has none)."""
+    """What became of a message, and the endpoint that it went to ("": there is none)."""
 
     status: PushStatus
     endpoint: str = ""
@@ -54,7 +54,7 @@ class Push(Protocol):
     """Sends messages to phones. What a push service says is returned, not raised."""
 
     def prepare(self, token: str) -> PushReceipt:
-        """Return a token's endpoint with SENT; else why there is none: DEAD or UNSENT."""
+        """Return SENT with a token's endpoint; or, if there is none, why: DEAD or UNSENT."""
 
     def send(self, endpoint: str, token: str, message: PushMessage) -> PushReceipt:
         """Send one message, at most once."""
@@ -64,14 +64,14 @@ class Push(Protocol):
 
 
 class SnsPush:
-    """SNS mobile push. sns: a client that makes each call once, for a second Publish is a second message."""
+    """SNS mobile push. sns: a client that makes each call once: a second Publish is a second message."""
 
     def __init__(self, sns: Any, platform_application_arn: str = "") -> None:
         """platform_application_arn: not needed to forget."""
         self._sns, self._application = sns, platform_application_arn
 
     def prepare(self, token: str) -> PushReceipt:
-        """Make a token's endpoint, or find it and enable it: its phone has just registered."""
+        """Make a token's endpoint, or find it and enable it."""
         try:
             return PushReceipt(PushStatus.SENT, self._create(token))
         except ClientError as error:
@@ -105,7 +105,7 @@ class SnsPush:
         return PushReceipt(self._publish(made.endpoint, message) or PushStatus.DEAD, made.endpoint)
 
     def _publish(self, endpoint: str, message: PushMessage) -> PushStatus | None:
-        """Publish, again only where SNS has said that it did not take it. None: there is no such endpoint."""
+        """Publish; repeat only what SNS throttled, and so did not take. None: there is no such endpoint."""
         for _ in pauses(ATTEMPTS_MAX, base_seconds=0.2):
             try:
                 self._sns.publish(TargetArn=endpoint, MessageStructure="json", PushMessage=payload(message))

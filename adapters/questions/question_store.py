@@ -12,7 +12,7 @@ from adapters.questions.response_store import AlreadyAnswered, ResponseStore
 from rules.questions.questions import Question, QuestionStatus, check_open, from_item, to_item
 from rules.questions.responses import Response
 
-# Where many answer one question at once, each commit refuses the others: they pause, and so spread.
+# If many people answer one question at once, each commit refuses the others. They pause, and so spread.
 ATTEMPTS_MAX = 40
 PAUSE_SECONDS_MAX = 1.0
 QuestionPlace = tuple[str, str]
@@ -27,13 +27,13 @@ class QuestionPage:
 
 
 class QuestionStore:
-    """Questions of all agents; responses: where answers go."""
+    """Questions of all agents. responses: the store that answers go to."""
 
     def __init__(self, dynamodb: Any, table: str, responses: ResponseStore) -> None:
         self._dynamodb, self._table, self._responses = dynamodb, table, responses
 
     def create(self, question: Question, now: datetime) -> Question:
-        """Put a question unless its id is taken; returns the one that holds."""
+        """Put a question unless its id is taken; returns the one that is stored."""
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
@@ -86,16 +86,16 @@ class QuestionStore:
         return QuestionPage(found, (last["created_at"], last["question_id"]) if last else None)
 
     def answer(self, question: Question, response: Response, now: datetime) -> tuple[Question, Response]:
-        """Store an answer and count it, both or neither: one request where nobody else answers just now.
+        """Store an answer and count it, both or neither: one request if nobody else answers at the same time.
 
-        The answer's number is the counter's next value, on condition that it still is: so numbers
-        have no gaps and follow the order of commits, and the last one closes the question.
-        Returns the question as it is afterwards, and the stored answer. Nothing is written where it
-        raises AlreadyAnswered, InputRefused (rules.questions.questions.check_open), or, with too many at
-        once, Unprocessed.
+        The answer's number is the counter's next value, on condition that nobody has counted meanwhile. So
+        numbers have no gaps and follow the order of commits, and the last answer closes the question. Returns
+        the question as it is afterwards, and the stored answer. Nothing is written if it raises:
+        AlreadyAnswered, InputRefused (rules.questions.questions.check_open), or Unprocessed if too many
+        answer at once.
         """
         for attempt in pauses(ATTEMPTS_MAX, base_seconds=0.05, longest_seconds=PAUSE_SECONDS_MAX):
-            if attempt:  # What was told before the pause is stale by now.
+            if attempt:  # The question that was read before the pause is stale.
                 question = self._now(question)
             check_open(question, now)
             numbered = replace(response, number=question.answers_count + 1)
@@ -142,12 +142,12 @@ class QuestionStore:
         }
 
     def _now(self, known: Question) -> Question:
-        """The question as it is; one that is gone is closed."""
+        """Read the question again; one that is gone counts as closed."""
         return self.get(known.question_id) or replace(known, status=QuestionStatus.CLOSED)
 
 
 def _counted(question: Question, at: str) -> Question:
-    """The question with one answer more; the last one closes it."""
+    """Return the question with one answer more; the last required one closes it."""
     count = question.answers_count + 1
     if count < question.required_responses:
         return replace(question, answers_count=count)

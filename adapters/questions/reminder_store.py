@@ -1,7 +1,7 @@
-"""Whose reminder is due: markers that wait in the index until their instant has come.
+"""Reminders that are due: their markers wait in the index until their instant has come.
 
-In a reminder's marker last_notified_at says when the next one is due, so what is due is the beginning of the
-partition, whatever the zones: nothing else is read.
+In a reminder's marker last_notified_at is the instant at which the next one is due. So those that are due
+come first in a partition, whatever their zones, and nothing else is read.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from rules.questions.reminders import reminder_partitions
 
 @dataclass(frozen=True, slots=True)
 class DueReminder:
-    """A reminder that is due, of a subscription; then: when the next one is, None: never."""
+    """A subscription's reminder that is due. then: when the next one is due; None: never."""
 
     subscription: Subscription
     due: datetime
@@ -43,12 +43,12 @@ class ReminderStore:
     def claim(
         self, each: DueReminder, key: str, expires_at: int, now: datetime
     ) -> tuple[ClaimResult, MessageClaim]:
-        """Claim a reminder, and let its marker wait for the next one."""
+        """Claim a reminder; in the same transaction its marker moves to the next one."""
         made = MessageClaim(each.subscription, key, stamp(now), expires_at)
         return self.claims.open(made, [self._wait(each)]), made
 
     def skip(self, each: DueReminder) -> bool:
-        """Let the marker wait for the next one without a message; False: it has been moved already."""
+        """Move the marker to the next reminder without a message; False: another sender was first."""
         return self.store.transact([self._wait(each)])
 
     def drop(self, subscription_id: str, due: datetime) -> bool:
@@ -62,7 +62,7 @@ class ReminderStore:
         if each.then:
             condition, values = "last_notified_at = :then", item({":then": stamp(each.then)})
         marker = reminder_item(each.subscription.subscription_id, each.due)
-        # Registered anew meanwhile: that marker stands, only the claim goes.
+        # If the person has registered again meanwhile, that marker stands, and only the claim goes.
         if not self.store.transact([gone, put_action(self.store.table, marker, condition, values)]):
             self.store.transact([gone])
 

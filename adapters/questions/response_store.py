@@ -7,7 +7,7 @@ from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import Item, item, plain
 from rules.questions.responses import Response, from_item, to_item
 
-# On a response that is in its person's UserStats; written in the transaction that puts it there.
+# The mark of a response that UserStats has counted; written in the transaction that counts it.
 COUNTED = "counted_at"
 Key = tuple[str, str]
 
@@ -46,8 +46,8 @@ class ResponseStore:
     def of_person(self, fingerprint_hash: str) -> list[tuple[Item, bool]]:
         """Return a person's answers as stored items, and whether each is in the stats.
 
-        The index names them, the table says what they are: only an answer of the last moments can be
-        missing from the index.
+        The index gives their keys, and the table the items. An answer of the last moments may be missing,
+        because the index follows the table.
         """
         found = query_all(
             self._dynamodb,
@@ -61,7 +61,7 @@ class ResponseStore:
         return [(each, COUNTED in each) for each in get_all(self._dynamodb, self._table, keys)]
 
     def counted(self, keys: Iterable[Key]) -> set[Key]:
-        """Return those that need no counting: they are in the stats, or no longer there."""
+        """Return the keys that need no counting: their responses are in the stats, or no longer there."""
         wanted = set(keys)
         found = get_all(self._dynamodb, self._table, map(_key, sorted(wanted)))
         open_ = {
@@ -93,7 +93,7 @@ class ResponseStore:
         }
 
     def stored_response(self, reason: dict[str, Any], response: Response) -> Response:
-        """Return the answer that holds: it comes with the refusal to put another, or is read."""
+        """Return the answer that is stored: it comes with the refusal to put another one, or is read."""
         if reason.get("Item"):
             return from_item(plain(reason["Item"]))
         return self.get(*response.key) or response

@@ -5,12 +5,12 @@
 | `{id}` | a subscription | `{minutes}#*` hears everything, `{minutes}#+` has tags | newest announcement |
 | `{id}#tag={tag}` | its marker for a tag | `{minutes}#={tag}` | the same |
 | `{id}#reminder` | its marker for reminders | `reminder#{shard}` | when the next one is due |
-| `{id}#sent#{key}` | one message, by its key | `sending`, then none | when it was claimed |
-| `token#{digest}` | whose a phone is now | none | |
+| `{id}#sent#{key}` | one message's claim | `sending`; then none, or `unconfirmed` | when it was claimed |
+| `token#{digest}` | which subscription has the phone | none | |
 
-A subscription and its markers change in one transaction, always. So a query of one partition reads exactly
-those who listen and whose interval has elapsed; a subscription with k tags pays for it with k writes more
-each time it is told of something. `expires_at` (epoch seconds) is on claims alone: time to live.
+A subscription and its markers always change in one transaction. So a query of one partition reads exactly
+those who listen and whose interval has elapsed. The price: each announcement to a subscription with k tags
+takes k writes more. Only claims have `expires_at` (epoch seconds), the time to live.
 """
 
 import hashlib
@@ -57,7 +57,7 @@ def subscription_item(subscription: Subscription) -> Item:
 
 
 def subscription_from(attributes: Mapping[str, Any]) -> Subscription:
-    """Read a subscription; one whose token is dead has none, and is not active."""
+    """Read a subscription. If its token is dead, fcm_token is "" and is_active is False."""
     quiet = attributes.get("quiet_hours")
     return Subscription(
         subscription_id=attributes[KEY],
@@ -92,12 +92,12 @@ def claim_key(subscription_id: str, key: str) -> str:
 
 
 def token_key(fcm_token: str) -> str:
-    """Return the key of the item that says whose a phone is."""
+    """Return the key of the item that says which subscription has a phone."""
     return f"token#{hashlib.sha256(fcm_token.encode()).hexdigest()}"
 
 
 def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
-    """Return all items of an active subscription, claims aside, by key."""
+    """Return all items of an active subscription by key, without its claims."""
     markers = [
         {
             KEY: key,
@@ -128,7 +128,7 @@ def reminder_item(subscription_id: str, due: datetime) -> Item:
 
 
 def keys_of(subscription: Subscription) -> list[str]:
-    """Return the keys of all items that a subscription may have, claims aside."""
+    """Return the keys of all items that a subscription may have, without its claims."""
     token = [token_key(subscription.fcm_token)] if subscription.fcm_token else []
     own = subscription.subscription_id
     return [own, *marker_keys(subscription), reminder_key(own), *token]

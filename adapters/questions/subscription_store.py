@@ -1,7 +1,7 @@
 """The Subscriptions table: who wants to hear of what, on which phone.
 
-Every change is one transaction on condition that the subscription still is what was read: it, its markers
-and the item that says whose the phone is are never at odds.
+Every change is one transaction, on condition that nobody has changed the subscription since it was read. So a
+subscription, its markers, and the item that says which subscription has the phone always agree.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,9 +40,10 @@ class SubscriptionStore:
     def register(self, wanted: Subscription, now: datetime) -> tuple[Subscription, bool]:
         """Store a subscription; returns it, and whether it is new.
 
-        The same person's same token: replaced, and its history kept. A token that was another person's: that
-        subscription is removed in the same transaction, for a phone has one user at a time, and whoever
-        holds its token is holding the phone; the endpoint, which is the phone's, goes along.
+        If the person has registered this token before, the new subscription replaces the old one and keeps
+        its history. If another person has, theirs is removed in the same transaction: a phone has one user at
+        a time, and whoever sends its token is holding the phone. The endpoint belongs to the phone, so it is
+        taken over.
         Raises Unprocessed if others kept changing it; it is safe to repeat.
         """
         for _ in pauses(ATTEMPTS_MAX):
@@ -54,7 +55,7 @@ class SubscriptionStore:
         raise Unprocessed(f"{self.table}: a subscription kept changing")
 
     def _around(self, wanted: Subscription) -> tuple[Subscription | None, str, Subscription | None]:
-        """Return the same person's subscription, who holds the token, and another person's one for it."""
+        """Return the person's own subscription, the id that holds the token, and another person's with it."""
         token = token_key(wanted.fcm_token)
         keys = [{KEY: wanted.subscription_id}, {KEY: token}]
         found = {each[KEY]["S"]: plain(each) for each in get_all(self._dynamodb, self.table, keys)}
@@ -64,15 +65,15 @@ class SubscriptionStore:
         return subscription_from(mine) if mine else None, holder, other
 
     def remove(self, subscription: Subscription) -> bool:
-        """Delete a subscription as it was read, with all its items; False: it has changed since."""
+        """Delete a subscription with all its items; False: it has changed since it was read."""
         own, *rest = keys_of(subscription)
         actions = [delete_action(self.table, own, *unchanged_condition(subscription))]
         return self.transact([*actions, *(delete_action(self.table, key) for key in rest)])
 
     def deactivate(self, subscription: Subscription, now: datetime) -> bool:
-        """Take a subscription whose token is dead out of the index, token and endpoint included.
+        """Take a subscription whose token is dead out of the index, and delete its token and endpoint.
 
-        False: it has been registered again meanwhile, and stays. Safe to repeat.
+        False: the person has registered it again meanwhile, and it stays. Safe to repeat.
         """
         own, *rest = keys_of(subscription)
         condition, values = unchanged_condition(subscription)
@@ -135,7 +136,7 @@ def _when(condition: str, values: Item | None) -> Mapping[str, Any]:
 def _merged(
     wanted: Subscription, mine: Subscription | None, other: Subscription | None, now: datetime
 ) -> Subscription:
-    """What is stored: what the person wants now, with what is known of the phone and of the past."""
+    """Return what to store: what the person wants now, with the phone's endpoint and the history."""
     source = mine or other
     kept = replace(wanted, endpoint_arn=source.endpoint_arn if source else "")
     if mine is None:
@@ -151,7 +152,7 @@ def _merged(
 def _registration(
     table: str, made: Subscription, gone: list[Subscription], holder: str, now: datetime
 ) -> list[Action]:
-    """The transaction: each item once, all on condition that what was read still holds."""
+    """Return a registration's actions, one for each item, on condition that what was read still holds."""
     actions = {key: delete_action(table, key) for each in gone for key in keys_of(each)}
     actions |= {key: put_action(table, each) for key, each in items_of(made, now).items()}
     held, values = (
@@ -163,7 +164,7 @@ def _registration(
     own |= _when("attribute_not_exists(subscription_id)", None)
     for each in gone:
         action = next(iter(actions[each.subscription_id].values()))
-        # An announcement that is being claimed right now must not be forgotten.
+        # If an announcement is claimed right now, the registration fails and reads again: none is forgotten.
         action |= _when(
             "updated_at = :seen AND (last_notified_at = :last OR attribute_not_exists(last_notified_at))",
             item({":seen": each.updated_at, ":last": each.last_notified_at}),

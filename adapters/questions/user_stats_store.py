@@ -24,7 +24,7 @@ class StoredStats:
 
 
 class UserStatsStore:
-    """Stats of everybody. shards: partitions that the leaderboard's index is cut into."""
+    """Stats of all people. shards: partitions that the leaderboard's index is cut into."""
 
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
@@ -39,7 +39,7 @@ class UserStatsStore:
         }
 
     def put_action(self, person: str, stats: Stats, before: StoredStats, now: str) -> dict[str, Any]:
-        """Return a transaction's action: put stats on condition that they still are as they were read."""
+        """Return a transaction's action: put stats if nobody has changed them since they were read."""
         whole = stats_attributes(person, stats, self._shards) | {
             "version": before.version + 1,
             "updated_at": now,
@@ -74,14 +74,15 @@ class UserStatsStore:
 
 
 def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
-    """Return the leaderboard's partition of a person: the same in every process."""
+    """Return the partition of the leaderboard that a person is in: the same in every process."""
     return f"answers#{zlib.crc32(fingerprint_hash.encode()) % shards}"
 
 
 def stats_attributes(person: str, stats: Stats, shards: int) -> dict[str, Any]:
-    """Return stats as table attributes: `days`, `first_dates`, `newest_at` and `zone` are what is kept.
+    """Return stats as table attributes.
 
-    What shows is stored beside it, as of the last activity date.
+    Stats are read again from days, answers_by_category, first_dates, newest_at and zone. The other attributes
+    are what shows, as of the last activity date.
     """
     streak = stats.streak
     return {
