@@ -1,1 +1,1 @@
-"""Lake curation, warehouse load, batch recompute, reports."""
+"""Batch work over the lake: curation, warehouse, features of leads, recompute, reconciliation, reports."""

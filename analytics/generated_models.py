@@ -1,6 +1,7 @@
-"""All files under sql/ that follow from declarations in rules/: written by `make models`.
+"""Writes every file under sql/ that follows from a declaration in rules/. `make models` runs it.
 
-`make check` fails while one of them is stale.
+Example: sql/models/dimensions/event_types.sql follows from rules/engagement/points.py. `make check` fails
+while one of these files is stale.
 """
 
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from rules.engagement.points import RULES
 
 MODELS = SQL / "models"
 _EVENT_TYPES = """-- Generated from rules/engagement/points.py by `make models`.
--- The rule table, and types that events carry but that have left it since.
+-- Each event type of the rule table, and each that left the table but that older events still carry.
 WITH rules AS (
     {rules}
 ),
@@ -31,7 +32,7 @@ FULL OUTER JOIN seen ON seen.event_type = rules.event_type
 
 
 def event_types_sql() -> str:
-    """Return the dimension of event types: the rule table as rows."""
+    """Return the SQL of the dimension of event types, with the table of points written into it as rows."""
     rows = [f"'{name}', {rule.points}, {rule.daily_points_max}" for name, rule in sorted(RULES.items())]
     name, points, daily_cap = rows[0].split(", ")
     first = f"SELECT {name} AS event_type, {points} AS points, {daily_cap} AS daily_cap"
@@ -50,7 +51,7 @@ def generated() -> Iterator[tuple[Path, str]]:
 
 
 def main() -> None:
-    """Write all of them."""
+    """Write all generated files."""
     for path, text in generated():
         path.write_text(text, encoding="utf-8")
 

@@ -1,1 +1,1 @@
-"""Leads' features as SQL: as of any instant, and in the warehouse."""
+"""Features of leads as SQL: as of any past instant, and in the warehouse."""

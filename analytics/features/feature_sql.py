@@ -1,4 +1,4 @@
-"""The warehouse's models of features, from one declaration (rules.leads.features)."""
+"""The SQL of the warehouse's feature models, made from the declaration in rules.leads.features."""
 
 from collections.abc import Iterator
 
@@ -18,14 +18,14 @@ from rules.lake.lead_entities import as_of_column, column_of
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Aggregate, Feature, Input, Unit
 from rules.leads.lead_events import CAMPAIGN_SENT, CAMPAIGN_TYPES
 
-_HEAD = """-- The features of each lead, computed from its events as of when the live table computed them.
+_HEAD = """-- The features of each lead, computed from its events for the instants of the live table's values.
 -- Generated from rules/leads/features.py by `make models`.
--- An input that the live table has not computed for a lead yet has no features here either.
+-- Where the live table has not computed an input of a lead yet, the input's features are NULL here too.
 """
 
 
 def recomputed_model() -> str:
-    """Return sql/models/marts/lead_features_recomputed.sql."""
+    """Return the text of sql/models/marts/lead_features_recomputed.sql."""
     moments = ",\n        ".join(as_of_column(each) for each in Input)
     inputs = ",\n".join([*map(_series, SERIES), _CAMPAIGNS])
     columns = ",\n    ".join(_model_column(each) for each in FEATURES)

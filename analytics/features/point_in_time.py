@@ -1,7 +1,8 @@
-"""Features as of any instant, from the lake's lead events: training sets without a glance into the future.
+"""Features of leads as of any past instant, from the lake's events, for training sets.
 
-The declaration is the live path's (rules.leads.features), the arithmetic is whole numbers, and what is
-known at an instant is what the live table would have shown then, had every event arrived in time.
+A row is what the live table would have shown at that instant if every event had arrived in time. Example: an
+order of 2 March does not count in a row as of 1 March. The declaration is the live path's
+(rules.leads.features), and all arithmetic is in whole numbers.
 """
 
 # ruff: noqa: S608 (what the statements are made of is our own declaration)
@@ -38,17 +39,17 @@ READ = (
     *(LEAD, "event_type", "occurred_at", "unreadable", "amount_minor", "sentiment_milli"),
     *("campaign_id", "change_number", "change_groups"),
 )
-READERS = 4  # files at a time: what a bucket answers takes longer to come than to read
-LABELS_AT_ONCE = 250_000  # what is summed up for them at a time fits into memory
+READERS = 4  # files at a time: fetching a file takes longer than reading it
+LABELS_AT_ONCE = 250_000  # the sums for so many labels fit into memory
 COLUMNS = {
     column_of(each): ARROW[Type.BOOLEAN if each.unit is Unit.FLAG else Type.INTEGER] for each in FEATURES
 }
 
 
 def training_set(objects: Objects, labels_path: Path, out_path: Path, *, known_by: bool = False) -> int:
-    """Write the labels of a Parquet file, with the features at their instants; returns the rows.
+    """Write the labels of a Parquet file with their features to another one; returns the number of rows.
 
-    Labels and result as in `point_in_time`. Raises ValueError for labels that cannot be read.
+    `point_in_time` tells the shapes of labels and result. Raises ValueError for labels of another shape.
     """
     found = point_in_time(objects, pq.read_table(labels_path), known_by=known_by)
     pq.write_table(found, out_path, compression="zstd")
@@ -56,14 +57,16 @@ def training_set(objects: Objects, labels_path: Path, out_path: Path, *, known_b
 
 
 def point_in_time(objects: Objects, labels: pa.Table, *, known_by: bool = False) -> pa.Table:
-    """Return the labels, in their order, with a column for each feature, in whole units.
+    """Return the labels, in their order, with one more column for each feature, in whole units.
 
-    labels: lead_organization_id (text), as_of (timestamp with a zone), and any others, which pass through;
-    in any order, any number of times. No event that occurred after as_of is used; with known_by, none either
-    that was received later: it guards against leakage by late arrivals, and is off by default because a
-    history that was loaded at once was received at once. Leads that were merged at as_of share their
-    features, by whichever of them they are asked for. Days and averages of nothing are null, sums and
-    counts 0; a lead of whom nothing at all was known at as_of has null in every feature.
+    labels: lead_organization_id (text), as_of (timestamp with a zone), and any others, which pass through.
+    Labels may come in any order and more than once.
+    No event that occurred after as_of is used. With known_by, no event that was received after as_of is used
+    either, so late arrivals cannot leak into the past. known_by is off by default, because a history that was
+    loaded at once was received at once.
+    Leads that were one at as_of share their features: each of them gets those of the group.
+    Days and averages of nothing are null; sums and counts of nothing are 0. A lead of whom nothing was known
+    at as_of has null in every feature.
     Raises ValueError for labels of another shape.
     """
     _check(labels)
@@ -96,22 +99,22 @@ def _check(labels: pa.Table) -> None:
 
 
 def _numbered(labels: pa.Table) -> pa.Table:
-    moments = labels[AS_OF].cast(pa.timestamp("us", "UTC"), safe=False)  # finer than an event's is cut off
+    moments = labels[AS_OF].cast(pa.timestamp("us", "UTC"), safe=False)  # cuts nanoseconds off
     numbers = pa.array(np.arange(labels.num_rows))
     return pa.table({"n": numbers, "lead": labels[LEAD].cast(pa.string()), "as_of": moments})
 
 
 def _answered(db: duckdb.DuckDBPyConnection, labels: pa.Table) -> pa.Table:
-    """Return the features of some labels, in their order."""
+    """Return the features of some labels, in the labels' order."""
     with registered(db, "given", _numbered(labels)):
         for statement in (_LABELS, _PAIRS):
             db.execute(statement)
     return query(db, _result())
 
 
-# Times are microseconds since 1970, days are dates since then. usable_at: from when on a label may see it.
+# Times are microseconds since 1970, days are days since 1970-01-01. A label sees an event from usable_at on.
 def _events(*, known_by: bool) -> str:
-    """Each event, with what it counts and amounts to in each series; nothing follows from one unreadable."""
+    """Make the table of events, with each event's count and amount in every series; none is unreadable."""
     columns = []
     for each in SERIES:
         rows = ROWS[each]
@@ -131,7 +134,8 @@ FROM (SELECT *, occurred_at::DATE - DATE '1970-01-01' AS day FROM read WHERE unr
 
 _LABELS = """CREATE OR REPLACE TEMP TABLE labels AS
 SELECT n, lead, epoch_us(as_of) AS moment, as_of::DATE - DATE '1970-01-01' AS day FROM given"""
-# A change tells how things are after it: of those that a label may see, that with the highest number counts.
+# A change of identity names whole groups as they are after it. Of the changes that a label sees and that name
+# its lead, the one with the highest number counts.
 _MEMBERS = """CREATE TEMP TABLE members AS
 WITH groups AS (
     SELECT change_number AS number, usable_at, unnest(from_json(change_groups, '[["VARCHAR"]]')) AS leaves
@@ -150,7 +154,10 @@ FROM labels LEFT JOIN newest ON newest.n = labels.n LEFT JOIN members ON members
 
 
 def _result() -> str:
-    """One look at every event of every label's lead; what no feature asks for, the engine leaves out."""
+    """Sum up the events of each label's lead in one pass, and compute the features from the sums.
+
+    The query lists sums that no feature uses; DuckDB does not compute those.
+    """
     columns = ", ".join(
         f"CASE WHEN series.n IS NOT NULL THEN {_column(each)} END AS {column_of(each)}" for each in FEATURES
     )
@@ -174,7 +181,7 @@ def _parts(input_: Input) -> Iterator[str]:
 
 
 def _campaigns() -> str:
-    """How many campaigns a label's lead was sent in the window and never reacted to."""
+    """Count the campaigns that a label's lead was sent in the window and never reacted to."""
     (feature,), (window,) = features_of(Input.CAMPAIGNS), windows_of(Input.CAMPAIGNS)
     return f"""SELECT n, COUNT(*) AS {feature.name} FROM (
         SELECT pairs.n, ANY_VALUE(pairs.day) AS today, MAX(events.day) FILTER (is_sent) AS sent

@@ -1,8 +1,9 @@
 """A series' features as SQL expressions, for the warehouse and for training sets (rules.leads.features).
 
-Each input is a series of rows with a count and an amount. What a feature needs of it are *parts*: sums of
-both over a window, and the first and last date that counts. `value_sql` makes the feature of its parts. Both
-engines read the same text, but for a division.
+Each input is a series of rows, and each row has a count and an amount. A feature is made of the series'
+*parts*: sums of counts and amounts over a window, and the first and last date that counts. Example:
+average_order_value is amount_all by count_all, rounded. Redshift and DuckDB read the same text, except for
+the operator of whole division.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ _DAYS_SINCE = (Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST)
 
 @dataclass(frozen=True, slots=True)
 class SeriesRows:
-    """Which events are rows of a series, and what each of them counts and amounts to."""
+    """Which events are rows of a series, and the SQL for the count and the amount of each row."""
 
     where: str
     count: str
@@ -45,12 +46,12 @@ ROWS = {
 
 
 def windows_of(input_: Input) -> tuple[int, ...]:
-    """Return the lengths in dates of the windows that an input's features look through, ascending."""
+    """Return the lengths, in dates, of the windows that an input's features use; ascending."""
     return tuple(sorted({each.window_days for each in features_of(input_) if each.window_days is not None}))
 
 
 def features_of(input_: Input) -> tuple[Feature, ...]:
-    """Return an input's features; raises ValueError for one that no SQL is written for."""
+    """Return an input's features. Raises ValueError for a feature that this module has no SQL for."""
     found = tuple(each for each in FEATURES if each.input is input_)
     for each in found:
         if each.aggregate in _DAYS_SINCE and each.window_days is not None:
@@ -71,7 +72,7 @@ def amount_part(window_days: int | None) -> str:
 
 
 def value_sql(feature: Feature, day: str, division: str, table: str) -> str:
-    """Return a series' feature as an expression over its parts, which are NULL where there is nothing.
+    """Return a feature of a series as an expression over its parts. A part is NULL where there are no rows.
 
     day: the expression for the date asked about, of the type that first_day and last_day have.
     table: what stands before the parts' names.
@@ -94,6 +95,9 @@ def value_sql(feature: Feature, day: str, division: str, table: str) -> str:
 
 
 def _rounded(total: str, count: str, division: str) -> str:
-    """rules.leads.features.rounded: SQL's division cuts off towards 0, so what is left over goes first."""
+    """Divide as rules.leads.features.rounded does.
+
+    SQL's division cuts off towards 0, so the remainder is subtracted before it.
+    """
     over, by = f"(2 * {total} + {count})", f"(2 * {count})"
     return f"({over} - MOD(MOD({over}, {by}) + {by}, {by})) {division} {by}"

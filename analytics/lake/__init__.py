@@ -1,1 +1,1 @@
-"""Where the lake's files are, what they look like, and what they say of themselves."""
+"""The lake's files: where they are, which columns they have, and the bookkeeping that they carry."""

@@ -1,4 +1,7 @@
-"""Arrow arrays from and to NumPy by their buffers: the usual ways import pandas wherever it is installed."""
+"""Conversions between Arrow and NumPy that read and write the arrays' buffers directly.
+
+pyarrow's usual conversions import pandas wherever it is installed. These do not.
+"""
 
 from typing import Any
 
@@ -8,7 +11,7 @@ import pyarrow as pa
 
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
-Places = npt.NDArray[np.int32]  # in a text
+Places = npt.NDArray[np.int32]  # positions in a text
 
 
 def as_array(numbers: Indices) -> pa.Int64Array:
@@ -17,7 +20,7 @@ def as_array(numbers: Indices) -> pa.Int64Array:
 
 
 def as_flags(array: pa.BooleanArray) -> Flags:
-    """Return an array's values; null is false."""
+    """Return the values of an array of Booleans; a null becomes False."""
     values, valid = (_bits(array, buffer) for buffer in reversed(array.buffers()))
     return values & valid
 
@@ -29,7 +32,7 @@ def flag_array(flags: Flags) -> pa.BooleanArray:
 
 
 def raw_values(array: pa.Array, kind: type[np.generic]) -> npt.NDArray[Any]:
-    """Return the values of an array of fixed width as what they are stored as; a null's value is anything."""
+    """Return the stored values of an array of fixed width as `kind`. What stands for a null is undefined."""
     size = array.offset + len(array)
     return np.frombuffer(array.buffers()[1], kind, size)[array.offset :] if len(array) else np.zeros(0, kind)
 

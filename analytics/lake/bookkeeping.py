@@ -1,7 +1,7 @@
-"""What a curated file says of itself, in the metadata of its Parquet footer.
+"""The bookkeeping of a curated file, in the metadata of its Parquet footer.
 
-Rows and bookkeeping change in the same put: after a crash anywhere, a file's counts and the raw
-objects that it holds are those of its rows.
+It says how many rows were read, kept, doubled and refused, and which raw objects the file holds. One PUT
+writes rows and bookkeeping together, so they agree even after a crash.
 """
 
 import json
@@ -20,7 +20,7 @@ LENGTH_BYTES = 8  # the footer's length and the magic bytes, at a Parquet file's
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows read, and what became of them: in_ = curated + duplicates + quarantined."""
+    """How many rows were read, and what became of them: in_ = curated + duplicates + quarantined."""
 
     in_: int = 0
     curated: int = 0
@@ -28,7 +28,7 @@ class Counts:
     quarantined: int = 0
 
     def __add__(self, other: "Counts") -> "Counts":
-        """Return the counts of both together."""
+        """Return the sum of both."""
         return Counts(
             self.in_ + other.in_,
             self.curated + other.curated,
@@ -37,7 +37,7 @@ class Counts:
         )
 
     def as_dict(self) -> dict[str, int]:
-        """Return them under the names that files and messages use."""
+        """Return the counts under the names that files and messages use."""
         return {
             "in": self.in_,
             "curated": self.curated,
@@ -48,40 +48,43 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Bookkeeping:
-    """A curated file's own account. schema: its number of declared fields. sources: hour=HH/NAME -> etag."""
+    """What a curated file says about itself.
+
+    schema: how many fields its entity had when it was written. sources: hour=HH/NAME -> ETag.
+    """
 
     schema: int
     counts: Counts
     sources: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
-        """Return it as JSON, always the same for the same content."""
+        """Return the bookkeeping as JSON. Equal bookkeeping gives equal text."""
         sources = dict(sorted(self.sources.items()))
         held = {"schema": self.schema, **self.counts.as_dict(), "sources": sources}
         return json.dumps(held, separators=(",", ":"))
 
 
 def read_bookkeeping(data: bytes) -> Bookkeeping:
-    """Read it from a Parquet file, or from the file's end; raises KeyError if it has none."""
+    """Read the bookkeeping from a Parquet file, or from the file's end. Raises KeyError if there is none."""
     held = json.loads(pq.read_metadata(pa.BufferReader(data)).metadata[FOOTER_KEY.encode()])
     counts = Counts(held["in"], held["curated"], held["duplicates"], held["quarantined"])
     return Bookkeeping(held["schema"], counts, held["sources"])
 
 
 def bookkeeping(objects: Objects, key: str) -> Bookkeeping:
-    """Return a curated file's bookkeeping, reading its footer alone; raises NoObject."""
+    """Return a curated file's bookkeeping; reads only the file's footer. Raises NoObject."""
     return read_bookkeeping(footer_of(objects, key))
 
 
 def footer_of(objects: Objects, key: str) -> bytes:
-    """Return the end of a Parquet file that holds its whole footer; raises NoObject."""
+    """Return the end of a Parquet file, long enough to hold the whole footer. Raises NoObject."""
     tail = objects.tail(key, TAIL_BYTES)
     needed = int.from_bytes(tail[-LENGTH_BYTES:-4], "little") + LENGTH_BYTES
     return tail if needed <= len(tail) else objects.tail(key, needed)
 
 
 def merged_bookkeeping(all_: Iterable[Bookkeeping]) -> Bookkeeping:
-    """Return the account of files that are merged; schema is the oldest's."""
+    """Return the bookkeeping of several files merged into one; its schema is the oldest of theirs."""
     listed = list(all_)
     sources: dict[str, str] = {}
     for each in listed:

@@ -1,7 +1,8 @@
-"""The Glue catalog's tables over the curated files, so that Athena, Spark and awswrangler read them.
+"""The Glue catalog's tables over the curated files, so that Athena, Spark and awswrangler can read them.
 
-While a day is compacted, its file and its hours' stand side by side for a moment: readers that need
-each row once even then list files by analytics.lake.layout.curated_files, as the warehouse load does.
+While curation compacts a day, the day's file and the files of its hours exist side by side for a moment, and
+these readers see each row twice. A reader that needs each row once lists the files with
+analytics.lake.layout.curated_files, as the warehouse's load does.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,14 +25,14 @@ PARQUET = {
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """A database of the Glue catalog. glue: a botocore client; bucket: the lake's."""
+    """A database of the Glue catalog. glue: a botocore client; bucket: the lake's bucket."""
 
     glue: Any
     database: str
     bucket: str
 
     def ensure(self) -> None:
-        """Create the database and its tables, or bring their columns up to the declared schema."""
+        """Create the database and its tables if they are missing; give tables the columns declared now."""
         with suppress(self.glue.exceptions.AlreadyExistsException):
             self.glue.create_database(DatabaseInput={"Name": self.database})
         for entity in ENTITIES.values():
@@ -64,7 +65,7 @@ class Catalog:
             _check(answer.get("Errors", ()))
 
     def register(self, entity_name: str, dates: Iterable[str]) -> None:
-        """Register the partitions of dates; those that are registered stay. Raises RuntimeError."""
+        """Register these dates' partitions; known ones stay. Raises RuntimeError if Glue refuses one."""
         entity, rest = ENTITIES[entity_name], iter(dates)
         while some := list(islice(rest, PARTITIONS_MAX)):
             answer = self.glue.batch_create_partition(

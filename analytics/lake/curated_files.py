@@ -1,4 +1,4 @@
-"""Reading curated files: some columns of an entity, file by file."""
+"""Reads curated files: some columns of an entity, one file after another."""
 
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from rules.lake.entities import ENTITIES
 
 
 def date_of(stored: StoredObject) -> str:
-    """Return the dt of a curated file."""
+    """Return the partition's date (YYYY-MM-DD) of a curated file. Raises ValueError for any other object."""
     place = curated_place(stored.key)
     if place is None:
         raise ValueError(f"{stored.key} is no curated file")
@@ -22,14 +22,14 @@ def date_of(stored: StoredObject) -> str:
 
 
 def read(objects: Objects, entity: str, stored: StoredObject, names: Sequence[str]) -> pa.Table:
-    """Return columns of one file; a column that was declared after it was written is null."""
+    """Return some columns of one file. A column that was declared after the file was written is null."""
     file = pq.ParquetFile(pa.BufferReader(objects.get(stored.key)))
     known = set(file.schema_arrow.names)
     found = file.read([name for name in names if name in known], use_threads=False)
     schema = arrow_schema(ENTITIES[entity])
     kinds = [schema.field(name).type for name in names]
     if found.schema.names == list(names) and found.schema.types == kinds:
-        return found  # as almost all are
+        return found  # almost every file has just these columns and types
     columns = [
         found[name].cast(kind) if name in known else pa.nulls(file.metadata.num_rows, kind)
         for name, kind in zip(names, kinds, strict=True)
@@ -38,7 +38,7 @@ def read(objects: Objects, entity: str, stored: StoredObject, names: Sequence[st
 
 
 def tables(objects: Objects, entity: str, names: Sequence[str], threads: int = 1) -> Iterator[pa.Table]:
-    """Yield these columns of all of an entity's files, by day. threads: how many files are read at a time."""
+    """Yield these columns of each of an entity's files, by day. threads: how many files are read at once."""
     waiting: deque[Future[pa.Table]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for stored in curated_files(objects, entity):
@@ -50,7 +50,7 @@ def tables(objects: Objects, entity: str, names: Sequence[str], threads: int = 1
 
 
 def reader(objects: Objects, entity: str, names: Sequence[str], threads: int = 1) -> pa.RecordBatchReader:
-    """Return the same as one stream, which is read once."""
+    """Return the same columns as one stream of Arrow batches. It can be read once."""
     declared = arrow_schema(ENTITIES[entity])
     schema = pa.schema([declared.field(name) for name in names])
     found = tables(objects, entity, names, threads)

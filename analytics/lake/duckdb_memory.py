@@ -1,4 +1,4 @@
-"""DuckDB in memory, fed with Arrow: what is too large goes to the temporary folder."""
+"""DuckDB in memory, fed with Arrow. What does not fit into memory goes to the temporary folder."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ THREADS = 2
 
 
 def connect() -> duckdb.DuckDBPyConnection:
-    """Return an empty database."""
+    """Return an empty database whose time zone is UTC."""
     db = duckdb.connect(":memory:", config={"threads": THREADS, "memory_limit": MEMORY})
     db.execute("SET TimeZone = 'UTC'")
     db.execute(f"SET temp_directory = '{gettempdir()}'")
@@ -22,14 +22,14 @@ def connect() -> duckdb.DuckDBPyConnection:
 
 
 def query(db: duckdb.DuckDBPyConnection, sql: str, values: Any = None) -> pa.Table:
-    """Return a query's rows."""
+    """Return a query's rows as an Arrow table."""
     found: pa.Table = db.sql(sql, params=values).to_arrow_table()
     return found
 
 
 @contextmanager
 def registered(db: duckdb.DuckDBPyConnection, name: str, rows: Any) -> Iterator[None]:
-    """Let queries read Arrow rows by a name."""
+    """Let queries read Arrow rows as a table of this name, for the length of a `with` block."""
     db.register(name, rows)
     try:
         yield

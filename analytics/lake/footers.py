@@ -1,4 +1,4 @@
-"""What a curated file says of itself, read from its end alone: its columns, and what became of the rows."""
+"""Reads a curated file's columns and counts from its footer, without reading the rows."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake.bookkeeping import footer_of, read_bookkeeping
 
-# Redshift's types that take a Parquet column as it is: COPY converts nothing.
+# Which Redshift type takes a Parquet column of an Arrow type. COPY converts nothing, so they must fit.
 _TYPES = {
     pa.string(): "VARCHAR(65535)",
     pa.large_string(): "VARCHAR(65535)",
@@ -22,7 +22,10 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """columns: (name, Redshift type) in the file's order; rows_in = curated + duplicates + quarantined."""
+    """What a footer says. rows_in = curated + duplicates + quarantined.
+
+    columns: (name, Redshift type), in the file's order.
+    """
 
     columns: tuple[tuple[str, str], ...]
     rows_in: int
@@ -32,7 +35,7 @@ class Footer:
 
 
 def read_footer(objects: Objects, file: StoredObject) -> Footer:
-    """Read a curated file's footer; raises KeyError if it does not carry the counts."""
+    """Read a curated file's footer. Raises KeyError if it has no bookkeeping."""
     end = footer_of(objects, file.key)
     counts = read_bookkeeping(end).counts
     schema = pq.read_metadata(pa.BufferReader(end)).schema.to_arrow_schema()

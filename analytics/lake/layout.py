@@ -17,12 +17,12 @@ RAW, CURATED, QUARANTINE = "raw/", "curated/", "quarantine/"
 WATERMARK = "state/watermark.json"
 _RAW = re.compile(r"raw/(\w+)/dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII)
 _CURATED = re.compile(r"curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII)
-DAYS_LISTED_MAX = 62  # a longer range is cheaper to list at once than day by day
+DAYS_LISTED_MAX = 62  # a longer range is listed in one go, which is then cheaper than one listing per day
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A partition: dt is YYYY-MM-DD, hour HH (UTC), or None for the whole day."""
+    """A partition. dt is YYYY-MM-DD; hour is HH (UTC), or None for the whole day."""
 
     entity: str
     dt: str
@@ -69,12 +69,12 @@ def quarantine_key(raw_key: str) -> str:
 
 
 def run_key(run_id: str, name: str) -> str:
-    """Return the key of a run's own file."""
+    """Return the key of a file that one nightly run keeps for itself."""
     return f"runs/{run_id}/{name}"
 
 
 def report_key(run_id: str, suffix: str) -> str:
-    """Return the key of a run's report; suffix: json or md."""
+    """Return the key of a nightly run's report; suffix: json or md."""
     return f"reports/{run_id}.{suffix}"
 
 
@@ -83,8 +83,8 @@ def curated_files(
 ) -> list[StoredObject]:
     """Return the files to read for an entity's rows of these days (both included), by key.
 
-    Where a day's file stands, hour files beside it are left from an unfinished compaction: they hold
-    nothing else, and are not listed.
+    If a day has a day's file, the files of its hours are left out: an unfinished compaction left them there,
+    and the day's file has all their rows.
     """
     found: dict[str, list[tuple[Place, StoredObject]]] = {}
     for prefix in _prefixes(entity, since_dt, until_dt):

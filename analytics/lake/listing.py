@@ -1,4 +1,4 @@
-"""One listing for many small tasks, in the place of two for each."""
+"""Lists the lake once for many small curation tasks. Otherwise each task would make two listings."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,14 +8,14 @@ from os.path import commonprefix
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake.layout import Place, curated_prefix, raw_prefix
 
-FEW = 10  # tasks of an entity for which two listings each are cheaper than one of all that lies between them
+FEW = 10  # for so many tasks of an entity, two listings each are cheaper than listing all days between them
 
 
 class PrelistedObjects:
-    """Objects as they were listed when this was made; everything else goes to the objects themselves.
+    """Objects whose listings were read when this was made. All other calls go to the objects themselves.
 
-    What comes later is not seen: good for readers that will run again for it, and whose own writes
-    do not concern each other.
+    A reader does not see an object that arrived later. Curation may use this: its next run sees that object,
+    and its tasks do not read each other's files.
     """
 
     def __init__(self, objects: Objects, prefixes: Iterable[str]) -> None:
@@ -23,7 +23,7 @@ class PrelistedObjects:
         self._listings = {prefix: list(objects.list(prefix)) for prefix in prefixes}
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield from the listing that covers a prefix; without one, from a fresh listing."""
+        """Yield the objects with a prefix, from the stored listing that covers it or from a new listing."""
         for covered, listing in self._listings.items():
             if prefix.startswith(covered):
                 first = bisect_left(listing, prefix, key=lambda each: each.key)
@@ -49,7 +49,10 @@ class PrelistedObjects:
 
 
 def list_beforehand(objects: Objects, tasks: Sequence[Place]) -> Objects:
-    """Return objects with the raw and curated keys of many tasks listed beforehand."""
+    """Return objects that have already listed the raw and curated keys of many tasks.
+
+    Entities with FEW tasks or less are not listed beforehand.
+    """
     days: dict[str, list[str]] = {}
     for task in tasks:
         days.setdefault(task.entity, []).append(task.dt)
@@ -57,7 +60,7 @@ def list_beforehand(objects: Objects, tasks: Sequence[Place]) -> Objects:
     for entity, dates in days.items():
         if len(dates) > FEW:
             prefixes += [
-                # By characters: keys have no folders.
+                # Compares characters, which is right here: keys have no folders.
                 commonprefix([prefix(entity, min(dates)), prefix(entity, max(dates))])  # noqa: RUF071
                 for prefix in (raw_prefix, curated_prefix)
             ]

@@ -1,1 +1,1 @@
-"""Every user's streak and totals, from the curated lake alone."""
+"""Recomputes every user's streak and totals, from the curated lake alone."""

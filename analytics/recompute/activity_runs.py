@@ -1,4 +1,7 @@
-"""Curated activity, read by two threads and folded by a third: every user's runs."""
+"""Folds all curated activity into every user's runs.
+
+Two threads read files and look up users; the caller's thread folds what they found.
+"""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -26,7 +29,7 @@ B = TypeVar("B")
 
 @dataclass(slots=True)
 class _Batch:
-    """Users that are looked up together, each column with its day; a day may have several."""
+    """Columns of user ids that are looked up together, each with its day. A day may have several columns."""
 
     days: list[int] = field(default_factory=list)
     columns: list[pa.StringArray] = field(default_factory=list)
@@ -34,9 +37,10 @@ class _Batch:
 
 
 def runs_of(objects: Objects, special: Iterable[str] = ()) -> tuple[Users, Runs]:
-    """Return all users, and their runs as if there were no freezes; special users' dates are kept.
+    """Return all users, and their runs as if nobody had cover.
 
-    Special users have the first codes. A row's date is that of its partition (see analytics.lake.layout).
+    special: users who have cover; they get the first codes, and their dates are kept so that `refold` can
+    fold them by the rule. A row's date is that of its partition (see analytics.lake.layout).
     """
     users = Users(pa.array(list(special), pa.string()))
     runs = Runs(kept=len(users.ids))
@@ -59,7 +63,10 @@ def _read(objects: Objects, stored: StoredObject) -> tuple[int, list[pa.StringAr
 
 
 def _batches(days: Iterable[tuple[int, list[pa.StringArray]]]) -> Iterator[_Batch]:
-    """Small ones first: what the first days show is known when the others are looked up."""
+    """Yield batches that grow: a day at first, then as many rows as all before, up to BATCH_ROWS_MAX.
+
+    So the users of the first days are known by the time the large batches are looked up.
+    """
     batch, before = _Batch(), 0
     for day, columns in days:
         batch.days += [day] * len(columns)
@@ -79,7 +86,7 @@ def _look_up(users: Users, batch: _Batch) -> tuple[_Batch, list[Codes], int]:
 
 
 def _ahead(pool: ThreadPoolExecutor, work: Callable[[A], B], items: Iterable[A], ahead: int) -> Iterator[B]:
-    """Yield results in order, with some items under way meanwhile."""
+    """Yield the results in order, while up to `ahead` further items are being worked on."""
     waiting: deque[Future[B]] = deque()
     for item in items:
         waiting.append(pool.submit(work, item))

@@ -1,6 +1,6 @@
-"""What the curated ledger says of each user's days: a signature of what DailyActivity must hold.
+"""What the curated ledger says DailyActivity must hold: one signature for each day of each user.
 
-Eight bytes a day and eight for its key: all days of a long history fit into memory.
+A signature and its key take eight bytes each, so all days of a long history fit into memory.
 """
 
 import hashlib
@@ -22,10 +22,10 @@ from rules.engagement.ledger import EntryKind
 
 COLUMNS = ("account_id", "created_at", "kind", "points", "event_id", "event_type", "activity_date")
 DAY_BITS = 24
-DAY_ZERO = 1 << 23  # so that days before 1970 are no negative numbers
+DAY_ZERO = 1 << 23  # added to a day's number, so that days before 1970 are positive too
 Flags = NDArray[np.bool_]
 
-# As rules.engagement.absorbing.absorb_days counts entries, written as `signature` writes a day.
+# Twin of rules.engagement.absorbing.absorb_days. `text` must be what `signature` makes of the same day.
 SIGNATURES = f"""
 WITH types AS (
   SELECT account_id, activity_date, coalesce(event_type, '') AS event_type, count(*) AS events,
@@ -44,7 +44,7 @@ SELECT account_id AS user_id, activity_date, md5_number_lower(text) AS signature
 
 
 def signature(day: Day) -> int:
-    """Return a number that tells a day's content."""
+    """Return a hash of a day's content. Days with the same content have the same signature."""
     types = ",".join(f"{kind}:{points}" for kind, points in sorted(day.points_by_type.items()))
     text = "|".join(
         (
@@ -57,7 +57,7 @@ def signature(day: Day) -> int:
 
 @dataclass(frozen=True, slots=True)
 class LakeDays:
-    """The days of a range, sorted by key; is_whole: no range was given."""
+    """The days of a range of dates, sorted by key. is_whole: no range was given, so all days are here."""
 
     ids: pa.StringArray
     places: dict[str, int]
@@ -67,7 +67,7 @@ class LakeDays:
 
     @classmethod
     def read(cls, objects: Objects, since: date | None = None, until: date | None = None) -> "LakeDays":
-        """Read the days from one date to another, both included."""
+        """Read the days from one date to another, both included; None: open on that side."""
         span = {"since": since or date.min, "until": until or date.max}
         db = connect()
         with registered(db, "ledger", curated_files.reader(objects, "ledger", COLUMNS)):
@@ -83,7 +83,7 @@ class LakeDays:
         return cls(ids, places, keys[order], signatures, since is None and until is None)
 
     def place(self, user_id: str, when: str) -> int | None:
-        """Return where a day is; None if the lake has no entry of it."""
+        """Return a day's place among these; None if the curated ledger has no entry of that user and date."""
         try:
             code = self.places[user_id]
             day = day_number(date.fromisoformat(when)) + DAY_ZERO
@@ -94,20 +94,20 @@ class LakeDays:
         return place if place < len(self.order) and self.order[place] == key else None
 
     def signature(self, place: int) -> int:
-        """Return a day's signature."""
+        """Return the signature of the day at a place."""
         return int(self.signatures[place])
 
     def unseen(self) -> Flags:
-        """Return a flag for each day, all set."""
+        """Return one flag for each day, all of them set."""
         return np.ones(len(self.order), np.bool_)
 
     def users(self, flags: Flags) -> set[str]:
-        """Return the users of some days."""
+        """Return the users of the days whose flag is set."""
         codes = np.unique(self.order[flags] >> DAY_BITS)
         return set(self.ids.take(pa.array(codes)).to_pylist())
 
     def table_keys(self) -> Iterator[dict[str, str]]:
-        """Yield the days' keys in DailyActivity."""
+        """Yield each day's key in DailyActivity."""
         for key in self.order.tolist():
             when = EPOCH + timedelta(days=(key & (1 << DAY_BITS) - 1) - DAY_ZERO)
             yield {"user_id": self.ids[key >> DAY_BITS].as_py(), "activity_date": when.isoformat()}

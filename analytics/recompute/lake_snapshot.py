@@ -1,4 +1,4 @@
-"""The recomputed users as they are looked up: by id, each with what the lake says of it."""
+"""The recomputed users, looked up by id: what the lake says of each."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,9 +12,12 @@ from rules.engagement.streaks import Streak
 
 @dataclass(frozen=True, slots=True)
 class LakeUser:
-    """One user by the lake. head, entries, points: of the ledger; None where it has no entry.
+    """What the lake says of one user.
 
-    version to updated_at: of the newest profile; version None where there is no profile.
+    head, seq: of the newest ledger entry, None if the lake has no entry. entries, points: of the ledger, 0
+    then.
+    is_sound: whether the entries are complete and their points add up to the balance.
+    version to updated_at: of the newest profile; version is None if the lake has no profile.
     """
 
     streak: Streak | None
@@ -35,7 +38,7 @@ class LakeUser:
 
 
 class Snapshot:
-    """All users of a recompute."""
+    """All users of one recompute."""
 
     def __init__(self, table: pa.Table) -> None:
         self._columns = {name: table[name].combine_chunks() for name in table.column_names}
@@ -43,7 +46,7 @@ class Snapshot:
         self.places = {user: place for place, user in enumerate(self.ids)}
 
     def user(self, user_id: str) -> LakeUser | None:
-        """Return a user, or None for one whom the lake does not know."""
+        """Return a user, or None if the lake does not know the user."""
         place = self.places.get(user_id)
         if place is None:
             return None

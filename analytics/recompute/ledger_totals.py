@@ -1,4 +1,4 @@
-"""What the curated ledger and profiles say of each user: totals, freezes, settings."""
+"""What the curated ledger and profiles say of each user: totals, freezes and settings."""
 
 from dataclasses import dataclass, field
 from datetime import date
@@ -16,7 +16,7 @@ STAMP = "'%Y-%m-%dT%H:%M:%S.%fZ'"
 Grants = dict[str, list[tuple[date, int]]]
 
 # An account is sound if its entries are numbered 0, 1, 2 ... and the points add up to the balance.
-# Its opening entry has no time of its own, and may lie in two partitions: it is counted as one.
+# The opening entry has no time of its own, so copies of it may lie in two partitions. They count as one.
 TOTALS = f"""
 CREATE TABLE totals AS
 SELECT account_id AS user_id,
@@ -43,9 +43,10 @@ SELECT user_id, max(version) AS version, unnest(arg_max({{{", ".join(f"'{n}': {n
 
 @dataclass(slots=True)
 class Totals:
-    """A database with the tables `totals` and `settings`, one row per user; and all freezes granted.
+    """A database with the tables `totals` and `settings`, one row per user; and the freezes of all users.
 
-    freezes: (date, +1 or -1) per user, as rules.engagement.absorbing.absorb takes them from the entries.
+    freezes: by user, (date, +1 for a grant or -1 for a revocation), as rules.engagement.absorbing.absorb
+    takes them from the entries.
     """
 
     db: duckdb.DuckDBPyConnection
@@ -53,7 +54,7 @@ class Totals:
 
     @classmethod
     def read(cls, objects: Objects) -> "Totals":
-        """Read all curated entries and profiles, once."""
+        """Read all curated entries and profiles. Each file is read once."""
         totals = cls(connect())
         rows = totals._noting_freezes(curated_files.reader(objects, "ledger", ENTRY_COLUMNS))
         with registered(totals.db, "ledger", rows):

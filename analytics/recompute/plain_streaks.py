@@ -1,8 +1,8 @@
 """The streak rule's common case for all users at once: no freezes, no pauses, no skipped dates.
 
-Without them a missed date always ends the run, and rules.engagement.streaks.advance comes down to one
-comparison. Curated activity lies in files by date, so nothing needs to be sorted: date after date,
-each user seen moves on by one step. Work grows with the rows, memory with the users.
+Without these a missed date always ends the run, so rules.engagement.streaks.advance is a single comparison.
+Curated files come by date, so nothing needs to be sorted: on each date, each active user takes one step. Work
+grows with the rows, memory with the users.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from analytics.recompute.user_numbers import Codes
 from rules.engagement.streaks import Cover, Streak, fold
 
 EPOCH = date(1970, 1, 1)
-NEVER = np.int32(-(2**31) + 2)  # neither the day before any date, nor a date
+NEVER = np.int32(-(2**31) + 2)  # stands for "no date yet": no real date, nor the day before one
 
 Numbers = NDArray[np.int32]
 
@@ -26,9 +26,9 @@ def day_number(day: date) -> int:
 
 
 class Runs:
-    """Every user's newest date, run, longest run and number of dates, by the user's code.
+    """Every user's newest date, run, longest run and number of active dates, indexed by the user's code.
 
-    kept: codes below it also keep their dates, for users whom the common case does not fit.
+    kept: the dates of users with a lower code are kept too, because `refold` needs them.
     """
 
     def __init__(self, kept: int = 0) -> None:
@@ -49,9 +49,9 @@ class Runs:
         )
 
     def advance(self, day: int, codes: Codes) -> None:
-        """Add the users active on a date (days since 1970) that is not before the last one added.
+        """Count a date (days since 1970) for the users who were active on it. A user may come repeatedly.
 
-        A user may come repeatedly. Raises ValueError for a date that comes too late.
+        Dates must ascend. Raises ValueError if a later date was already counted for one of the users.
         """
         newest = self.last[codes]
         if newest.size and newest.max() > day:
@@ -67,7 +67,10 @@ class Runs:
             self._dates.append((day, np.unique(codes[codes < self.kept])))
 
     def refold(self, covers: Iterable[Cover]) -> dict[int, Streak]:
-        """Return the streaks of the first codes by the rule itself, under their covers."""
+        """Return the streaks of the kept users by code, folded by the rule itself.
+
+        covers: of the kept users, in the order of their codes. A user without active dates is left out.
+        """
         dates: dict[int, list[date]] = {}
         for day, codes in self._dates:
             for code in codes.tolist():

@@ -1,8 +1,8 @@
 """The nightly recompute: every user's streak, totals and balance, from the curated lake alone.
 
-Written to runs/{run_id}/streaks.parquet: one row per user that the lake knows. Beside what it
-computes (last_activity_date to ledger_seq, entries, sound) it holds the settings of the profile's
-newest version, which nothing else tells.
+The result is runs/{run_id}/streaks.parquet, with one row per user that the lake knows. A row has what was
+computed (last_activity_date to ledger_seq, entries, points, sound) and the settings of the newest profile,
+which cannot be computed from anything else.
 """
 
 from collections.abc import Mapping
@@ -31,12 +31,12 @@ SELECT * FROM runs FULL JOIN totals USING (user_id) FULL JOIN settings USING (us
 
 @dataclass(frozen=True, slots=True)
 class Recomputed:
-    """One row per user, by user_id."""
+    """The result: one row per user, by user_id."""
 
     table: pa.Table
 
     def save(self, objects: Objects, run_id: str) -> str:
-        """Store as the run's result; returns its key."""
+        """Store the table as the nightly run's result; returns its key."""
         data = BytesIO()
         pq.write_table(self.table, data, compression="zstd")
         key = run_key(run_id, RESULT)
@@ -45,7 +45,7 @@ class Recomputed:
 
     @classmethod
     def load(cls, objects: Objects, run_id: str) -> "Recomputed":
-        """Read a run's result; raises adapters.platform.objects.NoObject."""
+        """Read a nightly run's result. Raises adapters.platform.objects.NoObject if there is none."""
         return cls(pq.read_table(BytesIO(objects.get(run_key(run_id, RESULT)))))
 
 
@@ -70,18 +70,18 @@ def covers_of(totals: Totals) -> dict[str, Cover]:
 
 
 def dates_of(text: str | None) -> tuple[date, ...]:
-    """Read dates separated by commas."""
+    """Read dates separated by commas, such as `2026-01-30,2026-01-31`."""
     return tuple(date.fromisoformat(each) for each in (text or "").split(",") if each)
 
 
 def pauses_of(text: str | None) -> tuple[tuple[date, date], ...]:
-    """Read `first/last` pairs separated by commas."""
+    """Read pauses separated by commas, such as `2026-01-01/2026-01-31`: both dates are included."""
     pairs = (each.split("/") for each in (text or "").split(",") if each)
     return tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in pairs)
 
 
 def table_of(users: Users, runs: Runs, refolded: Mapping[int, Streak]) -> pa.Table:
-    """Return all users with activity; refolded: streaks by code that replace the plain runs."""
+    """Return one row per user with activity. refolded: streaks by code, which replace the plain runs."""
     spent: list[str | None] = [None] * runs.kept
     for code, streak in refolded.items():
         runs.last[code], runs.length[code] = day_number(streak.last), streak.length

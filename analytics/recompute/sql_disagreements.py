@@ -1,4 +1,8 @@
-"""The recompute by numpy against the one in SQL: sums of groups of users, then unequal groups' users."""
+"""Compares the recompute by NumPy with the one in SQL.
+
+It compares sums over groups of users first (ids with the same first three characters). Then it compares user
+by user in the groups whose sums differ.
+"""
 
 from typing import Any
 
@@ -19,8 +23,8 @@ COLUMNS = (
 )
 OURS, THEIRS = "recomputed", "marts.streaks_recomputed"
 GROUPS_MAX = 20
-# Both engines understand it. Each user's figures are weighted by the length of the id: two users
-# whose figures were exchanged do not cancel out so easily.
+# DuckDB and Redshift both run it. It has a blind spot: if two users of one group had each other's figures,
+# the sums would be equal.
 SUMS = """
 SELECT SUBSTRING(user_id, 1, 3) AS bucket, COUNT(*) AS users,
   SUM(COALESCE(current_streak, 0)) AS current_days, SUM(COALESCE(longest_streak, 0)) AS longest_days,
@@ -35,7 +39,10 @@ Rows = list[dict[str, Any]]
 
 
 def disagreements(warehouse: Warehouse, recomputed: pa.Table) -> list[dict[str, Any]]:
-    """Return users for whom the two differ, from the first unequal groups; raises StatementFailed."""
+    """Return the users for whom the two recomputes differ, from the first GROUPS_MAX groups that differ.
+
+    Each has user_id, numpy and sql (the figures as text). Raises StatementFailed.
+    """
     db = connect()
     known = recomputed.filter(
         pa.compute.or_(recomputed["entries"].is_valid(), recomputed["last_activity_date"].is_valid())
@@ -63,7 +70,7 @@ def disagreements(warehouse: Warehouse, recomputed: pa.Table) -> list[dict[str, 
 
 
 def _by_first(rows: list[dict[str, Any]]) -> dict[str, Row]:
-    """Index rows by their first column; all others as text, as the Data API may answer."""
+    """Index rows by their first column. The others become text, as the Data API may answer with text."""
     found = {}
     for row in rows:
         first, *rest = row.values()

@@ -1,9 +1,10 @@
-"""User ids as small numbers: 0, 1, 2 ... in the order in which they were first seen.
+"""Gives user ids small numbers (codes): 0, 1, 2 ... in the order in which they were first seen.
 
-Looking up 50 million texts in a hash table takes longer than all the rest of a recompute. Curated
-files are sorted by user, so most ids are found in a third of the time: eight bytes of each, read as
-a number, are searched among those of the sorted known ids (neighbours lie side by side in memory),
-and what was found is compared in full. Only ids that this does not settle go to a hash table.
+Looking up 50 million texts in a hash table would take longer than the rest of a recompute. Curated files are
+sorted by user, so a `Directory` finds most ids in a third of that time. It reads eight bytes of an id as a
+number, and searches for it among the numbers of the known ids, which are sorted (so neighbours lie side by
+side in memory). It then compares the id that it found in full. Only the ids that this leaves open go to a
+hash table.
 """
 
 from collections.abc import Sequence
@@ -19,13 +20,16 @@ UNKNOWN = np.int32(-1)
 UNSETTLED = np.int32(-2)
 PROBES_MAX = 4
 KEY_BYTES = 8
-# The sorted ids are made anew when so many ids are not among them.
+# The directory is made anew when it lacks more than this share of the ids seen.
 STALE_SHARE_MAX = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """Known ids in their order: each one's code, and a number made of its bytes from `prefix` on."""
+    """The known ids, sorted, with each id's code and key.
+
+    prefix: how many leading bytes all ids share. A key is the eight bytes from there on, as a number.
+    """
 
     ids: pa.StringArray
     codes: Codes
@@ -33,7 +37,7 @@ class Directory:
     keys: NDArray[np.uint64]
 
     def find(self, ids: pa.StringArray) -> Codes:
-        """Return codes; UNKNOWN for an id that is not here, UNSETTLED where too many share its key."""
+        """Return codes: UNKNOWN for an id that is not here, UNSETTLED if too many known ids share its key."""
         if not len(self.ids) or not len(ids):
             return np.full(len(ids), UNKNOWN)
         wanted = _keys(ids, self.prefix)
@@ -59,7 +63,7 @@ class Directory:
         wanted: NDArray[np.uint64],
         ids: pa.StringArray,
     ) -> None:
-        """Go on along the known ids of the same key, for what was not the first of them."""
+        """Compare each open id with further known ids of the same key, up to PROBES_MAX of them."""
         for _ in range(PROBES_MAX):
             inside = places < len(self.keys)
             inside[inside] = self.keys[places[inside]] == wanted[inside]
@@ -75,7 +79,7 @@ class Directory:
 
 
 def directory(ids: pa.StringArray) -> Directory:
-    """Sort ids; an id's code is its place in what is given."""
+    """Return the directory of some ids. An id's code is its place in `ids`."""
     order = pc.sort_indices(ids)
     known = ids.take(order)
     prefix = _common(known[0].as_py(), known[-1].as_py()) if len(known) else 0
@@ -83,15 +87,15 @@ def directory(ids: pa.StringArray) -> Directory:
 
 
 def _common(first: str, last: str) -> int:
-    """Return how many bytes two texts share at their beginning: all texts between them do."""
+    """Return how many leading bytes two texts share. All texts between the two share these bytes too."""
     pairs = zip(first.encode(), last.encode(), strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(first), len(last)))
 
 
 def _keys(ids: pa.StringArray, prefix: int) -> NDArray[np.uint64]:
-    """Return each id's bytes from `prefix` on as a number; ids in order have numbers in order.
+    """Return each id's eight bytes from `prefix` on as a number. Sorted ids have sorted numbers.
 
-    A short id is filled up with zeros, as if it ended there.
+    A short id is filled up with zeros.
     """
     if not len(ids):
         return np.empty(0, np.uint64)
@@ -110,14 +114,17 @@ def _keys(ids: pa.StringArray, prefix: int) -> NDArray[np.uint64]:
 
 
 class Users:
-    """Ids seen so far; a user's code is its place among them."""
+    """The ids seen so far. A user's code is the id's place in `ids`."""
 
     def __init__(self, ids: pa.StringArray) -> None:
         self.ids = ids
         self.directory = directory(ids)
 
     def settle(self, columns: Sequence[pa.StringArray], codes: Sequence[Codes], seen: int) -> None:
-        """Fill in the codes that a directory of the first `seen` users left open; new ids get the next."""
+        """Replace UNKNOWN and UNSETTLED by codes, in place; a new id gets the next code.
+
+        seen: how many ids the directory had when it looked the columns up.
+        """
         self._look_up(columns, codes, UNSETTLED, 0)
         self._look_up(columns, codes, UNKNOWN, seen)
         if len(self.ids) - len(self.directory.ids) > STALE_SHARE_MAX * len(self.ids):

@@ -1,1 +1,1 @@
-"""Live tables against the lake and against their own journals, and their repair."""
+"""Compares the live tables with the lake and with their own ledger, and repairs them."""

@@ -1,6 +1,6 @@
-"""The cheap phase: one pass over the tables, to find the users who deserve a closer look.
+"""The cheap phase: one pass over the live tables finds the users who need a closer look.
 
-It may name too many (a user in flight looks different from the lake), never too few.
+It may name too many (a user in flight looks different from the lake), but it must miss nobody.
 """
 
 from collections.abc import Callable, Iterable
@@ -24,7 +24,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class ProfileScan:
-    """seen: users with a profile. candidates: those to look at. lapsed: profiles to be lowered."""
+    """What a pass over the profiles found.
+
+    seen: users with a profile. candidates: users to look at closely. lapsed: profiles to be lowered.
+    in_flight: how many profiles count entries that are not in the lake yet.
+    """
 
     seen: set[str] = field(default_factory=set)
     candidates: set[str] = field(default_factory=set)
@@ -32,7 +36,7 @@ class ProfileScan:
     in_flight: int = 0
 
     def add(self, other: "ProfileScan") -> None:
-        """Take in what another part of the table showed."""
+        """Add what another part of the table showed."""
         self.seen |= other.seen
         self.candidates |= other.candidates
         self.lapsed += other.lapsed
@@ -40,7 +44,7 @@ class ProfileScan:
 
 
 def scan_profiles(projections: Projections, lake: Snapshot, shards: int, now: datetime) -> ProfileScan:
-    """Look at every profile once."""
+    """Look at every profile once. A user whom only the lake knows is a candidate too."""
 
     def part(segment: int) -> ProfileScan:
         found = ProfileScan()
@@ -57,7 +61,7 @@ def scan_profiles(projections: Projections, lake: Snapshot, shards: int, now: da
 
 
 def in_parallel(work: Callable[[int], T], parts: Iterable[int]) -> list[T]:
-    """Run a piece of work for each part."""
+    """Do the work for each part, in threads; returns the results in the order of the parts."""
     with ThreadPoolExecutor(SEGMENTS) as pool:
         return list(pool.map(work, parts))
 
@@ -81,7 +85,7 @@ def is_ahead(stored: Item, lake: LakeUser | None) -> bool:
 
 
 def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime) -> bool:
-    """Whether a profile is in its one form, and says what the lake says."""
+    """Whether a profile says what the lake says, and its item is exactly what this system would write."""
     profile = readable_profile(stored)
     if profile is None or lake is None or not lake.is_sound:
         return False
@@ -98,7 +102,10 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
 
 
 def scan_days(projections: Projections, lake: LakeDays) -> set[str]:
-    """Return the users with a day that differs from the lake's entries, is missing, or one too many."""
+    """Return the users with a day that differs from the lake's entries, that is missing, or is one too many.
+
+    A day too many is found only if `lake` is whole; otherwise only the days that the lake has are read.
+    """
     if lake.is_whole:
         parts = [partial(projections.scan_days, segment, SEGMENTS) for segment in range(SEGMENTS)]
     else:
@@ -128,7 +135,7 @@ def _is_day_right(stored: Item, expected: int) -> bool:
         day = day_from(plain(stored))
         numbers = (day.events_count, day.points_earned, *day.points_by_type.values())
         return (
-            all(type(each) is int for each in numbers)  # the signature takes no notice of types
+            all(type(each) is int for each in numbers)  # the signature does not show types
             and item(day_attributes(day)) == stored
             and signature(day) == expected
         )

@@ -1,4 +1,4 @@
-"""What is stored against what must be, attribute by attribute."""
+"""Compares what is stored with what must be, attribute by attribute."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,10 +8,10 @@ from adapters.platform.items import Item, plain
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One attribute of one item that is not what it must be; None: it is absent.
+    """One attribute of one item that is not what it must be. None: the attribute is absent.
 
-    table: UserStreaks or DailyActivity. key: the item's date, or "". attribute: "" where the whole
-    item is missing, or one too many.
+    table: UserStreaks or DailyActivity. key: the day's date, or "" for a profile. attribute: "" if the whole
+    item is missing, or is one too many.
     """
 
     user_id: str
@@ -25,7 +25,7 @@ class Difference:
 def differences(
     user_id: str, table: str, key: str, stored: Item | None, expected: Item | None
 ) -> list[Difference]:
-    """Compare an item with what it must be, types included."""
+    """Compare an item with what it must be. A value of another type is a difference too."""
     if stored == expected:
         return []
     was, must = _readable(stored), _readable(expected)
@@ -39,5 +39,5 @@ def differences(
 
 
 def _readable(stored: Item | None) -> dict[str, Any]:
-    """Plain values; a value of a type that is not ours stays in its wire format."""
+    """Return plain values. A value of a type that we do not use stays in its wire format."""
     return plain(stored or {})

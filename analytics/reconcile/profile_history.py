@@ -1,4 +1,4 @@
-"""What the warehouse's events and profile versions tell of settings that its newest profiles lack."""
+"""Asks the warehouse's events and older profile versions for settings that a newest profile lacks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,14 +18,17 @@ WHERE user_id = {user} AND timezone_chosen IS NOT NULL ORDER BY version"""
 
 @dataclass(frozen=True, slots=True)
 class SettingsHistory:
-    """Asks a warehouse (its method `rows`), once for each user and one user at a time."""
+    """Asks a warehouse for past settings: once for each user, and one user at a time.
+
+    rows: the warehouse's method `rows`.
+    """
 
     rows: Rows
     _known: dict[str, PastSettings] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def __call__(self, user_id: str) -> PastSettings:
-        """Return a user's past; raises StatementFailed."""
+        """Return a user's past settings. Raises StatementFailed."""
         with self._lock:
             if user_id not in self._known:
                 self._known[user_id] = self._ask(literal(user_id))
@@ -42,5 +45,5 @@ class SettingsHistory:
 
 
 def _moment(value: Any) -> datetime:
-    """Redshift's Data API answers with text."""
+    """Return a timestamp as a datetime. Redshift's Data API answers with text."""
     return value if isinstance(value, datetime) else datetime.fromisoformat(str(value))

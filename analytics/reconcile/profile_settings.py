@@ -1,8 +1,8 @@
-"""What of a profile is not in the journal: zones, pauses, skipped dates. Which source is to be believed.
+"""Settings of a profile that the ledger does not have (zones, pauses, skipped dates): which source is right.
 
-The stored item is, where it is newer than the newest version in the lake. Where the lake has that same
-version, the lake is: whoever changed the item without a new version was no part of this system.
-Attributes that the lake's profiles lack are told from the lake's events and older versions.
+- The stored item, if it is newer than the newest version in the lake.
+- The lake, if both have the same version (7, say): this system never changes an item without a new version.
+- The lake's events and older versions, for what the newest version in the lake does not hold.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ Changes = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class PastSettings:
-    """What the lake's events and profile versions tell: the zone named last, where, and all changes."""
+    """What the lake's events and older versions tell: the newest zone, its event's id, changes of zone."""
 
     observed_zone: str | None = None
     observed_at: str = ""
@@ -45,7 +45,7 @@ class PastSettings:
 
 
 def readable_profile(stored: Item) -> Profile | None:
-    """Return the profile that an item holds; None if it is not exactly the item of some profile."""
+    """Return the profile that an item holds. None if it cannot be read, or contradicts itself."""
     try:
         profile = profile_from(plain(stored))
         return profile if _is_consistent(profile) else None
@@ -54,7 +54,7 @@ def readable_profile(stored: Item) -> Profile | None:
 
 
 def _is_consistent(profile: Profile) -> bool:
-    """Whether it can have come about: a zone is chosen by a change, observed with a place; types."""
+    """Whether we can have written it: a chosen zone comes from a change, an observed one from an event."""
     chosen = profile.tz_changes[-1][1] if profile.tz_changes else None
     datetime.fromisoformat(profile.updated_at)
     zone(profile.zone)
@@ -71,7 +71,7 @@ def _is_consistent(profile: Profile) -> bool:
 
 
 def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, frozenset[str]]:
-    """Return those settings of an item that can be read one by one, and the names of the others."""
+    """Return the settings of an item that can be read, one by one, and the names of those that cannot."""
     good: dict[str, Any] = {}
     bad = set()
     for name in KEPT:
@@ -97,7 +97,7 @@ def _is_well_typed(profile: Profile) -> bool:
 
 
 def is_newer(stored: Profile, lake: LakeUser | None) -> bool:
-    """Whether a stored profile may be one that has not arrived in the lake yet."""
+    """Whether a stored profile may be a version that has not arrived in the lake yet."""
     if lake is None or lake.version is None or lake.updated_at is None:
         return True
     if stored.version <= lake.version:
@@ -106,12 +106,12 @@ def is_newer(stored: Profile, lake: LakeUser | None) -> bool:
 
 
 def _is_same(stored: Profile, lake: LakeUser) -> bool:
-    """Whether nothing but the version differs: no writer writes a version without a change."""
+    """Whether only the version differs. None of our writers writes a new version without a change."""
     return settings_agree(stored, lake) and (stored.head.created_at if stored.head else None) == lake.head
 
 
 def settings_agree(stored: Profile, lake: LakeUser) -> bool:
-    """Whether the settings are those of the lake's newest version."""
+    """Whether a stored profile has the settings of the lake's newest version."""
     cover = stored.cover
     return (
         (stored.timezone, stored.zone, stored.tz_review) == (lake.chosen, lake.zone, lake.review)
@@ -131,9 +131,9 @@ def _moment(text: str) -> datetime | None:
 def believed_settings(
     user_id: str, stored: Item | None, lake: LakeUser | None, past: Callable[[], PastSettings]
 ) -> Profile:
-    """Return the settings that a user must have, as a profile without a journal.
+    """Return the settings that a user must have, as a profile that has nothing of the ledger in it.
 
-    past: asked only where the item does not tell.
+    past: is called only if the item and the lake's newest version do not tell everything.
     """
     found, bad = salvaged_settings(user_id, stored)
     whole = readable_profile(stored) if stored else None
@@ -150,7 +150,7 @@ def believed_settings(
 
 
 def _without(found: Profile, bad: frozenset[str], lake: LakeUser) -> Profile:
-    """Take from the lake what a damaged item, newer than the lake, no longer tells."""
+    """Fill in from the lake what a damaged item lacks that is newer than the lake's version."""
     cover = found.cover
     return replace(
         found,
@@ -179,7 +179,7 @@ def _of_lake(found: Profile, lake: LakeUser) -> Profile:
 
 
 def _with_past(found: Profile, past: PastSettings) -> Profile:
-    """Add what the lake's events tell, unless the item has something newer."""
+    """Add what the lake's events and older versions tell, unless the item knows something newer."""
     if past.observed_at >= found.observed_at or not found.observed_zone:
         found = replace(found, observed_zone=past.observed_zone, observed_at=past.observed_at)
     changes = found.tz_changes if found.tz_changes[-1:] > past.tz_changes[-1:] else past.tz_changes
@@ -187,7 +187,7 @@ def _with_past(found: Profile, past: PastSettings) -> Profile:
 
 
 def changes_of(versions: list[tuple[str, datetime]]) -> Changes:
-    """Return zone changes from the zones chosen in successive versions, with when each was written."""
+    """Return changes of zone as (when, zone), from successive versions: (zone chosen, when written)."""
     changes: list[tuple[str, str]] = []
     for chosen, updated_at in versions:
         if not changes or changes[-1][1] != chosen:

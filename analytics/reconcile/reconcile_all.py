@@ -1,4 +1,4 @@
-"""The reconciliation of a whole table: the cheap phase, then the exact one, then lapsed streaks."""
+"""Reconciles all users: the cheap phase, then a close look at each candidate, then lapsed streaks."""
 
 import json
 from collections.abc import Iterable
@@ -22,10 +22,11 @@ RESULT = "differences.json"
 
 @dataclass(slots=True)
 class Findings:
-    """What a run found. Users are counted: different, repaired, behind, settled, contended, in flight.
+    """What a nightly run's reconciliation found. All numbers are numbers of users.
 
-    disagreements: (user, what) where the ledger table is broken, or the lake's copy differs from it.
-    lowered: lapsed streaks taken out of the leaderboard's index; in a dry run, those to be.
+    different, unrepaired, contended: user ids. disagreements: (user, what), if the ledger table is broken or
+    the lake's copy differs from it. lowered: how many lapsed streaks were taken out of the leaderboard's
+    index; in a dry run, how many would be.
     """
 
     users: int = 0
@@ -41,7 +42,7 @@ class Findings:
     disagreements: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, user_id: str, verdict: Verdict) -> None:
-        """Take in what was found of a user."""
+        """Add what was found of one user."""
         self.behind += verdict.is_behind
         self.settled += verdict.is_settled
         self.disagreements += [(user_id, what) for what in verdict.disagreements]
@@ -70,7 +71,7 @@ class Findings:
         }
 
     def save(self, objects: Objects, run_id: str) -> str:
-        """Store as the run's result; returns its key."""
+        """Store the findings as the nightly run's result; returns its key."""
         key = run_key(run_id, RESULT)
         told: dict[str, Any] = {"counts": self.counts, **asdict(self)}
         objects.put(key, json.dumps(told, indent=1, default=str).encode())
@@ -79,9 +80,9 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class ReconcileScope:
-    """span: the activity dates whose days are compared; None: all of them, by a scan.
+    """What to compare. span: first and last activity date of the days; None: all days, by a scan.
 
-    everybody: also look closely at users who look right, so that every ledger is checked.
+    everybody: look closely at each user, even at those who look right, so that every ledger is checked.
     """
 
     span: tuple[date, date] | None = None
@@ -91,9 +92,9 @@ class ReconcileScope:
 def reconcile(
     objects: Objects, run_id: str, reconciler: Reconciler, now: datetime, scope: ReconcileScope
 ) -> Findings:
-    """Compare the tables with the run's recompute, and with the journal wherever they differ.
+    """Compare the tables with the nightly run's recompute; check and repair whoever differs by the ledger.
 
-    Raises adapters.platform.objects.NoObject before the recompute.
+    Raises adapters.platform.objects.NoObject if the recompute has left no result.
     """
     lake = Snapshot(Recomputed.load(objects, run_id).table)
     scan = scan_profiles(reconciler.projections, lake, reconciler.shards, now)
@@ -120,7 +121,7 @@ def _examine(
         try:
             return user_id, reconciler.examine(user_id, lake.user(user_id), now)
         except AccountContended:
-            return user_id, None  # Writers keep it moving: it is not for this run to say.
+            return user_id, None  # Others keep writing to this account. The next nightly run looks again.
 
     with ThreadPoolExecutor(SEGMENTS) as pool:
         for user_id, verdict in pool.map(look, users):

@@ -1,4 +1,4 @@
-"""A run's report: reports/{run_id}.json for machines, .md for people."""
+"""A nightly run's report: reports/{run_id}.json for machines, reports/{run_id}.md for people."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ NOTHING: Report = {"counts": {}, "different": [], "unrepaired": [], "contended":
 
 
 def gather(objects: Objects, run_id: str, now: datetime, error: Any = None) -> Report:
-    """Put together what a run's steps have left; error: why it ended early, if it did.
+    """Put together what the nightly run's steps have stored. error: why it ended early, if it did.
 
-    What the warehouse says (`with_warehouse`) is left empty. Raises NoObject before the
-    reconciliation, unless there is an error to tell.
+    The warehouse's part stays empty; `with_warehouse` fills it in. Raises NoObject if the reconciliation has
+    stored nothing and there is no error to report.
     """
     try:
         found = json.loads(objects.get(run_key(run_id, RESULT)))
@@ -57,7 +57,10 @@ def with_warehouse(
     curation: Sequence[Mapping[str, Any]],
     leads: Sequence[Mapping[str, Any]],
 ) -> Report:
-    """Add where the two recomputes disagree, the counts of curation by entity, and leads (rows of LEADS)."""
+    """Return the report with the warehouse's part.
+
+    twin: users for whom the two recomputes disagree. curation: counts by entity. leads: rows of LEADS.
+    """
     return {
         **report,
         "leads": [
@@ -80,7 +83,7 @@ def _count(value: Any) -> Any:
 
 
 def publish(objects: Objects, report: Report) -> list[str]:
-    """Store both forms; returns their keys."""
+    """Store the report in both forms; returns their keys."""
     texts = {"json": json.dumps(report, indent=1, default=str), "md": markdown(report)}
     keys = {suffix: report_key(report["run_id"], suffix) for suffix in texts}
     for suffix, text in texts.items():

@@ -1,1 +1,1 @@
-"""The handlers of the nightly run's functions."""
+"""The Lambda handlers of the nightly run."""

@@ -1,4 +1,4 @@
-"""Curation as steps of the nightly state machine: plan, curate (a batch of its map), commit."""
+"""Curation's steps of the nightly run: plan, curate (one batch of the state machine's map), commit."""
 
 from functools import cache
 from typing import Any
@@ -46,7 +46,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _curate(event: dict[str, Any]) -> dict[str, Any]:
-    """{"tasks": [{"entity", "dt", "hour"}, ...], "rebuild"?} -> the files' counts together."""
+    """{"tasks": [{"entity", "dt", "hour"}, ...], "rebuild"?} -> the sum of the files' counts."""
     objects, catalog = _parts()
     total, dates = Counts(), dict[str, set[str]]()
     tasks = [Task(**each) for each in event["tasks"]]
@@ -62,7 +62,7 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _commit(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id"} -> {"run_id", "watermark"}: what the run has curated is not planned again."""
+    """{"run_id"} -> {"run_id", "watermark"}. The next run does not plan again what this one has curated."""
     return {"run_id": event["run_id"], "watermark": commit(_parts()[0], event["run_id"]).isoformat()}
 
 
@@ -71,7 +71,7 @@ STEPS = {"plan": _plan, "curate": _curate, "commit": _commit}
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: {"step", ...}; see each step. A failure is raised: any step can be repeated."""
+    """Lambda entry: {"step", ...}; each step tells its input. A failed step raises, and can be repeated."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     done = STEPS[event["step"]](event)
     logger.info(event["step"], extra=done)

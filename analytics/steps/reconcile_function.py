@@ -1,4 +1,4 @@
-"""A run's steps that compare: recompute from the lake, reconcile (and repair) the tables, report."""
+"""The nightly run's steps that compare: recompute from the lake, reconcile and repair the tables, report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ StepAnswer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ReconcileSteps:
-    """The three steps, over their stores."""
+    """The three steps, with the stores that they use."""
 
     objects: Objects
     warehouse: Warehouse
@@ -42,14 +42,15 @@ class ReconcileSteps:
     shards: int
 
     def recompute(self, event: Mapping[str, Any]) -> StepAnswer:
-        """{"run_id"} -> users recomputed, and where they are."""
+        """{"run_id"} -> how many users were recomputed, and the key of the result."""
         made = recompute(self.objects)
         return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, event["run_id"])}
 
     def reconcile(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> the run's figures.
 
-        repair: false (the default) writes nothing. from, to: activity dates; without them, all.
+        repair: writes only if it is true; the default is false. from, to: the activity dates to compare;
+        without both, all of them.
         """
         past = SettingsHistory(self.warehouse.rows)
         may_repair = event.get("repair") is True
@@ -67,7 +68,7 @@ class ReconcileSteps:
         return {"counts": counts, "differences_key": findings.save(self.objects, event["run_id"])}
 
     def report(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """{"run_id", "error"?} -> the report's keys. error: why the run ended before its last step."""
+        """{"run_id", "error"?} -> the report's figures and keys. error: why the run ended early."""
         run_id = event["run_id"]
         made = gather(self.objects, run_id, now, event.get("error"))
         if made["error"]:
@@ -104,7 +105,7 @@ def _steps() -> ReconcileSteps:
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> StepAnswer:
-    """Lambda entry: {"step": recompute, reconcile or report, "run_id", ...}; see each step."""
+    """Lambda entry: {"step": recompute, reconcile or report, "run_id", ...}; each step tells its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, now = _steps(), clock.now()
     if event["step"] == "recompute":

@@ -1,4 +1,4 @@
-"""A run's steps in the warehouse: load the partitions touched, build the models, test them."""
+"""The nightly run's steps in the warehouse: load the partitions that it touched, build models, test them."""
 
 import json
 from collections.abc import Callable
@@ -27,7 +27,7 @@ metrics = Metrics(namespace="Streakline", service="warehouse")
 def load(
     warehouse: Warehouse, objects: Objects, lake: str, role_arn: str, event: dict[str, Any]
 ) -> dict[str, Any]:
-    """Load the curated files of the run's tasks. Idempotent."""
+    """Load the curated files of the run's tasks. Loading again changes nothing."""
     changes = prepare(warehouse)
     tasks = read_tasks(objects, event["tasks_key"])
     files = Loader(warehouse, objects, lake, role_arn).load(event["run_id"], tasks)
@@ -36,14 +36,14 @@ def load(
 
 
 def models(warehouse: Warehouse, full: bool) -> dict[str, Any]:
-    """Build the models. full: also those that grow by what was loaded since, anew."""
+    """Build the models. full: build the incremental ones anew too."""
     built = build(warehouse, full=full)
     metrics.add_metric("ModelsBuilt", MetricUnit.Count, len(built))
     return {"models": len(built)}
 
 
 def test(warehouse: Warehouse, objects: Objects, run_id: str) -> dict[str, Any]:
-    """Run the models' tests; what fails is in runs/{run_id}/tests.json."""
+    """Run the models' tests, and write those that fail to runs/{run_id}/tests.json."""
     failures = [asdict(each) for each in check(warehouse)]
     objects.put(layout.run_key(run_id, "tests.json"), json.dumps(failures, indent=1).encode())
     metrics.add_metric("ModelTestsFailed", MetricUnit.Count, len(failures))

@@ -1,1 +1,1 @@
-"""Curated Parquet becomes warehouse tables and models."""
+"""Loads curated Parquet into the warehouse; builds and tests the models there."""

@@ -1,6 +1,6 @@
-"""The warehouse for analysts' notebooks and batch jobs: redshift_connector and awswrangler.
+"""The warehouse for analysts' notebooks and batch jobs, through redshift_connector and awswrangler.
 
-Functions do not use this: they go through the Data API (analytics/warehouse/warehouse.py), without a driver.
+Functions use the Data API instead (analytics/warehouse/warehouse.py), which needs no driver.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,11 +17,12 @@ PORT = 5439
 def connect(
     host: str, database: str, *, workgroup: str | None = None, region: str | None = None, **more: Any
 ) -> Iterator[Any]:
-    """Open a connection for a `with` block; what was not committed is rolled back at its end.
+    """Open a connection for a `with` block. At its end, whatever was not committed is rolled back.
 
-    host: a workgroup's endpoint (workgroup-name.account.region.redshift-serverless.amazonaws.com). With a
-    workgroup, user and password come from the caller's AWS identity (redshift-serverless:GetCredentials);
-    otherwise give user and password. more: any parameter of redshift_connector.connect.
+    host: a workgroup's endpoint (workgroup-name.account.region.redshift-serverless.amazonaws.com). If a
+    workgroup is named, user and password come from the caller's AWS identity
+    (redshift-serverless:GetCredentials); otherwise give user and password. more: any parameter of
+    redshift_connector.connect.
     """
     identity: dict[str, Any] = {}
     if workgroup is not None:
@@ -32,15 +33,15 @@ def connect(
 
 
 def read(connection: Any, sql: str, parameters: Sequence[Any] | None = None) -> Any:
-    """Return a query's rows as a pandas DataFrame; parameters fill its %s."""
+    """Return a query's rows as a pandas DataFrame. parameters replace the %s in the query, in order."""
     return awswrangler.redshift.read_sql_query(sql, con=connection, params=list(parameters or ()) or None)
 
 
 def upsert(connection: Any, frame: Any, table: str, keys: Sequence[str]) -> None:
-    """Write a DataFrame's rows to schema.table (made if need be), in the place of those with its keys.
+    """Write a DataFrame's rows to schema.table. They replace the rows that have the same keys.
 
-    One transaction, committed at its end; safe to repeat. Raises ValueError for a frame in which a key
-    stands twice: Redshift would leave to chance which row wins.
+    The table is created if it is missing. One transaction, committed at its end; safe to repeat. Raises
+    ValueError if a key stands twice in the frame, because it would be chance which row wins.
     """
     if frame.duplicated(list(keys)).any():
         raise ValueError(f"{', '.join(keys)} stand twice in the frame")

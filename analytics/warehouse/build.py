@@ -1,6 +1,7 @@
-"""Builds the models: views and tables anew, incremental ones by what loads have changed.
+"""Builds the models: views and tables anew, incremental models from what was loaded since their last build.
 
-Each model is one transaction: a reader sees it as it was, or as it is. Building again changes nothing.
+Each model is built in one transaction, so a reader sees it either as it was or as it is. Building again
+changes nothing.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,9 +18,9 @@ _BUILDS = "SELECT model, fingerprint FROM lake.builds"
 
 
 def build(warehouse: Warehouse, only: Collection[str] | None = None, full: bool = False) -> list[str]:
-    """Build models (all, or those named) in the order of their dependencies; returns their names.
+    """Build models in the order of their dependencies; returns their names. only: names, or None for all.
 
-    full: incremental models are built anew too. Raises ModelError, StatementFailed.
+    full: build incremental models anew too. Raises ModelError, StatementFailed.
     """
     known = models()
     with warehouse.kept_open():
@@ -37,10 +38,11 @@ def build(warehouse: Warehouse, only: Collection[str] | None = None, full: bool 
 def statements(model: Model, known: Mapping[str, Model], kind: str | None, is_current: bool) -> list[str]:
     """Return the SQL that builds a model.
 
-    kind: what stands in its place now (VIEW, BASE TABLE, None); is_current: whether by the same SQL.
+    kind: what has the model's name now (VIEW, BASE TABLE, or None for nothing). is_current: whether that was
+    built by the model's present SQL.
     """
     if model.materialized == "view":
-        # Late binding: the tables below may be replaced.
+        # Late binding, because the tables that the view reads are dropped and made anew.
         return [*_drop(model, kind), f"CREATE VIEW {model.name} AS {model.sql} WITH NO SCHEMA BINDING"]
     if model.materialized == "table":
         return _replace(model, kind)

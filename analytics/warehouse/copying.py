@@ -1,4 +1,4 @@
-"""Redshift's COPY of Parquet files by a manifest, and the same for an engine that has no such statement."""
+"""Redshift's COPY of the Parquet files in a manifest, and a replacement for DuckDB, which has none."""
 
 import io
 import json
@@ -19,9 +19,9 @@ _COPY = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """Appends the files of a manifest to a table with the same columns, by position.
+    """A COPY statement: it appends a manifest's files to a table. Columns are matched by position.
 
-    manifest: the URL of a JSON object; role: the ARN that Redshift reads the bucket with.
+    manifest: the URL of a JSON object; role: the ARN of the role with which Redshift reads the bucket.
     """
 
     table: str
@@ -29,18 +29,18 @@ class Copy:
     role: str
 
     def sql(self) -> str:
-        """Return the statement."""
+        """Return the statement's text."""
         return f"COPY {self.table} FROM '{self.manifest}' IAM_ROLE '{self.role}' FORMAT AS PARQUET MANIFEST"
 
     @classmethod
     def parse(cls, statement: str) -> "Copy | None":
-        """Read a statement back; None for any other."""
+        """Read a statement that `sql` wrote; None for any other statement."""
         match = _COPY.fullmatch(statement)
         return cls(**match.groupdict()) if match else None
 
 
 def manifest(lake: str, files: Sequence[StoredObject]) -> bytes:
-    """Return a manifest. lake: the bucket's URL. Parquet files are listed with their length in bytes."""
+    """Return a manifest of Parquet files, each with its length in bytes. lake: the bucket's URL."""
     entries = [
         {"url": f"{lake}/{each.key}", "mandatory": True, "meta": {"content_length": each.size}}
         for each in files
@@ -49,9 +49,9 @@ def manifest(lake: str, files: Sequence[StoredObject]) -> bytes:
 
 
 def manifest_tables(objects: Objects, lake: str, url: str) -> Iterator[pa.Table]:
-    """Yield what a manifest lists as Arrow tables, many small files in one; timestamps lose their zone, UTC.
+    """Yield the rows of a manifest's files as Arrow tables; many small files make one table.
 
-    Raises NoObject for a file that is not there.
+    Timestamps lose their zone; they are UTC. Raises NoObject if a file is missing.
     """
     held: list[pa.Table] = []
     for entry in json.loads(objects.get(url.removeprefix(f"{lake}/")))["entries"]:

@@ -1,4 +1,4 @@
-"""The lake's tables in the warehouse: made, and brought to the columns that sql/ddl declares."""
+"""Makes the warehouse's lake tables, and gives them the columns that sql/ddl declares."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ FROM information_schema.columns WHERE table_schema = 'lake'"""
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column as declared. type: Redshift's, with its size."""
+    """A declared column. type: Redshift's type with its size, such as `VARCHAR(64)`."""
 
     name: str
     type: str
@@ -33,7 +33,7 @@ class Column:
 
     @property
     def size_max(self) -> int | None:
-        """Bytes, of a text."""
+        """The most bytes that a text may have; None for other types."""
         return int(self.type.partition("(")[2].rstrip(")")) if "(" in self.type else None
 
 
@@ -62,9 +62,9 @@ def _table(path: Path) -> Table:
 
 
 def prepare(warehouse: Warehouse) -> list[str]:
-    """Make schemas and tables that are not there, add columns and widen types; returns what was changed.
+    """Make missing schemas and tables, add missing columns, widen types; returns the statements for columns.
 
-    Idempotent. A schema only grows: columns that are no longer declared stay.
+    Running it again changes nothing. A schema only grows: a column that is no longer declared stays.
     """
     create = [f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in SCHEMAS]
     warehouse.run([*create, *(table.sql for table in declared_tables().values())])
@@ -84,7 +84,7 @@ def _changes(table: str, column: Column, found: dict[str, object] | None) -> Ite
     if found is None:
         yield f'ALTER TABLE lake.{table} ADD COLUMN "{column.name}" {column.type}'
     elif _is_narrower(found, column):
-        # Redshift alters a type only outside of a transaction, and hardly any; a new column always goes.
+        # Redshift can alter few types, and only outside of a transaction. Adding a column always works.
         yield f'ALTER TABLE lake.{table} ADD COLUMN "{column.name}__wide" {column.type}'
         yield f'UPDATE lake.{table} SET "{column.name}__wide" = CAST("{column.name}" AS {column.type})'  # noqa: S608
         yield f'ALTER TABLE lake.{table} DROP COLUMN "{column.name}"'

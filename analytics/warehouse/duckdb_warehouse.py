@@ -1,4 +1,4 @@
-"""A DuckDB file as the warehouse of a laptop."""
+"""A DuckDB file, which is the warehouse of a laptop."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from analytics.warehouse.copying import Copy, manifest_tables
 from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.translate import DUCKDB, translate
 
-# A file has one writer, and a writer has no readers beside it: whoever comes second waits.
+# While one process writes to the file, no other may write or read it. Whoever comes second waits.
 IN_USE = ("lock", "already attached")  # by another process, by another thread of this one
 OPEN_ATTEMPTS_MAX = 120
 PAUSE_SECONDS_MAX = 0.5
@@ -22,14 +22,14 @@ PAUSE_SECONDS_MAX = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DuckWarehouse:
-    """Opens the file for each use. lake, objects: the URL that COPY names, and what is there."""
+    """Opens the file for each use. lake: the URL that COPY statements name; objects: what is stored there."""
 
     path: Path
     lake: str = ""
     objects: Objects | None = None
 
     def run(self, statements: Sequence[str]) -> None:
-        """Execute in one transaction; raises StatementFailed."""
+        """Execute in one transaction. Raises StatementFailed."""
         with self._open() as connection:
             connection.begin()
             for statement in statements:
@@ -37,7 +37,7 @@ class DuckWarehouse:
             connection.commit()
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        """Return a query's rows; raises StatementFailed."""
+        """Return a query's rows. Raises StatementFailed."""
         with self._open() as connection:
             found = self._execute(connection, sql)
             names = [column[0] for column in found.description or ()]
@@ -45,7 +45,7 @@ class DuckWarehouse:
 
     @contextmanager
     def kept_open(self) -> Iterator[None]:
-        """Keep the file open, for all threads: opening it takes longer than most queries."""
+        """Keep the file open for all threads, because opening it takes longer than most queries."""
         with self._open():
             yield
 

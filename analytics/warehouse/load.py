@@ -1,6 +1,7 @@
-"""Curated files -> the warehouse's lake tables: staged COPY, then MERGE by key, newer version wins.
+"""Loads curated files into the warehouse's lake tables: COPY to staging, then MERGE by key.
 
-A row that is there already, with the same values, is not touched: loading again changes nothing.
+The newer version wins. A row that is there already with the same values is not touched, so loading again
+changes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,14 +19,14 @@ from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import ENTITIES
 
 READERS = 16
-DAYS_MAX = 200  # in one transaction: 4,800 files; a batch of the Data API has 40 statements of 100 KB
+DAYS_MAX = 200  # in one transaction: 4,800 files. A batch of the Data API may have 40 statements of 100 KB
 VALUES_MAX = 1000  # rows in one INSERT
 WHOLE_DAY = "day"
 
 
 @dataclass(frozen=True, slots=True)
 class CuratedFile:
-    """A curated file, its place, and its footer."""
+    """A curated file with its place and its footer."""
 
     stored: StoredObject
     place: Place
@@ -34,7 +35,10 @@ class CuratedFile:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """lake: the bucket's URL (or folder); role_arn: what Redshift reads the bucket with."""
+    """Loads the files of a nightly run.
+
+    lake: the bucket's URL (or a folder); role_arn: the role with which Redshift reads the bucket.
+    """
 
     warehouse: Warehouse
     objects: Objects
@@ -42,9 +46,9 @@ class Loader:
     role_arn: str = ""
 
     def load(self, run_id: str, tasks: Iterable[Place]) -> dict[str, int]:
-        """Load the partitions of these tasks; returns the number of files per entity.
+        """Load the partitions of these tasks; returns the number of files by entity.
 
-        Each entity's load is one transaction (one per 200 days). Raises StatementFailed.
+        Each entity is loaded in one transaction, or in one for each 200 days. Raises StatementFailed.
         """
         days: dict[str, dict[str, set[str | None]]] = {}
         for task in tasks:
@@ -72,7 +76,7 @@ class Loader:
             return [CuratedFile(*each, footer) for each, footer in zip(found, footers, strict=True)]
 
     def _merge(self, run_id: str, entity: str, files: Sequence[CuratedFile]) -> Iterator[str]:
-        """Yield the statements; files of different columns (a schema grows) are staged apart."""
+        """Yield the load's statements. Files with different columns (a schema grows) are staged apart."""
         if not files:
             return
         by_columns: dict[tuple[tuple[str, str], ...], list[StoredObject]] = {}
@@ -90,9 +94,9 @@ class Loader:
 def _curation(
     entity: str, hours: Mapping[str, set[str | None]], files: Sequence[CuratedFile]
 ) -> Iterator[str]:
-    """Yield the statements that replace the bookkeeping of the partitions touched."""
+    """Yield the statements that replace the bookkeeping of the loaded partitions."""
     whole = {file.place.dt for file in files if file.place.hour is None}
-    # A day's file stands for all hours; hour files do away with a day's file.
+    # A day's file replaces the rows of all its hours. An hour's file replaces the row of the day's file.
     touched = " OR ".join(
         f"(dt = DATE '{dt}'{'' if dt in whole or None in wanted else _hours(wanted)})"
         for dt, wanted in sorted(hours.items())

@@ -1,7 +1,7 @@
-"""The SQL of a load: staged rows -> one row per key -> what is new or changed -> MERGE.
+"""The SQL of a load: staged rows -> one row per key -> rows that are new or changed -> MERGE.
 
-Redshift's MERGE takes a table as its source, equalities alone as its condition, and one plain UPDATE: all
-that is to be decided is decided before.
+Redshift's MERGE takes only a table as its source, only equalities as its condition, and one plain UPDATE. So
+the statements before it decide which rows go in.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,15 +14,16 @@ Columns = Sequence[tuple[str, str]]
 
 
 def stage(table: str, columns: Columns) -> str:
-    """Return the statement that makes a table for files of these columns (name, type)."""
+    """Return the statement that makes a staging table for files with these columns (name, type)."""
     listed = ", ".join(f'"{name}" {type_}' for name, type_ in columns)
     return f"CREATE TEMP TABLE {table} ({listed})"
 
 
 def merge(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]:
-    """Yield the statements that merge the tables staged_0, staged_1 ..., of these columns, into the lake's.
+    """Yield the statements that merge the tables staged_0, staged_1 ... into the entity's lake table.
 
-    A row of an older version never replaces a newer one; of equal ones, the file's stands.
+    staged: the columns of each staging table. An older version never replaces a newer one. Of two equal
+    versions the file's row stays.
     """
     lake, columns = f"lake.{entity.name}", _columns(entity)
     names, keys = _listed(columns), _listed(entity.key)
@@ -32,7 +33,7 @@ def merge(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]:
             f"DELETE FROM incoming USING {lake} WHERE {_same(entity, 'incoming', lake)} "  # noqa: S608
             f'AND {lake}."{entity.version}" > incoming."{entity.version}"'
         )
-    # EXCEPT takes NULLs for equal, which a comparison does not.
+    # EXCEPT treats two NULLs as equal; `=` does not.
     yield (
         f"CREATE TEMP TABLE fresh AS SELECT {names}, latest.{LOAD_NUMBER} "  # noqa: S608
         f"FROM (SELECT {names} FROM incoming EXCEPT SELECT {_listed(columns, 'known')} FROM {lake} AS known "
@@ -71,7 +72,10 @@ def _listed(names: Sequence[str], table: str = "") -> str:
 
 
 def _as_declared(entity: Entity, has: Columns) -> str:
-    """A file from before a field was added has NULL for it; one from before a type was widened is cast."""
+    """Return the staged columns as the lake table has them.
+
+    A column that the files lack (it was declared later) is NULL; one that was widened since is cast.
+    """
     there = {name for name, _ in has}
     return ", ".join(
         f'CAST({_listed([name]) if name in there else "NULL"} AS {type_}) AS "{name}"'

@@ -1,6 +1,6 @@
-"""The tests that models declare, as queries for the rows that break them.
+"""The tests that models declare. Each becomes a query for the rows that break it.
 
-key: its columns are never NULL and unique together. In NAME.yml, below tests:
+The columns of a model's key are never NULL, and unique together. More tests stand in NAME.yml, below `tests`:
 not_null: [columns]; unique: [columns]; accepted_values: {column: [values]};
 relationships: {column: schema.table.column}; expression: [conditions that hold for each row];
 sql: {name: a query that must find nothing}.
@@ -17,7 +17,7 @@ from analytics.warehouse.warehouse import Warehouse
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A test that does not hold. rows: how many break it."""
+    """A test that failed. rows: how many rows break it."""
 
     model: str
     test: str
@@ -25,13 +25,13 @@ class Failure:
 
 
 def check(warehouse: Warehouse) -> list[Failure]:
-    """Run the tests of all models; returns those that fail. Raises ModelError, StatementFailed."""
-    with warehouse.kept_open():
+    """Run the tests of all models; returns those that failed. Raises ModelError, StatementFailed."""
+    with warehouse.held():
         return [failure for model in models().values() for failure in check_model(warehouse, model)]
 
 
 def check_model(warehouse: Warehouse, model: Model) -> list[Failure]:
-    """Run a model's tests, in one query."""
+    """Run a model's tests in one query; returns those that failed."""
     tests = dict(_tests(model))
     counts = " UNION ALL ".join(
         f"SELECT {literal(name)} AS test, COUNT(*) AS broken FROM ({query}) AS found"  # noqa: S608 (our own SQL)
@@ -55,7 +55,7 @@ def _tests(model: Model) -> Iterator[tuple[str, str]]:
     for column, target in declared.pop("relationships", {}).items():
         yield f"relationships {column}", _orphans(model.name, column, target)
     for condition in declared.pop("expression", []):
-        # A condition that is NULL does not hold.
+        # A row for which the condition is NULL breaks the test.
         yield f"expression {condition}", _where(model.name, f"CASE WHEN {condition} THEN 0 ELSE 1 END = 1")
     for name, query in declared.pop("sql", {}).items():
         yield f"sql {name}", query

@@ -1,10 +1,12 @@
-"""The warehouse's models: sql/models/{folder}/NAME.sql, one SELECT in Redshift SQL, and NAME.yml about it.
+"""The warehouse's models: sql/models/{folder}/NAME.sql has one SELECT in Redshift's SQL.
 
-NAME.yml: grain (a sentence), key (columns), materialized (view, table or incremental), dist and sort
-(columns, by which Redshift spreads and sorts), columns (name: what it says), left_out (of facts: which
-columns of staging are not here, and why), tests (model_tests.py).
-An incremental model has a column load_number: the newest load that any row it was made from came with. Rows
-of later loads replace those with the same values in the columns `replace` (the key, unless named).
+NAME.yml beside it has: grain (a sentence), key (columns), materialized (view, table or incremental), dist and
+sort (columns by which Redshift spreads and sorts the rows), columns (name: what it says), left_out (of facts:
+which columns of staging are not here, and why), tests (model_tests.py).
+An incremental model has a column load_number: the newest load that brought any of the rows that a row is made
+of.
+Rows of later loads replace the rows with the same values in the columns `replace` (the key, unless named).
+Example: marts.leaderboard_history replaces whole periods.
 """
 
 import hashlib
@@ -28,12 +30,12 @@ _FIELDS = {"grain", "key", "materialized", "replace", "dist", "sort", "columns",
 
 
 class ModelError(ValueError):
-    """A model whose files are not as they should be: its name, and what is wrong."""
+    """A model's files are wrong. The message has the model's name and the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """One table or view. reads: the tables and models that it selects from, schema.name."""
+    """One table or view. reads: the tables and models that it selects from, as schema.name."""
 
     name: str
     sql: str
@@ -97,7 +99,7 @@ def _check_sources(model: Model, known: Mapping[str, Model]) -> None:
         if read.partition(".")[0] in FOLDERS and read not in known:
             raise ModelError(f"{model.name} reads {read}, which is no model")
     if model.materialized == "incremental" and len(lake_tables(model, known)) != 1:
-        # Load numbers are counted per lake table.
+        # Each lake table counts its own load numbers, so those of two tables cannot be compared.
         raise ModelError(f"{model.name} is incremental, so it must follow from one lake table")
 
 
@@ -114,13 +116,13 @@ def ancestors(model: Model, known: Mapping[str, Model]) -> list[Model]:
 
 
 def lake_tables(model: Model, known: Mapping[str, Model]) -> set[str]:
-    """Return the lake tables that a model follows from."""
+    """Return the lake tables that a model reads, directly or through other models."""
     family: Sequence[Model] = [model, *ancestors(model, known)]
     return {read for each in family for read in each.reads if read.startswith("lake.")}
 
 
 def fingerprint(model: Model, known: Mapping[str, Model]) -> str:
-    """Return a digest of all the SQL that a model's rows follow from."""
+    """Return a digest of the SQL of a model and of all models that it reads, directly or not."""
     family = [model, *ancestors(model, known)]
     text = "\n".join((f"{each.name} {each.dist} {each.sort} {each.sql}") for each in family)
     return hashlib.sha256(text.encode()).hexdigest()

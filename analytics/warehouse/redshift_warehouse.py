@@ -12,11 +12,11 @@ from adapters.platform.aws import pauses
 from analytics.warehouse.statements import StatementFailed
 
 STATEMENTS_MAX = 40  # in one batch, which is one transaction
-ATTEMPTS_MAX = 5  # of a transaction that lost against another one
+ATTEMPTS_MAX = 5  # for a transaction, if others get in its way
 POLLS_MAX = 1000
-POLL_SECONDS_MAX = 1.8  # half of it on average: a quarter of an hour, all that a function has
+POLL_SECONDS_MAX = 1.8  # a pause is random, 0.9 s on average: all polls take 15 minutes, a function's limit
 ENDED_BADLY = frozenset({"FAILED", "ABORTED"})
-# Another transaction was first; running it again is safe, as nothing of this one remains.
+# Errors that say that another transaction was first. Nothing of ours remains then, so repeating it is safe.
 _CONFLICTS = ("1023", "serializable isolation violation", "could not serialize", "conflict with concurrent")
 _READERS: dict[str, Callable[[str], Any]] = {
     "date": date.fromisoformat,
@@ -27,7 +27,10 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class RedshiftWarehouse:
-    """data_api: a botocore client of redshift-data. secret_arn: whose user runs it; "": the IAM identity."""
+    """A database of a workgroup. data_api: a botocore client of redshift-data.
+
+    secret_arn: the secret of the user who runs the SQL; "": the caller's IAM identity runs it.
+    """
 
     data_api: Any
     workgroup: str
@@ -35,7 +38,7 @@ class RedshiftWarehouse:
     secret_arn: str = ""
 
     def run(self, statements: Sequence[str]) -> None:
-        """Execute in one transaction, again if it lost against another one; raises StatementFailed."""
+        """Execute in one transaction; repeat it if another one got in its way. Raises StatementFailed."""
         if len(statements) > STATEMENTS_MAX:
             raise ValueError(f"{len(statements)} statements: one transaction takes {STATEMENTS_MAX}")
         for attempt in pauses(ATTEMPTS_MAX, base_seconds=0.5, longest_seconds=10):
@@ -48,19 +51,19 @@ class RedshiftWarehouse:
                     raise
 
     def rows(self, sql: str) -> list[dict[str, Any]]:
-        """Return a query's rows, fetched page by page; raises StatementFailed."""
+        """Return a query's rows, fetched page by page. Raises StatementFailed."""
         submitted = self._submit([sql])
         self._wait(submitted, [sql])
-        # The result belongs to the batch's only statement.
+        # `:1` is the batch's first statement, and its only one.
         return [row for page in self._pages(f"{submitted}:1") for row in page]
 
     def kept_open(self) -> AbstractContextManager[None]:
-        """There is no connection to hold."""
+        """Do nothing: there is no connection that could stay open."""
         return nullcontext()
 
     def _submit(self, statements: Sequence[str]) -> str:
         who = {"SecretArn": self.secret_arn} if self.secret_arn else {}
-        # The token makes the client's own retries of a lost answer harmless.
+        # botocore repeats a request when the answer got lost. By the token Redshift runs the SQL only once.
         token = uuid.uuid4().hex
         answer = self.data_api.batch_execute_statement(
             WorkgroupName=self.workgroup,

@@ -1,7 +1,7 @@
-"""The staging models: each follows from its entity's declaration (rules/lake), column by column.
+"""The staging models. Each follows column by column from its entity's declaration in rules/lake.
 
-What is said here is only what is more than that: other names, other values, further columns. The
-files are written by `make models`; of NAME.yml only the columns are, the rest is written by hand.
+STAGING lists only what differs from the declaration: other names, other values, further columns. `make
+models` writes NAME.sql and the columns of NAME.yml. The rest of NAME.yml is written by hand.
 """
 
 import re
@@ -13,15 +13,15 @@ import yaml
 from analytics.warehouse.merge_sql import LOAD_NUMBER
 from rules.lake.entities import ENTITIES, Entity
 
-LOAD_NUMBER_DOC = "the newest load that this row, or one that it follows from, came with"
-# Words that SQL would take for its own.
+LOAD_NUMBER_DOC = "the newest load that brought this row, or a row that it is made of"
+# SQL would read these names as its own words, so they are quoted.
 RESERVED = frozenset({"freeze", "value"})
 PLACE = "^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{6}Z$"
 
 
 @dataclass(frozen=True, slots=True)
 class StagedColumn:
-    """How a column of an entity is shown: its name in staging and the SQL it comes from."""
+    """A column of a staging model: its name, the SQL that it comes from, and what it says."""
 
     column: str
     sql: str
@@ -30,10 +30,11 @@ class StagedColumn:
 
 @dataclass(frozen=True, slots=True)
 class StagingModel:
-    """A staging model of an entity.
+    """A staging model of an entity. comment: the lines at the top of NAME.sql.
 
-    newest_of: rows of one such key are versions of each other, and only the newest is shown.
-    shown: by field, what is shown in its place. after: by field, the columns that follow it besides.
+    newest_of: columns. Rows with the same values in them are versions of one thing; only the newest is shown.
+    shown: by field, the column that is shown in the field's place. after: by field, a further column behind
+    it.
     """
 
     entity: str
@@ -52,8 +53,8 @@ STAGING: dict[str, StagingModel] = {
     "daily_activity": StagingModel("daily_activity"),
     "ledger": StagingModel(
         "ledger",
-        "The opening entry has no time of its own (1970-01-01): it moves nothing and belongs to no day.\n"
-        "`reverses` is the place of the entry that is undone, as text; anything else is no place.",
+        "The opening entry has 0 points and no time of its own (1970-01-01), so its entry_date is NULL.\n"
+        "`reverses` is the place of the entry that is undone. The lake has it as text; other text is NULL.",
         shown={
             "account_id": StagedColumn("user_id", "account_id"),
             "reverses": StagedColumn(
@@ -82,24 +83,24 @@ STAGING: dict[str, StagingModel] = {
     ),
     "lead_events": StagingModel(
         "lead_events",
-        "What the live path could not read is here too, and tells why: nothing follows from it.",
+        "An event that the live path could not read is here too. Its column unreadable says why.",
     ),
     "lead_memory": StagingModel(
         "lead_memory",
-        "The newest version of each thing remembered, withdrawn and expired ones included.",
+        "The newest version of each memory entry, including withdrawn and expired ones.",
         newest_of=("lead_organization_id", "memory_type", "memory_key"),
         shown={"value": StagedColumn("memory_value", '"value"')},
     ),
     "lead_features": StagingModel(
         "lead_features",
-        "The newest version of each lead's features; a leaf that was absorbed has none, but tells its root.",
+        "The newest version of each lead's features. An absorbed leaf has no features, only merged_into.",
         newest_of=("lead_organization_id",),
     ),
 }
 
 
 def columns_of(staging: StagingModel) -> list[StagedColumn]:
-    """Return a staging model's columns, in order: the entity's fields, and what is shown besides."""
+    """Return a staging model's columns, in order: those of the entity, further ones, and load_number."""
     found = []
     for each in ENTITIES[staging.entity].fields:
         name = f'"{each.name}"' if each.name in RESERVED else each.name
@@ -113,7 +114,7 @@ def columns_of(staging: StagingModel) -> list[StagedColumn]:
 def model_sql(staging: StagingModel) -> str:
     """Return the text of NAME.sql."""
     entity = ENTITIES[staging.entity]
-    lines = [f"-- Generated from rules/lake by `make models`: a column a field of the entity {entity.name}."]
+    lines = [f"-- Generated from rules/lake by `make models`: one column for each field of {entity.name}."]
     lines += [f"-- {line}" for line in staging.comment.splitlines()]
     listed = [
         each.sql if each.sql == each.column else f"{each.sql} AS {each.column}"
@@ -139,7 +140,10 @@ def _from(staging: StagingModel, entity: Entity) -> list[str]:
 
 
 def model_yml(staging: StagingModel, written: str) -> str:
-    """Return the text of NAME.yml: as written by hand, with the columns made anew."""
+    """Return the text of NAME.yml: the columns are made anew, the rest stays as it was written by hand.
+
+    Raises ValueError unless the text has exactly one block of columns.
+    """
     listed = {each.column: each.doc for each in columns_of(staging)}
     block = yaml.safe_dump({"columns": listed}, sort_keys=False, allow_unicode=True, width=10_000)
     made, count = re.subn(r"^columns:\n(?:  .*\n)*", lambda _: block, written, flags=re.MULTILINE)

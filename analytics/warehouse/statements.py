@@ -1,4 +1,4 @@
-"""What goes wrong with SQL, and values as SQL literals."""
+"""The error of a refused statement, and SQL literals."""
 
 from datetime import date, datetime
 
@@ -6,7 +6,7 @@ STATEMENT_SHOWN_MAX = 2000
 
 
 class StatementFailed(RuntimeError):
-    """A statement that the warehouse refused: its text and the engine's reason."""
+    """The warehouse refused a statement. It carries the statement's text and the engine's reason."""
 
     def __init__(self, statement: str, reason: str) -> None:
         super().__init__(f"{reason}\n{statement[:STATEMENT_SHOWN_MAX]}")
@@ -14,7 +14,7 @@ class StatementFailed(RuntimeError):
 
 
 def literal(value: str | int | date | None) -> str:
-    """Return a value as it is written in SQL."""
+    """Return a value as SQL writes it. Example: O'Hara becomes 'O''Hara'."""
     if value is None:
         return "NULL"
     if isinstance(value, int):

@@ -1,7 +1,7 @@
-"""The warehouse's SQL is Redshift's; sqlglot turns it into DuckDB's (a laptop) and PostgreSQL's (tests).
+"""Translates Redshift's SQL with sqlglot: for DuckDB (a laptop) and for PostgreSQL (tests).
 
-What has no counterpart there is left out: how Redshift spreads, sorts and compresses a table, locks
-(a DuckDB file has one writer), late binding of views.
+It leaves out what has no counterpart there: how Redshift spreads, sorts and compresses a table, late binding
+of views, and on DuckDB also locks (its file has one writer).
 """
 
 from functools import lru_cache
@@ -17,9 +17,9 @@ _LATE_BINDING = "WITH NO SCHEMA BINDING"
 
 @lru_cache(maxsize=512)
 def translate(statement: str, dialect: str) -> str | None:
-    """Return one Redshift statement in another dialect; None if it has nothing to do there.
+    """Return one Redshift statement in another dialect; None if that engine has nothing to do for it.
 
-    Raises sqlglot's ParseError for what is no Redshift SQL.
+    Raises sqlglot's ParseError if the statement is not Redshift's SQL.
     """
     text = statement.strip().rstrip(";")
     if text.upper().startswith("LOCK "):
@@ -34,7 +34,7 @@ def _adapt(tree: Any, dialect: str) -> Any:
         if call.name.upper() == "IS_VALID_JSON":
             call.replace(_is_json(call.expressions[0], dialect))
     if dialect == DUCKDB:
-        # Redshift does not enforce keys; DuckDB would, statement by statement, and slowly.
+        # Redshift does not enforce primary keys. DuckDB would, after each statement, and slowly.
         for key in list(tree.find_all(exp.PrimaryKey)):
             key.pop()
     if dialect == POSTGRES:
@@ -58,7 +58,7 @@ def _is_json(text: Any, dialect: str) -> Any:
 
 
 def _for_postgres(tree: Any) -> None:
-    """Texts are no JSON by themselves there; a list's order stands inside of STRING_AGG."""
+    """Adapt a statement: PostgreSQL wants JSON text cast, and a list's order inside of STRING_AGG."""
     for path in list(tree.find_all(exp.JSONExtractScalar)):
         path.set("this", exp.cast(path.this, "json"))
     for group in list(tree.find_all(exp.WithinGroup)):

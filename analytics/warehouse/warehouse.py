@@ -1,4 +1,4 @@
-"""The warehouse: Redshift Serverless, or a DuckDB file in its place; both take Redshift's SQL."""
+"""The warehouse: Redshift Serverless, or a DuckDB file in its place. Both take Redshift's SQL."""
 
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -17,17 +17,17 @@ class Warehouse(Protocol):
     """Runs Redshift SQL."""
 
     def run(self, statements: Sequence[str]) -> None:
-        """Execute statements in one session and one transaction: all or nothing. Raises StatementFailed."""
+        """Execute statements in one session and one transaction: all or none. Raises StatementFailed."""
 
     def rows(self, sql: str) -> Rows:
-        """Return a query's rows as dictionaries; numbers with decimals as Decimal. Raises StatementFailed."""
+        """Return a query's rows as dictionaries; decimal numbers are Decimal. Raises StatementFailed."""
 
     def kept_open(self) -> AbstractContextManager[None]:
-        """Many statements follow: what a statement has to open stays open for the next one."""
+        """Return a context for many statements. What the first has to open stays open until the end."""
 
 
 class NoWarehouse:
-    """Stands where there is none: the lake is curated, recomputed and reconciled all the same."""
+    """Used if there is no warehouse. The lake is still curated, recomputed and reconciled."""
 
     def run(self, statements: Sequence[str]) -> None:
         """Do nothing."""
@@ -44,9 +44,8 @@ class NoWarehouse:
 def warehouse_at(url: str, lake: str = "") -> Warehouse:
     """Return the warehouse at `duckdb:/path/file` or `redshift://workgroup/database[?secret_arn=ARN]`.
 
-    An empty URL: NoWarehouse. lake: `s3://bucket` or a folder: where a DuckDB file's COPY reads
-    (Redshift reads it by itself).
-    Raises ValueError for any other URL.
+    An empty URL gives NoWarehouse. lake: `s3://bucket` or a folder, from which a DuckDB file's COPY reads
+    (Redshift reads the bucket itself). Raises ValueError for any other URL.
     """
     if not url:
         return NoWarehouse()

@@ -1,4 +1,5 @@
--- One row per curated file: what came in, and what became of it. hour: 00 to 23 (UTC), or day for a whole day's file.
+-- One row per curated file: how many rows came in, and what became of them. hour: 00 to 23 (UTC), or `day` for the
+-- file of a whole day.
 -- rows_in = curated + duplicates + quarantined.
 CREATE TABLE IF NOT EXISTS lake.curation (
     entity VARCHAR(64) NOT NULL ENCODE ZSTD,

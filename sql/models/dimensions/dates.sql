@@ -1,4 +1,5 @@
--- Numbers from a cross join: Redshift's generate_series runs on its leader alone, and not beside tables.
+-- Makes numbers by a cross join, because Redshift's generate_series runs only on the leader and cannot be joined
+-- with tables.
 WITH digits AS (
     SELECT 0 AS n
     UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4

@@ -1,5 +1,5 @@
 -- Generated from rules/engagement/points.py by `make models`.
--- The rule table, and types that events carry but that have left it since.
+-- Each event type of the rule table, and each that left the table but that older events still carry.
 WITH rules AS (
     SELECT 'APP_OPENED' AS event_type, 1 AS points, 1 AS daily_cap
     UNION ALL SELECT 'CHALLENGE_COMPLETED', 25, 100

@@ -1,5 +1,5 @@
--- Everybody whom an event or a feature row names. Events stay under the leaf that they came for; a leaf that
--- was absorbed points to its root, as its newest feature row says.
+-- Every lead that an event or a feature row names. Events stay with the leaf that they came for. The newest feature
+-- row of an absorbed leaf names its root.
 WITH happened AS (
     SELECT
         lead_organization_id,

@@ -1,4 +1,4 @@
--- Everybody whom an event, a day, a ledger entry or a profile names.
+-- Every user whom an event, a day, a ledger entry or a profile names.
 WITH first_events AS (
     SELECT user_id, source, event_type, occurred_at
     FROM (

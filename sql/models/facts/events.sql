@@ -1,5 +1,5 @@
--- Amount and quantity of a purchase come from its properties, {"amount": "12.34", "quantity": 2}: the
--- sender's own words, so that what is no amount is NULL and is counted, never guessed.
+-- Amount and quantity of a purchase come from its properties, such as {"amount": "12.34", "quantity": 2}. The sender
+-- wrote these, so they may be anything. An amount that cannot be read is NULL; it is never guessed.
 SELECT
     event_id,
     user_id,

@@ -1,4 +1,4 @@
--- Orders with their amount, refunds with minus theirs: their sum is what was spent.
+-- Orders have a positive amount, refunds a negative one. So the sum of amounts is what was spent.
 SELECT
     lead_organization_id,
     event_id,

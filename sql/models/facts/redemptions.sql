@@ -1,4 +1,5 @@
--- A reversal that comes in a later load brings its redemption along, by the greater load number.
+-- A redemption has the load number of its reversal if that is greater. So a reversal in a later load makes the
+-- incremental build read the redemption again.
 SELECT
     spent.user_id,
     spent.created_at,

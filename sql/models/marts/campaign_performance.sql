@@ -1,5 +1,5 @@
--- How each campaign did. A merged lead counts once. Reactions count whenever they came; an order counts for a
--- campaign if it was placed on the date on which the campaign was first sent to that lead, or in the six after.
+-- How each campaign did. A merged lead counts once. A reaction counts whenever it came. An order counts if the lead
+-- placed it within seven dates: the date on which the campaign was first sent to that lead, and the six after it.
 WITH contacts AS (
     SELECT
         events.organization_id,

@@ -1,4 +1,4 @@
--- Days without anybody are there, with 0: an average over days is an average over days.
+-- A date on which nobody was active has a row too, with 0. So AVG(active_users) is the average over all dates.
 WITH span AS (
     SELECT MIN(activity_date) AS first_date, MAX(activity_date) AS last_date FROM facts.daily_activity
 ),

@@ -1,5 +1,5 @@
--- What came in, and what became of it; loaded rows are counted where their time tells the day, which an
--- account's opening entry has not.
+-- How many rows came in by day, what became of them, and how many the warehouse has. The ledger has no number of
+-- loaded rows, because the opening entry of an account has no time of its own that would tell its day.
 WITH files AS (
     SELECT
         entity,

@@ -1,5 +1,5 @@
--- How far the users got whom each source brought (by their first event). A later step may be taken without
--- the earlier ones.
+-- Each source's users (by their first event), and how many of them took each step. A user may take a later step
+-- without the earlier ones. Example: somebody who buys on the first day took step 4 without step 2.
 WITH bought AS (
     SELECT DISTINCT user_id FROM facts.events WHERE event_type = 'PURCHASE_COMPLETED'
 ),

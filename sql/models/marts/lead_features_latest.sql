@@ -1,5 +1,5 @@
--- What is known of each lead in numbers, as people read them: amounts with two decimals, sentiment with three.
--- Values are those of the live table: days and windows as of computed_at, which for a lead at rest is long ago.
+-- Each lead's features in numbers for people: amounts with two decimals, sentiment with three. The values are the
+-- live table's, so days and windows are as of computed_at. For a lead that is not active that may be long ago.
 SELECT
     live.lead_organization_id,
     leads.organization_id,

@@ -1,6 +1,6 @@
--- The features of each lead, computed from its events as of when the live table computed them.
+-- The features of each lead, computed from its events for the instants of the live table's values.
 -- Generated from rules/leads/features.py by `make models`.
--- An input that the live table has not computed for a lead yet has no features here either.
+-- Where the live table has not computed an input of a lead yet, the input's features are NULL here too.
 WITH leads AS (
     SELECT
         lead_organization_id AS lead_id,

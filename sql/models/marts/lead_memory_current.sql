@@ -1,5 +1,5 @@
--- What is remembered and still holds at the newest time that the lake knows of: not expired, not withdrawn. Of
--- leads that were merged the root's memory counts; expires_at lets a query ask about its own today.
+-- Memory entries that still hold (not expired, not withdrawn) at the newest time in the lake. For merged leads the
+-- root's memory counts. A query that wants its own today compares expires_at with that.
 WITH newest AS (
     SELECT MAX(seen_at) AS seen_at
     FROM (

@@ -1,8 +1,7 @@
--- Live features against those recomputed from the lake's events for the same instants.
+-- Compares live features with those recomputed from the lake's events for the same instants.
 -- Generated from rules/leads/features.py by `make models`.
--- Events and features reach the lake
--- by streams of their own: a lead of whom something came in the last two hours that the lake knows of may be
--- ahead in one of them, and is not settled.
+-- Events and features reach the lake by two streams, and one stream may be ahead of the other. So a lead is
+-- not settled if any of its events was received in the two hours before the newest event in the lake.
 WITH newest AS (
     SELECT DATEADD(hour, -2, MAX(received_at)) AS settled_before FROM facts.lead_events
 ),

@@ -1,5 +1,5 @@
--- The first 100 places of each day and month; users with the same points share a place (1, 2, 2, 4). load_number
--- is the newest of the whole day or month: one late row brings all its places anew.
+-- The first 100 places of each day and month. Users with the same points share a place (1, 2, 2, 4). load_number is
+-- the newest of the whole day or month, so that one late row replaces all places of its day and month.
 WITH earned AS (
     SELECT
         'day' AS period_kind,

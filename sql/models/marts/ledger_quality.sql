@@ -1,4 +1,4 @@
--- A sound account has entries 0, 1, 2 ... without a gap, each balance the one before plus its points.
+-- A sound account has entries 0, 1, 2 ... without a gap. Each balance is the balance before it plus the points.
 WITH followed AS (
     SELECT
         user_id,

@@ -1,4 +1,4 @@
--- active = new + retained (active in the month before) + resurrected (active before, but not then).
+-- active = new + retained (active in the month before too) + resurrected (active earlier, not in the month before).
 WITH user_months AS (
     SELECT
         user_id,

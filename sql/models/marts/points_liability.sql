@@ -1,4 +1,4 @@
--- Outstanding points are what the company owes: all that was ever added to balances, up to that day's end.
+-- Outstanding points are what the company owes at a day's end: the sum of all entries up to then.
 WITH span AS (
     SELECT MIN(entry_date) AS first_date, MAX(entry_date) AS last_date FROM facts.ledger
 ),

@@ -1,4 +1,4 @@
--- Who was first active in the same month (or week) is a cohort; period 0 is that month itself.
+-- A cohort is the users who were first active in the same month (or week). Period 0 is that month (or week).
 WITH activity AS (
     SELECT
         days.user_id,

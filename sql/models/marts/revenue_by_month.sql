@@ -1,4 +1,5 @@
--- By the buyer's own calendar (activity_date). Purchases without a readable amount are counted, and add nothing.
+-- Months are those of the buyer's own calendar (activity_date). A purchase whose amount cannot be read is counted,
+-- and adds nothing to the revenue.
 SELECT
     CAST(DATE_TRUNC('month', activity_date) AS DATE) AS month_start,
     COUNT(*) AS purchases,

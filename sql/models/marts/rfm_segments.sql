@@ -1,6 +1,6 @@
--- Recency, frequency and monetary value of every buyer, by quintile, as of one date for all: the newest on which
--- the lake knows any event of a lead. They follow from the purchases and not from the live features, which are as
--- of another instant for each lead, and for one at rest as of long ago. Leads with the same figure share a score.
+-- Scores every buyer by quintile of recency, frequency and monetary value. All scores are as of one date: the newest
+-- date of any lead's event in the lake. They are computed from purchases. Live features would not do, because each
+-- lead's are as of another instant, long ago for an inactive lead. Leads with the same figure share a score.
 WITH as_of AS (
     SELECT MAX(event_date) AS as_of_date FROM facts.lead_events
 ),

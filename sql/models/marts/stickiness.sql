@@ -1,5 +1,5 @@
--- A user counts as monthly active from an active date on for 30 days, or until the next one takes over: two
--- changes of a running sum per active date, where a join with 30 days would make 30 rows of each.
+-- An active date makes its user monthly active for 30 dates, or until the user's next active date. So each active
+-- date is two changes of a running sum: +1, and -1 later. (A join with 30 dates would make 30 rows of it.)
 WITH followed AS (
     SELECT
         user_id,

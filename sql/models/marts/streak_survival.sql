@@ -1,4 +1,4 @@
--- A user whose longest streak is 5 days has reached 1, 2, 3, 4 and 5.
+-- How many users reached each length. A user whose longest streak is 5 days has reached 1, 2, 3, 4 and 5.
 WITH lengths AS (
     SELECT longest_streak, COUNT(*) AS users
     FROM staging.profiles

@@ -1,8 +1,8 @@
--- The streak rule (rules/engagement/streaks.py) once more, over the whole history of every user.
+-- Twin of the streak rule (rules/engagement/streaks.py), over the whole history of every user.
 --
 -- A missed date costs a freeze, in date order, or ends the run; paused and skipped dates are no misses.
--- Who never had a freeze takes the plain path: a run ends in every gap with a missed date. For the others
--- the recursion goes from one covered date to the next, so it is as deep as a user has freezes.
+-- For users who never had a freeze it is plain: a run ends in every gap with a missed date. For the others the
+-- recursion goes from one covered date to the next, so it is at most as deep as the user has freezes.
 WITH RECURSIVE
 digits AS (
     SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
@@ -15,7 +15,7 @@ numbers AS (
     CROSS JOIN digits AS hundreds
     CROSS JOIN digits AS thousands
 ),
--- Grants less revocations, by date.
+-- Freezes granted, less freezes revoked, by date.
 changes AS (
     SELECT
         account_id AS user_id,
@@ -31,7 +31,7 @@ held AS (
         SUM(change) OVER (PARTITION BY user_id ORDER BY freeze_date ROWS UNBOUNDED PRECEDING) AS granted
     FROM changes
 ),
--- The most freezes that a user can have spent.
+-- How many freezes a user can have spent at most.
 purses AS (
     SELECT user_id, MAX(granted) AS freezes_max FROM held GROUP BY user_id HAVING MAX(granted) > 0
 ),
@@ -53,7 +53,7 @@ paused AS (
         CAST(SPLIT_PART(pause, '/', 2) AS DATE) AS last_date
     FROM pauses
 ),
--- Each of a user's neutral dates once.
+-- Each user's neutral dates (paused or skipped), each of them once.
 neutral AS (
     SELECT paused.user_id, paused.first_date + numbers.n - 1 AS day
     FROM paused
@@ -99,7 +99,8 @@ misses AS (
     LEFT JOIN neutral_in_gaps
         ON neutral_in_gaps.user_id = gaps.user_id AND neutral_in_gaps.activity_date = gaps.activity_date
 ),
--- From here to walked: users with freezes, and no more missed dates of a gap than they could cover.
+-- From here to `walked` only users with freezes. Of each gap it takes only as many missed dates as the user could
+-- cover.
 candidates AS (
     SELECT
         misses.user_id,
@@ -133,7 +134,8 @@ funded AS (
     LEFT JOIN changes ON changes.user_id = missed.user_id AND changes.freeze_date <= missed.day
     GROUP BY missed.user_id, missed.day, missed.place, missed.freezes_max
 ),
--- Each missed date, for each number of freezes that may be spent by the end of it (0: before all).
+-- A row for each missed date and each number of freezes spent before it. day_if_covered is the date if the user
+-- still has a freeze for it then.
 levels AS (
     SELECT
         funded.user_id,
@@ -144,8 +146,8 @@ levels AS (
     FROM funded
     INNER JOIN numbers ON numbers.n <= funded.freezes_max
 ),
--- Where a freeze goes next: to the next missed date, of this gap or the first one of the next, or else to
--- the first missed date of a later gap. A gap that cannot cover one of its dates is left there.
+-- Which date the next freeze covers after a covered date: the next missed date, if a freeze is left for it. Else the
+-- run ends in this gap, and the next freeze covers the first missed date of a later gap.
 steps AS (
     SELECT
         user_id,
@@ -185,7 +187,8 @@ covered AS (
     INNER JOIN missed ON missed.user_id = walked.user_id AND missed.day = walked.day
     GROUP BY missed.user_id, missed.activity_date
 ),
--- Each of a user's texts begins with the one before it: the greatest is the whole.
+-- The recursion makes a user's text longer step by step, so the greatest text is the complete one. Example:
+-- '2026-01-02', then '2026-01-02,2026-01-05'.
 spent AS (
     SELECT user_id, MAX(freezes_spent) AS freezes_spent FROM walked GROUP BY user_id
 ),

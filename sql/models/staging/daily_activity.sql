@@ -1,4 +1,4 @@
--- Generated from rules/lake by `make models`: a column a field of the entity daily_activity.
+-- Generated from rules/lake by `make models`: one column for each field of daily_activity.
 SELECT
     user_id,
     activity_date,

@@ -1,4 +1,4 @@
--- Generated from rules/lake by `make models`: a column a field of the entity events.
+-- Generated from rules/lake by `make models`: one column for each field of events.
 SELECT
     event_id,
     user_id,

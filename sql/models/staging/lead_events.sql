@@ -1,5 +1,5 @@
--- Generated from rules/lake by `make models`: a column a field of the entity lead_events.
--- What the live path could not read is here too, and tells why: nothing follows from it.
+-- Generated from rules/lake by `make models`: one column for each field of lead_events.
+-- An event that the live path could not read is here too. Its column unreadable says why.
 SELECT
     lead_organization_id,
     event_id,

@@ -1,5 +1,5 @@
--- Generated from rules/lake by `make models`: a column a field of the entity lead_features.
--- The newest version of each lead's features; a leaf that was absorbed has none, but tells its root.
+-- Generated from rules/lake by `make models`: one column for each field of lead_features.
+-- The newest version of each lead's features. An absorbed leaf has no features, only merged_into.
 SELECT
     lead_organization_id,
     version,

@@ -1,5 +1,5 @@
--- Generated from rules/lake by `make models`: a column a field of the entity lead_memory.
--- The newest version of each thing remembered, withdrawn and expired ones included.
+-- Generated from rules/lake by `make models`: one column for each field of lead_memory.
+-- The newest version of each memory entry, including withdrawn and expired ones.
 SELECT
     lead_organization_id,
     memory_type,

@@ -1,6 +1,6 @@
--- Generated from rules/lake by `make models`: a column a field of the entity ledger.
--- The opening entry has no time of its own (1970-01-01): it moves nothing and belongs to no day.
--- `reverses` is the place of the entry that is undone, as text; anything else is no place.
+-- Generated from rules/lake by `make models`: one column for each field of ledger.
+-- The opening entry has 0 points and no time of its own (1970-01-01), so its entry_date is NULL.
+-- `reverses` is the place of the entry that is undone. The lake has it as text; other text is NULL.
 SELECT
     account_id AS user_id,
     created_at,

@@ -1,4 +1,4 @@
--- Generated from rules/lake by `make models`: a column a field of the entity streaks.
+-- Generated from rules/lake by `make models`: one column for each field of streaks.
 -- The newest version of each user's profile.
 SELECT
     user_id,

@@ -1,4 +1,4 @@
--- From the tz database: whole dates that a zone's clocks jumped over, aliases included.
+-- Whole dates that a zone's clocks jumped over, from the tz database. Each alias of a zone has its own row.
 SELECT CAST('Kwajalein' AS VARCHAR(64)) AS zone, CAST('1993-08-21' AS DATE) AS skipped_date
 UNION ALL SELECT 'Pacific/Apia', CAST('2011-12-30' AS DATE)
 UNION ALL SELECT 'Pacific/Enderbury', CAST('1994-12-31' AS DATE)
