@@ -1,1 +1,1 @@
-"""The laptop cloud and the command line."""
+"""The laptop cloud and the command line `streakline`."""

@@ -1,4 +1,4 @@
-"""streakline: the laptop cloud and the operator's commands."""
+"""`streakline`: commands for the laptop cloud and for operators."""
 
 import argparse
 import json
@@ -134,7 +134,7 @@ GROUPS = {
 
 
 def _parser() -> argparse.ArgumentParser:
-    # Long: a table in code, a line for each command and flag; nothing is decided here.
+    # Long: it is a table in code, with one line for each command and flag. It decides nothing.
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
@@ -191,7 +191,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    """Run a command; errors an operator can act on end with their message and status 1."""
+    """Run a command. If an operator can act on an error, it ends with the error's message and status 1."""
     arguments = _parser().parse_args()
     try:
         arguments.run(arguments)

@@ -1,4 +1,4 @@
-"""make demo: the laptop cloud, real input through both doors, and what came of it."""
+"""`make demo`: starts the laptop cloud, replays real input through both doors, checks the results."""
 
 import time
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ STARTED = LOCAL / "demo-started"
 
 
 def demo() -> None:
-    """Run it; raises RuntimeError if any answer differs from the independent calculation."""
+    """Run the demo. Raises RuntimeError if any answer differs from the independent calculation."""
     began = time.monotonic()
     stack = cloud.up()
     now = _started()
@@ -44,7 +44,10 @@ def demo() -> None:
 
 
 def _started() -> datetime:
-    """The crowd lives relative to the first run on this cloud, so that a second run resends the same."""
+    """Return when the demo first ran on this cloud.
+
+    The crowd's dates count from then, so a second run sends the same events again.
+    """
     if not STARTED.exists():
         STARTED.write_text(datetime.now(UTC).replace(microsecond=0).isoformat())
     return datetime.fromisoformat(STARTED.read_text())
@@ -68,7 +71,7 @@ def _check(stack: Stack, events: Sequence[Body], now: datetime) -> None:
 
 
 def _shop(stack: Stack, now: datetime) -> None:
-    """Send a shop's webhooks, and hold what is known of its customers against an independent count."""
+    """Send a shop's webhooks, and compare its customers' features with an independent count."""
     sent = synthetic_shop.webhooks(SHOP_CUSTOMERS, CROWD_SEED, now)
     print(f"\na shop's webhooks, unordered, some twice: {synthetic_shop.counts_by_source(sent)}", flush=True)
     began = time.monotonic()
@@ -88,7 +91,7 @@ def _shop(stack: Stack, now: datetime) -> None:
 
 
 def _nightly(stack: Stack) -> None:
-    """Run the night's work now: every event into the warehouse, and all tables against the lake."""
+    """Do the nightly run now: load every event into the warehouse, and compare all tables with the lake."""
     print("\nthe nightly run: curate, load, models, tests, recompute, reconcile, repair, report", flush=True)
     draining.drain(stack, lake=True)
     found = nightly_run.run(stack)

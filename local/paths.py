@@ -1,4 +1,4 @@
-"""Where the laptop cloud keeps its things: .local/ in the checkout, and nowhere else."""
+"""The files of the laptop cloud. All are under .local/ in the checkout."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The deployed stack as the command line and the tests see it."""
+"""The deployed stack, for the command line and the tests."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -11,13 +11,13 @@ from botocore.config import Config
 from local.paths import STACK
 
 REGION = "us-east-1"
-# The emulator's root credentials; they open nothing else.
+# The emulator's root credentials. They are valid nowhere else.
 KEY = SECRET = "test"
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """What .local/stack.json says. tables: logical id -> name."""
+    """What .local/stack.json holds. tables: logical id -> name."""
 
     api_url: str
     endpoint_url: str
@@ -31,7 +31,7 @@ class Stack:
         STACK.write_text(json.dumps(asdict(self), indent=2) + "\n")
 
     def client(self, service: str, attempts: int = 4) -> Any:
-        """Return a client of the emulator; it waits as long as a function may run."""
+        """Return a client of the emulator. It waits for an answer as long as a function may run."""
         return _client(self.endpoint_url, service, attempts)
 
 
@@ -53,7 +53,7 @@ def _client(endpoint_url: str, service: str, attempts: int) -> Any:
 
 
 def load() -> Stack:
-    """Return the running stack; raises SystemExit with what to do if there is none."""
+    """Return the running stack. If there is none, raises SystemExit with what to do."""
     if not STACK.exists():
         raise SystemExit("no laptop cloud is up: run `streakline up` first")
     return Stack(**json.loads(STACK.read_text()))

@@ -1,6 +1,6 @@
-"""The laptop cloud: MiniStack, Redis, PostgreSQL, the poller; template.yaml deployed; all of it down again.
+"""The laptop cloud: starts MiniStack, Redis, PostgreSQL and the poller, deploys template.yaml, stops it all.
 
-Nothing binds beyond loopback. State lives as long as the emulator does.
+Everything binds to loopback only. State lives as long as the emulator does.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ TTL = {
 
 
 def up() -> Stack:
-    """Start what is not running, build, deploy; running it twice, or twice at once, changes nothing."""
+    """Start what is not running, build and deploy. Running it twice, or twice at once, changes nothing."""
     LOCAL.mkdir(exist_ok=True)
     with (LOCAL / "up.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -63,7 +63,7 @@ def down() -> None:
 
 
 def _ports() -> dict[str, int]:
-    """Return the ports of what runs; what does not gets the one it had, if that is still free."""
+    """Return the ports. What does not run gets the port that it had, if that is still free, or a new one."""
     path = LOCAL / "ports.json"
     known: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}
     ports = {
@@ -87,10 +87,10 @@ def _start_ministack(port: int) -> None:
     processes.stop("postgres")
     shutil.rmtree(
         embedded_postgres.FOLDER, ignore_errors=True
-    )  # who leads are is nothing without their events
+    )  # the leads' events went with the old emulator, and leads mean nothing without them
     for stale in (STACK, WAREHOUSE, DEPLOYED, LOCAL / "checkpoints.json", LOCAL / "demo-started"):
         stale.unlink(missing_ok=True)
-    shutil.rmtree(LOCAL / "tmp", ignore_errors=True)  # functions unpacked by an emulator that was killed
+    shutil.rmtree(LOCAL / "tmp", ignore_errors=True)  # an emulator that was killed left its functions here
     env = {
         "GATEWAY_PORT": str(port),
         "BIND_HOST": "127.0.0.1",
@@ -101,7 +101,7 @@ def _start_ministack(port: int) -> None:
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "LOG_LEVEL": "WARNING",
         "LAMBDA_STRICT": "0",
-        "SFN_WAIT_SCALE": "0.1",  # a retry that waits seconds on AWS need not do so here
+        "SFN_WAIT_SCALE": "0.1",  # the state machine waits a tenth as long as on AWS
         "TMPDIR": str(_made(LOCAL / "tmp")),
         "STATE_DIR": str(LOCAL / "ministack-state"),
     }
@@ -133,7 +133,7 @@ def _start_redis(port: int) -> None:
 
 
 def _enable_ttl(stack: Stack) -> None:
-    """Set what the emulator ignores in the template: time to live."""
+    """Set each table's time to live, which the emulator does not take from the template."""
     dynamodb = stack.client("dynamodb")
     for logical_id, attribute in TTL.items():
         table = stack.tables[logical_id]
@@ -144,9 +144,9 @@ def _enable_ttl(stack: Stack) -> None:
 
 
 def _disable_mappings(stack: Stack) -> None:
-    """Say again what the template said: the emulator goes on calling a disabled mapping enabled.
+    """Disable the streams' mappings, which the emulator enables although the template disables them.
 
-    Queues are delivered by the emulator itself: of these it knows partial failures and redrives.
+    The mappings of queues stay: the emulator delivers queues itself, with partial failures and redrives.
     """
     client = stack.client("lambda")
     for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
@@ -155,7 +155,7 @@ def _disable_mappings(stack: Stack) -> None:
 
 
 def status() -> dict[str, Any]:
-    """Return what runs, and how far behind the consumers are."""
+    """Return what runs, what waits, and how far the consumers are behind."""
     running = {name: processes.pid_of(name) for name in PROCESSES}
     if not STACK.exists():
         return {"processes": running}

@@ -1,8 +1,10 @@
-"""How a batch of a stream is delivered: in order, until each record is done or discarded, as Lambda does it.
+"""Delivers a batch of a stream as Lambda does: in order, until each record is done or discarded.
 
-- A partial failure checkpoints before the lowest failed record; the rest comes again.
-- A function error splits the batch in two if the mapping bisects (a split is no retry).
-- Retries exhausted, or records too old: the rest goes to the failure destination.
+- The function reports a failed record: a checkpoint is set before the lowest failed one, and the rest comes
+  again.
+- The function itself fails: the batch is split in two if the mapping bisects. A split does not count as a
+  retry.
+- Retries are used up, or records are too old: the rest goes to the failure destination.
 """
 
 import time
@@ -17,7 +19,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class EventSourceMapping:
-    """An event source mapping's settings, with Lambda's defaults."""
+    """The settings of an event source mapping, with Lambda's defaults. -1: no limit."""
 
     function: str
     source: str
@@ -32,12 +34,12 @@ class EventSourceMapping:
 
     @property
     def is_kinesis(self) -> bool:
-        """Whether the source is a Kinesis stream; else it is a table's."""
+        """Whether the source is a Kinesis stream. Otherwise it is a table's stream."""
         return ":kinesis:" in self.source
 
 
 def mapping_of(described: dict[str, Any]) -> EventSourceMapping:
-    """Read what ListEventSourceMappings says of one mapping."""
+    """Read one mapping from the answer of ListEventSourceMappings."""
     destination = (described.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination", "")
     filters = (described.get("FilterCriteria") or {}).get("Filters", [])
     return EventSourceMapping(
@@ -69,14 +71,14 @@ def arrival_of(record: Record) -> float:
 
 @dataclass(frozen=True, slots=True)
 class InvocationReply:
-    """What an invocation came back with. failed: None where the function itself failed."""
+    """The outcome of an invocation. failed: the failed records, or None if the function itself failed."""
 
     failed: Sequence[str] | None
     error: str = ""
 
 
 def reply_of(payload: Any, error: str, batch: Sequence[Record], *, partial: bool) -> InvocationReply:
-    """Read a function's answer as Lambda does: a malformed report of failures fails the whole batch."""
+    """Read a function's answer as Lambda does. A malformed report of failures fails the whole batch."""
     if error:
         return InvocationReply(None, error)
     if not partial or not payload:
@@ -99,7 +101,7 @@ def deliver(  # noqa: PLR0917 (what it acts on, and what it acts with)
     pause: Callable[[float], None] = time.sleep,
     now: Callable[[], float] = time.time,
 ) -> None:
-    """Deliver a batch. pause: takes seconds; now: epoch seconds; discard: records, why, how many attempts."""
+    """Deliver a batch. pause takes seconds, now returns epoch seconds, discard takes records, why, tries."""
     waiting: list[tuple[Sequence[Record], int]] = [(batch, 0)]
     while waiting:
         read, retries = waiting.pop(0)
@@ -112,7 +114,7 @@ def deliver(  # noqa: PLR0917 (what it acts on, and what it acts with)
             waiting[:0] = [(records[:half], retries), (records[half:], retries)]
             continue
         rest = _rest(records, reply)
-        # As on AWS, what remains after a checkpoint is the same batch: its retries go on counting.
+        # As on AWS, the rest after a checkpoint is still the same batch, and its retries go on counting.
         if rest and 0 <= mapping.retries_max <= retries:
             discard(rest, "RetryAttemptsExhausted", retries + 1)
         elif rest:
@@ -128,7 +130,7 @@ def _young(
     discard: Callable[[Sequence[Record], str, int], None],
     now: Callable[[], float],
 ) -> Sequence[Record]:
-    """Return the records that are not too old, discarding the others."""
+    """Return the records that are not too old, and discard the others."""
     if mapping.age_seconds_max < 0:
         return records
     young = [each for each in records if now() - arrival_of(each) <= mapping.age_seconds_max]
@@ -139,7 +141,7 @@ def _young(
 
 
 def _rest(records: Sequence[Record], reply: InvocationReply) -> Sequence[Record]:
-    """Return what has to come again: all if the function failed, else from the lowest failed record on."""
+    """Return what has to come again: all if the function failed, else all from the first failed record on."""
     if reply.failed is None:
         return records
     if not reply.failed:

@@ -16,7 +16,7 @@ ARTIFACTS = "streakline-artifacts"
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 MACHINE = os.uname().machine
 ARCHITECTURE = "arm64" if MACHINE in ("arm64", "aarch64") else "x86_64"
-DEPLOYED = LOCAL / "deployed.txt"  # the digest of what the emulator runs
+DEPLOYED = LOCAL / "deployed.txt"  # the digest of the deployment that the emulator runs
 DEPLOYED_PARTS = (
     *("template.yaml", "samconfig.toml", "Makefile", "uv.lock", "infra"),
     *("rules", "adapters", "ingest", "processors", "analytics", "sql", "page"),
@@ -51,7 +51,10 @@ def _sam(arguments: list[str], endpoint: str) -> None:
 
 
 def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
-    """Build and deploy, unless the emulator runs just this; raises RuntimeError with SAM's last words."""
+    """Build and deploy, unless the emulator already runs exactly this.
+
+    Raises RuntimeError, with the end of SAM's log, if SAM fails.
+    """
     runtime, local = _runtime_parameters(), _local_parameters(endpoint, redis_url, identity_url)
     digest = _digest([*runtime, *local, endpoint])
     if DEPLOYED.exists() and DEPLOYED.read_text() == digest:
@@ -79,7 +82,7 @@ def _runtime_parameters() -> list[str]:
 
 
 def _local_parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
-    """What differs from AWS (ARCHITECTURE.md)."""
+    """Return the template's parameters that differ from AWS (ARCHITECTURE.md)."""
     return [
         "OnAws=false",
         "StreamMappingsEnabled=false",
@@ -97,7 +100,7 @@ def _local_parameters(endpoint: str, redis_url: str, identity_url: str) -> list[
 
 
 def _digest(parameters: Sequence[str]) -> str:
-    """Return a digest of everything that a deployment is made of."""
+    """Return a digest of the parameters and of every file that a deployment is made of."""
     found = hashlib.sha256("\n".join(parameters).encode())
     files = (path for part in DEPLOYED_PARTS for path in (ROOT / part, *(ROOT / part).rglob("*")))
     for path in sorted(path for path in files if path.is_file() and path.suffix != ".pyc"):

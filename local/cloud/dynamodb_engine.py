@@ -1,4 +1,4 @@
-"""A DynamoDB engine of its own for one process: the emulator, without functions, on a free port."""
+"""Starts an engine for one process's tests or benchmarks: the emulator, without functions, on a free port."""
 
 import contextlib
 import json
@@ -35,7 +35,7 @@ Definition = dict[str, Any]
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads a template and drops CloudFormation's short forms: no key or index is one."""
+    """Reads a template without CloudFormation's short forms (`!Ref` ...). No key or index needs them."""
 
 
 _Loader.add_multi_constructor("!", lambda *_: None)
@@ -53,13 +53,13 @@ def table_definition(logical_id: str, name: str) -> Definition:
 
 @dataclass(frozen=True)
 class Engine:
-    """A running engine with the engagement tables; names are the logical ids."""
+    """A running engine with the tables of TABLES. Tables are named by their logical ids."""
 
     endpoint: str
     queue_url: str
 
     def client(self, service: str) -> Any:
-        """Return a client of the engine, for many threads."""
+        """Return a client of the engine that many threads may share."""
         config = Config(retries={"total_max_attempts": 2}, max_pool_connections=70)
         return boto3.client(  # type: ignore[call-overload]
             service,
@@ -71,8 +71,8 @@ class Engine:
         )
 
     def environment(self, redis_url: str = "") -> dict[str, str]:
-        """Return the functions' settings."""
-        # Long: a table, one variable a line.
+        """Return the environment variables that functions read their settings from."""
+        # Long: it is a table, one variable a line.
         return {
             "AWS_ENDPOINT_URL": self.endpoint,
             "AWS_ACCESS_KEY_ID": "test",
@@ -122,7 +122,7 @@ class Engine:
 
 @contextlib.contextmanager
 def running() -> Iterator[Engine]:
-    """Start an engine and its tables; it is gone afterwards."""
+    """Start an engine with its tables for a `with` block; afterwards it is gone."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         process = _start(port, Path(folder))
@@ -165,7 +165,7 @@ def _healthy(port: int) -> bool:
 
 
 def _prepared(endpoint: str) -> Engine:
-    """Make tables, buckets, delivery streams and failure queue."""
+    """Make tables, buckets, delivery streams, topic, secret and failure queue."""
     bare = Engine(endpoint, "")
     dynamodb = bare.client("dynamodb")
     for name in TABLES:
@@ -180,7 +180,7 @@ def _prepared(endpoint: str) -> Engine:
 
 
 def _deliver(firehose: Any, entity: str) -> None:
-    """Make an entity's delivery stream, with the template's partitioning."""
+    """Make an entity's delivery stream with the template's partitioning."""
     partition = "dt=!{partitionKeyFromQuery:dt}/hour=!{partitionKeyFromQuery:hour}/"
     query = {"ParameterName": "MetadataExtractionQuery", "ParameterValue": "{dt: .dt, hour: .hour}"}
     engine = {"ParameterName": "JsonParsingEngine", "ParameterValue": "JQ-1.6"}

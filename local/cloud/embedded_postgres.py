@@ -1,9 +1,9 @@
-"""PostgreSQL on a laptop: the embedded build of a wheel, data under .local/, loopback TCP only.
+"""PostgreSQL on a laptop: the binaries come from a wheel, the data lie under .local/, TCP is loopback only.
 
-It is not safe against a crash of the machine (no fsync): whatever it holds can be replayed.
+If the machine crashes, data may be lost (no fsync). Everything in it can be replayed.
 
-`python -m local.cloud.embedded_postgres FOLDER PORT` is the background process: it turns SIGTERM, on which
-PostgreSQL would wait for its clients to leave, into a fast and clean stop.
+`python -m local.cloud.embedded_postgres FOLDER PORT` is the background process. On SIGTERM PostgreSQL itself
+would wait for its clients to leave; this process stops it at once, and cleanly.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ FOLDER = LOCAL / "postgres"
 DATABASE = "streakline"
 OWNER = "postgres"
 APP_ROLE = "streakline_leads"
-# PostgreSQL refuses to run as root; it then runs as this user.
+# PostgreSQL refuses to run as root. If this process is root, PostgreSQL runs as this user.
 UNPRIVILEGED = "pgserver"
 USER_ATTEMPTS = 50
 SETTINGS = {
@@ -50,7 +50,7 @@ SETTINGS = {
 
 
 def start(port: int) -> str:
-    """Start the server unless it runs; returns the owner's URL. Its data stay from start to start."""
+    """Start the server unless it runs; returns the owner's URL. Its data outlive a restart."""
     passwords = initialise(FOLDER)
     if processes.pid_of(NAME) is None:
         admin_url = url(OWNER, passwords["owner"], port, "postgres")
@@ -59,7 +59,7 @@ def start(port: int) -> str:
 
 
 def accepts(admin_url: str) -> bool:
-    """Whether the server lets somebody in: for a while after its port is open it says that it is starting."""
+    """Whether the server accepts a connection. For a while after its port opens it is still starting."""
     import psycopg
 
     try:
@@ -70,13 +70,13 @@ def accepts(admin_url: str) -> bool:
 
 
 def migrate(admin_url: str) -> str:
-    """Create database and role, bring the schema up to date; returns the application's URL."""
+    """Create database and role if they are missing, and migrate the schema; returns the application's URL."""
     passwords, port = initialise(FOLDER), int(admin_url.rpartition(":")[2].partition("/")[0])
     return prepare(passwords, port, DATABASE)
 
 
 def prepare(passwords: dict[str, str], port: int, database: str) -> str:
-    """Make a database of this name what the application needs; returns the application's URL."""
+    """Make a database with this name, the schema and the role; returns the application's URL."""
     from psycopg import sql
 
     server = Postgres(url(OWNER, passwords["owner"], port, "postgres"))
@@ -100,7 +100,7 @@ def url(user: str, password: str, port: int, database: str) -> str:
 
 
 def initialise(folder: Path) -> dict[str, str]:
-    """Make the data folder and its passwords once; returns {"owner", "app"}."""
+    """Make the data folder and the passwords, once; returns {"owner", "app"}."""
     kept = folder.with_suffix(".json")
     if not (folder / "PG_VERSION").exists() or not kept.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -154,12 +154,12 @@ def _programs() -> Path:
 
 
 def _user() -> dict[str, Any]:
-    """Return as whom to run PostgreSQL's programs, as arguments of subprocess."""
+    """Return arguments of subprocess: if this process is root, they run the program as another user."""
     return {"user": UNPRIVILEGED, "group": UNPRIVILEGED, "cwd": "/"} if os.geteuid() == 0 else {}
 
 
 def _unprivileged() -> pwd.struct_passwd:
-    """The user, made if there is none: perhaps by several processes at once, of which one succeeds."""
+    """Return the unprivileged user; make it if there is none. Of several processes at once, one succeeds."""
     useradd = shutil.which("useradd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or "useradd"
     for _ in range(USER_ATTEMPTS):
         with contextlib.suppress(KeyError):
@@ -171,7 +171,7 @@ def _unprivileged() -> pwd.struct_passwd:
 
 
 def _let_through(path: Path) -> None:
-    """Let other users pass through the folders above (not list them)."""
+    """Let other users pass through the folders above a path, without letting them list these."""
     for folder in path.resolve().parents:
         mode = folder.stat().st_mode
         if not mode & 0o001:

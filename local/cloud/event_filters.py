@@ -1,10 +1,10 @@
-"""Event filter patterns, as far as the template uses them: exact values, exists and prefix."""
+"""Lambda's event filter patterns, as far as the template uses them: exact values, exists and prefix."""
 
 from typing import Any
 
 
 def matches(pattern: dict[str, Any], record: Any) -> bool:
-    """Whether a record fits a filter pattern: every field named must match one of its alternatives."""
+    """Whether a record fits a pattern: each field of the pattern must match one of its alternatives."""
     return all(_fits(wanted, record, name) for name, wanted in pattern.items())
 
 

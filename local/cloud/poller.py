@@ -1,7 +1,7 @@
-"""Delivers streams to functions as Lambda's event source mappings do, over public APIs only.
+"""Delivers streams to functions as Lambda's event source mappings do, through public APIs only.
 
-The emulator's own mappings ignore partial failures, bisecting, retry limits and failure destinations,
-so the template switches them off on a laptop and this process reads their settings and does the work.
+The emulator's own mappings ignore partial failures, bisecting, retry limits and failure destinations. So the
+template disables them on a laptop, and this process reads their settings and does their work.
 """
 
 import json
@@ -25,8 +25,8 @@ from local.cloud.stream_records import iterator_of, read_records, shards_of
 from local.paths import LOCAL
 from local.stack import Stack, load
 
-# How often an idle shard is asked, as Lambda does. (The emulator also keeps every Kinesis iterator
-# for five minutes and walks over all of them at each call.)
+# How often to ask an idle shard, as Lambda does. (More often would also be slow on Kinesis: the emulator
+# keeps every iterator for five minutes, and walks over all of them at each call.)
 IDLE_KINESIS_SECONDS = 1.0
 IDLE_TABLE_SECONDS = 0.25
 DISCOVER_SECONDS = 5.0
@@ -36,7 +36,7 @@ HEARTBEAT = LOCAL / "poller.json"
 
 @dataclass(slots=True)
 class Poller:
-    """One process that serves every mapping which the template left disabled."""
+    """Serves every mapping that the template left disabled."""
 
     stack: Stack
     checkpoints: dict[str, str] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Poller:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def run(self) -> None:
-        """Discover mappings and shards for ever; each shard is served by a thread of its own."""
+        """Look for mappings and shards, forever. Each shard has a thread of its own."""
         if CHECKPOINTS.exists():
             self.checkpoints = json.loads(CHECKPOINTS.read_text())
         looked = 0.0
@@ -91,7 +91,7 @@ class Poller:
                 time.sleep(1)
 
     def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
-        """Yield filtered batches; what was yielded is checkpointed when the next is asked for."""
+        """Yield filtered batches. A batch is checkpointed when the caller asks for the next one."""
         iterator: str | None = iterator_of(self.stack, mapping, shard, self.checkpoints.get(key))
         waiting: list[Record] = []
         since = last = ""
@@ -109,7 +109,7 @@ class Poller:
                 yield batch
                 self._checkpoint(key, sequence_of(batch[-1]))
             if waiting and time.monotonic() - started < mapping.window_seconds:
-                time.sleep(IDLE_TABLE_SECONDS)  # Within the batching window more may come.
+                time.sleep(IDLE_TABLE_SECONDS)  # More records may come before the batching window ends.
                 continue
             if waiting:
                 batch, waiting = waiting, []
@@ -142,7 +142,7 @@ class Poller:
     def _discard(
         self, mapping: EventSourceMapping, shard: str, records: Sequence[Record], why: str, tries: int
     ) -> None:
-        """Send to the failure destination what Lambda sends: where the records are, not the records."""
+        """Send to the failure destination what Lambda sends: the place of the records, not the records."""
         self._count(mapping, "discarded", len(records))
         if not mapping.destination:
             return

@@ -1,4 +1,4 @@
-"""Background processes of the laptop cloud: started once, found again, stopped with their children."""
+"""Background processes of the laptop cloud: start each once, find it again, stop it with its children."""
 
 import contextlib
 import os
@@ -34,14 +34,14 @@ def _pid_file(name: str) -> Path:
 
 
 def pid_of(name: str) -> int | None:
-    """Return the process's id if it still runs."""
+    """Return the process's id if it still runs, else None."""
     try:
         pid = int(_pid_file(name).read_text())
         os.kill(pid, 0)
     except (OSError, ValueError):
         return None
     with contextlib.suppress(ChildProcessError):
-        if os.waitpid(pid, os.WNOHANG)[0] == pid:  # Our own child, dead and not yet buried.
+        if os.waitpid(pid, os.WNOHANG)[0] == pid:  # It was our own child, and it has ended.
             return None
     return pid
 
@@ -49,9 +49,9 @@ def pid_of(name: str) -> int | None:
 def start(
     name: str, command: Sequence[str | Path], env: Mapping[str, str], is_ready: Callable[[], bool]
 ) -> None:
-    """Start a process in a group of its own and wait until it is ready.
+    """Start a process in a process group of its own, and wait until it is ready.
 
-    Raises RuntimeError, with the end of its log, if it dies or takes more than a minute.
+    Raises RuntimeError, with the end of its log, if it dies or is not ready within a minute.
     """
     LOGS.mkdir(parents=True, exist_ok=True)
     _pid_file(name).parent.mkdir(parents=True, exist_ok=True)
@@ -77,7 +77,7 @@ def start(
 
 
 def stop(name: str) -> bool:
-    """Stop a process and its children: politely, then not. Returns whether it was running."""
+    """Stop a process and its children, by force if it takes too long. Returns whether it was running."""
     pid = pid_of(name)
     if pid is not None:
         for how in (signal.SIGTERM, signal.SIGKILL):
@@ -89,6 +89,6 @@ def stop(name: str) -> bool:
             if pid_of(name) is None:
                 break
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(pid, signal.SIGKILL)  # Whatever it left behind in its group.
+            os.killpg(pid, signal.SIGKILL)  # ends children that it left behind in its group
     _pid_file(name).unlink(missing_ok=True)
     return pid is not None

@@ -1,4 +1,4 @@
-"""How much waits in the stack's queues."""
+"""Counts the messages in the stack's queues."""
 
 import time
 from collections.abc import Iterable
@@ -11,13 +11,13 @@ COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"
 
 
 def depth(stack: Stack, url: str) -> int:
-    """Return how many messages a queue holds, those included that a consumer has in hand."""
+    """Return how many messages a queue holds, including those that a consumer is working on."""
     answer = stack.client("sqs").get_queue_attributes(QueueUrl=url, AttributeNames=list(COUNTS))
     return sum(int(answer["Attributes"][name]) for name in COUNTS)
 
 
 def failures(stack: Stack) -> dict[str, int]:
-    """Return how many messages wait for an operator, by queue."""
+    """Return how many messages wait for an operator, by failure queue."""
     urls = {name: url for name, url in stack.outputs.items() if name.endswith("FailuresUrl")}
     return {name.removesuffix("Url"): depth(stack, url) for name, url in urls.items()}
 

@@ -1,4 +1,4 @@
-"""Reading streams: their shards, and their records as functions get them."""
+"""Reads streams: their shards, and their records in the form in which functions get them."""
 
 import base64
 from typing import Any
@@ -56,7 +56,7 @@ def shards_of(stack: Stack, mapping: EventSourceMapping) -> list[str]:
 
 
 def iterator_of(stack: Stack, mapping: EventSourceMapping, shard: str, after: str | None) -> str:
-    """Return where to read a shard: after a record's sequence number, or from its beginning."""
+    """Return a shard iterator: after this sequence number, or from the shard's beginning if there is none."""
     position = {"ShardIteratorType": "TRIM_HORIZON"}
     if after:
         number = "StartingSequenceNumber" if mapping.is_kinesis else "SequenceNumber"
@@ -69,7 +69,7 @@ def iterator_of(stack: Stack, mapping: EventSourceMapping, shard: str, after: st
 
 
 def read_records(stack: Stack, mapping: EventSourceMapping, iterator: str) -> tuple[list[Record], str | None]:
-    """Return records as functions get them, and where to go on; None: the shard has ended."""
+    """Return records as functions get them, and the next iterator; that is None at the shard's end."""
     if not mapping.is_kinesis:
         client = stack.client("dynamodbstreams")
         answer = client.get_records(ShardIterator=iterator, Limit=READ_MAX)

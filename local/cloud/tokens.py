@@ -1,8 +1,8 @@
-"""The laptop's token issuer: a key of its own, its public half served from a bucket of the emulator.
+"""The laptop's token issuer: it has a key pair, and serves the public key from a bucket of the emulator.
 
-The template takes an issuer by parameter instead of creating a pool, and the API's authorizer
-verifies signature, issuer, audience and expiry as it does on AWS. A Cognito pool would give each
-user a sub of its own choice, so that `--user` could not be honoured.
+The template takes the issuer as a parameter instead of creating a Cognito pool. The API's authorizer verifies
+signature, issuer, audience and expiry as it does on AWS. A Cognito pool would choose each user's `sub`
+itself, so `--user ann` would not be possible.
 """
 
 import json
@@ -30,7 +30,7 @@ def issuer(endpoint_url: str) -> str:
 
 
 def publish(stack: Stack) -> None:
-    """Serve the public key where the authorizer looks for it."""
+    """Serve the public key at the address where the authorizer looks for it."""
     s3 = stack.client("s3")
     s3.create_bucket(Bucket=BUCKET)
     s3.delete_public_access_block(Bucket=BUCKET)
@@ -52,7 +52,7 @@ def publish(stack: Stack) -> None:
 
 
 def token(stack: Stack, user_id: str, group: str | None = None) -> str:
-    """Return an access token (JWT) whose sub is the user, a member of the group, valid for 12 hours."""
+    """Return an access token (JWT) for 12 hours. Its sub is the user, who is a member of the group."""
     now = int(time.time())
     claims = {
         "iss": issuer(stack.endpoint_url),
@@ -68,7 +68,7 @@ def token(stack: Stack, user_id: str, group: str | None = None) -> str:
 
 
 def _key() -> rsa.RSAPrivateKey:
-    """The private key, made when first needed; readable by this user alone."""
+    """Return the private key; make it when first needed, readable by this user only."""
     if not KEY_FILE.exists():
         fresh = rsa.generate_private_key(public_exponent=65537, key_size=2048)
         text = fresh.private_bytes(

@@ -1,4 +1,4 @@
-"""Tools with an environment of their own: the emulator and the SAM CLI pin what we do not."""
+"""Tools in environments of their own, because the emulator and the SAM CLI pin other versions than we do."""
 
 import fcntl
 import os
@@ -13,16 +13,16 @@ TOOLS = ("ministack", "sam")
 
 
 def uv() -> str:
-    """Return the uv that runs us."""
+    """Return the path of the uv that runs this process."""
     return os.environ.get("UV") or shutil.which("uv") or str(LOCAL / "bin" / "uv")
 
 
 def tool(name: str) -> Path:
-    """Return a tool's executable, installed from its lock file where it is missing or outdated."""
+    """Return a tool's executable. Installs it from its lock file if it is missing or outdated."""
     home = LOCAL / "tools" / name
     home.parent.mkdir(parents=True, exist_ok=True)
     with (home.parent / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # Several test processes may need it first.
+        fcntl.flock(lock, fcntl.LOCK_EX)  # Several test processes may want to install it at once.
         _install(name, home)
     return home / "bin" / name
 

@@ -1,6 +1,6 @@
-"""The laptop cloud's data as one HTML file with plots; it needs nothing else to be looked at.
+"""The laptop cloud's data as one HTML file with plots. The file needs no other file and no network.
 
-Live tables first, then the warehouse's marts, if a run has built them.
+The live tables come first, then the warehouse's marts if a nightly run has built them.
 """
 
 import html
@@ -29,7 +29,7 @@ Rows = list[dict[str, Any]]
 
 
 def scan_table(stack: Stack, table: str) -> Rows:
-    """Return all items of a table: fit for a laptop's data."""
+    """Return all items of a table. Only for the amounts of data of a laptop."""
     client, found = stack.client("dynamodb"), []
     for page in client.get_paginator("scan").paginate(TableName=stack.tables[table]):
         found += [plain(each) for each in page["Items"]]
@@ -102,7 +102,7 @@ def _daily(axes: Axes, days: Rows) -> None:
 
 
 def _hours(axes: Axes, events: Rows) -> None:
-    """Weekday by hour; the local time is the one that the event was written with."""
+    """Count events by weekday and hour, in the local time that each event was written with."""
     counts = Counter(
         (datetime.fromisoformat(text).weekday(), datetime.fromisoformat(text).hour)
         for text in (each["occurred_at"].replace("Z", "+00:00") for each in events)

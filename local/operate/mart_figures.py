@@ -1,4 +1,4 @@
-"""Which of the warehouse's marts the report plots, and from which rows."""
+"""Which marts of the warehouse the report plots, and the rows for each plot."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ Draw = Callable[[Axes], None]
 
 
 def figures(warehouse: Warehouse) -> list[tuple[str, Draw]]:
-    """Return titles and what draws below them; the data is read now. A mart without rows is left out."""
+    """Read the marts; return titles, each with what draws the plot. A mart without rows is left out."""
     plots: list[tuple[str, str, Callable[[Axes, Rows], None]]] = [
         ("Daily active users", _latest("marts.daily_actives", "date_day", DAYS_SHOWN), draw_daily),
         (

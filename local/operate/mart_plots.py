@@ -23,7 +23,7 @@ def _tilt(axes: Axes) -> None:
 
 
 def draw_daily(axes: Axes, rows: Rows) -> None:
-    """Bars by date: new users, and on them those who came back."""
+    """Bars by date: new users, with returning users on top."""
     days = _column(rows, "date_day")
     axes.bar(days, _column(rows, "new_users"), color=ACCENT, width=1, label="new")
     axes.bar(
@@ -65,7 +65,7 @@ def draw_retention(axes: Axes, rows: Rows) -> None:
     periods = min(max(row["period_number"] for row in rows), MONTHS_SHOWN) + 1
     held = {(row["cohort_start"], row["period_number"]): row["retention"] for row in rows}
     last = max(_months(row["cohort_start"]) + row["period_number"] for row in rows)
-    # What has not happened yet is no 0.
+    # A period that has not begun yet stays empty; it is not 0.
     grid = [
         [held.get((cohort, n), 0.0) if _months(cohort) + n <= last else float("nan") for n in range(periods)]
         for cohort in cohorts
@@ -93,7 +93,7 @@ def draw_survival(axes: Axes, rows: Rows) -> None:
 
 
 def draw_liability(axes: Axes, rows: Rows) -> None:
-    """Everything issued so far, as what is still owed, and what is gone."""
+    """Areas by date: all points issued so far, divided into those still owed and those gone."""
     days = _column(rows, "date_day")
     gone, total = [], rows[0]["redeemed"] + rows[0]["expired"] - rows[0]["reversed"]
     for row in rows[1:]:
@@ -118,7 +118,7 @@ def draw_leaders(axes: Axes, rows: Rows) -> None:
     for row in rows:
         if row["period_start"] in where:
             places.setdefault(row["user_id"], []).append((where[row["period_start"]], row["place"]))
-    # The colored lines are those who led longest; the others are context.
+    # The colored lines are the users who led longest. The other lines are context.
     known = sorted(places, key=lambda user: (-len(places[user]), user))
     for number, user in enumerate(known):
         at, place = zip(*sorted(places[user]), strict=True)

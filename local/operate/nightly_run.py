@@ -1,4 +1,4 @@
-"""The nightly run by hand: start the state machine, watch it, fetch its report."""
+"""Starts the nightly run by hand, watches the state machine, and fetches the report."""
 
 import json
 import time
@@ -13,7 +13,7 @@ DONE = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 
 
 def start(stack: Stack, since: date | None, until: date | None, *, repair: bool) -> str:
-    """Start a run over the days from `since` to `until` (both None: all that is new); returns its ARN."""
+    """Start a nightly run over the days `since` to `until` (both None: all that is new); returns its ARN."""
     wanted = {
         "from": since.isoformat() if since else None,
         "to": until.isoformat() if until else None,
@@ -28,7 +28,7 @@ def start(stack: Stack, since: date | None, until: date | None, *, repair: bool)
 
 
 def wait(stack: Stack, execution: str, seconds_max: float = SECONDS_MAX) -> str:
-    """Wait for a run, naming its steps as they begin; returns its status."""
+    """Wait for a nightly run to end, printing each step as it begins; returns its status."""
     states, shown, deadline = stack.client("stepfunctions"), 0, time.monotonic() + seconds_max
     while True:
         status = str(states.describe_execution(executionArn=execution)["status"])
@@ -54,7 +54,7 @@ def _entered(states: Any, execution: str) -> list[str]:
 
 
 def report_of(stack: Stack, execution: str) -> dict[str, Any]:
-    """Return what a run reported; a run that failed has reported as well."""
+    """Return a nightly run's report. A run that failed has one too."""
     key = f"reports/{execution.rpartition(':')[2]}.json"
     body = stack.client("s3").get_object(Bucket=stack.outputs["LakeBucketName"], Key=key)["Body"].read()
     report: dict[str, Any] = json.loads(body)
@@ -64,7 +64,7 @@ def report_of(stack: Stack, execution: str) -> dict[str, Any]:
 def run(
     stack: Stack, since: date | None = None, until: date | None = None, *, repair: bool = True
 ) -> dict[str, Any]:
-    """Run it; returns the report. Raises RuntimeError, with what failed, if it did."""
+    """Do a nightly run; returns its report. Raises RuntimeError, with what failed, if it failed."""
     execution = start(stack, since, until, repair=repair)
     status = wait(stack, execution)
     if status != "SUCCEEDED":

@@ -1,6 +1,6 @@
-"""Gives what waits in the failure queues to its consumer again; what succeeds leaves its queue.
+"""Sends what waits in the failure queues to its consumer again. What succeeds leaves its queue.
 
-Repair the cause first: the code, or the item in its table (its present state is what is sent again).
+Repair the cause first, the code or the item in its table: the item is sent in its present state.
 """
 
 import base64
@@ -16,7 +16,7 @@ from local.stack import Stack
 
 RECEIVE_MAX = 10
 HIDDEN_SECONDS = 120
-# consumer: its function, and its failure queue.
+# By consumer: the names of its function and of its failure queue.
 CONSUMERS = {
     "engagement": ("Engagement", "Engagement"),
     "events-stream": ("EventsStream", "EventsStream"),
@@ -34,7 +34,7 @@ OF_QUEUES = frozenset({"leads", "memory", "features"})
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A message of a failure queue: what it holds, why it is there."""
+    """A message of a failure queue: what it holds, and why it is there."""
 
     consumer: str
     handle: str
@@ -43,7 +43,7 @@ class Waiting:
 
 
 def waiting_messages(stack: Stack, consumer: str) -> Iterator[Waiting]:
-    """Yield what waits for a consumer; each is hidden from others for two minutes."""
+    """Yield what waits for a consumer. Each message is hidden from other readers for two minutes."""
     sqs, url = stack.client("sqs"), _queue(stack, consumer)
     while True:
         answer = sqs.receive_message(
@@ -56,7 +56,11 @@ def waiting_messages(stack: Stack, consumer: str) -> Iterator[Waiting]:
 
 
 def waiting_message(consumer: str, handle: str, text: str) -> Waiting:
-    """What a queue itself has given up is there as it was sent, without a reason."""
+    """Read a message of a failure queue.
+
+    If SQS itself gave the message up, it is there as it was sent, without a reason; the reason then is
+    GIVEN_UP.
+    """
     with contextlib.suppress(ValueError):
         body = json.loads(text)
         if isinstance(body, dict) and {"reason", "record"} <= body.keys():
@@ -71,7 +75,7 @@ def _queue(stack: Stack, consumer: str) -> str:
 
 
 def redrive(stack: Stack, *, only_list: bool = False) -> dict[str, Any]:
-    """Send everything again, or only list it; returns counts, and what still fails with its reason."""
+    """Send everything again, or only list it. Returns the count, and what is left with its reason."""
     sqs, done, left = stack.client("sqs"), 0, []
     for consumer in CONSUMERS:
         url = _queue(stack, consumer)
@@ -89,7 +93,7 @@ def redrive(stack: Stack, *, only_list: bool = False) -> dict[str, Any]:
 
 
 def _send(stack: Stack, message: Waiting) -> str | None:
-    """Invoke the consumer; returns why it failed, or None."""
+    """Invoke the consumer with a message's records; returns why it failed, or None."""
     records = _records(stack, message)
     if not records:
         return "the records are no longer in the stream"
@@ -124,12 +128,12 @@ def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
 
 
 def _image(answer: dict[str, Any]) -> dict[str, Any]:
-    """An event that has expired meanwhile is sent as it was."""
+    """Return the item's present state as NewImage. If the item has expired, the record goes out as it was."""
     return {"NewImage": answer["Item"]} if "Item" in answer else {}
 
 
 def _from_stream(stack: Stack, batch: dict[str, Any]) -> list[dict[str, Any]]:
-    """Fetch a discarded batch, of which Lambda keeps only the place, while the stream still has it."""
+    """Fetch a discarded batch while the stream still has it. The message holds only the batch's place."""
     source, first, last = batch["streamArn"], batch["startSequenceNumber"], batch["endSequenceNumber"]
     if ":kinesis:" in source:
         client, stream = stack.client("kinesis"), {"StreamARN": source}

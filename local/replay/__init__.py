@@ -1,1 +1,1 @@
-"""Input for a deployed stack, and an independent calculation of its answers."""
+"""Sends input to a deployed stack, and checks its answers by an independent calculation."""

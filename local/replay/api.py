@@ -13,7 +13,7 @@ ATTEMPTS_MAX = 10
 
 
 class Api:
-    """The deployed API, as an admin, as a member of another group, or as one user."""
+    """The deployed API, called as an admin, as a member of another group, or as one user."""
 
     def __init__(
         self, stack: Stack, user_id: str = "operator", *, admin: bool = True, group: str | None = None
@@ -28,7 +28,8 @@ class Api:
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """Return (status, JSON answer).
 
-        A 429 or a 5xx is tried again after what Retry-After says: keys make every request repeatable.
+        A 429 or a 5xx is repeated after the seconds of Retry-After. That is safe, because requests carry
+        keys.
         """
         for attempt in range(ATTEMPTS_MAX):
             answer = self._pool.request(

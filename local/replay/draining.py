@@ -1,4 +1,4 @@
-"""Waiting until what was sent has had its effects."""
+"""Waits until everything that was sent has been processed."""
 
 import json
 import time
@@ -11,9 +11,9 @@ DRAIN_SECONDS_MAX = 300
 
 
 def drain(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX, *, lake: bool = False) -> None:
-    """Wait until every consumer has caught up with what was sent before; raises RuntimeError.
+    """Wait until every consumer has processed what was sent before. Raises RuntimeError if it takes too long.
 
-    lake: also until all of it is in the lake.
+    lake: wait until all of it is in the lake, too.
     """
     deadline = time.monotonic() + seconds_max
     for consumer in ("EventsStream", "Engagement", *(("Publisher",) if lake else ())):
@@ -21,7 +21,7 @@ def drain(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX, *, lake: bool = 
 
 
 def drain_leads(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX) -> None:
-    """Wait until all that was sent to the leads' doors has had its effects; raises RuntimeError."""
+    """Wait until everything sent to the leads' doors has been processed. Raises RuntimeError on timeout."""
     deadline = time.monotonic() + seconds_max
     queue_counts.wait_until_empty(stack, ("LeadIngestion",), deadline)
     _await_stream(stack, "LeadEvents", deadline)
@@ -41,7 +41,7 @@ def _pause(what: str, deadline: float) -> None:
 
 
 def caught_up_at(function: str) -> float:
-    """Return when a function had nothing left to do (epoch seconds); 0 if it never had."""
+    """Return when a function last had nothing left to do (epoch seconds); 0 if it never had."""
     try:
         return float(json.loads((LOCAL / "poller.json").read_text())[function]["caught_up_at"])
     except (OSError, ValueError, KeyError):

@@ -65,7 +65,7 @@ def _body(row: dict[str, str | None], place: str) -> Body:
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """A row of a file of purchases. number: its place among the customer's, from 1."""
+    """A row of a file of purchases. number: 1 for the customer's first purchase in the file, and so on."""
 
     customer: str
     number: int
@@ -75,10 +75,10 @@ class Purchase:
 
 
 def purchases(path: Path) -> Iterator[Purchase]:
-    """Yield the rows of a CSV file: customer_id, date (YYYYMMDD), quantity, amount; raises BadRow.
+    """Yield the rows of a CSV file: customer_id, date (YYYYMMDD), quantity, amount. Raises BadRow.
 
-    The file knows dates alone: a purchase happens at the beginning of its date, UTC. Equal rows are
-    several purchases, told apart by their number.
+    The file has only dates, so a purchase happens at the beginning of its date in UTC. Equal rows are several
+    purchases; their numbers tell them apart.
     """
     places: Counter[str] = Counter()
     with path.open(newline="", encoding="utf-8") as lines:
@@ -107,9 +107,9 @@ def from_purchases(path: Path) -> Iterator[Body]:
 
 
 def from_git(repository: Path) -> Iterator[Body]:
-    """Yield a contribution for each commit, by its author, in the author's own UTC offset.
+    """Yield one contribution for each commit, by its author, in the author's own UTC offset.
 
-    Authors are pseudonymised with a key that stays on this machine.
+    Authors are pseudonymised with a key that never leaves this machine.
     """
     command = ["git", "-C", str(repository), "log", "--all", "--format=%H%x09%ae%x09%aI"]
     log = subprocess.run(command, capture_output=True, text=True, check=False, errors="replace")
@@ -137,10 +137,10 @@ def _pseudonym_key() -> bytes:
 
 
 def synthetic_crowd(users: int, events: int, seed: int, now: datetime, days: int = 45) -> list[Body]:
-    """Return a synthetic crowd's events in the order in which they would arrive.
+    """Return a synthetic crowd's events, in the order in which they would arrive.
 
-    Activity follows Zipf's law; users live in zones with and without daylight saving time; one
-    event in ten comes late, in a batch, when its phone is online again; one in twenty comes twice.
+    Activity follows Zipf's law. Users live in zones with and without daylight saving time. One event in ten
+    comes late, in a batch, when its phone is online again. One in twenty comes twice.
     """
     chance = random.Random(seed)
     weights = [1 / (rank + 1) for rank in range(users)]
@@ -168,7 +168,7 @@ def synthetic_crowd(users: int, events: int, seed: int, now: datetime, days: int
 
 
 def _habitual_moment(chance: random.Random, user: int, zone: ZoneInfo, now: datetime, days: int) -> datetime:
-    """Most of what somebody does happens around one hour of the day."""
+    """Return a random moment of a user's recent past, near the hour at which this user is usually active."""
     hour = (user * 7 % 24 + chance.gauss(0, 2.5)) % 24
     day = (now - timedelta(days=min(days - 1, int(chance.expovariate(1 / 12))))).astimezone(zone).date()
     local = datetime(day.year, day.month, day.day, int(hour), chance.randrange(60), tzinfo=zone)

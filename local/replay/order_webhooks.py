@@ -1,4 +1,4 @@
-"""Purchases of a CSV file as a shop's order webhooks, sent through the leads' doors."""
+"""Sends the purchases of a CSV file through the leads' doors, as a shop's order webhooks."""
 
 import json
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ Webhook = dict[str, Any]
 
 
 def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
-    """Return a purchase as the webhook of a shop: one order of one product."""
+    """Return a purchase as a shop's webhook: one order of one product."""
     return {
         "organization_id": organization,
         "source": "ecommerce",
@@ -34,7 +34,7 @@ def webhook(purchase: Purchase, organization: str = ORGANIZATION) -> Webhook:
 
 
 def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
-    """Post webhooks over HTTP, one a request."""
+    """Post webhooks over HTTP, one in each request."""
     api, outcome, listed = Api(stack), ReplayResult(), list(webhooks)
     more = progress_bar(len(listed), "HTTP   ")
 
@@ -52,7 +52,7 @@ def post(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
 
 
 def send(stack: Stack, webhooks: Iterable[Webhook]) -> ReplayResult:
-    """Put webhooks on the lead-ingestion queue directly, ten a call."""
+    """Put webhooks on the lead-ingestion queue directly, ten in each call."""
     sqs, url, outcome = stack.client("sqs"), stack.outputs["LeadIngestionUrl"], ReplayResult()
     for some in chunks(webhooks, SEND_MAX):
         entries = [{"Id": str(place), "MessageBody": json.dumps(each)} for place, each in enumerate(some)]

@@ -1,4 +1,4 @@
-"""Sends events to the deployed stack, through HTTP and Kinesis, and waits for the effects."""
+"""Sends events to the deployed stack, through HTTP and Kinesis, and waits until they are processed."""
 
 import json
 import random
@@ -27,7 +27,7 @@ REFUSED_FILE = LOCAL / "replay-refused.ndjson"
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What became of the events: counts by status, and those refused, with the reason."""
+    """What became of the events: how many by status, and the refused ones with the reason."""
 
     counts: Counter[str] = field(default_factory=Counter)
     refused: list[dict[str, Any]] = field(default_factory=list)
@@ -35,7 +35,7 @@ class ReplayResult:
 
 
 def progress_bar(total: int, what: str) -> Callable[[int], None]:
-    """Return a function that is told how many more are done, and shows a bar on a terminal."""
+    """Return a function that is called with how many more are done; on a terminal it draws a bar."""
     done, started, shown = 0, time.monotonic(), 0.0
 
     def more(number: int) -> None:
@@ -78,7 +78,7 @@ def post_events(stack: Stack, events: Sequence[Body], batch: int = BATCH) -> Rep
 
 
 def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
-    """Put events on the Kinesis stream, every other batch KPL-aggregated, the rest plain."""
+    """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain."""
     kinesis, stream = stack.client("kinesis"), stack.outputs["EventsStreamName"]
     outcome, started = ReplayResult(), time.monotonic()
     more = progress_bar(len(events), "Kinesis")
@@ -99,7 +99,7 @@ def _plain(events: Iterable[Body]) -> list[dict[str, Any]]:
 
 
 def _aggregated(events: Iterable[Body]) -> list[dict[str, Any]]:
-    """One KPL record for each user: a record goes to one shard, and order is kept per shard."""
+    """Return one KPL record for each user: the record goes to one shard, which keeps the user's order."""
     records = []
     by_user: dict[str, list[Body]] = {}
     for each in events:
@@ -114,7 +114,7 @@ def _aggregated(events: Iterable[Body]) -> list[dict[str, Any]]:
 
 
 def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayResult:
-    """Send events through a door ("http", "kinesis", or "both": half of them each) and drain."""
+    """Send events through a door ("http", "kinesis", or "both": half of them each), and drain."""
     if via == "both":
         outcome = post_events(stack, events[::2])
         sent = put_on_stream(stack, events[1::2])
@@ -131,7 +131,7 @@ def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayRes
 
 
 def shuffled(events: Sequence[Body], seed: int) -> list[Body]:
-    """Return the events in another order, the same for the same seed."""
+    """Return the events in random order; the same seed gives the same order."""
     mixed = list(events)
     random.Random(seed).shuffle(mixed)
     return mixed

@@ -22,10 +22,10 @@ Webhook = dict[str, Any]
 
 
 def webhooks(customers: int, seed: int, now: datetime) -> list[Webhook]:
-    """Return webhooks of four sources in no order, one in ten of them twice.
+    """Return webhooks of four sources in random order; one in ten comes twice.
 
-    A customer buys under a number of the shop's and an e-mail address, and writes from a telephone that
-    only some orders name too.
+    A customer orders with the shop's customer number and an e-mail address, and writes from a phone. Only the
+    first order names the phone number too, so it alone shows that both are one person.
     """
     chance = random.Random(seed)
     made = [hook for number in range(customers) for hook in _customer(number, chance, now)]
@@ -107,7 +107,7 @@ def _hook(source: str, payload: Any) -> Webhook:
 
 
 def differences(stack: Stack, sent: Sequence[Webhook], today: date) -> tuple[int, list[str]]:
-    """Return how many customers there are, and what is told of them that an independent count denies."""
+    """Return how many customers there are, and those whose features differ from an independent count."""
     orders: dict[str, dict[str, Webhook]] = {}
     for each in sent:
         if each["source"] == "ecommerce":
@@ -146,7 +146,7 @@ def features(api: Api, order: str) -> dict[str, Any]:
 
 
 def counts_by_source(sent: Sequence[Webhook]) -> str:
-    """Return how many webhooks came from each source, in words."""
+    """Return how many webhooks came from each source, as text."""
     return ", ".join(
         f"{number} {source}" for source, number in Counter(each["source"] for each in sent).items()
     )

@@ -1,7 +1,7 @@
-"""What the answers must be, worked out from the events alone and in another way than the product does it.
+"""Works out what the answers must be, from the events alone and in another way than the product.
 
-No code is shared with rules/: dates, runs and sums are told by brute force from the whole history.
-Freezes, pauses and skipped dates are not part of it.
+It shares only the table of points with rules/. Dates, runs and sums are counted by brute force over the whole
+history. It knows no freezes, pauses or skipped dates.
 """
 
 from collections import defaultdict
@@ -18,7 +18,7 @@ from rules.engagement.points import RULES
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A user's answers as of a date."""
+    """What a user's profile must show as of a date."""
 
     active_days: int
     longest_streak: int
@@ -27,7 +27,7 @@ class Expected:
 
 
 def local_date(body: Body) -> date:
-    """Return the date of an event in the zone that it names, else in the offset it was written with."""
+    """Return an event's date in the zone that it names, or else in the offset that it was written with."""
     moment = datetime.fromisoformat(body["occurred_at"].replace("Z", "+00:00"))
     name = body.get("timezone")
     if not name:
@@ -79,7 +79,7 @@ def _current(days: set[date], as_of: date) -> int:
 
 
 def compare(api: Api, expected: dict[str, Expected], as_of: date) -> list[dict[str, Any]]:
-    """Return every difference between what the API answers and what it must."""
+    """Return every difference between the API's answers and the expected ones."""
     wrong = []
     for user, wanted in expected.items():
         got = api.get(f"/v1/users/{user}?as_of={as_of.isoformat()}")
