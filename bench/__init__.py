@@ -1,1 +1,1 @@
-"""Benchmarks, each against what a user would pick instead."""
+"""Benchmarks. Each compares us with what a user would pick or write instead."""

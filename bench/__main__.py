@@ -1,6 +1,6 @@
-"""`python -m bench [NAME ...]`: the budgets, each against what a user would pick instead.
+"""`python -m bench [NAME ...]`: measures the budgets, each against what a user would pick instead.
 
-Each benchmark runs in a process of its own. Exit status 1 if a budget is missed.
+Each benchmark runs in a process of its own. The exit status is 1 if a budget is missed.
 """
 
 import importlib

@@ -1,4 +1,4 @@
-"""A measured figure, its budget, and the line that is printed of it."""
+"""A measured figure, its budget, and the line that is printed for it."""
 
 import operator
 from dataclasses import dataclass
@@ -8,9 +8,10 @@ COMPARE = {"<=": operator.le, ">=": operator.ge, "==": operator.eq}
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What was measured. sense and budget: `value <= budget` and the like; no budget: for comparison.
+    """What was measured. The budget holds if `value <= budget` (or >=, as sense says).
 
-    detail: the absolute figures behind a ratio, with their units.
+    budget: None if the figure is only for comparison. detail: the absolute figures behind a ratio, with their
+    units.
     """
 
     claim: str
@@ -25,7 +26,7 @@ class Figure:
         return self.budget is not None and not COMPARE[self.sense](self.value, self.budget)
 
     def line(self) -> str:
-        """Return the table's row."""
+        """Return the figure's row of the table."""
         budget = "" if self.budget is None else f"{self.sense} {self.budget:g}"
         verdict = "" if self.budget is None else "MISSED" if self.is_missed else "ok"
         return f"{self.claim:50} {self.value:8.3f}  {budget:>8}  {verdict:6}  {self.detail}".rstrip()

@@ -1,8 +1,8 @@
-"""CPU of a fresh process that imports a handler and makes its clients, against a stock boto3.
+"""CPU of a fresh process that imports a handler and makes its clients, compared with a stock boto3.
 
-Ours: the dependency layer and the function as `sam build` makes them, .pyc files and all, for this
-Python. Stock: boto3 of the locked version as an installer leaves it, compiled. The interpreter's own
-start is paid by both and counted for neither.
+Ours: the dependency layer and the function as `sam build` makes them for this Python, with .pyc files. Stock:
+boto3 of the locked version as an installer leaves it, compiled. The interpreter's own start is not counted
+for either.
 """
 
 import compileall
@@ -32,12 +32,12 @@ APIS = {
 }
 BUDGETS = dict.fromkeys(STREAMS.values(), 1.0) | dict.fromkeys(APIS.values(), 1.6)
 STOCK = "import boto3; boto3.client('dynamodb')"
-# Prints CPU milliseconds. -I -S: neither this environment's packages nor its variables for Python.
+# Prints CPU milliseconds. -I -S keep this environment's packages and Python variables out.
 CHILD = (
     "import sys, time; sys.path[:0] = {path!r}; started = time.process_time(); {code}; "
     "print((time.process_time() - started) * 1000)"
 )
-# What a function finds in its environment on AWS; nothing is ever called.
+# The variables that a function has on AWS. The benchmark calls none of these addresses.
 ENVIRONMENT = {
     "AWS_ACCESS_KEY_ID": "bench",
     "AWS_SECRET_ACCESS_KEY": "bench",
@@ -78,7 +78,7 @@ def run() -> Iterator[Figure]:
 
 
 def _variants(folder: Path) -> dict[str, Variant]:
-    """Build what is compared."""
+    """Build the two variants."""
     _stock(folder / "stock")
     _make("DependenciesLayer", folder / "layer")
     variants: dict[str, Variant] = {"stock": (STOCK, [folder / "stock"])}
@@ -97,7 +97,7 @@ def _stock(target: Path) -> None:
 
 
 def _make(name: str, target: Path) -> None:
-    """Build a part as `sam build` does."""
+    """Build one function or layer as `sam build` does."""
     target.mkdir()
     tools = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     env = {"PATH": tools, "LAYER_PYTHON": PYTHON, "LAYER_PLATFORM": f"{MACHINE}-manylinux_2_28"}

@@ -1,7 +1,8 @@
 """Events a second through HTTP, from the first post to the last effect, on the laptop cloud.
 
-In batches of 100 against one by one, by as many posters: users who each send the 20 events of a day,
-as an app does that was offline. Uses the cloud that is up; else starts one and stops it.
+Batches of 100 events are compared with single events, sent by as many posters. Each user sends the 20 events
+of a day, like an app that was offline. The benchmark uses the cloud that is up, or starts one and stops it
+again.
 """
 
 import contextlib
@@ -27,9 +28,9 @@ DRAIN_SECONDS_MAX = 120
 
 
 def run() -> Iterator[Figure]:
-    """Yield the ratio of one poster, which waits for each answer; for comparison, of several at a time."""
+    """Yield the ratio of one poster, who waits for each answer, and for comparison of several at a time."""
     with _cloud() as stack:
-        for batch in (BATCH, 1):  # the functions' processes start
+        for batch in (BATCH, 1):  # a first time, unmeasured, so that the functions' processes are started
             _events_per_second(stack, 4 * batch + 20, batch)
         for posters, budget in ((1, BUDGET), (replay.POSTERS, None)):
             with mock.patch.object(replay, "POSTERS", posters):
@@ -37,7 +38,7 @@ def run() -> Iterator[Figure]:
 
 
 def _figure(stack: Stack, posters: int, budget: float | None) -> Figure:
-    """Single ones before and after, so that a machine that slows down favours neither."""
+    """Measure single events before and after batches, so that a machine that slows down favours neither."""
     before = _events_per_second(stack, SINGLE, 1)
     batched = _events_per_second(stack, BATCHED, BATCH)
     single = (before + _events_per_second(stack, SINGLE, 1)) / 2
@@ -67,7 +68,7 @@ def _events_per_second(stack: Stack, events: int, batch: int) -> float:
 
 
 def _drain(stack: Stack) -> None:
-    """Wait until the table's stream has been consumed; the Kinesis door has no part in this."""
+    """Wait until the consumer of the table's stream has caught up. The Kinesis door has no part in this."""
     posted, deadline = time.time(), time.monotonic() + DRAIN_SECONDS_MAX
     while draining.caught_up_at(stack.outputs["EngagementFunctionName"]) <= posted:
         if time.monotonic() > deadline:

@@ -1,7 +1,7 @@
 """What a user would write instead: one handler, boto3's resource layer, one write per record and table.
 
-Spared what is easily spared (the profile is read only for the first event of a date), and less able
-than ours: it knows no caps, freezes, late events, or repair after a crash.
+It leaves out what is easily left out: it reads the profile only for the first event of a date. It can do less
+than ours: it knows no daily caps, freezes, late events, or repair after a crash.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,7 +21,7 @@ RETENTION = timedelta(days=90)
 
 
 def definitions(prefix: str, projection: str) -> Iterable[Definition]:
-    """Return CreateTable's arguments: keys and indexes as in template.yaml, these projecting as told."""
+    """Return CreateTable's arguments, with keys and indexes as in template.yaml and this projection."""
     for logical_id in TABLES:
         table = table_definition(logical_id, prefix + logical_id)
         for index in table.get("GlobalSecondaryIndexes", ()):
@@ -30,7 +30,7 @@ def definitions(prefix: str, projection: str) -> Iterable[Definition]:
 
 
 class Naive:
-    """The naive design over the tables of a prefix; dynamodb: boto3's resource."""
+    """The naive design over the tables with a prefix. dynamodb: boto3's resource."""
 
     def __init__(self, dynamodb: Any, prefix: str = "") -> None:
         self._dynamodb = dynamodb
@@ -39,7 +39,7 @@ class Naive:
         )
 
     def ingest(self, body: Body, now: datetime) -> str:
-        """Store an event unless it is there; returns its event_id."""
+        """Store an event unless it is there already; returns its event_id."""
         occurred = datetime.fromisoformat(body["occurred_at"])
         event_id = f"{occurred.astimezone(UTC).isoformat()}#{uuid4()}"
         values = {
@@ -63,7 +63,7 @@ class Naive:
         return event_id
 
     def handler(self, event: Mapping[str, Any]) -> None:
-        """Lambda entry: a stream batch, record by record."""
+        """Lambda entry: applies a stream batch, record by record."""
         read = TypeDeserializer().deserialize
         for record in event["Records"]:
             image = record["dynamodb"]["NewImage"]
@@ -94,7 +94,7 @@ class Naive:
         return int(answer["Attributes"]["events_count"])
 
     def _extend(self, event: Mapping[str, Any], now: datetime) -> None:
-        """Let the streak go on, or start, at the first event of a date."""
+        """Continue the streak, or start a new one, at the first event of a date."""
         table, key = self._profiles, {"user_id": event["user_id"]}
         profile = table.get_item(Key=key, ConsistentRead=True).get("Item", {})
         yesterday = date.fromisoformat(event["activity_date"]) - timedelta(days=1)

@@ -1,7 +1,7 @@
-"""CPU an event of the engagement processor, the network stubbed, against the naive handler.
+"""CPU an event of the engagement processor, compared with the naive handler. The network is a stub.
 
-Batches of 100 stream records; every user's account is open, its date begun. Building, signing and
-parsing requests is paid by both, the socket by neither.
+Batches of 100 stream records. Every user has an open account, and activity on the date already. Both pay for
+building, signing and parsing requests; neither pays for the socket.
 """
 
 import contextlib
@@ -34,7 +34,7 @@ BUDGETS = {5: 0.2, 20: 0.08}
 ROUNDS = 9
 OURS_PER_ROUND = 4
 ARRIVED = DAY_ONE + DAY + timedelta(hours=6)
-# When the newest entry and the date's first event were written: before this batch arrived.
+# When the newest entry and the day's first event were written: an hour before this batch arrived.
 BEGUN = stamp(ARRIVED - timedelta(hours=1))
 CONTEXT = SimpleNamespace(
     function_name="bench", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"
@@ -59,7 +59,7 @@ def run() -> Iterator[Figure]:
     """Yield the ratios."""
     os.environ.update(ENVIRONMENT)
     os.environ.pop("AWS_ENDPOINT_URL", None)
-    # The log is written, and paid for, but not shown: Powertools keeps the stdout of its import.
+    # The handler pays for its log, but nobody sees it. (Powertools keeps the stdout that it finds at import.)
     nowhere = Path(os.devnull).open("w")  # noqa: SIM115 (the logger keeps it)
     with contextlib.redirect_stdout(nowhere):
         from processors import engagement
@@ -71,7 +71,7 @@ def run() -> Iterator[Figure]:
 
 
 def _compare(handler: Callable[[Any, Any], Any], per_user: int) -> tuple[float, float]:
-    """Return CPU seconds an event, ours and naive, medians of alternating rounds."""
+    """Return CPU seconds an event, ours and naive: medians of rounds that alternate."""
     who = users(per_user)
     event = {"Records": _records(who, per_user)}
     ours, naive = _ours(handler, who), _naive()
@@ -105,7 +105,7 @@ def _ours(handler: Callable[[Any, Any], Any], who: Sequence[str]) -> Handler:
 
 
 def _answers(who: Sequence[str]) -> dict[tuple[str, bytes], bytes]:
-    """What the tables hold of these users: profile and date, as they were an hour before."""
+    """Return what the tables hold of these users: the profile and the day of an hour before."""
     days = [item(day_attributes(_day(user))) for user in who]
     profiles = [item(profile_attributes(_profile(user), 4)) for user in who]
     return {
@@ -183,7 +183,7 @@ def _profile(user: str) -> Profile:
 
 
 def _day(user: str) -> Day:
-    """A date with one check-in: the batch's own type stays under its cap."""
+    """Return a day with one check-in. The batch has another type, which so stays under its daily cap."""
     date = (DAY_ONE + DAY).date()
     assert KIND != "CHECK_IN"
     return Day(user, date, f"{BEGUN}#{user}", 1, 5, {"CHECK_IN": 5}, BEGUN, BEGUN)

@@ -1,4 +1,4 @@
-"""Round trips of `GET /v1/users/{id}`, counted: the real handler, a real Redis, the emulator's tables."""
+"""Counts the round trips of `GET /v1/users/{id}`: the real handler, a real Redis, the emulator's tables."""
 
 import json
 import os
@@ -24,7 +24,7 @@ CONTEXT = SimpleNamespace(
 
 
 def run() -> Iterator[Figure]:
-    """Yield the counts: of one read that finds the profile in Redis, and of one that does not."""
+    """Yield two counts: for a read that finds the profile in Redis, and for one that does not."""
     with redis_server.running() as url, dynamodb_engine.running() as started:
         os.environ.update(started.environment(url))
         _write_profile()
@@ -34,7 +34,7 @@ def run() -> Iterator[Figure]:
 
 
 def _write_profile() -> None:
-    """Give the user an event, and with it a profile, in the tables only."""
+    """Give the user an event, and so a profile. Both are in the tables only, not in Redis."""
     config = settings.read(EventsStreamSettings)
     sent, now = bodies([USER], 1, DAY_ONE), DAY_ONE + DAY / 4
     acceptor(config).accept(sent, Caller("", is_admin=True), now)
@@ -48,7 +48,7 @@ def _write_profile() -> None:
 
 
 def _watched() -> list[str]:
-    """Return a list that gets the name of every request that goes to DynamoDB from now on."""
+    """Return a list to which the name of each later request to DynamoDB is added."""
     calls: list[str] = []
     events = aws.client("dynamodb").meta.events
     events.register("before-send.dynamodb", lambda event_name, **_: calls.append(event_name.split(".")[-1]))
@@ -84,7 +84,7 @@ def _cached(url: str, calls: list[str]) -> Iterator[Figure]:
     before = redis_server.commands_processed(url)
     with redis_server.round_trips() as trips:
         assert _get() == first
-    # INFO before and the GET: what the server counted agrees with what this process did.
+    # The server counted the first INFO too. Without it, its count must be this process's own count.
     assert redis_server.commands_processed(url) - before - 1 == sum(trips)
     yield Figure("profile read, cached: Redis round trips", len(trips), "==", 1, f"{trips} commands")
     yield Figure("profile read, cached: DynamoDB calls", len(calls), "==", 0)

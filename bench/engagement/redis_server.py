@@ -1,4 +1,4 @@
-"""A Redis of its own for one benchmark, and the count of what it is asked."""
+"""Starts a Redis for one benchmark, and counts its commands."""
 
 import contextlib
 import socket
@@ -48,7 +48,7 @@ def _wait(url: str) -> None:
 
 @contextlib.contextmanager
 def round_trips() -> Iterator[list[int]]:
-    """Yield a list that gets, for each round trip of this process, its number of commands."""
+    """Yield a list to which each round trip of this process adds its number of commands."""
     trips: list[int] = []
     exchange = Redis._exchange
 
@@ -62,7 +62,7 @@ def round_trips() -> Iterator[list[int]]:
 
 
 def commands_processed(url: str) -> int:
-    """Return the server's own count of commands, this one's not included."""
+    """Return the server's own count of commands, without the command that asks for it."""
     port = int(url.rpartition(":")[2].partition("/")[0])
     with socket.create_connection(("127.0.0.1", port)) as plain:
         plain.sendall(b"INFO stats\r\n")

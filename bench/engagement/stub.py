@@ -1,4 +1,4 @@
-"""Answers botocore's requests without a network; what botocore itself does is still paid for."""
+"""Answers botocore's requests without a network. botocore's own work is still done and paid for."""
 
 import json
 import zlib
@@ -23,14 +23,14 @@ class _Body:
 
 
 class Stub:
-    """Canned answers by operation and by a part of the request's body; the first that fits."""
+    """Canned answers, by operation and by a part of the request's body. The first that fits is given."""
 
     def __init__(self, answers: CannedAnswers) -> None:
         self._answers = answers
         self.calls: Counter[str] = Counter()
 
     def attach(self, client: Any) -> None:
-        """Answer this client's requests from now on."""
+        """Answer all later requests of this client."""
         client.meta.events.register("before-send.dynamodb", self._answer)
 
     def _answer(self, request: AWSPreparedRequest, **_: Any) -> AWSResponse:

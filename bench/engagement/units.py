@@ -1,4 +1,4 @@
-"""Counts write request units, as DynamoDB (here: the emulator) reports them with each answer."""
+"""Counts write request units, as DynamoDB (here the emulator) reports them with each answer."""
 
 from typing import Any
 
@@ -8,13 +8,13 @@ WRITES = frozenset(
 
 
 class WriteUnits:
-    """The units of all writes of the clients watched since the count was last taken."""
+    """The units of all writes that the watched clients have made since `take` was last called."""
 
     def __init__(self) -> None:
         self._units = 0.0
 
     def watch(self, client: Any) -> None:
-        """Ask for the consumed capacity of every write of a botocore client, and add it up."""
+        """Make a botocore client ask for the capacity that each write consumed, and add it up."""
         client.meta.events.register("before-parameter-build.dynamodb", self._ask)
         client.meta.events.register("after-call.dynamodb", self._add)
 
@@ -30,6 +30,6 @@ class WriteUnits:
         self._units += sum(each["CapacityUnits"] for each in tables)
 
     def take(self) -> float:
-        """Return the units counted, and start again at 0."""
+        """Return the units counted so far, and start again at 0."""
         taken, self._units = self._units, 0.0
         return taken

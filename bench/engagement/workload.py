@@ -1,15 +1,15 @@
-"""What the benchmarks apply: users with open accounts, each starting a new date with some events."""
+"""The events that the benchmarks apply: users with open accounts, each of whom starts a new date."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-BATCH = 100  # records, of so many users that each has its share
+BATCH = 100  # records in a batch
 PER_USER = (1, 5, 20)  # events of a user in a batch
 DAY_ONE = datetime(2026, 3, 20, 8, tzinfo=UTC)
 DAY = timedelta(days=1)
-# Twenty of them just reach the daily cap, which the naive design does not know.
+# Twenty events just reach the daily cap. The naive design does not know the cap, so they must not cross it.
 KIND, POINTS = "LESSON_COMPLETED", 10
 Body = dict[str, Any]
 Record = dict[str, Any]
@@ -21,7 +21,7 @@ def users(per_user: int) -> list[str]:
 
 
 def bodies(who: Sequence[str], per_user: int, at: datetime) -> list[Body]:
-    """Return events as an app sends them, user by user, a minute apart from `at` on."""
+    """Return events as an app sends them: user by user, a minute apart, from `at` on."""
     return [_body(user, at + timedelta(minutes=number)) for user in who for number in range(per_user)]
 
 

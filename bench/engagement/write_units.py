@@ -1,6 +1,6 @@
-"""Write request units an event, from ingest to the last effect, against the naive design.
+"""Write request units an event, from ingest to the last effect, compared with the naive design.
 
-The emulator's own count. Users have open accounts; each batch is their first activity of a new date.
+The emulator counts them. Users have open accounts; each batch is their first activity of a new date.
 """
 
 import os
@@ -50,14 +50,14 @@ def run() -> Iterator[Figure]:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """An engine, a client of it that is not watched, and the count."""
+    """An engine, a client of it whose writes are not counted, and the count."""
 
     engine: Engine
     dynamodb: Any
     units: WriteUnits
 
     def figures(self, per_user: int) -> Iterator[Figure]:
-        """Yield one load's ratios: the budget's, and two for comparison."""
+        """Yield one load's ratios: one has the budget, two are for comparison."""
         ours = self._measure(self._ours, "", per_user)
         naive = self._measure(self._naive(f"Naive{per_user}", "ALL"), f"Naive{per_user}", per_user)
         slim = self._measure(self._naive(f"Slim{per_user}", "KEYS_ONLY"), f"Slim{per_user}", per_user)
@@ -105,7 +105,7 @@ class Bench:
         return boto3.resource("dynamodb", endpoint_url=self.engine.endpoint)
 
     def _records(self, prefix: str, sent: Sequence[Body], ids: Sequence[str]) -> list[Record]:
-        """Return the stored events as the table's stream tells of them."""
+        """Return the stored events as records of the table's stream."""
         keys = [
             {"user_id": {"S": body["user_id"]}, "event_id": {"S": event_id}}
             for body, event_id in zip(sent, ids, strict=True)
@@ -115,7 +115,7 @@ class Bench:
         return [record(number, image) for number, image in enumerate(images)]
 
     def _check(self, prefix: str, who: Sequence[str], per_user: int) -> None:
-        """Both designs must have come to the same: streak, points, balance, and the date's counts."""
+        """Check that both designs have the same result: streak, points, balance, and the date's counts."""
         points = 10 * (per_user + 1)
         expected = (2, 2, points, points, per_user, 10 * per_user)
         for user in who:

@@ -1,7 +1,8 @@
-"""Firehose calls for each 500 records, as the publisher's handler makes them, against one call a record.
+"""Firehose calls for each 500 records, as the publisher's handler makes them, compared with one a record.
 
-What a user would write first is `put_record` in a loop. The event source mapping hands over batches
-of up to 500; here 10,000 changes arrive, as many batches full as a busy stream fills.
+A user would first write `put_record` in a loop. The event source mapping hands over batches of up to 500
+records.
+Here 10,000 changes arrive; a busy stream fills every batch.
 """
 
 import json
@@ -54,7 +55,7 @@ def run() -> Iterator[Figure]:
 
 
 def _one_by_one(firehose: Any, stream: str, records: list[dict[str, Any]]) -> float:
-    """Return the seconds a record that a call for each takes."""
+    """Return the seconds that a record takes if each record is a call."""
     some = records[:500]
     started = time.perf_counter()
     for each in some:

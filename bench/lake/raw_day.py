@@ -1,4 +1,4 @@
-"""A day of raw events as Firehose leaves it, made once: 100 gzip files, duplicates and bad lines included."""
+"""A day of raw events as Firehose leaves it: 100 gzip files with duplicates and bad lines, made once."""
 
 import json
 import os
@@ -19,7 +19,7 @@ FOLDER = Path(os.environ.get("BENCH_FOLDER", ".local/bench"))
 
 
 def raw_day_folder() -> Path:
-    """Return the folder of the lake, its raw/ filled."""
+    """Return the folder of a lake whose raw/ is filled."""
     folder = FOLDER / f"lake-{EVENTS}"
     if not (folder / "complete").exists():
         with ProcessPoolExecutor() as pool:
@@ -43,7 +43,7 @@ def _lines(number: int, hour: str) -> list[bytes]:
         draw = chance.random()
         if events and draw < DUPLICATES:
             again = dict(chance.choice(events))
-            if draw < DUPLICATES / 2:  # corrected since, by a daily cap
+            if draw < DUPLICATES / 2:  # a second version: a daily cap cut its points
                 again |= {"points_awarded": 0, "version": 1}
             lines.append(_json(again))
             continue
@@ -83,7 +83,7 @@ def _event(chance: random.Random, hour: str) -> dict[str, object]:
 
 
 def _spoiled(chance: random.Random, event: dict[str, object]) -> bytes:
-    """One of the things that go wrong: a cut line, a wrong type, a missing field, no such date."""
+    """Return a line with one of the usual faults: cut off, a wrong type, a missing field, no such date."""
     match chance.randrange(7):
         case 0:
             return _json(event)[: chance.randrange(20, 200)]

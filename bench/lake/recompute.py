@@ -1,9 +1,9 @@
-"""Every user's streak from 50 million activity rows: ours against DuckDB's and Polars' window queries.
+"""Every user's streak from 50 million activity rows: ours against window queries in DuckDB and Polars.
 
-All read the same curated Parquet files (one a day, sorted by user, text ids of 36 characters), and end
-with the same Arrow table: user, last date, current and longest run, active days. What is measured is
-everything from the files to that table, in a process of its own on the same two cores; importing the
-libraries is not. ROWS sets the size. Ours takes from the layout that files are by date: it never sorts.
+All three read the same curated Parquet files (one a day, sorted by user, text ids of 36 characters). All
+three end with the same Arrow table: user, last date, current and longest run, active days. The time counts
+from the files to that table, in a process of its own on the same two cores, without importing the libraries.
+The variable ROWS sets the size. Ours makes use of the layout: files come by date, so it never sorts.
 """
 
 import importlib
@@ -25,13 +25,13 @@ from bench.figure import Figure
 
 ROWS = int(os.environ.get("ROWS", "50000000"))
 ROWS_PER_USER = 200
-SHARE = 0.5  # of the users are active on a day
+SHARE = 0.5  # the share of users who are active on a day
 FIRST = date(2025, 1, 1)
 THREADS = "2"
 REPEATS = int(os.environ.get("REPEATS", "2"))
 COLUMNS = ("user_id", "last_activity_date", "current_streak", "longest_streak", "active_days")
 
-# Gaps and islands, as it is usually written.
+# The usual query for runs of consecutive dates ("gaps and islands").
 QUERY = """
 WITH numbered AS (
   SELECT user_id, activity_date,
@@ -86,7 +86,7 @@ WAYS: dict[str, Callable[[Path], Any]] = {"ours": ours, "duckdb": duckdb, "polar
 
 
 def write(folder: Path, rows: int) -> int:
-    """Write a lake of about so many rows; returns how many. Users come and go: runs of all lengths."""
+    """Write a lake of about this many rows; returns how many. Each user is active on random dates."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -110,7 +110,7 @@ def write(folder: Path, rows: int) -> int:
 
 
 def measure(way: str, folder: Path) -> None:
-    """Run one way in this process and print what it took."""
+    """Run one way in this process, and print its time and memory."""
     for library in ("duckdb", "polars", "pyarrow.compute", "analytics.recompute.recompute"):
         importlib.import_module(library)
     start, cpu = time.perf_counter(), time.process_time()
@@ -129,7 +129,7 @@ def measure(way: str, folder: Path) -> None:
 
 
 def digest(table: Any) -> list[str]:
-    """Return what tells two results apart: the rows' number, and a hash of them all."""
+    """Return what two equal results have in common: the number of rows, a hash of all rows, and two sums."""
     import duckdb
 
     db = duckdb.connect()
@@ -140,7 +140,7 @@ def digest(table: Any) -> list[str]:
 
 
 def in_fresh_process(way: str, folder: Path) -> dict[str, Any]:
-    """Measure one way in a fresh process; the best of some repeats."""
+    """Measure one way in fresh processes; returns the fastest of some repeats."""
     env = {**os.environ, "POLARS_MAX_THREADS": THREADS, "OMP_NUM_THREADS": THREADS}
     command = [sys.executable, "-m", "bench.lake.recompute", way, str(folder)]
     runs = []

@@ -1,7 +1,7 @@
-"""Curation of an hour as a good user of DuckDB, or of Polars, would write it: quarantine included.
+"""Curation of an hour as a good user of DuckDB or Polars would write it, including the quarantine.
 
-Both read the lines of an hour's files, refuse what is no row of the schema (and say why), keep the
-newest version of each event, and write it sorted, as zstd Parquet of the same level.
+Both read the lines of an hour's files, refuse each line that is no row of the schema (with the reason), keep
+the newest version of each event, and write these sorted, as zstd Parquet of the same level as ours.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ LEVEL, ROW_GROUP = 1, 100_000
 
 
 def outputs(folder: Path, way: str, hour: str) -> tuple[Path, Path]:
-    """Return the files of an hour: curated, quarantined."""
+    """Return the paths of an hour's curated file and its quarantine file."""
     place = folder / way
     (place / "curated").mkdir(parents=True, exist_ok=True)
     (place / "quarantine").mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ def with_duckdb(folder: Path, hour: str) -> None:
     db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     kinds = dict.fromkeys((*TEXTS, "timezone", "properties", "properties_ref", "dt", "hour"), "VARCHAR")
     kinds |= {"occurred_at": "TIMESTAMPTZ", "created_at": "TIMESTAMPTZ", "activity_date": "DATE"}
-    # As JSON: from_json takes "5" and 1.5 for an integer, the text of the value shows what it was.
+    # Read as JSON, because from_json accepts "5" and 1.5 for an integer. The value's text shows what it was.
     kinds |= {"points_awarded": "JSON", "version": "JSON"}
     shape = "{" + ", ".join(f'"{name}": "{kind}"' for name, kind in kinds.items()) + "}"
     required = [*TEXTS, "occurred_at", "created_at", "activity_date"]
@@ -87,8 +87,8 @@ def with_polars(folder: Path, hour: str) -> None:
     lines = pl.concat(
         [pl.scan_lines(file, name="line").with_columns(file=pl.lit(file.name)) for file in files]
     )
-    # json_decode raises on a malformed line, and takes "5" for an integer: both are looked at before,
-    # and so is what it would make a text of.
+    # json_decode raises on a malformed line, accepts "5" for an integer, and turns other values into text. So
+    # regular expressions look for all three first.
     whole = [
         pl.col("line").str.contains(rf'"{name}":-?[0-9]+[,}}]') for name in ("points_awarded", "version")
     ]

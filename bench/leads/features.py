@@ -1,8 +1,9 @@
-"""CPU of a purchase's features, as the processor computes them, against pandas over the lead's events.
+"""CPU of a purchase's features, as the processor computes them, compared with pandas over the lead's events.
 
-What a data team writes first is a DataFrame of the lead's events, masks and sums, for every event that
-arrives. Ours reads the state beside the features, adds the event, evaluates what it affects and writes the
-state again; network and tables are left out on both sides. Requests per event are counted on an engine.
+A data team would first write a DataFrame of the lead's events, masks and sums, for every event that arrives.
+Ours reads the state beside the features, adds the event, evaluates the features that it affects, and writes
+the state again.
+Network and tables are left out on both sides. Requests an event are counted on an engine.
 """
 
 import time
@@ -35,7 +36,7 @@ READS = ("GetItem", "BatchGetItem", "Query")
 
 
 def run() -> Iterator[Figure]:
-    """Yield CPU against pandas by lead size, then requests per event."""
+    """Yield CPU compared with pandas, by the lead's number of events; then requests an event."""
     for size in SIZES:
         events = [_event(number, NOW - timedelta(hours=17 * (size - number))) for number in range(size + 1)]
         ours, theirs = _ours(events), _pandas(events)
@@ -58,7 +59,7 @@ def _cpu(compute: Callable[[], object], times: int) -> float:
 
 
 def _ours(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
-    """The processor's own decision about the last event, from the item as it is before."""
+    """Return the processor's own decision about the last event, from the item as it was before."""
     processor = FeatureProcessor(*[None] * 3)  # type: ignore[arg-type]  # an event that is in order asks no store
     before, event = build(events[:-1], NOW), events[-1]
     inputs = {DECLARED: DIGEST} | {str(each): encode(before[each]) for each in SERIES}
@@ -73,7 +74,7 @@ def _ours(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
 
 
 def _pandas(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
-    """The same features from the rows of all events."""
+    """Return the same features, from the rows of all events."""
     rows = [(each.event_type, each.occurred_at, each.payload["amount_minor"]) for each in events]
 
     def compute() -> dict[str, Any]:
@@ -105,7 +106,7 @@ def _event(number: int, at: datetime) -> LeadEvent:
 
 
 def _requests() -> Iterator[Figure]:
-    """Yield reads and writes of an event in order, of a lead that has a state."""
+    """Yield reads and writes for an event that comes in order, for a lead that has a state."""
     events = [_event(number, NOW + timedelta(seconds=number)) for number in range(21)]
     with running() as engine:
         dynamodb, calls = engine.client("dynamodb"), list[str]()

@@ -1,8 +1,9 @@
-"""Resolving a known identity, against what one would write first.
+"""Resolving a known identity, compared with what one would write first.
 
-That is: SELECT the lead of each identity, then INSERT ... ON CONFLICT DO NOTHING for each, and for the lead
-in its organization, in one transaction. Both on one server over loopback, where a round trip is nearly
-free; on AWS its latency comes on top, hence both figures. An order with customer id, e-mail and device.
+That is, in one transaction: SELECT the lead of each identity, then INSERT ... ON CONFLICT DO NOTHING for each
+identity, and for the lead in its organization. Both run on one server over loopback, where a round trip is
+nearly free. On AWS each round trip adds latency, so round trips are counted too. The event is an order with
+customer id, e-mail and device.
 """
 
 import subprocess
@@ -30,7 +31,7 @@ NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 
 def run() -> Iterator[Figure]:
-    """Yield time and round trips of a known identity, cold and warm, against the usual code."""
+    """Yield time and round trips for a known identity, with cold and warm cache, against the usual code."""
     with tempfile.TemporaryDirectory() as name:
         folder, port, redis_port = Path(name) / "data", processes.free_port(), processes.free_port()
         passwords = embedded_postgres.initialise(folder)
@@ -101,7 +102,7 @@ def _seconds(work: Callable[[list[Identity]], None], everybody: list[list[Identi
 
 
 def _trips(postgres: Postgres, work: Callable[[], None]) -> int:
-    """Count what is sent to the server and waited for: psycopg waits once for each."""
+    """Count the round trips to the server. psycopg waits once for each."""
     connection, count = postgres.connection(), 0
     wait = connection.wait
 
@@ -117,7 +118,7 @@ def _trips(postgres: Postgres, work: Callable[[], None]) -> int:
 
 
 def _usual(connection: Any, identities: list[Identity]) -> None:
-    """Take the first lead that one of them has; make sure that all of them have it."""
+    """Take the first lead that an identity has, and make sure that all identities have it."""
     with connection.transaction():
         lead = None
         for each in identities:

@@ -1,4 +1,4 @@
-"""A lake of a million events of leads, and labels that ask for their features."""
+"""A lake of a million events of leads, and labels that ask for the leads' features."""
 
 import os
 from collections.abc import Callable
@@ -22,7 +22,7 @@ KINDS = (
 
 
 def write(folder: Path, heavy: int) -> None:
-    """Write the lake and the labels. heavy: so many leads have a tenth of the events and of the labels."""
+    """Write the lake and the labels. heavy: this many leads share a tenth of the events and of the labels."""
     import numpy as np
 
     chance = np.random.default_rng(2)

@@ -1,10 +1,10 @@
-"""Features of 100,000 labels from a million events of 100,000 leads: ours against DuckDB and pandas by hand.
+"""Features of 100,000 labels from a million events of 100,000 leads: ours, and by hand in DuckDB and pandas.
 
-All read the same curated Parquet files and answer for the same labels; what is measured is everything from
-the files to a table, in a process of its own on the same two cores. By hand, in DuckDB: one join of labels
-and events, filtered by time and grouped. In pandas: running sums, and merge_asof for each end of each
-window. Both leave out merged leads; pandas leaves out campaigns too. A second lake has a tenth of the events
-and of the labels on a hundred leads: there a join meets every pair.
+All read the same curated Parquet files and answer for the same labels. The time counts from the files to a
+table, in a process of its own on the same two cores. By hand in DuckDB: one join of labels and events,
+filtered by time and grouped. In pandas: running sums, and merge_asof for each end of each window. Both leave
+out merged leads; pandas also leaves out campaigns. In a second lake a hundred leads have a tenth of the
+events and of the labels: there the join meets every pair.
 """
 
 import importlib
@@ -39,7 +39,7 @@ WAYS: dict[str, Callable[[Path], Any]] = {"ours": ours, "duckdb": duckdb, "panda
 
 
 def measure(way: str, folder: Path) -> None:
-    """Run one way in this process and print what it took."""
+    """Run one way in this process, and print its time and memory."""
     for library in ("duckdb", "pandas", "pyarrow.dataset", "analytics.features.point_in_time"):
         importlib.import_module(library)
     start, cpu = time.perf_counter(), time.process_time()
@@ -51,7 +51,7 @@ def measure(way: str, folder: Path) -> None:
 
 
 def in_fresh_process(way: str, folder: Path) -> dict[str, Any]:
-    """Measure one way in a fresh process; the best of some repeats."""
+    """Measure one way in fresh processes; returns the fastest of some repeats."""
     command = [sys.executable, "-m", "bench.leads.point_in_time", way, str(folder)]
     done = [subprocess.run(command, check=True, capture_output=True, text=True) for _ in range(REPEATS)]
     runs: list[dict[str, Any]] = [json.loads(each.stdout.splitlines()[-1]) for each in done]
@@ -59,7 +59,7 @@ def in_fresh_process(way: str, folder: Path) -> dict[str, Any]:
 
 
 def run() -> Iterator[Figure]:
-    """Yield times and memory against both, for leads that are alike, and with some that are heavy."""
+    """Yield times and memory against both, for leads that are alike, and for a lake with heavy leads."""
     for name, heavy in (("even", 0), ("skewed", 100)):
         with tempfile.TemporaryDirectory() as folder:
             write(Path(folder), heavy)

@@ -1,4 +1,4 @@
-"""Features as of an instant by hand: in DuckDB, and in pandas."""
+"""Features as of an instant, written by hand in DuckDB and in pandas."""
 
 from pathlib import Path
 from typing import Any
