@@ -2,7 +2,7 @@
 
 While curation compacts a day, the day's file and the files of its hours exist side by side for a moment, and
 these readers see each row twice. A reader that needs each row once lists the files with
-analytics.lake.layout.curated_files, as the warehouse's load does.
+analytics.lake.layout, as the warehouse's load does.
 """
 
 from collections.abc import Iterable, Sequence
