@@ -26,7 +26,7 @@ class Failure:
 
 def check(warehouse: Warehouse) -> list[Failure]:
     """Run the tests of all models; returns those that failed. Raises ModelError, StatementFailed."""
-    with warehouse.held():
+    with warehouse.kept_open():
         return [failure for model in models().values() for failure in check_model(warehouse, model)]
 
 

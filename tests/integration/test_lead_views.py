@@ -23,7 +23,7 @@ from rules.leads.memory_types import PREFERENCE, PURCHASE
 from tests.integration.test_lead_event_store import new_event
 from tests.support.engine import Engine
 from tests.support.http_requests import called
-from tests.unit.leads.test_leads_api import context
+from tests.support.lead_requests import context
 
 NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
 STAMP = "2026-03-10T05:00:00.000000Z"

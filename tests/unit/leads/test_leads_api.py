@@ -1,8 +1,7 @@
-"""POST /v1/leads/events: a webhook is told at once what is wrong with it, and whatever is not is on the queue."""
+"""POST /v1/leads/events tells the sender at once what is wrong with a webhook, and queues the rest."""
 
 import base64
 import json
-from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,8 +14,8 @@ from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadQueue
 from ingest.leads import leads_api, sources
 from ingest.leads.lead_accept import open_payload, read_envelope
-from ingest.web.exact_json import exact_json
 from tests.support.http_requests import called
+from tests.support.lead_requests import context
 from tests.support.webhooks import CONTEXT, GENERIC, MAIL, NOW, changed, text, whatsapp
 
 SENT: dict[str, Any] = {"organization_id": "acme", "source": "generic", "payload": GENERIC}
@@ -55,15 +54,6 @@ def post(body: Any, scope: str = "streakline/leads", path: str = "/v1/leads/even
     event: dict[str, Any] = {"body": raw, "requestContext": context("POST", path, scope)}
     answer = called(leads_api.handler, "POST", path, **event)
     return answer["statusCode"], json.loads(answer["body"])
-
-
-def context(method: str, path: str, scope: str) -> dict[str, Any]:
-    claims = {"sub": "crm", "scope": scope}
-    return {
-        "http": {"method": method, "path": path},
-        "stage": "$default",
-        "authorizer": {"jwt": {"claims": claims}},
-    }
 
 
 def test_what_is_accepted_is_on_the_queue(aws: Aws) -> None:
@@ -235,27 +225,6 @@ def test_any_message_fits_the_queue_with_its_reason_around_it(size: int, charact
     aws = Aws()
     LeadQueue(aws, "q", LeadPayloads(lambda: aws, "b")).put({**SENT, "payload": {"a": character * size}})
     assert len(json.dumps(aws.messages[0])) <= MESSAGE_BYTES_MAX
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [
-        (Decimal("11.77"), "11.77"),
-        (Decimal("12.00"), "12.00"),
-        (Decimal("1E+2"), "100"),
-        (Decimal("12345678901234567890.12"), "12345678901234567890.12"),
-        ({"a": [Decimal("0.1"), None, True, 'é"']}, '{"a":[0.1,null,true,"\\u00e9\\""]}'),
-    ],
-)
-def test_decimals_are_written_exactly(value: Any, written: str) -> None:
-    assert exact_json(value) == written
-    assert json.loads(written, parse_float=Decimal) == json.loads(exact_json(value), parse_float=Decimal)
-
-
-@pytest.mark.parametrize("value", [Decimal("NaN"), Decimal("Infinity"), float("inf")])
-def test_what_is_no_number_is_not_written(value: Any) -> None:
-    with pytest.raises(ValueError):
-        exact_json(value)
 
 
 @pytest.mark.parametrize("lead_id", ["a%00", "-a", "x" * 129], ids=["zero", "dash", "long"])

@@ -1,4 +1,4 @@
-"""Stats are a function of the set of responses: any order, any cut, any repetition, one result."""
+"""Stats depend on the set of responses alone, not on their order, batches or repetitions."""
 
 import random
 from collections import defaultdict
@@ -11,40 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.items import item, plain
-from adapters.questions.user_stats_store import leaderboard_partition, stats_attributes, stats_from
-from rules.days import stamp
-from rules.engagement.events import MalformedItem
-from rules.engagement.events import from_item as event_from
-from rules.engagement.events import to_item as event_item
+from adapters.questions.user_stats_store import stats_attributes, stats_from
 from rules.questions.answer_days import ANSWERS_COUNTED_MAX, Tally, decode, encode
-from rules.questions.answer_events import event_digest, event_of_answer
 from rules.questions.answer_points import DAILY_POINTS_MAX
-from rules.questions.answer_stats import Stats, add, alias, fold, streak_now
+from rules.questions.answer_stats import Stats, add, fold, streak_now
 from rules.questions.badges import BADGES, Badge, BadgeMeasure, earned_badges
-from rules.questions.questions import QuestionKind
-from rules.questions.responses import Response, from_item, public_id, to_item
+from rules.questions.responses import Response
+from tests.support.answers import answer
 
 DAY0 = date(2026, 3, 1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-
-
-def answer(
-    number: int, day: int = 0, points: int = 10, category: str = "general", zone: str = "UTC"
-) -> Response:
-    return Response(
-        question_id=f"q{number}",
-        fingerprint_hash="f" * 32,
-        agent_id="agent",
-        kind=QuestionKind.CHOICE,
-        category=category,
-        number=1,
-        points=points,
-        created_at=stamp(NOON + timedelta(days=day, seconds=number)),
-        activity_date=DAY0 + timedelta(days=day),
-        zone=zone,
-        user_id="u",
-        option_index=0,
-    )
 
 
 histories = st.lists(
@@ -210,69 +186,3 @@ def test_a_streak_is_seen_from_the_newest_answer_s_zone() -> None:
     west = fold([answer(1), replace(answer(2, zone="-07:00"), activity_date=DAY0 + timedelta(days=1))])
     assert streak_now(west, late).current == 2  # The earlier date has begun for the person already.
     assert streak_now(Stats(), late).current == 0
-
-
-def test_a_shard_is_the_same_in_every_process_and_all_are_used() -> None:
-    people = [f"{number:032x}" for number in range(200)]
-    assert leaderboard_partition(people[0], 8) == leaderboard_partition(people[0], 8) == "answers#0"
-    assert {leaderboard_partition(each, 8) for each in people} == {f"answers#{shard}" for shard in range(8)}
-
-
-def test_an_alias_and_a_public_id_lead_back_to_nobody() -> None:
-    person = "0123456789abcdef0123456789abcdef"
-    for name in (alias(person), public_id("q", person)):
-        assert not any(name[at : at + 6] in person for at in range(len(name) - 5))
-    assert public_id("q", person) != public_id("r", person)
-
-
-def test_a_response_is_read_as_it_was_stored() -> None:
-    for response in (
-        answer(1),
-        replace(answer(2), user_id=None, confidence=3, timezone="Asia/Tokyo", text="t"),
-    ):
-        assert from_item(plain(item(to_item(response)))) == response
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"fingerprint_hash": None},
-        {"response_id": "other"},
-        {"points": -1},
-        {"points": "5"},
-        {"kind": "poll"},
-        {"activity_date": "2026-02-30"},
-        {"created_at": "yesterday"},
-        {"zone": "Nowhere/At-all"},
-        {"category": ""},
-    ],
-)
-def test_a_malformed_response_is_named(change: dict[str, Any]) -> None:
-    with pytest.raises(MalformedItem, match=r"(is|is not) |malformed"):
-        from_item(to_item(answer(1)) | change)
-
-
-@pytest.mark.parametrize(
-    ("own", "stored", "day", "zone"),
-    [
-        (None, None, "2026-03-01", "UTC"),
-        (None, "Asia/Tokyo", "2026-03-02", "Asia/Tokyo"),
-        ("America/Lima", "Asia/Tokyo", "2026-03-01", "America/Lima"),
-    ],
-)
-def test_an_answer_s_event_is_dated_by_rule_1(
-    own: str | None, stored: str | None, day: str, zone: str
-) -> None:
-    response = replace(answer(1), created_at="2026-03-01T20:00:00.000000Z", timezone=own)
-    event = event_of_answer(response, stored, NOON)
-    assert event is not None
-    assert (event.activity_date.isoformat(), event.zone, event.points_awarded) == (day, zone, 10)
-    assert (event.idempotency_key, event.occurred_at) == ("answer:q1", response.created_at)
-    assert event_from(event_item(event)) == event
-    again = event_of_answer(response, stored, NOON + timedelta(days=1))
-    assert again is not None
-    assert (again.event_id, event_digest(again)) == (event.event_id, event_digest(event))
-
-
-def test_somebody_who_is_not_signed_in_has_no_event() -> None:
-    assert event_of_answer(replace(answer(1), user_id=None), None, NOON) is None

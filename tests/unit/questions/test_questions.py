@@ -1,4 +1,4 @@
-"""What a question shows, which answers it takes, and what can be asked at all."""
+"""What a question shows, and which answers it takes."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -9,19 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.items import item, plain
-from ingest.questions.question_schemas import ANSWER, QUESTION
-from ingest.web.caller import ApiError, caller_of
-from ingest.web.validate import first_problem
 from rules.days import stamp
-from rules.engagement.events import FUTURE_MAX, InputRefused
 from rules.questions.answer_points import DAILY_POINTS_MAX, points_for
-from rules.questions.new_questions import KEPT, OPEN_DEFAULT, new_question, question_id
+from rules.questions.new_questions import OPEN_DEFAULT
 from rules.questions.questions import (
     ANSWERABLE,
-    OPEN_MAX,
     STORED_WITHIN,
-    Question,
-    QuestionKind,
     QuestionStatus,
     check_answer,
     check_open,
@@ -32,27 +25,10 @@ from rules.questions.questions import (
     shown_status,
     to_item,
 )
+from tests.support.asking import asked, refusal
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
-BODY = {
-    "idempotency_key": "k",
-    "kind": "choice",
-    "prompt": "Which?",
-    "options": ["a", "b"],
-    "required_responses": 5,
-}
 SECOND = timedelta(seconds=1)
-
-
-def asked(**changes: Any) -> Question:
-    body = {name: value for name, value in {**BODY, **changes}.items() if value is not None}
-    return new_question(body, "agent", "digest", NOW)
-
-
-def refusal(call: Any, *arguments: Any) -> tuple[str, str]:
-    with pytest.raises(InputRefused) as refused:
-        call(*arguments)
-    return refused.value.code, refused.value.field
 
 
 @pytest.mark.parametrize(
@@ -138,40 +114,6 @@ def test_a_text_answers_a_text_question() -> None:
     check_answer(asked(kind="text", options=None), {"text": "yes"})
 
 
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [
-        ({"options": None}, "options"),
-        ({"options": ["a", "a"]}, "options"),
-        ({"options": ["Yes", " yes "]}, "options"),
-        ({"options": ["a", " "]}, "options.1"),
-        ({"kind": "text"}, "options"),
-        ({"prompt": " "}, "prompt"),
-        ({"closes_at": "tomorrow"}, "closes_at"),
-        ({"closes_at": stamp(NOW)}, "closes_at"),
-        ({"closes_at": stamp(NOW - SECOND)}, "closes_at"),
-        ({"closes_at": stamp(NOW + OPEN_MAX + FUTURE_MAX + SECOND)}, "closes_at"),
-    ],
-)
-def test_what_cannot_be_asked_is_refused_by_field(changes: dict[str, Any], field: str) -> None:
-    assert refusal(lambda: asked(**changes)) == ("invalid_field", field)
-
-
-@given(st.timedeltas(timedelta(microseconds=1), OPEN_MAX))
-@settings(max_examples=50)
-def test_a_question_is_kept_90_days_after_it_closes(ahead: timedelta) -> None:
-    question = asked(closes_at=stamp(NOW + ahead))
-    assert question.closes_at == stamp(NOW + ahead)
-    assert question.expires_at == int((NOW + ahead + KEPT).timestamp())
-    assert shown_status(question, NOW) is QuestionStatus.OPEN
-
-
-def test_the_id_belongs_to_agent_and_key() -> None:
-    ids = {question_id("a", "k"), question_id("b", "k"), question_id("a", "l"), question_id("ak", "")}
-    assert len(ids) == 4
-    assert asked().question_id == question_id("agent", "k")
-
-
 def test_a_question_is_read_as_it_was_stored() -> None:
     for question in (asked(), asked(kind="text", options=None, audience=["b", "a", "b"], category="c")):
         assert from_item(plain(item(to_item(question)))) == question
@@ -184,59 +126,3 @@ def test_a_question_is_read_as_it_was_stored() -> None:
 )
 def test_points_are_base_and_bonuses(confidence: int | None, took: int | None, points: int) -> None:
     assert sum(points_for(confidence, took).values()) == points <= DAILY_POINTS_MAX
-
-
-@pytest.mark.parametrize(
-    ("schema", "body", "field"),
-    [
-        (QUESTION, BODY | {"required_responses": 0}, "required_responses"),
-        (QUESTION, BODY | {"required_responses": 1001}, "required_responses"),
-        (QUESTION, BODY | {"prompt": "x" * 1001}, "prompt"),
-        (QUESTION, BODY | {"options": ["a"]}, "options"),
-        (QUESTION, BODY | {"options": list("abcdefghijk")}, "options"),
-        (QUESTION, BODY | {"audience": ["No"]}, "audience.0"),
-        (QUESTION, BODY | {"category": "a b"}, "category"),
-        (QUESTION, BODY | {"kind": "poll"}, "kind"),
-        (QUESTION, BODY | {"agent_id": "other"}, "body"),
-        (ANSWER, {"confidence": 0}, "confidence"),
-        (ANSWER, {"confidence": 6}, "confidence"),
-        (ANSWER, {"option_index": -1}, "option_index"),
-        (ANSWER, {"option_index": True}, "option_index"),
-        (ANSWER, {"text": "x" * 2001}, "text"),
-        (ANSWER, {"response_time_ms": -1}, "response_time_ms"),
-        (ANSWER, {"user_id": "other"}, "body"),
-    ],
-)
-def test_a_body_s_fault_is_named(schema: Any, body: dict[str, Any], field: str) -> None:
-    problem = first_problem(schema, body)
-    assert problem is not None
-    assert problem[0] == field
-
-
-def test_examples_are_valid() -> None:
-    assert first_problem(QUESTION, QUESTION["example"]) is None
-    assert first_problem(ANSWER, ANSWER["example"]) is None
-    assert new_question(QUESTION["example"], "agent", "", NOW).kind is QuestionKind.CHOICE
-
-
-@pytest.mark.parametrize(
-    ("groups", "is_agent"),
-    [
-        ("[streakline/agents]", True),
-        ("other,streakline/agents", True),
-        ("[my-streakline/agents]", False),
-        ("streakline/admin", False),
-        ("", False),
-    ],
-)
-def test_an_agent_is_known_by_group(groups: str, is_agent: bool) -> None:
-    claims = {"sub": "a", "cognito:groups": groups}
-    caller = caller_of({"requestContext": {"authorizer": {"jwt": {"claims": claims}}}})
-    assert caller.is_agent is is_agent
-    assert caller.is_admin is (groups == "streakline/admin")
-    if is_agent or caller.is_admin:
-        caller.check_agent()
-        return
-    with pytest.raises(ApiError) as refused:
-        caller.check_agent()
-    assert refused.value.status == 403

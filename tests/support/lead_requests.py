@@ -1,0 +1,12 @@
+"""Requests of an integration to the leads API."""
+
+from typing import Any
+
+
+def context(method: str, path: str, scope: str) -> dict[str, Any]:
+    claims = {"sub": "crm", "scope": scope}
+    return {
+        "http": {"method": method, "path": path},
+        "stage": "$default",
+        "authorizer": {"jwt": {"claims": claims}},
+    }

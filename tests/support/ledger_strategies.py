@@ -1,0 +1,25 @@
+"""Drafts, heads and clocks of the ledger, for property tests."""
+
+from datetime import UTC, datetime
+
+from hypothesis import strategies as st
+
+from rules.days import stamp
+from rules.engagement.ledger import Draft, EntryKind, Head
+
+
+def earn(points: int, number: int = 0) -> Draft:
+    return Draft(EntryKind.EARN, points, f"2026-06-01T00:00:00.000000Z#{number}", "CHECK_IN", "2026-06-01")
+
+
+drafts = st.lists(
+    st.one_of(
+        st.builds(earn, st.integers(0, 250), st.integers(0, 99)),
+        st.builds(Draft, st.just(EntryKind.REDEEM), st.integers(-300, 0), reward_id=st.just("mug")),
+        st.builds(Draft, st.just(EntryKind.ADJUST), st.just(0), freeze_date=st.just("2026-06-01")),
+    ),
+    max_size=40,
+)
+earns = st.lists(st.builds(earn, st.integers(0, 250), st.integers(0, 99)), min_size=1, max_size=40)
+clocks = st.datetimes(datetime(1990, 1, 1), datetime(2035, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001
+heads = st.one_of(st.none(), st.builds(Head, clocks.map(stamp), st.integers(0, 10**6), st.integers(0, 10**9)))

@@ -1,0 +1,62 @@
+"""Attributes in DynamoDB's wire format read back as they were written."""
+
+import json
+import string
+from datetime import date
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.platform.items import item, plain, value
+
+names = st.text(string.ascii_letters + "_", min_size=1, max_size=8)
+values = st.recursive(
+    st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(names, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None)
+@given(st.dictionaries(names, values, max_size=6))
+def test_an_item_reads_back(attributes: dict[str, Any]) -> None:
+    assert plain(item(attributes)) == attributes
+    assert plain(json.loads(json.dumps(item(attributes)))) == attributes
+
+
+@pytest.mark.parametrize(
+    ("written", "wire"),
+    [
+        ("", {"S": ""}),
+        (True, {"BOOL": True}),
+        (1, {"N": "1"}),
+        (-7, {"N": "-7"}),
+        ({}, {"M": {}}),
+        ((1, "a"), {"L": [{"N": "1"}, {"S": "a"}]}),
+        ({"a": None, "b": False}, {"M": {"b": {"BOOL": False}}}),
+    ],
+)
+def test_each_type_has_its_wire_format(written: Any, wire: dict[str, Any]) -> None:
+    assert value(written) == wire
+
+
+def test_flags_do_not_become_numbers_nor_numbers_flags() -> None:
+    read = plain(item({"flag": True, "number": 1}))
+    assert (read["flag"] is True, type(read["number"]) is int) == (True, True)
+
+
+def test_an_attribute_that_is_none_is_left_out() -> None:
+    assert item({"a": None, "b": "x"}) == {"b": {"S": "x"}}
+
+
+@pytest.mark.parametrize("odd", [1.5, b"x", {1, 2}, [None], date(2026, 1, 1)])
+def test_a_type_that_no_table_holds_is_refused(odd: Any) -> None:
+    with pytest.raises(TypeError, match="does not go into a table"):
+        item({"a": odd})
+
+
+@pytest.mark.parametrize("wire", [{"N": "1.5"}, {"N": "1e3"}, {"B": "eA=="}, {"SS": ["a"]}, {"NULL": True}])
+def test_what_our_code_never_writes_stays_in_its_wire_format(wire: dict[str, Any]) -> None:
+    assert plain({"a": wire}) == {"a": wire}

@@ -1,0 +1,86 @@
+"""A response as it is stored, the shard and the alias of its user, and the event that it leads to."""
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.platform.items import item, plain
+from adapters.questions.user_stats_store import leaderboard_partition
+from rules.engagement.events import MalformedItem
+from rules.engagement.events import from_item as event_from
+from rules.engagement.events import to_item as event_item
+from rules.questions.answer_events import event_digest, event_of_answer
+from rules.questions.answer_stats import alias
+from rules.questions.responses import from_item, public_id, to_item
+from tests.support.answers import answer
+
+DAY0 = date(2026, 3, 1)
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def test_a_shard_is_the_same_in_every_process_and_all_are_used() -> None:
+    people = [f"{number:032x}" for number in range(200)]
+    assert leaderboard_partition(people[0], 8) == leaderboard_partition(people[0], 8) == "answers#0"
+    assert {leaderboard_partition(each, 8) for each in people} == {f"answers#{shard}" for shard in range(8)}
+
+
+def test_an_alias_and_a_public_id_lead_back_to_nobody() -> None:
+    person = "0123456789abcdef0123456789abcdef"
+    for name in (alias(person), public_id("q", person)):
+        assert not any(name[at : at + 6] in person for at in range(len(name) - 5))
+    assert public_id("q", person) != public_id("r", person)
+
+
+def test_a_response_is_read_as_it_was_stored() -> None:
+    for response in (
+        answer(1),
+        replace(answer(2), user_id=None, confidence=3, timezone="Asia/Tokyo", text="t"),
+    ):
+        assert from_item(plain(item(to_item(response)))) == response
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"fingerprint_hash": None},
+        {"response_id": "other"},
+        {"points": -1},
+        {"points": "5"},
+        {"kind": "poll"},
+        {"activity_date": "2026-02-30"},
+        {"created_at": "yesterday"},
+        {"zone": "Nowhere/At-all"},
+        {"category": ""},
+    ],
+)
+def test_a_malformed_response_is_named(change: dict[str, Any]) -> None:
+    with pytest.raises(MalformedItem, match=r"(is|is not) |malformed"):
+        from_item(to_item(answer(1)) | change)
+
+
+@pytest.mark.parametrize(
+    ("own", "stored", "day", "zone"),
+    [
+        (None, None, "2026-03-01", "UTC"),
+        (None, "Asia/Tokyo", "2026-03-02", "Asia/Tokyo"),
+        ("America/Lima", "Asia/Tokyo", "2026-03-01", "America/Lima"),
+    ],
+)
+def test_an_answer_s_event_is_dated_by_rule_1(
+    own: str | None, stored: str | None, day: str, zone: str
+) -> None:
+    response = replace(answer(1), created_at="2026-03-01T20:00:00.000000Z", timezone=own)
+    event = event_of_answer(response, stored, NOON)
+    assert event is not None
+    assert (event.activity_date.isoformat(), event.zone, event.points_awarded) == (day, zone, 10)
+    assert (event.idempotency_key, event.occurred_at) == ("answer:q1", response.created_at)
+    assert event_from(event_item(event)) == event
+    again = event_of_answer(response, stored, NOON + timedelta(days=1))
+    assert again is not None
+    assert (again.event_id, event_digest(again)) == (event.event_id, event_digest(event))
+
+
+def test_somebody_who_is_not_signed_in_has_no_event() -> None:
+    assert event_of_answer(replace(answer(1), user_id=None), None, NOON) is None
