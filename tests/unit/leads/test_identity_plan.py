@@ -5,7 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.leads.identity.identities import Identity
-from rules.leads.identity.identity_facts import NEW, TOO_MANY, IdentityFacts, IdentityPlan, KnownIdentity, Merge
+from rules.leads.identity.identity_facts import (
+    NEW,
+    TOO_MANY,
+    IdentityFacts,
+    IdentityPlan,
+    KnownIdentity,
+    Merge,
+)
 from rules.leads.identity.identity_plan import fits_one_lead, plan_identities
 from tests.support.identities import C1, C2, D1, E1, E2, K1, P1, P2, SITE, after, properties
 from tests.support.identity_model import World

@@ -1,0 +1,157 @@
+"""Events, merges and reversals at the same moment leave no contradiction in PostgreSQL."""
+
+import contextlib
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+from threading import Barrier
+from types import SimpleNamespace
+from typing import Any
+
+import psycopg
+import pytest
+
+from adapters.leads.identity_store import CannotUnmerge, _columns, _facts, _plan
+from rules.leads.identity.identities import STRONG, Identity, in_order
+from rules.leads.identity.identity_plan import plan_identities
+from tests.support.identity_events import D1, E1, E2, P1, P2, check, events
+from tests.support.identity_server import NOW, Registry
+
+pytestmark = pytest.mark.xdist_group("identity")
+
+
+@pytest.mark.parametrize("both_at", [0, 31, None])
+def test_32_concurrent_first_events_of_one_person_over_two_channels_are_one_lead(
+    registry: Registry, both_at: int | None
+) -> None:
+    barrier = Barrier(32)
+
+    def first_event(number: int) -> Any:
+        store = registry.another()
+        both = both_at is None or number == both_at
+        identities = (E1, P1) if both else (E1, P1)[number % 2 :][:1]
+        barrier.wait()
+        return Registry.see(registry_of(registry, store, number), *identities)
+
+    with ThreadPoolExecutor(32) as threads:
+        found = list(threads.map(first_event, range(32)))
+    assert registry.groups() == {frozenset({("email", E1.external_id), ("phone", P1.external_id)})}
+    leads = registry.rows("SELECT lead_id FROM identity.lead")
+    assert len(leads) == (1 if both_at is None else len({each.lead_id for each in found}))
+    assert len(leads) <= 2
+    assert registry.see(E1).root_id == registry.see(P1).root_id
+
+
+def registry_of(registry: Registry, store: Any, number: int) -> Any:
+    """The same registry with a store of its own."""
+    return SimpleNamespace(store=store, numbers=iter([number]))
+
+
+def test_two_people_who_use_one_device_at_the_same_moment_stay_two(registry: Registry) -> None:
+    barrier = Barrier(16)
+
+    def event(number: int) -> Any:
+        store = registry.another()
+        barrier.wait()
+        return Registry.see(registry_of(registry, store, number), (E1, E2)[number % 2], D1)
+
+    with ThreadPoolExecutor(16) as threads:
+        found = list(threads.map(event, range(16)))
+    assert len({each.lead_id for each in found[::2]}) == len({each.lead_id for each in found[1::2]}) == 1
+    assert registry.groups() == {frozenset({(each.channel, each.external_id)}) for each in (E1, E2, D1)}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_events_from_8_threads_leave_nothing_contradictory(registry: Registry, seed: int) -> None:
+    def run(number: int) -> None:
+        store, random = registry.another(), Random(f"{seed}-{number}")
+        for place, (identities, organization) in enumerate(events(random, 25)):
+            mine = registry_of(registry, store, 1000 * number + place)
+            for change in Registry.see(mine, *identities, organization=organization).changes:
+                if random.random() < 0.2:
+                    with contextlib.suppress(CannotUnmerge):
+                        store.unmerge(change.number, "why", "me", NOW)
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(run, range(8)))
+    check(registry)
+
+
+class Held:
+    """A merge that has read its facts, under locks, and is slow to apply its plan."""
+
+    def __init__(self, registry: Registry, *identities: Identity) -> None:
+        self.identities = in_order(identities)
+        self.connection = psycopg.connect(registry.server.owner(registry.database))
+        found = self.connection.execute(
+            "SELECT identity.facts(%s, %s, %s)", [*_columns(self.identities), list(STRONG)]
+        ).fetchone()
+        assert found is not None
+        self.plan = plan_identities(self.identities, _facts(found[0]))
+        assert self.plan.merges
+
+    def apply(self) -> None:
+        self.connection.execute(
+            "SELECT identity.apply('acme', %s, '{}', %s)", [json.dumps(_plan(self.plan)), NOW]
+        )
+        self.connection.commit()
+        self.connection.close()
+
+
+def is_waiting(registry: Registry) -> bool:
+    """Whether the application waits for a lock."""
+    query = "SELECT FROM pg_stat_activity WHERE usename = 'streakline_leads' AND wait_event_type = 'Lock'"
+    return bool(registry.rows(query))
+
+
+def while_held(registry: Registry, held: Held, *identities: Identity, organization: str = "acme") -> Any:
+    """Resolve while a merge is under way; returns what came of it, once it had waited."""
+    with ThreadPoolExecutor(1) as thread:
+        waiting = thread.submit(registry.see, *identities, organization=organization)
+        deadline = time.monotonic() + 1.5
+        while not is_waiting(registry):
+            assert time.monotonic() < deadline, "it did not wait"
+            time.sleep(0.005)
+        held.apply()
+        return waiting.result()
+
+
+def test_merges_of_one_group_by_different_identities_wait_for_each_other(registry: Registry) -> None:
+    for each in ([E1], [E2, P2], [P1]):
+        registry.see(*each)
+    held = Held(registry, E1, E2)
+    before = registry.counting.trips
+    found = while_held(registry, held, P2, P1)
+    # The statement; then begin, facts, roll back, as the group has changed; then begin, facts, apply, commit.
+    assert registry.counting.trips - before == 8
+    assert len(registry.groups()) == 1
+    assert found.root_id == registry.see(E1).leaf
+    check(registry)
+
+
+def test_a_lead_that_becomes_known_to_an_organization_waits_for_its_merge(registry: Registry) -> None:
+    registry.see(E1)
+    registry.see(E1, organization="other")
+    registry.see(E2)
+    found = while_held(registry, Held(registry, E1, E2), E2, organization="other")
+    assert [each.kind for each in found.changes] == ["merged", "joined"]
+    assert found.root_id != found.leaf
+    check(registry)
+
+
+def test_undoing_waits_for_a_merge_that_builds_on_what_is_undone(registry: Registry) -> None:
+    for each in (E1, E2, P1):
+        registry.see(each)
+    first = registry.see(E1, E2).changes[0].number
+    held = Held(registry, E2, P1)
+    with ThreadPoolExecutor(1) as thread:
+        undone = thread.submit(registry.store.unmerge, first, "why", "me", NOW)
+        deadline = time.monotonic() + 1.5
+        while not is_waiting(registry):
+            assert time.monotonic() < deadline, "it did not wait"
+            time.sleep(0.005)
+        held.apply()
+        with pytest.raises(CannotUnmerge, match=f"change {first + 1} builds on"):
+            undone.result()
+    check(registry)

@@ -1,0 +1,55 @@
+"""Identities of two people, and random events that carry some of them."""
+
+from random import Random
+
+from rules.leads.identity.identities import Identity
+from rules.leads.identity.identity_plan import fits_one_lead
+from tests.support.identity_server import Registry
+
+SHOP = "acme/shop"
+C1, C2 = (Identity("customer", f"{SHOP}/{n}") for n in "12")
+E1, E2 = Identity("email", "a@x"), Identity("email", "b@x")
+P1, P2 = Identity("phone", "4915100000001"), Identity("phone", "4915100000002")
+D1, D2 = (Identity("device", f"{SHOP}/{n}") for n in "12")
+K1 = Identity("cookie", f"{SHOP}/1")
+POOL = (C1, C2, E1, E2, P1, P2, D1, D2, K1)
+
+
+def events(random: Random, count: int) -> list[tuple[tuple[Identity, ...], str]]:
+    return [
+        (tuple(random.sample(POOL, random.randint(1, 3))), random.choice(["acme", "acme", "other"]))
+        for _ in range(count)
+    ]
+
+
+MOVES = "SELECT lead_id, root_before, root_after FROM identity.change_lead ORDER BY number, lead_id"
+APART = (
+    "SELECT array_agg(lead_id) FILTER (WHERE is_moved), array_agg(lead_id) FILTER (WHERE NOT is_moved)"
+    " FROM identity.kept_apart GROUP BY number"
+)
+
+
+def check(registry: Registry) -> None:
+    """No group breaks a maximum or holds what was parted; what is noted and announced comes to what is."""
+    for group in registry.groups():
+        assert fits_one_lead(Identity(*each) for each in group)
+    roots: dict[int, int] = dict(registry.rows("SELECT lead_id, root_id FROM identity.lead"))
+    noted = {lead: lead for lead in roots}
+    for lead, before, after in registry.rows(MOVES):
+        assert noted[lead] == before
+        noted[lead] = after
+    assert noted == roots
+    for moved, stayed in registry.rows(APART):
+        assert {roots[lead] for lead in moved}.isdisjoint(roots[lead] for lead in stayed)
+    heard: dict[str, frozenset[str]] = {}
+    for (told,) in registry.rows("SELECT announcement FROM identity.identity_change ORDER BY number"):
+        for group in (group for groups in told.values() for group in groups):
+            assert group["root"] == group["leaves"][0]
+            heard |= dict.fromkeys(group["leaves"], frozenset(group["leaves"]))
+    held = registry.rows(
+        "SELECT array_agg(lead_organization_id ORDER BY number) FROM identity.lead"
+        " JOIN identity.lead_organization USING (lead_id) GROUP BY root_id, organization_id"
+    )
+    for (leaves,) in held:
+        for leaf in leaves:
+            assert heard.get(leaf, frozenset({leaf})) == frozenset(leaves)
