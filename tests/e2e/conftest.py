@@ -76,3 +76,20 @@ def event(user: str, key: str, occurred_at: str | None = None, **more: Any) -> d
         "occurred_at": occurred_at or datetime.now(UTC).isoformat(),
         **more,
     }
+
+
+@pytest.fixture
+def organization() -> str:
+    return f"org{time.time_ns()}"
+
+
+@pytest.fixture
+def lead_of(stack: Stack) -> Callable[..., str]:
+    """Find the lead that an integration's event was stored for."""
+
+    def find(organization: str, external_event_id: str, integration: str = "ecommerce") -> str:
+        path = f"/v1/leads?organization_id={organization}&integration={integration}"
+        answer = Api(stack).get(f"{path}&external_event_id={external_event_id}")
+        return str(answer["lead_id"])
+
+    return find
