@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from rules.days import DAY, start_of, today, unstamp
 from rules.questions.messages import STREAK_SECONDS_MAX, claim_expires_at, of_question, of_streak
 from rules.questions.questions import QuestionKind
+from tests.support.asking import NOW, asked
 from tests.support.engagement_strategies import instants, zones
-from tests.unit.questions.test_questions import NOW, asked
 
 SMALL = settings(max_examples=60, deadline=None)
 

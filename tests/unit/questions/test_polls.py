@@ -22,8 +22,8 @@ from rules.questions.polls import (
 )
 from rules.questions.questions import STORED_WITHIN, Question, QuestionKind, QuestionStatus
 from rules.questions.responses import Response, new_response
+from tests.support.asking import NOW, asked
 from tests.support.engagement_strategies import instants, zones
-from tests.unit.questions.test_questions import NOW, asked
 
 SMALL = settings(max_examples=60, deadline=None)
 bodies = st.fixed_dictionaries(
