@@ -9,7 +9,7 @@ from adapters.engagement.account_items import entry_from
 from adapters.platform.items import plain
 from rules.days import date_of, parse_moment
 from rules.engagement.ledger import EntryKind, FreezeNote
-from tests.faults.simulation import Report
+from tests.faults.callers import Report
 
 KEYS = {"UserStreaks": "user_id", "RewardsLedger": "account_id"}
 

@@ -1,0 +1,88 @@
+"""Who takes the next step of a simulation, and which calls to DynamoDB fail: a seed decides both."""
+
+import random
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from botocore.exceptions import ClientError, EndpointConnectionError
+
+FAULTS_MAX = 14
+
+
+class Killed(BaseException):
+    """The process is dead: no handler may catch this."""
+
+
+class Turns:
+    """Hands the turn from actor to actor, as the seed says."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self._chance = chance
+        self._main = threading.Semaphore(0)
+        self._waiting: dict[str, threading.Semaphore] = {}
+        self._local = threading.local()
+
+    def start(self, name: str, body: Callable[[], None]) -> None:
+        self._waiting[name] = threading.Semaphore(0)
+
+        def run() -> None:
+            self._local.name = name
+            self._waiting[name].acquire()
+            try:
+                body()
+            finally:
+                del self._waiting[name]
+                self._main.release()
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def pause(self) -> None:
+        """Give the turn away; called by actors."""
+        self._main.release()
+        self._waiting[self._local.name].acquire()
+
+    def step(self) -> bool:
+        """Let one actor run to its next call; False when all are done."""
+        if not self._waiting:
+            return False
+        self._waiting[self._chance.choice(sorted(self._waiting))].release()
+        self._main.acquire()
+        return True
+
+    @property
+    def alive(self) -> int:
+        return len(self._waiting)
+
+
+class Faults:
+    """A DynamoDB client whose calls may fail, as the seed says."""
+
+    def __init__(self, real: Any, turns: Turns, chance: random.Random) -> None:
+        self._real, self._turns, self._chance = real, turns, chance
+        self.left = FAULTS_MAX
+        self.trace: list[str] = []
+        self.exceptions = real.exceptions
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        real = getattr(self._real, operation)
+
+        def call(**arguments: Any) -> Any:
+            self._turns.pause()
+            roll = self._chance.random()
+            self.trace.append(f"{operation} {roll}")
+            if self.left <= 0 or roll > 0.16:
+                return real(**arguments)
+            self.left -= 1
+            if roll < 0.04:
+                raise Killed
+            if roll < 0.08:
+                real(**arguments)
+                raise Killed
+            if roll < 0.12:
+                error = {"Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow down"}}
+                raise ClientError(error, operation)  # type: ignore[arg-type]
+            real(**arguments)
+            raise EndpointConnectionError(endpoint_url="the answer was lost")
+
+        return call
