@@ -20,7 +20,7 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import Warehouse
 from tests.support.data_api import DataApi, serving
-from tests.support.lake_sample import Story
+from tests.support.lake_story import Story
 
 ROLE = "arn:aws:iam::123456789012:role/copy"
 

@@ -10,7 +10,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.steps import warehouse_function
 from rules.lake.entities import ENTITIES
-from tests.support.lake_sample import Story
+from tests.support.lake_story import Story
 
 CONTEXT = SimpleNamespace(
     function_name="warehouse",

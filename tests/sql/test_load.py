@@ -15,7 +15,8 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.statements import StatementFailed
 from rules.lake.entities import ENTITIES, EVENTS
 from tests.sql.conftest import ROLE, Lake
-from tests.support.lake_sample import USERS, Story, event, write
+from tests.support.lake_sample import USERS, event, write
+from tests.support.lake_story import Story
 
 HOUR = Place("events", "2026-01-31", "23")
 WHEN = datetime(2026, 1, 31, 23, 30, tzinfo=UTC)

@@ -1,15 +1,10 @@
-"""Generated rows of the lake, with the cases that are easily wrong, written as curated files.
-
-Duplicate keys in two versions, NULLs, ties, reversed redemptions, late rows for old dates, ends of months and
-of the year, quotes and non-ASCII in texts, properties that are no JSON, an account that never did anything.
-"""
+"""Generated rows of the lake, by entity and key, and how they are written as curated files."""
 
 import io
 import json
-import random
 from collections import defaultdict
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -20,8 +15,6 @@ from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import Place, curated_key
 from rules.engagement.points import RULES
 from rules.lake.entities import ENTITIES
-from tests.support.lead_histories import History, features_of, is_readable
-from tests.support.lead_histories import row as lead_event
 
 FIRST = date(2025, 12, 27)
 DAYS = 70  # over the ends of two years, of a short February and of months
@@ -104,186 +97,3 @@ def event(user: str, moment: datetime, event_type: str, number: int, **more: Any
         "extra": None,
         **more,
     }
-
-
-class Story:
-    """What the users do, told in parts: everything until `late`, and what came late."""
-
-    def __init__(self, days: int = DAYS) -> None:
-        self.random, self.sample, self.number, self.days = random.Random(7), Sample(), 0, days
-        self.balance: dict[str, int] = {}
-        self.seq: dict[str, int] = {}
-        self.version: dict[str, int] = {}
-        self.redeemed: list[Row] = []
-        self.leads = History(3, leads=8, events=60, times=2)  # so, few files
-
-    def first_part(self) -> Sample:
-        for user in USERS:
-            chance = self.random.choice([0.1, 0.4, 0.9])
-            for day in range(self.days):
-                if user.startswith("same") and day % 10 == 0:  # two users with the same points: a tie
-                    self.day(user, FIRST + timedelta(days=day), ["LESSON_COMPLETED"])
-                elif not user.startswith("same") and self.random.random() < chance:
-                    kinds = self.random.choices(sorted(RULES), k=self.random.randint(1, 3))
-                    self.day(user, FIRST + timedelta(days=day), kinds)
-            if self.balance.get(user, 0) > 40:
-                self.redeem(user, 15)
-                self.reverse(self.redeem(user, 20))
-            self.profile(user)
-        self.open("idle")
-        self.profile("idle", current_streak=None, longest_streak=None, active_days=None, ledger_head=None)
-        self.tell_leads(1)
-        return self.sample
-
-    def late_part(self) -> Sample:
-        """Rows for old dates, a new user at an old date, cut points, reversals and newer profiles."""
-        for user in USERS[:5]:
-            self.day(user, FIRST + timedelta(days=self.random.randint(0, 9)), ["CHECK_IN", "APP_OPENED"])
-            self.profile(user)
-        self.day("latecomer", FIRST, ["CONTRIBUTION"])
-        self.profile("latecomer")
-        self.reverse(self.redeemed[0])
-        self.entry(USERS[1], "EXPIRE", -1)
-        self.entry(USERS[2], "ADJUST", 3)
-        row = next(iter(self.sample.rows["events"].values()))
-        self.sample.put("events", row | {"version": 1, "points_awarded": 0})
-        for _ in range(20):
-            self.leads._event(self.random.choice(self.leads.leads))
-        self.tell_leads(2)
-        return self.sample
-
-    def day(self, user: str, day: date, kinds: list[str]) -> None:
-        first, earned = None, 0
-        for kind in kinds:
-            self.number += 1
-            moment = datetime(day.year, day.month, day.day, self.random.choice([0, 23]), 59, 59, 999_999, UTC)
-            more = {"properties": PROPERTIES[self.number % len(PROPERTIES)]} if "PURCHASE" in kind else {}
-            row = event(user, moment, kind, self.number, **more)
-            first, earned = first or row["event_id"], earned + row["points_awarded"]
-            self.sample.put("events", row)
-            named = {"event_id": row["event_id"], "event_type": kind, "activity_date": day}
-            head = self.entry(user, "EARN", row["points_awarded"], **named)["created_at"]
-        held = self.sample.rows["daily_activity"].get((user, day), {})
-        self.sample.put(
-            "daily_activity",
-            {
-                "user_id": user,
-                "activity_date": day,
-                "first_event_id": first,
-                "events_count": held.get("events_count", 0) + len(kinds),
-                "points_earned": held.get("points_earned", 0) + earned,
-                "points_by_type": None,
-                "ledger_head": head,
-                "created_at": held.get("created_at", head),
-                "extra": None,
-            },
-        )
-
-    def open(self, user: str) -> None:
-        self.seq[user] = self.balance[user] = 0
-        self.sample.arrived[user] = datetime(2026, 3, 1, 5, tzinfo=UTC)
-        opened = datetime(1970, 1, 1, tzinfo=UTC)
-        self._entry(user, opened, kind="OPEN", points=0)
-
-    def entry(self, user: str, kind: str, points: int, **more: Any) -> Row:
-        if user not in self.seq:
-            self.open(user)
-        self.seq[user] += 1
-        self.balance[user] += points
-        self.number += 1
-        moment = datetime(2026, 2, 27, 23, tzinfo=UTC) + timedelta(
-            minutes=self.number, microseconds=self.number
-        )
-        return self._entry(user, moment, kind=kind, points=points, **more)
-
-    def _entry(self, user: str, moment: datetime, **more: Any) -> Row:
-        names = [each.name for each in ENTITIES["ledger"].fields]
-        row = dict.fromkeys([*names, "extra"]) | {"account_id": user, "created_at": moment, **more}
-        row |= {"seq": self.seq[user], "balance": self.balance[user]}
-        self.sample.put("ledger", row)
-        return row
-
-    def redeem(self, user: str, points: int) -> Row:
-        row = self.entry(user, "REDEEM", -points, reward_id="mug")
-        self.redeemed.append(row)
-        return row
-
-    def reverse(self, spent: Row) -> None:
-        place = f"{spent['created_at']:%Y-%m-%dT%H:%M:%S.%f}Z"
-        self.entry(spent["account_id"], "REVERSE", -spent["points"], reverses=place, reward_id="mug")
-
-    def profile(self, user: str, **more: Any) -> None:
-        days = sorted(day for who, day in self.sample.rows["daily_activity"] if who == user)
-        if user not in self.seq:
-            self.open(user)
-        for _ in range(2):
-            self.version[user] = self.version.get(user, 0) + 1
-            names = [each.name for each in ENTITIES["streaks"].fields]
-            row = dict.fromkeys([*names, "extra"]) | {
-                "user_id": user,
-                "version": self.version[user],
-                "current_streak": 1,
-                "longest_streak": min(len(days), 9) or 1,
-                "active_days": len(days),
-                "last_activity_date": days[-1] if days else None,
-                "total_bestie_points": self.balance[user],
-                "balance": self.balance[user],
-                "timezone": "Europe/Paris",
-                "updated_at": datetime(2026, 3, 2, 1, self.version[user], tzinfo=UTC),
-                **more,
-            }
-            self.sample.put("streaks", row)
-
-    def tell_leads(self, version: int) -> None:
-        """All events of leads so far, their features as of an instant after the last merge, and memories."""
-        history = self.leads
-        for each in history.events:
-            self.sample.put("lead_events", lead_event(each))
-        merged = max(each.occurred for each in history.events if "leads" in each.event_type)
-        for root, leaves in sorted(history.groups.items()):
-            as_of = merged + timedelta(days=self.random.choice([3, 45]), microseconds=1)
-            values = features_of(history.events, root, as_of)
-            known = [each for each in history.events if each.occurred <= as_of and is_readable(each)]
-            if not any(each.lead_organization_id in leaves for each in known):
-                continue
-            several: Row = {"leaves": ",".join(leaves)} if len(leaves) > 1 else {}
-            moments = dict.fromkeys(
-                ("purchases_as_of", "sentiment_as_of", "activity_as_of", "campaigns_as_of"), as_of
-            )
-            self._features(
-                root,
-                version,
-                as_of,
-                computed_at=as_of,
-                active_on=as_of.date(),
-                **several,
-                **moments,
-                **values,
-            )
-            for leaf in set(leaves) - {root}:
-                self._features(leaf, version, as_of, merged_into=root, topology=3)
-            for leaf in leaves:
-                self._memories(leaf, version, as_of)
-
-    def _features(self, lead: str, version: int, changed_at: datetime, **more: Any) -> None:
-        names = [each.name for each in ENTITIES["lead_features"].fields]
-        row = dict.fromkeys([*names, "extra"]) | {"lead_organization_id": lead, "version": version}
-        self.sample.put("lead_features", row | {"changed_at": changed_at} | more)
-
-    def _memories(self, lead: str, version: int, at: datetime) -> None:
-        for key, expires in (("color", None), ("size", at + timedelta(days=900)), ("mood", at)):
-            row = {
-                "lead_organization_id": lead,
-                "memory_type": "preference",
-                "memory_key": key,
-                "version": version,
-                "value": '"größe\'s"',
-                "confidence_milli": 750,
-                "source": "web",
-                "source_event_ids": "a,b",
-                "created_at": at,
-                "updated_at": at,
-                "expires_at": expires,
-                "extra": None,
-            }
-            self.sample.put("lead_memory", row)
