@@ -40,7 +40,7 @@ Record = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class AnnouncedBatch:
+class NotifiedBatch:
     """What became of people; which records are to come again; which are to be kept, with the reason."""
 
     told: Counter[Told] = field(default_factory=Counter)
@@ -63,12 +63,12 @@ class Notifier:
     writers: int = 1
     now: Callable[[], datetime] = _now
 
-    def notify(self, records: Sequence[Record], until: datetime | None = None) -> AnnouncedBatch:
+    def notify(self, records: Sequence[Record], until: datetime | None = None) -> NotifiedBatch:
         """Announce each record's question; one question's trouble is not another's.
 
         until: when to stop, for what is left to come again.
         """
-        outcome = AnnouncedBatch()
+        outcome = NotifiedBatch()
         for record in records:
             try:
                 told = self.announce(from_item(plain(record["dynamodb"]["NewImage"])), until)

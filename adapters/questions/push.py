@@ -108,7 +108,7 @@ class SnsPush:
         """Publish; repeat only what SNS throttled, and so did not take. None: there is no such endpoint."""
         for _ in pauses(ATTEMPTS_MAX, base_seconds=0.2):
             try:
-                self._sns.publish(TargetArn=endpoint, MessageStructure="json", PushMessage=payload(message))
+                self._sns.publish(TargetArn=endpoint, MessageStructure="json", Message=payload(message))
             except ClientError as error:
                 if not SLOW_DOWN.search(_code(error)):
                     return _refusal(error)
@@ -140,7 +140,7 @@ def _code(error: ClientError) -> str:
 
 
 def _text(error: ClientError) -> str:
-    return str(error.response.get("Error", {}).get("PushMessage", ""))
+    return str(error.response.get("Error", {}).get("Message", ""))
 
 
 def payload(message: PushMessage) -> str:

@@ -52,7 +52,7 @@ def send(sns: Any, *refusals: tuple[str, str, int], then: bool = False) -> PushR
         ("EndpointDisabled", "Endpoint is disabled", 400, PushStatus.DEAD),
         ("PlatformApplicationDisabled", "", 400, PushStatus.UNSENT),
         ("AuthorizationError", "", 403, PushStatus.UNSENT),
-        ("InvalidParameter", "Invalid parameter: PushMessage too long", 400, PushStatus.UNSENT),
+        ("InvalidParameter", "Invalid parameter: Message too long", 400, PushStatus.UNSENT),
         ("InternalError", "", 500, PushStatus.UNSURE),
     ],
 )
