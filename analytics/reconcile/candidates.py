@@ -16,7 +16,7 @@ from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_days import Flags, LakeDays, signature
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE, is_newer, readable_profile, settings_agree
-from analytics.reconcile.reconcile_user import has_lapsed
+from rules.engagement.reconcile import has_lapsed
 
 SEGMENTS = 8
 T = TypeVar("T")
@@ -74,7 +74,7 @@ def _look(found: ProfileScan, stored: Item, lake: Snapshot, shards: int, now: da
         found.in_flight += 1
     if not looks_right(stored, user, shards, now):
         found.candidates.add(user_id)
-    elif "leaderboard_partition" in stored and has_lapsed(plain(stored), now):
+    elif "leaderboard_partition" in stored and has_lapsed(plain(stored).get("lapses_at"), now):
         found.lapsed.append(stored)
 
 
@@ -91,7 +91,7 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
         return False
     attributes = profile_attributes(profile, shards)
     if stored != item(attributes) and not (
-        has_lapsed(attributes, now) and stored == item(lapsed_attributes(attributes))
+        has_lapsed(attributes.get("lapses_at"), now) and stored == item(lapsed_attributes(attributes))
     ):
         return False
     head = (profile.head.created_at, profile.head.seq) if profile.head else (None, None)
