@@ -1,5 +1,7 @@
 """`streakline`: commands for the laptop cloud and for operators."""
 
+# Long: one short function a command, and the table of them.
+
 import argparse
 import json
 import sys

@@ -5,6 +5,8 @@ written in one transaction, which is refused as a whole where the mark is there 
 So a crash leaves all or nothing, and whoever comes a second time writes nothing.
 """
 
+# Long: counting and rebuilding stats share how they are read and written.
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -49,7 +51,7 @@ TRANSIENT = (*Unavailable, Unprocessed, Busy)
 
 
 @dataclass(slots=True)
-class Outcome:
+class CountedBatch:
     """What became of records: each is counted, a duplicate, to come again, or poison."""
 
     counted: int = 0
@@ -59,16 +61,16 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
+class AnswerCounter:
     """Counts responses in. accounts: for the zones that users have set."""
 
     counts: AnswerCounts
     accounts: AccountStore
     boosts: Sequence[Boost] = ()
 
-    def apply(self, records: Sequence[Record], now: datetime) -> Outcome:
+    def apply(self, records: Sequence[Record], now: datetime) -> CountedBatch:
         """Count a batch of stream records, person by person; one person's trouble is not another's."""
-        outcome = Outcome()
+        outcome = CountedBatch()
         by_person: dict[str, list[tuple[Record, Response]]] = {}
         for record in records:
             try:
@@ -81,7 +83,7 @@ class Answers:
             self._apply(person, pairs, now, outcome)
         return outcome
 
-    def _apply(self, person: str, pairs: Pairs, now: datetime, outcome: Outcome) -> None:
+    def _apply(self, person: str, pairs: Pairs, now: datetime, outcome: CountedBatch) -> None:
         try:
             counted = self.count(person, [response for _, response in pairs], now)
             outcome.counted += counted
@@ -161,7 +163,7 @@ def _reason(error: Exception) -> str:
 
 
 @cache
-def _parts() -> tuple[Answers, FailureQueue]:
+def _parts() -> tuple[AnswerCounter, FailureQueue]:
     config, dynamodb = settings.read(AnswersSettings), client("dynamodb")
     counts = AnswerCounts(
         dynamodb,
@@ -172,7 +174,7 @@ def _parts() -> tuple[Answers, FailureQueue]:
         config.index_idempotency_keys,
     )
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
-    answers = Answers(counts, accounts, read_boosts(config.point_boosts))
+    answers = AnswerCounter(counts, accounts, read_boosts(config.point_boosts))
     return answers, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 
 

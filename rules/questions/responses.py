@@ -57,6 +57,7 @@ def new_response(
     body: as ingest's schema and check_answer() let it in. person: the fingerprint_hash. user_id: of one who
     answers for themselves. The number is given when it is stored.
     """
+    # Long: a field a line.
     try:
         day, zone_name = date_of(Moment(now, None), body.get("timezone"), None)
     except UnknownZone as error:

@@ -156,7 +156,7 @@ def test_eight_consumers_at_once_count_each_answer_once() -> None:
     batch = store([each for responses in history.values() for each in responses])
     parts = answers._parts()[0]
 
-    def consume(seed: int) -> answers.Outcome:
+    def consume(seed: int) -> answers.CountedBatch:
         mixed = random.Random(seed).sample(batch, 24)
         return parts.apply(mixed, clock.now())
 

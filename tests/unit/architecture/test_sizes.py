@@ -16,15 +16,6 @@ FILE_LINES_MAX = 200
 FUNCTION_LINES_MAX = 30
 REASON_WITHIN_LINES = 15
 MARK = "# Long: "
-# Still too long; each goes from this set as soon as it has been split.
-TOO_LONG_STILL = {
-    "adapters/leads/feature_store.py",
-    "analytics/curation/line_shapes.py",
-    "analytics/reconcile/reconcile_user.py",
-    "processors/answers.py",
-    "processors/features.py",
-    "rules/leads/series.py",
-}
 
 
 def too_long(source: str) -> Iterator[str]:
@@ -61,15 +52,7 @@ def test_files_and_functions_are_short_or_say_why_not() -> None:
     found = {
         str(path.relative_to(ROOT)): listed for path in modules() if (listed := [*too_long(path.read_text())])
     }
-    assert {path for path, listed in found.items() if listed[0].startswith(":")} >= TOO_LONG_STILL, (
-        f"take what is no longer too long from TOO_LONG_STILL, which then holds: {found}"
-    )
-    told = [
-        path + each
-        for path, listed in found.items()
-        for each in listed
-        if path not in TOO_LONG_STILL or not each.startswith(":")
-    ]
+    told = [path + each for path, listed in found.items() for each in listed]
     assert not told, f"split these by subject, or say why not ({MARK}REASON): {told}"
 
 
