@@ -1,1 +1,1 @@
-"""Raw objects become curated Parquet."""
+"""Raw objects become curated Parquet files."""

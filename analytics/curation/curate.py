@@ -1,26 +1,25 @@
-"""Raw objects of an hour (or a day) of one entity -> one curated Parquet file. The only implementation.
+"""The raw objects of one entity's hour (or day) become one curated Parquet file. Nothing else writes it.
 
-In = curated + duplicates + quarantined, whatever comes twice, in pieces, or after a crash: the file's
-footer says which raw objects its rows are from, so data and bookkeeping change in one put. Before it
-go the quarantine files, which a repetition writes the same; after it, what it has made superfluous.
+Rows in = curated + duplicates + quarantined. This holds whatever arrives twice, in pieces, or after a crash:
+the file's footer names the raw objects that its rows are from, so one put changes data and bookkeeping
+together. The quarantine files are written before it, and writing them again gives the same. What the new
+file makes superfluous is deleted after it.
 """
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from adapters.platform.objects import Objects, StoredObject
-from analytics.curation import small_staging
 from analytics.curation.intake import Intake
-from analytics.curation.row_staging import Staging, connect
-from analytics.curation.small_staging import FewStaging
+from analytics.curation.row_staging import Staging
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping, merged_bookkeeping
 from analytics.lake.layout import Place
-from rules.lake.entities import ENTITIES, Entity
+from rules.lake.entities import ENTITIES
 
 Task = Place  # what one call does: an hour of an entity, or (hour None) a whole day
 
@@ -32,9 +31,9 @@ class RawGone(LookupError):
 def curate(objects: Objects, task: Task, *, rebuild: bool = False) -> Counts:
     """Bring an hour's (or day's) curated file up to date with its raw objects; returns its counts.
 
-    Raw objects that the file holds are not read again, unless rebuild asks for it: then the file is
-    made anew from all of them, and lines that the schema now allows leave the quarantine (raises
-    RawGone if that would lose rows). Where a day's file stands, its hours are curated into it.
+    Raw objects that the file holds already are not read again. With rebuild they are: the file is made
+    anew from all of them, and lines that the schema now allows leave the quarantine. Raises RawGone if
+    that would lose rows. If the day has a file of its own, its hours are curated into that file.
     """
     task, held, left_over = _files(objects, task)
     raw = list(objects.list(layout.raw_prefix(task.entity, task.dt, task.hour)))
@@ -81,13 +80,9 @@ def _merge(
     Returns the file's counts, and the raw objects of which lines were refused.
     """
     entity = ENTITIES[task.entity]
-    curated = [objects.get(key) for key in held]
-    size = sum(map(len, curated)) + sum(each.size for each in new)
-    with tempfile.TemporaryDirectory() as folder, _staging(entity, size, Path(folder)) as staging:
-        path = Path(folder, "rows.parquet")
-        while curated:
-            path.write_bytes(curated.pop(0))
-            staging.add_curated(path)
+    with tempfile.TemporaryDirectory() as folder, closing(Staging(entity, Path(folder, "spill"))) as staging:
+        for key in held:
+            staging.add_curated(objects.get(key))
         intake = Intake(staging)
         intake.take(objects, new)
         rows = before.counts.in_ + intake.rows
@@ -96,20 +91,12 @@ def _merge(
         counts = Counts(rows, kept, rows - kept - quarantined, quarantined)
         sources = {layout.source_name(each.key): each.etag for each in new}
         book = Bookkeeping(len(entity.fields), counts, {**before.sources, **sources})
+        path = Path(folder, "rows.parquet")
         staging.write(path, book)
         for key, entries in sorted(intake.refused.items()):
             objects.put(layout.quarantine_key(key), _ndjson(entries))
         objects.put(layout.curated_key(task), path.read_bytes())
     return counts, list(intake.refused)
-
-
-@contextmanager
-def _staging(entity: Entity, size: int, folder: Path) -> Iterator[Staging | FewStaging]:
-    if size <= small_staging.BYTES_MAX:
-        yield FewStaging(entity)
-        return
-    with connect(folder / "spill") as db:
-        yield Staging(entity, db)
 
 
 def _ndjson(entries: Iterable[dict[str, object]]) -> bytes:

@@ -1,4 +1,7 @@
-"""Raw lines into the staging: those that are surely rows at once, the others one by one."""
+"""Raw lines become staged rows or refused lines.
+
+The staging takes most lines by columns. Each other line is read by itself.
+"""
 
 import base64
 from collections.abc import Iterable, Iterator, Sequence
@@ -7,24 +10,25 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.raw_lines import Batch, Unreadable, batches, unpacked
 from analytics.curation.row_staging import Staging
-from analytics.curation.small_staging import FewStaging
-from analytics.curation.strict_reader import Refused, read_row
+from analytics.lake.arrow_buffers import array_of
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import Place, raw_place
+from rules.lake.valid_row import RowRefused, read_row
 
 FETCHED_AT_ONCE = 16
 
 
 @dataclass(slots=True)
 class Intake:
-    """What came of raw objects. rows: read, blank lines apart; refused: raw key -> its entries."""
+    """What raw objects held. rows: how many lines, without blank ones. refused: raw key -> its entries."""
 
-    staging: Staging | FewStaging
+    staging: Staging
     rows: int = 0
     refused: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _place: int = 0
@@ -55,24 +59,26 @@ class Intake:
         count, first = len(batch.lines), self._place
         self._place += count
         self.rows += count
-        again = self.staging.add_lines(batch, place, first)
-        self._take_singly(batch, place, first, sorted(number - first for number in again))
+        self._take_singly(batch, place, first, self.staging.add_lines(batch, place, first))
 
     def _take_singly(self, batch: Batch, place: Place, first: int, indices: Iterable[int]) -> None:
-        rows = []
+        entity, hour = self.staging.entity, str(place.hour)
+        rows, places = [], []
         for index in indices:
             line = batch.lines[index].as_py()
             if not line.strip():
                 self.rows -= 1
                 continue
             try:
-                rows.append(read_row(line, place) | {"n": first + index})
-            except Refused as error:
+                rows.append(read_row(line, entity, place.dt, hour))
+                places.append(first + index)
+            except RowRefused as error:
                 key, number = batch.origin(index)
                 self._refuse(key, {"line": number, "reason": str(error)} | _raw(line))
         if rows:
-            schema = arrow_schema(self.staging.entity).append(pa.field("n", pa.int64()))
-            self.staging.add_rows(pa.Table.from_pylist(rows, schema))
+            schema = arrow_schema(entity)
+            columns = [array_of([row[each.name] for row in rows], each.type) for each in schema]
+            self.staging.add_rows(pa.Table.from_arrays(columns, schema=schema), np.array(places))
 
     def _refuse(self, key: str, entry: dict[str, Any]) -> None:
         self.refused.setdefault(key, []).append({"source": key} | entry)

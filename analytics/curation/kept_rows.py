@@ -1,6 +1,6 @@
-"""Curated rows in memory: which to keep, in which order, and the file that they become.
+"""Curated rows in memory: which ones are kept, in which order, and the file that they become.
 
-analytics/curation/spilled_rows.py does the same in a database for what does not fit.
+spilled_rows.py does the same on disk, for rows that memory cannot hold.
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ WORD, WINDOW = 8, 24  # bytes
 
 
 def together(parts: list[pa.Table], schema: pa.Schema) -> pa.Table:
-    """Return tables as one, of one chunk a column; empties the list, so that little is held twice."""
-    chunks = {each.name: [part[each.name].cast(each.type) for part in parts] for each in schema}
+    """Return tables as one, with one chunk a column. Empties the list, so that little is held twice."""
+    chunks = {each.name: [part[each.name] for part in parts] for each in schema}
     parts.clear()
     columns = []
     for each in schema:
@@ -48,7 +48,7 @@ def kept(entity: Entity, rows: pa.Table) -> Indices:
     same = codes[1:] == codes[:-1]
     if not same.any():
         return order
-    # Codes are of the first bytes that differ: rows of one code are looked at more closely.
+    # A code is made of the first bytes that differ. Rows with equal codes are compared in full.
     tied = np.zeros(len(order), np.bool_)
     tied[1:] = same
     tied[:-1] |= same
@@ -60,7 +60,7 @@ def kept(entity: Entity, rows: pa.Table) -> Indices:
 
 
 def _closely(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
-    """Return rows in their full order, and which of them are the first of their key: the ones to keep."""
+    """Return rows in their full order, and which of them to keep: the first of each key."""
     names = list(
         dict.fromkeys([*entity.order, *entity.key, *([entity.version] if entity.version else []), "n"])
     )
@@ -79,7 +79,7 @@ def _closely(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices,
 
 
 def _codes(column: pa.Array) -> Codes:
-    """Return numbers that never decrease where the values grow."""
+    """Return a number for each value: of two values, the larger one never has the smaller number."""
     if not pa.types.is_string(column.type):
         return raw_values(column, np.int32 if pa.types.is_date(column.type) else np.int64)
     common = _common_prefix(column)
@@ -131,6 +131,6 @@ def write_parts(path: Path, groups: Iterator[pa.Table], metadata: dict[str, str]
 
 
 def _repetitive(rows: pa.Table) -> list[str]:
-    """Return the columns of which few values differ: the ones that a dictionary makes smaller."""
+    """Return the columns that a dictionary makes smaller: those in which few values differ."""
     some = rows.slice(0, SAMPLE_ROWS)
     return [name for name in rows.column_names if 2 * pc.count_distinct(some[name]).as_py() <= len(some) + 2]

@@ -1,4 +1,7 @@
-"""Which hours and days are to be curated: what new raw objects touch, a range of dates, compactions."""
+"""The plan says which hours and days are curated.
+
+These are the ones that new raw objects touch, those of a range of dates, and small past days to compact.
+"""
 
 import json
 from collections import Counter
@@ -17,7 +20,7 @@ COMPACTED_AFTER = timedelta(days=3)  # events arrive up to 72 h late
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024
 NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, packed: about a tenth of what they hold
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
-# One call of the curating function: a backfill of years is thousands of hours with a row or two.
+# For one call of the curating function. A backfill of years is thousands of hours with a row or two.
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 BATCH_TASKS_MAX = 200
 
@@ -51,8 +54,8 @@ class Plan:
 def plan(objects: Objects, today: date, *, since_dt: str | None = None, until_dt: str | None = None) -> Plan:
     """Return the tasks for everything that came since the watermark, or for a range of dates.
 
-    since_dt, until_dt (YYYY-MM-DD, both included): curate and load these dates whatever has changed, and
-    leave the watermark. Without them, small past days are compacted too. today: UTC.
+    since_dt, until_dt (YYYY-MM-DD, both included): these dates are curated and loaded whatever has changed,
+    and the watermark stays. Without them, small past days are compacted too. today: UTC.
     """
     mark = watermark(objects)
     files = _curated_files(objects)

@@ -1,4 +1,4 @@
-"""Raw objects as Arrow arrays of lines, a batch of objects at a time."""
+"""Raw objects are unpacked and split into lines, a batch of objects at a time."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -24,9 +24,10 @@ class Unreadable(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Lines of some objects: their text, and the same as one value a line, each with its newline.
+    """Lines of some objects.
 
-    names and starts: the objects, and the index in lines at which those of each begin.
+    text: the objects' text. lines: the same as one value a line, each with its newline.
+    names: the objects. starts: for each object, the index of its first line.
     """
 
     text: bytes
@@ -52,9 +53,10 @@ def unpacked(data: bytes) -> bytes:
 
 
 def _unzipped(data: bytes) -> bytes:
-    if data.find(MEMBER, len(MEMBER)) >= 0:  # perhaps many members; all but never for one
+    # An object of many members has these bytes again. One of a single member all but never does.
+    if data.find(MEMBER, len(MEMBER)) >= 0:
         return bytes(igzip.decompress(data))  # type: ignore[no-untyped-call]
-    # Unpacked into memory of its size: a buffer that grows costs as much again.
+    # The text's size is known beforehand: a buffer that has to grow costs as much again.
     size = min(int.from_bytes(data[-4:], "little"), EXPANSION_MAX * len(data))
     return bytes(isal_zlib.decompress(data, isal_zlib.MAX_WBITS + 16, size + 64))
 

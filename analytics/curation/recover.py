@@ -1,7 +1,8 @@
-"""Brings back what Firehose could not place: its error records become raw objects.
+"""Error records of Firehose become raw objects.
 
-A delivery stream writes to 500 partitions at a time. A backfill of years touches more, and what is
-beyond goes to errors/, whole. So does what is no row at all; that stays there, for an operator.
+A delivery stream writes to 500 partitions at a time. A backfill of years touches more, and Firehose puts
+the rows beyond the limit into errors/. These are moved to their partitions. What is no row at all is in
+errors/ too, and stays there for an operator.
 """
 
 import base64
@@ -25,8 +26,8 @@ class Lost(ValueError):
 def recover(objects: Objects) -> tuple[int, int]:
     """Move error records to the partitions of their rows; returns how many rows moved, how many stay.
 
-    An object leaves errors/ when all of its records have been moved. Doing it again, or dying in
-    between, writes the same raw objects.
+    An object leaves errors/ when all of its records have been moved. A repetition, also after a crash,
+    writes the same raw objects.
     """
     moved = stay = 0
     for entity in ENTITIES:

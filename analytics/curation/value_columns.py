@@ -1,32 +1,39 @@
-"""Values cut out of lines, as an Arrow column: those of the declared type, the others are told of.
+"""Values cut out of lines become an Arrow column.
 
-What is valid is said by the expressions of analytics/curation/line_pattern.py.
+rules/lake/valid_row.py says which values are valid. Only plain ones are taken here: a line with any other
+value is left to read_row. Texts, integers and the publisher's timestamps are checked as whole columns. Of
+dates, booleans and other timestamps, read_value reads each different one once.
 """
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.curation.line_pattern import VALUES, line_pattern
-from analytics.lake.arrow_buffers import Flags, Places, as_array, as_flags, flag_array, raw_values
+from analytics.lake.arrow_buffers import Flags, Places, array_of, as_array, as_flags, flag_array, raw_values
 from analytics.lake.arrow_schema import ARROW
 from analytics.lake.layout import Place
+from rules.days import EPOCH, MICROSECOND
 from rules.lake.entities import ENTITIES, Field, Type
+from rules.lake.valid_row import RowRefused, lies_in, read_value
 
-# What a JSON text may hold here: no escapes but of quotes, which texts of JSON are full of.
-PLAIN = r'^(?:[^"\\\x00-\x1f]|\\")*$'
+# The inside of a JSON text whose only escapes are \" and \\: those of a JSON text within a text.
+PLAIN = r'^(?:[^"\\\x00-\x1f]|\\["\\])*$'
+ESCAPE = r'\\(["\\])'
+PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17})$"  # those of 19 digits may be beyond 64 bits
 STAMP = len("2026-01-31T00:00:00.000000Z")
 MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))
 YEARS = (ord("1"), ord("2"))  # 1000 to 2999
 SPACE = 32
+HOUR = 3_600_000_000  # microseconds
 
 
 @dataclass(frozen=True, slots=True)
 class Cuts:
-    """Values in a text: where each one starts and ends; they follow each other."""
+    """Values in a text: where each one starts and ends, without quotes. Each starts after the one before."""
 
     text: bytes
     starts: Places
@@ -34,31 +41,30 @@ class Cuts:
 
 
 def read_values(valid: Flags, cuts: Cuts, field: Field, place: Place) -> pa.Array:
-    """Return values as a column of the field's type; clears the flags of those that are not valid."""
+    """Return values as a column of the field's type. Clears the flags of values that are not taken."""
     values = _cut(cuts)
     if field.type is Type.TEXT:
         return _texts(valid, values)
-    if field.type is Type.TIMESTAMP:
-        column = _timestamps(valid, cuts, values)
-    else:
-        column = _few(valid, values, field.type)
+    column = _stamps(cuts, values) if field.type is Type.TIMESTAMP else None
+    if column is None:
+        column = _of_different(valid, values, field)
     if field.name == ENTITIES[place.entity].occurred:
         _check_moment(valid, column, place)
     return column
 
 
-def exists(place: Place) -> bool:
-    """Tell whether a place is an hour of the calendar."""
+def first_moment(place: Place) -> datetime | None:
+    """Return the beginning of an hour (UTC); None if no row can lie in it."""
     try:
-        _hour(place)
+        moment = datetime.strptime(f"{place.dt} {place.hour}", "%Y-%m-%d %H").replace(tzinfo=UTC)
     except ValueError:
-        return False
-    return True
+        return None
+    return moment if lies_in(moment, place.dt, str(place.hour)) else None
 
 
 def _cut(cuts: Cuts) -> pa.Array:
     count = len(cuts.starts)
-    # Every second value is what lies between two: bytes are copied once, by take.
+    # The offsets describe the values and what lies between them. take copies the values alone.
     offsets = np.empty(2 * count + 1, np.int32)
     offsets[:-1:2] = cuts.starts
     offsets[1::2] = cuts.ends
@@ -76,8 +82,11 @@ def _texts(valid: Flags, values: pa.Array) -> pa.Array:
     if not held or (b'"' not in held and b"\\" not in held and np.frombuffer(held, np.uint8).min() >= SPACE):
         return values
     values = pc.if_else(flag_array(valid), values, _null(values))  # an expression needs UTF-8
-    _clear(valid, pc.match_substring_regex(values, PLAIN))
-    return pc.replace_substring(values, '\\"', '"')
+    plain = pc.match_substring_regex(values, PLAIN)
+    _clear(valid, plain)
+    if b"\\\\" in held:
+        return pc.replace_substring_regex(values, ESCAPE, r"\1")
+    return pc.replace_substring(values, '\\"', '"')  # eight times as fast
 
 
 def _are_utf8(values: pa.Array) -> bool:
@@ -96,53 +105,56 @@ def _is_utf8(value: bytes) -> bool:
     return True
 
 
-def _timestamps(valid: Flags, cuts: Cuts, values: pa.Array) -> pa.Array:
-    """The publisher's form is looked at in few places: what else is no timestamp, Arrow refuses."""
-    data, starts = np.frombuffer(cuts.text, np.uint8), cuts.starts
-    if (cuts.ends - starts == STAMP).all():
-        form = [(data[starts + at] == ord(mark)).all() for at, mark in MARKS]
-        if all(form) and np.isin(data[starts], YEARS).all():
-            try:
-                return values.cast(ARROW[Type.TIMESTAMP])
-            except pa.ArrowInvalid:
-                pass
-    return _matching(valid, values, Type.TIMESTAMP)
-
-
-def _few(valid: Flags, values: pa.Array, kind: Type) -> pa.Array:
-    """Values of which there are few different ones."""
-    coded = values.dictionary_encode()
-    fine = np.ones(len(coded.dictionary), np.bool_)
-    column = _matching(fine, coded.dictionary, kind)
-    if not fine.all():
-        valid &= fine[raw_values(coded.indices, np.int32)]
-    return column.take(coded.indices)
-
-
-def _matching(valid: Flags, values: pa.Array, kind: Type) -> pa.Array:
-    matching = pc.match_substring_regex(values.cast(pa.binary()), f"^{VALUES[kind]}$")
-    _clear(valid, matching)
-    return pc.if_else(matching, values, _null(values)).cast(ARROW[kind])
-
-
 def _null(values: pa.Array) -> pa.Scalar:
     return pa.nulls(1, values.type)[0]  # pa.scalar() would import pandas, too
 
 
-def _check_moment(valid: Flags, column: pa.Array, place: Place) -> None:
-    """Clear the flags of what lies outside the place."""
-    is_date = pa.types.is_date(column.type)
-    seconds = int(_hour(place).timestamp())
-    low, size = seconds * 1_000_000, 3_600_000_000
-    if is_date:  # a day belongs to its first hour
-        low, size = seconds // 86_400, int(seconds % 86_400 == 0)
-    # What is null here was found not valid before.
-    moments = raw_values(column, np.int32 if is_date else np.int64)
-    valid &= (moments >= low) & (moments < low + size)
+def _stamps(cuts: Cuts, values: pa.Array) -> pa.Array | None:
+    """Return timestamps as a column if all of them have the publisher's form; else None.
+
+    The form is checked in few places. Arrow refuses what is wrong in any other place.
+    """
+    data, starts = np.frombuffer(cuts.text, np.uint8), cuts.starts
+    if not (cuts.ends - starts == STAMP).all() or not np.isin(data[starts], YEARS).all():
+        return None
+    if not all((data[starts + at] == ord(mark)).all() for at, mark in MARKS):
+        return None
+    try:
+        return values.cast(ARROW[Type.TIMESTAMP])
+    except pa.ArrowInvalid:
+        return None
 
 
-def _hour(place: Place) -> datetime:
-    return datetime.strptime(f"{place.dt} {place.hour}", "%Y-%m-%d %H").replace(tzinfo=UTC)
+def _of_different(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
+    """Return a column of which each different value is looked at once: of most columns there are few."""
+    coded = values.cast(pa.binary()).dictionary_encode()
+    fine = np.ones(len(coded.dictionary), np.bool_)
+    if field.type is Type.INTEGER:
+        column = _integers(fine, coded.dictionary)
+    else:
+        column = _one_by_one(fine, coded.dictionary, field)
+    valid &= fine[raw_values(coded.indices, np.int32)]
+    return column.take(coded.indices)
+
+
+def _integers(valid: Flags, values: pa.Array) -> pa.Array:
+    plain = pc.match_substring_regex(values, PLAIN_INTEGER)
+    _clear(valid, plain)
+    return pc.if_else(plain, values, _null(values)).cast(pa.string()).cast(ARROW[Type.INTEGER])
+
+
+def _one_by_one(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
+    quote = b"" if field.type is Type.BOOLEAN else b'"'
+    read = [_read(field, quote + each + quote) for each in values.to_pylist()]
+    valid &= np.array([each is not None for each in read], np.bool_)
+    return array_of(read, ARROW[field.type])
+
+
+def _read(field: Field, json_text: bytes) -> Any:
+    try:
+        return read_value(field, json_text)
+    except RowRefused:
+        return None
 
 
 def _clear(valid: Flags, fine: pa.BooleanArray) -> None:
@@ -150,10 +162,15 @@ def _clear(valid: Flags, fine: pa.BooleanArray) -> None:
         valid &= as_flags(fine)
 
 
-def matched(lines: pa.BinaryArray, place: Place) -> pa.BooleanArray:
-    """Tell for each line whether it matches the pattern of its place and is UTF-8."""
-    fine = pc.match_substring_regex(lines, line_pattern(place))
-    data = lines.buffers()[2]
-    if not len(lines) or data.to_pybytes().isascii():
-        return fine
-    return pc.and_(fine, flag_array(np.array([_is_utf8(line) for line in lines.to_pylist()])))
+def _check_moment(valid: Flags, column: pa.Array, place: Place) -> None:
+    """Clear the flags of what lies outside the place."""
+    first = first_moment(place)
+    if first is None:
+        valid[:] = False
+        return
+    low, size = (first - EPOCH) // MICROSECOND, HOUR
+    is_date = pa.types.is_date(column.type)
+    if is_date:  # a day belongs to its first hour
+        low, size = (first - EPOCH).days, int(first.hour == 0)
+    moments = raw_values(column, np.int32 if is_date else np.int64)
+    valid &= (moments >= low) & (moments < low + size)

@@ -3,11 +3,15 @@
 pyarrow's usual conversions import pandas wherever it is installed. These do not.
 """
 
+from collections.abc import Sequence
+from datetime import date, datetime
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+from rules.days import EPOCH, MICROSECOND
 
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.int64]
@@ -17,6 +21,30 @@ Places = npt.NDArray[np.int32]  # positions in a text
 def as_array(numbers: Indices) -> pa.Int64Array:
     """Return numbers as an Arrow array that shares their memory."""
     return pa.Array.from_buffers(pa.int64(), len(numbers), [None, pa.py_buffer(numbers)])
+
+
+def array_of(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Return Python values, None for null, as an Arrow array of a type that the lake's columns have."""
+    there = np.array([value is not None for value in values], np.bool_)
+    buffers: list[Any] = [np.packbits(there, bitorder="little")]
+    if pa.types.is_string(kind):
+        texts = [(value or "").encode() for value in values]
+        buffers += [np.cumsum([0, *map(len, texts)]).astype(np.int32), b"".join(texts)]
+    elif pa.types.is_boolean(kind):
+        buffers.append(np.packbits(np.array(values, np.bool_), bitorder="little"))
+    else:
+        width = np.int32 if pa.types.is_date(kind) else np.int64
+        buffers.append(np.array([_stored(value) for value in values], width))
+    return pa.Array.from_buffers(kind, len(values), [pa.py_buffer(each) for each in buffers])
+
+
+def _stored(value: Any) -> int:
+    """Return a value as the number that Arrow stores for it: days, or microseconds."""
+    if isinstance(value, datetime):
+        return (value - EPOCH) // MICROSECOND
+    if isinstance(value, date):
+        return (value - EPOCH.date()).days
+    return value or 0
 
 
 def as_flags(array: pa.BooleanArray) -> Flags:

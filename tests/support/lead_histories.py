@@ -11,10 +11,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from adapters.platform.objects import Objects
-from analytics.curation.small_staging import FewStaging
+from analytics.curation.row_staging import Staging
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.bookkeeping import Bookkeeping, Counts
 from analytics.lake.layout import Place, curated_key
@@ -219,11 +220,11 @@ def write(objects: Objects, rows: Sequence[Mapping[str, Any]], folder: Path) -> 
     days: dict[str, list[Any]] = defaultdict(list)
     for each in rows:
         days[f"{each['occurred_at']:%Y-%m-%d}"].append(each)
-    schema = arrow_schema(LEAD_EVENTS).append(pa.field("n", pa.int64()))
     path = folder / "one.parquet"
     for dt, found in days.items():
-        staging = FewStaging(LEAD_EVENTS)
-        staging.add_rows(pa.Table.from_pylist(found, schema=schema))
+        staging = Staging(LEAD_EVENTS, folder)
+        table = pa.Table.from_pylist(found, schema=arrow_schema(LEAD_EVENTS))
+        staging.add_rows(table, np.arange(len(found)))
         assert staging.drop_duplicates() == 0
         book = Bookkeeping(len(LEAD_EVENTS.fields), Counts(len(found), len(found), 0, 0))
         staging.write(path, book)

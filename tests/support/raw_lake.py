@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.curation.strict_reader import Refused, read_row
 from analytics.lake.bookkeeping import Counts, bookkeeping
 from analytics.lake.layout import Place, curated_files
 from rules.lake.entities import ENTITIES
+from rules.lake.valid_row import RowRefused, read_row
 
 DT, HOUR = "2026-03-01", "05"
 PLACE = Place("events", DT, HOUR)
@@ -90,8 +90,8 @@ def expected(lines: Sequence[bytes], place: Place = PLACE) -> tuple[list[dict[st
         if not each.strip():
             continue
         try:
-            row = read_row(each, place)
-        except Refused:
+            row = read_row(each, entity, place.dt, str(place.hour))
+        except RowRefused:
             refused += 1
             continue
         taken += 1

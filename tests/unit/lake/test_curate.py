@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from adapters.platform.objects import FolderObjects
-from analytics.curation import small_staging
+from analytics.curation import row_staging
 from analytics.curation.curate import RawGone, curate
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.bookkeeping import Counts, bookkeeping
@@ -69,10 +69,12 @@ KEPT = (
 )
 
 
-@pytest.fixture(params=["few rows", "many rows"])
+@pytest.fixture(params=["line by line", "by columns", "on disk"])
 def objects(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> FolderObjects:
-    """A lake; few rows are curated without a database, and must be curated to the same."""
-    monkeypatch.setattr(small_staging, "BYTES_MAX", 10**9 if request.param == "few rows" else -1)
+    """A lake; however lines are read, and wherever rows are held, the same must come of them."""
+    monkeypatch.setattr(row_staging, "FEW_LINES", 10**9 if request.param == "line by line" else 0)
+    if request.param == "on disk":
+        monkeypatch.setattr(row_staging, "HELD_BYTES_MAX", 0)
     return FolderObjects(tmp_path)
 
 
@@ -281,22 +283,6 @@ def test_narrow_types_of_old_files_are_widened(objects: FolderObjects) -> None:
     assert curate(objects, PLACE) == Counts(3, 3, 0, 0)
     assert table(objects).schema.remove_metadata() == arrow_schema(EVENTS)
     assert sorted(row["points_awarded"] for row in rows(objects)) == [5, 5, 2**40]
-
-
-def test_every_entity_has_a_pattern_that_its_rows_match(objects: FolderObjects) -> None:
-    """The publisher's own rows take the fast way: nothing is read line by line."""
-    from analytics.curation import intake
-
-    def fail(*_: Any) -> Any:
-        raise AssertionError("read singly")
-
-    put_raw(
-        objects, "a", [event(number, timezone="+02:00", properties='{"a":"b\\n"}') for number in range(9)]
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(small_staging, "BYTES_MAX", -1)
-        patch.setattr(intake, "read_row", fail)
-        assert curate(objects, PLACE) == Counts(9, 9, 0, 0)
 
 
 def test_lake_schema_is_the_contract() -> None:

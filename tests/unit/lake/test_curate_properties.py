@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, StoredObject
-from analytics.curation import small_staging
+from analytics.curation import row_staging
 from analytics.curation.curate import Task, curate
 from analytics.lake.layout import curated_files
 from tests.support.raw_lake import (
@@ -77,12 +77,12 @@ LINE = st.one_of(
 )
 
 
-# Below which size rows are curated without a database: never, always, and now and then.
-LIMITS = (-1, 10**9, 3000)
+# How many lines are read by columns: all, none, and now and then.
+LIMITS = (0, 10**9, 8)
 
 
-def few_up_to(limit: int) -> Any:
-    return mock.patch.object(small_staging, "BYTES_MAX", limit)
+def by_columns_from(limit: int) -> Any:
+    return mock.patch.object(row_staging, "FEW_LINES", limit)
 
 
 class Crash(Exception):
@@ -137,9 +137,9 @@ def comparable(found: list[dict[str, Any]]) -> list[str]:
 @given(st.lists(LINE, max_size=30), st.sampled_from(LIMITS))
 @SETTINGS
 def test_as_a_plain_reading_of_the_rules(lines: list[bytes], limit: int) -> None:
-    """Whatever way a line takes, its row or refusal is that of strict.read_row."""
+    """Whatever way a line takes, its row or refusal is that of read_row."""
     wanted, counts = expected(lines)
-    with folder() as objects, few_up_to(limit):
+    with folder() as objects, by_columns_from(limit):
         put_raw(objects, "a", lines, zipped=False)
         assert curate(objects, PLACE) == counts == (total(objects) if counts.in_ else counts)
         assert comparable(rows(objects)) == comparable(wanted)
@@ -158,7 +158,7 @@ def test_as_a_plain_reading_of_the_rules(lines: list[bytes], limit: int) -> None
 def test_any_steps_and_crashes_one_answer(
     pieces: list[list[bytes]], order: Any, steps: Any, limit: int
 ) -> None:
-    with folder() as whole, folder() as inner, few_up_to(limit):
+    with folder() as whole, folder() as inner, by_columns_from(limit):
         for number, piece in enumerate(pieces):
             put_raw(whole, f"{number}", piece)
         wanted = curate(whole, PLACE)

@@ -10,12 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform.items import item, plain
-from analytics.curation.strict_reader import Refused, read_row
-from analytics.lake.layout import Place
 from rules.days import stamp
 from rules.lake.entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY, row_of
 from rules.lake.lead_entities import as_of_column, column_of
 from rules.lake.lead_rows import scaled
+from rules.lake.valid_row import RowRefused, read_row
 from rules.leads import lead_events
 from rules.leads.features import FEATURES, Input, shown
 from rules.leads.lead_groups import groups_of
@@ -128,9 +127,8 @@ def test_what_is_no_whole_number_of_its_unit_is_refused_and_not_rounded() -> Non
     for value in ({"N": "11.775"}, {"N": "1E-3"}):
         attributes = {"lead_organization_id": "l", "version": 1, "features": {"monetary_total": value}}
         row = row_of(LEAD_FEATURES, attributes, NOW, corrected=False)
-        place = Place("lead_features", row["dt"], row["hour"])
-        with pytest.raises(Refused, match="monetary_total_minor: not an integer"):
-            read_row(json.dumps(row).encode(), place)
+        with pytest.raises(RowRefused, match="monetary_total_minor: not an integer"):
+            read_row(json.dumps(row).encode(), LEAD_FEATURES, row["dt"], row["hour"])
 
 
 def test_a_feature_that_nobody_declared_travels_along() -> None:

@@ -1,7 +1,7 @@
-"""One line of raw NDJSON against the declared schema: its row, or the reason why it is refused.
+"""What a valid row is: a line of raw NDJSON is checked against its entity's declaration.
 
-This is what curation means by a valid row. line_pattern.py recognises most valid lines faster;
-whatever it does not recognise comes here, so that it may refuse too much and never accept too much.
+read_row returns the line's row, or tells why the line is refused. There is no other definition: curation
+reads most lines by columns, which is faster, and may do so only where read_row would return the same row.
 """
 
 import json
@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import Any
 
-from analytics.lake.layout import Place
 from rules.days import parse_moment
 from rules.engagement.ledger import OPENED_AT
-from rules.lake.entities import ENTITIES, EXTRA, Entity, Field, Type
+from rules.lake.schema import EXTRA, Entity, Field, Type
 
-PARTITION = ("dt", "hour")
+PARTITION = ("dt", "hour")  # a line names its own
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
+TOO_DEEP = "not JSON: nested too deep"
 SHOWN_MAX = 80  # characters of a value in a reason
 OPENED = parse_moment(OPENED_AT).utc
 
 
-class Refused(ValueError):
+class RowRefused(ValueError):
     """A line that is no row of its partition; the text says which field and why."""
 
 
@@ -34,28 +34,51 @@ class Number:
     text: str
 
 
-def read_row(line: bytes, place: Place) -> dict[str, Any]:
-    """Return the columns of a line found in an hour's raw object; raises Refused.
+def read_row(line: bytes, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
+    """Return the columns of a line found in a raw object of an hour; raises RowRefused.
 
-    None stands for a field that is null or absent. Of fields with one name the first counts.
+    dt: YYYY-MM-DD; hour: HH, UTC. None stands for a field that is null or absent. Of fields with one
+    name the first counts.
     """
-    fields = _object(line)
-    entity = ENTITIES[place.entity]
-    for name in PARTITION:
-        _check_partition(fields, name, str(getattr(place, name)))
-    row = {field.name: _value(field, fields.get(field.name)) for field in entity.fields}
-    _check_moment(entity, row, place)
     try:
-        return row | {EXTRA: _extra(entity, fields)}
+        return _row(_parsed(line), entity, dt, hour)
     except RecursionError:
-        raise Refused("not JSON: nested too deep") from None
+        raise RowRefused(TOO_DEEP) from None
 
 
-def _object(line: bytes) -> dict[str, Any]:
+def read_value(field: Field, json_text: bytes) -> Any:
+    """Return a field's value, as read_row does, from the JSON text of the value alone; raises RowRefused."""
     try:
-        text = line.decode()
+        return _checked(field, _parsed(json_text))
+    except RecursionError:
+        raise RowRefused(TOO_DEEP) from None
+
+
+def lies_in(moment: date, dt: str, hour: str) -> bool:
+    """Tell whether a timestamp (UTC) lies in an hour. A date lies in its first hour."""
+    if not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    return (moment.strftime("%Y-%m-%d"), moment.strftime("%H")) == (dt, hour)
+
+
+def _row(fields: Any, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
+    if not isinstance(fields, dict):
+        raise RowRefused("not an object")
+    _check_partition(fields, "dt", dt)
+    _check_partition(fields, "hour", hour)
+    row = {field.name: _checked(field, fields.get(field.name)) for field in entity.fields}
+    moment = row[entity.occurred]
+    # An account's opening entry has no time of its own: it lies where it was written.
+    if not (entity.name == "ledger" and moment == OPENED) and not lies_in(moment, dt, hour):
+        raise RowRefused(f"{entity.occurred}: outside the partition {dt} {hour}")
+    return row | {EXTRA: _extra(entity, fields)}
+
+
+def _parsed(json_text: bytes) -> Any:
+    try:
+        text = json_text.decode()
     except UnicodeDecodeError as error:
-        raise Refused(f"not UTF-8: byte {error.start + 1}") from None
+        raise RowRefused(f"not UTF-8: byte {error.start + 1}") from None
     try:
         value = json.loads(
             text, object_pairs_hook=_first, parse_float=_real, parse_int=_integer, parse_constant=_no_constant
@@ -63,13 +86,9 @@ def _object(line: bytes) -> dict[str, Any]:
         if "\\u" in text:
             json.dumps(value, ensure_ascii=False, default=str).encode()  # half a surrogate pair is no text
     except UnicodeEncodeError:
-        raise Refused("not JSON: half of a surrogate pair") from None
-    except RecursionError:
-        raise Refused("not JSON: nested too deep") from None
+        raise RowRefused("not JSON: half of a surrogate pair") from None
     except ValueError as error:
-        raise Refused(f"not JSON: {error}") from None
-    if not isinstance(value, dict):
-        raise Refused("not an object")
+        raise RowRefused(f"not JSON: {error}") from None
     return value
 
 
@@ -91,20 +110,20 @@ def _no_constant(text: str) -> Any:
 
 def _check_partition(fields: Mapping[str, Any], name: str, expected: str) -> None:
     if name not in fields:
-        raise Refused(f"{name}: missing")
+        raise RowRefused(f"{name}: missing")
     if fields[name] != expected:
-        raise Refused(f"{name}: {_shown(fields[name])} in the partition {expected}")
+        raise RowRefused(f"{name}: {_shown(fields[name])} in the partition {expected}")
 
 
-def _value(field: Field, value: Any) -> Any:
+def _checked(field: Field, value: Any) -> Any:
     if value is None:
         if field.required:
-            raise Refused(f"{field.name}: missing")
+            raise RowRefused(f"{field.name}: missing")
         return None
     try:
         return READERS[field.type](value)
     except ValueError as error:
-        raise Refused(f"{field.name}: {error}: {_shown(value)}") from None
+        raise RowRefused(f"{field.name}: {error}: {_shown(value)}") from None
 
 
 def _shown(value: Any) -> str:
@@ -114,40 +133,40 @@ def _shown(value: Any) -> str:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise Refused("not text")
+        raise RowRefused("not text")
     if "\0" in value:
-        raise Refused("holds a NUL, which the warehouse cannot")
+        raise RowRefused("holds a NUL, which the warehouse cannot")
     return value
 
 
 def _whole(value: Any) -> int:
     if isinstance(value, Number) and not value.text.lstrip("-").isdigit():
-        raise Refused("not an integer")
+        raise RowRefused("not an integer")
     if isinstance(value, Number) or (type(value) is int and not INTEGER_MIN <= value <= INTEGER_MAX):
-        raise Refused("beyond 64 bits")
+        raise RowRefused("beyond 64 bits")
     if type(value) is not int:
-        raise Refused("not an integer")
+        raise RowRefused("not an integer")
     return value
 
 
 def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
-        raise Refused("not a boolean")
+        raise RowRefused("not a boolean")
     return value
 
 
 def _date(value: Any) -> date:
     if not isinstance(value, str) or DATE.fullmatch(value) is None:
-        raise Refused("not a date")
+        raise RowRefused("not a date")
     try:
         return date.fromisoformat(value)
     except ValueError:
-        raise Refused("not a date that exists") from None
+        raise RowRefused("not a date that exists") from None
 
 
 def _timestamp(value: Any) -> datetime:
     if not isinstance(value, str):
-        raise Refused("not a timestamp")
+        raise RowRefused("not a timestamp")
     return parse_moment(value).utc
 
 
@@ -158,17 +177,6 @@ READERS: dict[Type, Callable[[Any], Any]] = {
     Type.DATE: _date,
     Type.TIMESTAMP: _timestamp,
 }
-
-
-def _check_moment(entity: Entity, row: Mapping[str, Any], place: Place) -> None:
-    """An account's opening entry has no time of its own: it lies where it was written."""
-    moment = row[entity.occurred]
-    if entity.name == "ledger" and moment == OPENED:
-        return
-    if not isinstance(moment, datetime):
-        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
-    if (moment.strftime("%Y-%m-%d"), moment.strftime("%H")) != (place.dt, place.hour):
-        raise Refused(f"{entity.occurred}: outside the partition {place.dt} {place.hour}")
 
 
 def _extra(entity: Entity, fields: Mapping[str, Any]) -> str | None:

@@ -1,0 +1,161 @@
+"""What is read by columns is what read_row returns: shown by valid lines of every entity, and by mutated ones.
+
+The tests read some thousand mutated lines. MUTATED_LINES asks for more:
+
+    MUTATED_LINES=1000000 uv run --frozen pytest tests/unit/lake/test_column_reader.py -k mutated
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from analytics.curation import column_reader, row_staging
+from analytics.curation.line_shapes import shape_of
+from analytics.curation.raw_lines import batches
+from analytics.curation.row_staging import Staging
+from analytics.curation.value_columns import Cuts, read_values
+from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.layout import Place
+from rules.lake.entities import ENTITIES, EVENTS, Type
+from rules.lake.valid_row import RowRefused, read_row, read_value
+from tests.support.mutated_lines import joined, mutated, texts_of
+from tests.support.raw_lake import DT, PLACE, event, line
+
+LINES = int(os.environ.get("MUTATED_LINES", "4200"))
+TAKEN = [
+    event(1, source="caf\u00e9", properties='{"a":"b"}'),
+    event(2, source="x, ", zone=""),
+    event(6, source="\\"),
+    event(3, properties='{"a":1,"b":2}', timezone="UTC"),
+    dict(reversed(event(4).items())),
+]
+LEFT = [
+    event(4, user_id="ends in a comma,"),
+    event(5, source="a\nb"),
+    event(7, points_awarded="5"),
+    event(8, activity_date="2026-02-30"),
+    event(9, occurred_at=f"{DT}T06:00:00.000000Z"),
+    event(10, created_at=f"{DT}T05:61:00.000000Z"),
+    event(11, user_id=...),
+    event(12, hour="06"),
+    line(event(13)).replace(b'"version"', b'"Version"'),
+    line(event(14)) + b"}",
+    line(event(15)).replace(b'"app"', b'"a\x01p"'),
+    line(event(16)).replace(b'"app"', b'"a\xffp"'),
+    line(event(17)).replace(b'"app"', b'"a" p"'),
+    line(event(18)).replace(b":5,", b":05,"),
+    line(event(19))[:100],
+    b"",
+    b"null",
+]
+
+
+def written(row: Any) -> bytes:
+    """As the publisher writes it."""
+    return (
+        row if isinstance(row, bytes) else json.dumps(row, separators=(",", ":"), ensure_ascii=False).encode()
+    )
+
+
+def read_by_columns(lines: list[bytes], place: Place) -> tuple[dict[int, dict[str, object]], list[int]]:
+    """The rows of the lines that were read by columns, and the indices of those that were left."""
+    [batch] = batches([("a", b"".join(each + b"\n" for each in lines))])
+    staging = Staging(ENTITIES[place.entity], Path("unused"))
+    with mock.patch.object(row_staging, "FEW_LINES", 0):
+        left = staging.add_lines(batch, place, 0)
+    rows = [row for part in staging._parts for row in part.to_pylist()]
+    return {row.pop("n"): row for row in rows}, left
+
+
+def as_read_row(line: bytes, place: Place) -> dict[str, object] | None:
+    try:
+        return read_row(line, ENTITIES[place.entity], place.dt, str(place.hour))
+    except RowRefused:
+        return None
+
+
+def lines_of(chance: Random, place: Place) -> tuple[list[bytes], list[bytes]]:
+    """Lines of a shape or two, and the same ones mutated."""
+    optional = [field.name for field in ENTITIES[place.entity].fields if not field.required]
+    shapes = [{name: chance.random() < 0.3 for name in optional if chance.random() < 0.5} for _ in range(2)]
+    found = [texts_of(chance, place, chance.choice(shapes)) for _ in range(chance.randrange(2, 12))]
+    lines = [joined(texts) for texts in found]
+    count = chance.choice((1, 3, 10, 40))
+    return lines, [mutated(chance, chance.choice(found), chance.choice(lines)) for _ in range(count)]
+
+
+def test_which_lines_are_read_by_columns() -> None:
+    lines = [line(event(number)) for number in range(20, 40)] + list(map(written, TAKEN))
+    taken, left = read_by_columns(lines + list(map(written, LEFT)), PLACE)
+    assert sorted(taken) == list(range(len(lines)))
+    assert len(left) == len(LEFT)
+
+
+@pytest.mark.parametrize(
+    "broken", [b"", b"null", b"{}", b'{"dt":"x"}', line(event(dt="2026-03-02")), line(event(1, mood="good"))]
+)
+def test_lines_without_a_shape(broken: bytes) -> None:
+    assert shape_of(broken + b"\n", PLACE) is None
+    assert shape_of(line(event()) + b"\n", PLACE)
+
+
+@pytest.mark.parametrize("entity", ENTITIES)
+def test_mutated_lines_are_read_as_read_row_reads_them(entity: str) -> None:
+    chance = Random(entity)
+    read = valid = taken = 0
+    while read < LINES / len(ENTITIES):
+        place = Place(entity, DT, chance.choice(("00", "00", "00", "05")))
+        lines, odd = lines_of(chance, place)
+        wanted = [as_read_row(each, place) for each in lines + odd]
+        order = chance.choice((range(len(wanted)), chance.sample(range(len(wanted)), len(wanted))))
+        with mock.patch.object(column_reader, "LINES_AT_ONCE", chance.choice((7, 1000, 1000, 1000))):
+            rows, left = read_by_columns([(lines + odd)[at] for at in order], place)
+        assert sorted([*rows, *left]) == list(range(len(wanted)))
+        for index, row in rows.items():
+            assert row == wanted[order[index]], (lines + odd)[order[index]]
+        read += len(wanted)
+        valid += sum(row is not None for row in wanted[: len(lines)])
+        taken += sum(order[index] < len(lines) for index in rows)
+    # The test would show nothing if lines were not read by columns at all.
+    assert taken > 0.5 * valid > 0.05 * read
+
+
+STAMPS = r"[0-9]{4}-[0-1][0-9]-[0-3][0-9]T[0-2][0-9]:[0-6][0-9]:[0-6][0-9]\.[0-9]{6}Z"
+TYPED = {
+    Type.TIMESTAMP: st.one_of(
+        st.from_regex(STAMPS, fullmatch=True),
+        st.datetimes().map(lambda moment: moment.isoformat(timespec="microseconds") + "Z"),
+        st.text(st.sampled_from("0129-:.TZ+ "), min_size=27, max_size=27),
+    ),
+    Type.DATE: st.one_of(st.dates().map(str), st.from_regex(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", fullmatch=True)),
+    Type.INTEGER: st.one_of(st.integers().map(str), st.text(st.sampled_from("-+0159x.e "), max_size=4)),
+}
+
+
+@given(data=st.data(), name=st.sampled_from(["created_at", "activity_date", "version"]))
+@settings(max_examples=150, deadline=None)
+def test_values_are_taken_as_read_value_reads_them(data: Any, name: str) -> None:
+    field = EVENTS.field(name)
+    texts = [each.encode() for each in data.draw(st.lists(TYPED[field.type], min_size=1, max_size=5))]
+    ends = np.cumsum([len(each) + 1 for each in texts]).astype(np.int32) - 1
+    starts = (ends - [len(each) for each in texts]).astype(np.int32)
+    valid = np.ones(len(texts), np.bool_)
+    column = read_values(valid, Cuts(b",".join(texts) + b",", starts, ends), field, PLACE)
+    assert column.type == arrow_schema(EVENTS).field(name).type
+    for text, is_valid, value in zip(texts, valid.tolist(), column.to_pylist(), strict=True):
+        try:
+            wanted = read_value(field, text if field.type is Type.INTEGER else b'"' + text + b'"')
+        except RowRefused:
+            assert not is_valid
+        else:
+            assert not is_valid or value == wanted
+            assert is_valid or (field.type is Type.INTEGER and re.fullmatch(rb"-?\d{1,18}", text) is None)
