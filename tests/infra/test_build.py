@@ -1,15 +1,14 @@
 """What a function is built of (Makefile): the source that it may import, and what it reads besides."""
 
-import ast
 import os
 import re
 import subprocess
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.support.declared import FUNCTIONS, properties
+from tests.support.module_graph import reached
 from tests.support.template import ROOT
 
 READS = dict(re.findall(r"(?m)^READS_(\w+) := (.*)$", (ROOT / "Makefile").read_text()))
@@ -35,34 +34,12 @@ def test_what_the_template_does_not_declare_is_not_built(tmp_path: Path) -> None
     assert "template.yaml has no Handler of NobodysFunction" in outcome.stderr
 
 
-def path_of(module: str) -> Path | None:
-    """Where a module of ours is; None: it is somebody else's, or a name in a module."""
-    base = ROOT / module.replace(".", "/")
-    return next((each for each in (base.with_suffix(".py"), base / "__init__.py") if each.is_file()), None)
-
-
-@cache
-def imports(path: Path) -> frozenset[Path]:
-    """The modules of ours that a module imports, wherever in it."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
-            names |= {each.name for each in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
-    return frozenset(found for each in names if (found := path_of(each)))
-
-
 def read_by(handler: str) -> set[str]:
     """The folders beside the packages that a handler's modules make paths of: `parents[2] / "sql"`."""
-    start = path_of(handler.rpartition(".")[0])
-    assert start
-    seen, waiting = set(), [start]
-    while waiting:
-        path = waiting.pop()
-        seen.add(path)
-        waiting += imports(path) - seen
-    return {name for path in seen for name in re.findall(r'parent\w*(?:\[\d\])? / "(\w+)"', path.read_text())}
+    files = reached(handler.rpartition(".")[0]).values()
+    return {
+        name for path in files for name in re.findall(r'parent\w*(?:\[\d\])? / "(\w+)"', path.read_text())
+    }
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
-from tests.support.grants import services_in, services_of
+from tests.support.module_graph import services_in, services_of
 from tests.support.template import template
 
 SECRETS = {"AWS::SecretsManager::Secret", "AWS::SNS::Topic", "AWS::KinesisFirehose::DeliveryStream"}

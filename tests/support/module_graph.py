@@ -1,4 +1,4 @@
-"""What a function's code asks of AWS: the clients that its handler's modules make."""
+"""Which modules of ours a module imports, and the AWS clients that its handler's modules make."""
 
 import ast
 from functools import cache
@@ -11,32 +11,32 @@ CALLERS = ("ingest", "processors", "analytics")
 
 
 def path_of(module: str) -> Path | None:
-    """The file of a product module; None for what is none."""
+    """Where a module of ours is; None: it is somebody else's, or a name in a module."""
     base = ROOT / module.replace(".", "/")
     return next((each for each in (base.with_suffix(".py"), base / "__init__.py") if each.is_file()), None)
 
 
 @cache
-def imports_of(module: str) -> frozenset[str]:
-    """The product modules that a module imports, wherever in it."""
-    file = path_of(module)
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text())) if file else ():
+def imports_of(path: Path) -> frozenset[str]:
+    """The modules of ours that a file imports, wherever in it."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            found |= {each.name for each in node.names}
+            names |= {each.name for each in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
-    return frozenset(each for each in found if each.partition(".")[0] in CALLERS and path_of(each))
+            names |= {node.module, *(f"{node.module}.{each.name}" for each in node.names)}
+    return frozenset(each for each in names if path_of(each))
 
 
-def reached(module: str) -> set[str]:
-    """A module and all product modules that it imports, directly or not."""
-    found, left = set[str](), [module]
+def reached(module: str) -> dict[str, Path]:
+    """A module and all modules of ours that it imports, directly or not, with their files."""
+    found, left = dict[str, Path](), [module]
     while left:
         each = left.pop()
-        if each not in found:
-            found.add(each)
-            left += imports_of(each)
+        path = path_of(each)
+        if path and each not in found:
+            found[each] = path
+            left += imports_of(path)
     return found
 
 
@@ -58,6 +58,7 @@ def services_of(module: str) -> dict[str, str]:
     """By service, a module reached from this one that makes a client of it."""
     return {
         service: each
-        for each in sorted(reached(module))
-        for service in services_in((path_of(each) or ROOT).read_text())
+        for each, path in sorted(reached(module).items())
+        if each.partition(".")[0] in CALLERS
+        for service in services_in(path.read_text())
     }
