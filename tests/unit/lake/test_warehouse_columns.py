@@ -44,6 +44,7 @@ def test_required_fields_are_never_null_and_keys_are_declared(entity: Entity) ->
     file, sql = f"sql/ddl/{entity.name}.sql", declared_tables()[entity.name].sql
     lines = {line.split()[0].strip('"'): line for line in sql.splitlines() if line.startswith("    ")}
     for each in entity.fields:
+        assert each.name in lines, f"{file} has no column {each.name}"
         assert ("NOT NULL" in lines[each.name]) == each.required, f"{file}: NOT NULL of {each.name}"
     assert f"PRIMARY KEY ({', '.join(entity.key)})" in sql, f"{file}: the primary key"
 
