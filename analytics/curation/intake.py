@@ -22,6 +22,7 @@ from analytics.lake.layout import Place, raw_place
 from rules.lake.valid_row import RowRefused, read_row
 
 FETCHED_AT_ONCE = 16
+SINGLY_AT_ONCE = 5_000  # a row takes a few kilobytes until it is in a column
 
 
 @dataclass(slots=True)
@@ -59,7 +60,9 @@ class Intake:
         count, first = len(batch.lines), self._place
         self._place += count
         self.rows += count
-        self._take_singly(batch, place, first, self.staging.add_lines(batch, place, first))
+        left = self.staging.add_lines(batch, place, first)
+        for at in range(0, len(left), SINGLY_AT_ONCE):
+            self._take_singly(batch, place, first, left[at : at + SINGLY_AT_ONCE])
 
     def _take_singly(self, batch: Batch, place: Place, first: int, indices: Iterable[int]) -> None:
         entity, hour = self.staging.entity, str(place.hour)
