@@ -1,5 +1,7 @@
 """Everything under /v1/users and /v1/leaderboards."""
 
+# Long: a short function a route.
+
 from dataclasses import dataclass
 from functools import cache
 from typing import Any

@@ -128,12 +128,19 @@ def _published_feature(scratch: Scratch) -> None:
     )
 
 
+def _feature_in_the_docs(scratch: Scratch) -> None:
+    scratch.replace(
+        "docs/rules.md", "\nfrequency_purchases_90d\n", "\nfrequency_purchases_7d\nfrequency_purchases_90d\n"
+    )
+
+
 FEATURE = (
     Step("rules/leads/features.py", _feature, GENERATED, "sql/ddl/lead_features.sql"),
     Step("tests/support/lead_histories.py", _plain_reading, "tests/unit/leads/test_feature_readings.py"),
     Step("sql/ddl/lead_features.sql", _feature_column, GENERATED),
     Step("make models", make_models, GENERATED),
     Step("tests/unit/lake/published_fields.txt", _published_feature, PUBLISHED),
+    Step("docs/rules.md", _feature_in_the_docs, "tests/unit/platform/test_docs.py"),
 )
 
 

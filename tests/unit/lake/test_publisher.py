@@ -103,13 +103,16 @@ def test_a_change_becomes_one_line_with_its_partition() -> None:
     assert published(client, [change(1)]) == PublishedBatch(published=1)
     assert client.taken[0].endswith(b"\n")
     assert b"\n" not in client.taken[0][:-1]
-    assert json.loads(client.taken[0]) == {
-        "user_id": "u",
-        "activity_date": "2026-01-02",
-        "events_count": 1,
-        "dt": "2026-01-02",
-        "hour": "00",
-    }
+    assert (
+        json.loads(client.taken[0]).items()
+        >= {
+            "user_id": "u",
+            "activity_date": "2026-01-02",
+            "events_count": 1,
+            "dt": "2026-01-02",
+            "hour": "00",
+        }.items()
+    )
 
 
 def test_a_line_break_in_a_text_stays_inside_the_line() -> None:
