@@ -12,7 +12,7 @@ from tests.support.template import ROOT
 
 PYTHON = Path(sys.executable)
 # The copy uses this environment's tools, and its own code.
-ENVIRONMENT = {**os.environ, "UV_NO_SYNC": "1", "PATH": f"{PYTHON.parent}:{os.environ['PATH']}"}
+ENVIRONMENT = {**os.environ, "PATH": f"{PYTHON.parent}:{os.environ['PATH']}"}
 
 
 @dataclass(frozen=True)
