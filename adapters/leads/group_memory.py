@@ -62,7 +62,7 @@ class GroupMemory:
             if item.merged_into is not None:
                 return
             leaves = item.group
-            self._memories.rebuild(root, leaves, partial(self._events.of_leaves, leaves), now)
+            self._memories.rebuild(root, partial(self._events.of_leaves, leaves), now)
             if self._item(root).topology == item.topology:
                 return
         raise Unsettled(f"{root} changed in every attempt")

@@ -60,7 +60,7 @@ def _encode(root: str, source: str, piece: Evidence) -> str:
     """Write a piece as one short line. Its id is not in it, but at the same place of source_event_ids."""
     fields = (
         f"{(unstamp(piece.at) - EPOCH) // MICROSECOND:x}",
-        f"{piece.weight_milli}{'!' if piece.by_hand else ''}",
+        f"{piece.weight_milli}",
         "" if piece.source == source else piece.source,
         "" if piece.home == root else piece.home,
         piece.value,
@@ -74,10 +74,9 @@ def _decode(read: Mapping[str, Any], event_id: str, line: str) -> Evidence:
         stamp(EPOCH + int(moment, 16) * MICROSECOND),
         event_id,
         value,
-        int(weight.rstrip("!")),
+        int(weight),
         source or read["source"],
         home or read["lead_organization_id"],
-        by_hand=weight.endswith("!"),
     )
 
 

@@ -11,7 +11,7 @@ from adapters.leads.memory_items import KEY, StoredMemory, entry_attributes, mem
 from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import Item, item, plain
-from rules.leads.evidence import MemoryEntry, join_entries, memory_entry
+from rules.leads.evidence import MemoryEntry, join_entries
 from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import remembered_entries
 
@@ -70,24 +70,19 @@ class MemoryStore:
     def rebuild(
         self,
         root: str,
-        leaves: Iterable[str],
         events: Callable[[], Iterable[LeadEvent]],
         now: datetime,
     ) -> None:
-        """Make a group's memory what its leaves' events give, with what was stated by hand about a leaf.
+        """Make a group's memory what its leaves' events give.
 
         Memory is read before the events. So if an event is joined later than that, the entry's version has
         changed, the write fails, and rebuild starts again. An entry that nothing supports any more is
         withdrawn.
         Raises LeadContended.
         """
-        leaves = frozenset(leaves)
         for _ in pauses(ATTEMPTS_MAX):
             stored = self._query(root, "")
-            stated = self._stated(leaves | {root}, leaves)
             wanted = remembered_entries(events())
-            for each in stated:
-                wanted[each.name] = join_entries(wanted[each.name], each) if each.name in wanted else each
             try:
                 self._replace(root, stored, wanted, now)
                 return
@@ -105,14 +100,6 @@ class MemoryStore:
         for name, before in stored.items():
             if name not in wanted and before.entry is not None:
                 self._write(root, withdrawn_attributes(before.attributes or {}, now), before)
-
-    def _stated(self, owners: Iterable[str], homes: frozenset[str]) -> list[MemoryEntry]:
-        found = [each for owner in sorted(owners) for each in self.all_of(owner)]
-        by_hand = [
-            (each, [piece for piece in each.evidence if piece.by_hand and piece.home in homes])
-            for each in found
-        ]
-        return [memory_entry(each.kind, each.key, pieces) for each, pieces in by_hand if pieces]
 
     def _query(self, root: str, prefix: str) -> dict[str, StoredMemory]:
         condition, values = "lead_organization_id = :root", {":root": root}

@@ -24,9 +24,8 @@ SECOND = timedelta(seconds=1)
 class Evidence:
     """One piece of evidence.
 
-    at: stamp of the event or statement. id: of the event, or of a statement by hand. value: short text.
-    weight_milli: the confidence that this piece alone gives, in thousandths. home: the leaf that the event or
-    statement is of.
+    at: stamp of the event. id: of the event. value: short text.
+    weight_milli: the confidence that this piece alone gives, in thousandths. home: the event's leaf.
     """
 
     at: str
@@ -35,7 +34,6 @@ class Evidence:
     weight_milli: int
     source: str
     home: str
-    by_hand: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +140,8 @@ def kept_evidence(kind: MemoryType, pieces: Iterable[Evidence]) -> tuple[Evidenc
 def _slot(kind: MemoryType, piece: Evidence) -> tuple[str, ...]:
     """Return the named slot of a piece; () if it has none.
 
-    Reactions and statements by hand have one, so that only a newer piece in the same slot replaces them.
+    A reaction has one, so that only a newer piece in the same slot replaces it.
     """
-    if piece.by_hand:
-        return ("hand", piece.home)
     return (piece.value, piece.home) if kind.value_rule is ValueRule.REACTIONS else ()
 
 

@@ -14,12 +14,10 @@ from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from adapters.platform.queues import Poison
 from rules.days import DAY, stamp
-from rules.leads.evidence import confidence_at
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import FEATURES, Contact
 from rules.leads.lead_events import to_item
 from rules.leads.memory import derive_entries
-from rules.leads.stated_memory import stated_entry
 from tests.support.declarations import MONETARY_730D, declare
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START
@@ -258,24 +256,6 @@ def test_evidence_of_a_departed_leaf_that_comes_late_is_undone(leads: Leads) -> 
     leads.feature(theirs)
     leads.check("a")
     leads.check("b")
-
-
-def test_a_statement_by_hand_survives_merge_and_unmerge_where_it_was_made(leads: Leads) -> None:
-    events = [leads.event(n, "preference_stated", START - DAY, which) for n, which in enumerate("ab")]
-    leads.store(events)
-    for event in events:
-        leads.both(event)
-    home = leads.leaf("b")
-    stated = stated_entry("preference", "size", "XXL", home, "desk", START)
-    assert leads.group.remember(home, home, [stated], leads.now) == home
-    for change, expected in ((leads.change(1, "ab"), "XXL"), (leads.change(2, "a", "b"), "S")):
-        leads.both(change)
-        found = leads.memories.get(leads.leaf("a"), "preference", "size")
-        assert found and found.value == expected
-    kept = leads.memories.get(home, "preference", "size")
-    assert kept and kept.value == "XXL"
-    assert kept.source == "desk"
-    assert confidence_at(kept, leads.now) <= kept.confidence
 
 
 def refresh(leads: Leads, as_of: Any, *which: str) -> None:

@@ -1,6 +1,5 @@
 """Memory is a join-semilattice of evidence: any order, any repetition, any grouping gives one answer."""
 
-from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import Any
@@ -24,15 +23,13 @@ from rules.leads.evidence import (
 from rules.leads.lead_events import CAMPAIGN_TYPES, EVENT_TYPES, IDENTITY_TYPES, MalformedLeadEvent
 from rules.leads.memory import DERIVATIONS, campaign_contact, derive_entries, remembered_entries
 from rules.leads.memory_types import CAMPAIGN_CONTACT, PREFERENCE, TYPES
-from rules.leads.stated_memory import stated_entry
 from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
 
 
-def piece(days: int, number: int, value: str, weight: int, home: str, by_hand: bool) -> Evidence:
-    """As they are: an event's id tells its time, leaf and reaction; a statement's its time and leaf."""
+def piece(days: int, number: int, value: str, weight: int, home: str) -> Evidence:
+    """As they are: an event's id tells its time, leaf and reaction."""
     at = stamp(START - days * DAY)
-    made = Evidence(at, f"{home}@{at}", value, weight, "ab"[weight % 2], home, by_hand)
-    return made if by_hand else replace(made, id=f"{at} {number} {home} {value}")
+    return Evidence(at, f"{at} {number} {home} {value}", value, weight, "ab"[weight % 2], home)
 
 
 pieces = st.builds(
@@ -42,7 +39,6 @@ pieces = st.builds(
     st.sampled_from(("-500", "0", "7", "500")),
     st.sampled_from((150, 601, 1000)),
     st.sampled_from(("x", "y")),
-    st.sampled_from((False, False, False, True)),
 )
 kinds = st.sampled_from(sorted(TYPES.values(), key=lambda each: each.name))
 
@@ -180,19 +176,6 @@ def test_bad_payloads_are_named_and_left_out_of_a_rebuild(
     with pytest.raises(MalformedLeadEvent, match=field):
         derive_entries(event)
     assert remembered_entries([event]) == {}
-
-
-def test_a_statement_by_hand_is_evidence_of_its_own_and_stays() -> None:
-    stated = stated_entry("preference", "size", "XL", "x", "desk", START)
-    seen = memory_entry(PREFERENCE, "size", [preference(-days, "M", days) for days in range(1, 12)])
-    joined = join_entries(stated, seen)
-    assert joined.value == "M"
-    assert sum(each.by_hand for each in joined.evidence) == 1
-    assert join_entries(joined, stated) == joined
-    with pytest.raises(ValueError, match="campaign_contact"):
-        stated_entry("campaign_contact", "c", "opened", "x", "desk", START)
-    with pytest.raises(ValueError, match="value"):
-        stated_entry("sentiment", "overall", "good", "x", "desk", START)
 
 
 def test_items_are_small_in_the_common_case() -> None:
