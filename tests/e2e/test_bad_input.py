@@ -116,7 +116,7 @@ def test_bad_parameters_are_400(me: Api, user: str, path: str) -> None:
     assert (status, answer["error"]["code"]) == (400, "invalid_parameter")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=60, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(
     st.one_of(
         st.binary(max_size=200), st.text(max_size=200).map(lambda t: t.encode("utf-8", "surrogatepass"))
@@ -136,9 +136,7 @@ def test_the_api_keeps_to_its_own_description(stack: Stack, user: str) -> None:
         assert isinstance(operation, Ok)
         made = operation.ok()
 
-        @settings(
-            max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate]
-        )
+        @settings(max_examples=15, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
         @given(case=made.as_strategy())
         def fuzz(case: Any) -> None:
             if case.path_parameters and "user_id" in case.path_parameters:

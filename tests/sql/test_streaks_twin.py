@@ -166,7 +166,6 @@ def check(select: Select, crowd: list[User]) -> None:
 
 
 QUIET = settings(
-    deadline=None,
     database=None,
     derandomize=True,
     phases=(Phase.generate,),

@@ -12,7 +12,7 @@ E1, E2 = Identity("email", "a@x"), Identity("email", "b@x")
 P1, P2 = Identity("phone", "4915100000001"), Identity("phone", "4915100000002")
 D1, D2 = (Identity("device", f"{SHOP}/{n}") for n in "12")
 K1 = Identity("cookie", f"{SITE}/1")
-properties = settings(max_examples=120, deadline=None)
+properties = settings(max_examples=120)
 
 
 def after(*events: tuple[Identity, ...]) -> World:

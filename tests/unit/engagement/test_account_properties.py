@@ -59,7 +59,7 @@ def cuts(data: st.DataObject, events: list[Event]) -> list[list[Event]]:
     return [part for part in parts if part]
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(batches(), st.data())
 def test_any_split_and_order_of_events_and_commands_give_one_answer(
     batch: tuple[list[Event], list[Draft]], data: st.DataObject
@@ -79,7 +79,7 @@ def test_any_split_and_order_of_events_and_commands_give_one_answer(
     assert split.answer() == whole.answer()
 
 
-@settings(deadline=None, max_examples=120)
+@settings(max_examples=120)
 @given(batches(), st.data())
 def test_a_process_that_dies_after_any_write_leaves_nothing_that_the_next_does_not_finish(
     batch: tuple[list[Event], list[Draft]], data: st.DataObject

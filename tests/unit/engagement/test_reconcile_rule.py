@@ -29,7 +29,7 @@ from rules.engagement.reconcile import (
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 OLD, YOUNG = NOW - 2 * LAKE_LAG, NOW - LAKE_LAG / 2
-SMALL = settings(max_examples=80, deadline=None)
+SMALL = settings(max_examples=80)
 earned = st.builds(
     lambda number, day, points: Draft(
         EntryKind.EARN, points, f"event-{number}", "CHECK_IN", date(2026, 3, day).isoformat()

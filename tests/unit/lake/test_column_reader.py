@@ -142,7 +142,7 @@ TYPED = {
 
 
 @given(data=st.data(), name=st.sampled_from(["created_at", "activity_date", "version"]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_values_are_taken_as_read_value_reads_them(data: Any, name: str) -> None:
     field = EVENTS.field(name)
     texts = [each.encode() for each in data.draw(st.lists(TYPED[field.type], min_size=1, max_size=5))]

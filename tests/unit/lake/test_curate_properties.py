@@ -31,7 +31,7 @@ from tests.support.raw_lake import (
     total,
 )
 
-SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=25, suppress_health_check=list(HealthCheck))
 NUMBERS = (5, -0, 1.5, 1e2, 2**63, -(2**63), True, None)
 TEXTS = ("5", "", "x\0", '\u00e9"\\', DT, "2026-02-30", "2024-02-29")
 TIMES = tuple(f"{DT}{rest}" for rest in ("T05:59:59.999999Z", "T05:00:60Z", "T07:00:00+02:00", " 05:00:00Z"))

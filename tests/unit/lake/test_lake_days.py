@@ -52,7 +52,7 @@ def write(folder: Path, listed: list[Entry]) -> FolderObjects:
     return objects
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(drawn=entries)
 def test_the_lake_and_the_rule_count_days_alike(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[str, str, int, int]]

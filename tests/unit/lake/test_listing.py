@@ -21,7 +21,7 @@ PREFIXES = st.text("ab/", max_size=4).filter(lambda prefix: "//" not in prefix a
 
 
 @given(st.sets(NAMES, max_size=12), PREFIXES, PREFIXES)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
 def test_a_listing_tells_what_a_fresh_one_would(
     tmp_path_factory: pytest.TempPathFactory, names: set[str], covered: str, prefix: str
 ) -> None:

@@ -129,7 +129,7 @@ def entry(user: str, seq: int, points: int, balance: int, **more: Any) -> dict[s
     }
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(seed=st.integers(0, 2**32))
 def test_the_whole_lake(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     chance = random.Random(seed)

@@ -42,7 +42,7 @@ def written(value: Any) -> Any:
 
 
 @given(st.data(), st.sampled_from(list(ENTITIES.values())), st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_row_is_read_as_it_was_meant(data: st.DataObject, entity: Entity, ascii_only: bool) -> None:
     start = datetime(2026, 3, 1, 0, tzinfo=UTC)
     row = data.draw(rows(entity, start))

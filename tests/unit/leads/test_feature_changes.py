@@ -30,7 +30,7 @@ from rules.leads.series_text import decode, encode
 from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
 
 NOBODY = FeatureItem("leaf")
-SMALL = settings(max_examples=60, deadline=None)
+SMALL = settings(max_examples=60)
 
 
 def written(item: FeatureItem, change: Change | None) -> FeatureItem:
@@ -83,7 +83,7 @@ def refreshed(item: FeatureItem, known: Sequence[LeadEvent], now: datetime) -> C
     return after_time(item, due, contacts_of(known) if has_contacts(item, due) else [], as_of)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), st.booleans())
 def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
     data: st.DataObject, stored_before: bool

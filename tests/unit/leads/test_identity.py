@@ -78,7 +78,7 @@ def test_precedence_is_the_table_s_order() -> None:
     assert STRONG == ("customer", "email", "phone")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from([channel.name for channel in CHANNELS]), st.text(max_size=RAW_CHARACTERS_MAX))
 def test_a_spelling_is_its_own_spelling(channel: str, raw: str) -> None:
     try:

@@ -98,7 +98,7 @@ def trails(payload: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_value_anywhere_decodes_or_is_refused(data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(sorted(GOOD)))
     payload = copy.deepcopy(data.draw(st.sampled_from(GOOD[source])))
@@ -122,7 +122,7 @@ def test_any_value_anywhere_decodes_or_is_refused(data: st.DataObject) -> None:
 
 
 @given(st.sampled_from(sorted(GOOD)), values)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_json_decodes_or_is_refused(source: str, payload: Any) -> None:
     assert open_payload(payload, Envelope(source, CONTEXT), NOW).broken == []
 

@@ -220,7 +220,7 @@ def test_a_large_payload_goes_to_the_bucket(filler: str, aws: Aws) -> None:
 
 
 @given(st.integers(0, 70_000), st.sampled_from(['"', "x", "é", "\\"]))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_any_message_fits_the_queue_with_its_reason_around_it(size: int, character: str) -> None:
     aws = Aws()
     LeadQueue(aws, "q", LeadPayloads(lambda: aws, "b")).put({**SENT, "payload": {"a": character * size}})

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import (
@@ -67,7 +67,6 @@ def test_what_is_no_timestamp_with_an_offset_is_refused(text: str) -> None:
         parse_moment(text)
 
 
-@settings(deadline=None)
 @given(instants, zones)
 def test_an_instant_survives_being_written_in_any_zone(utc: datetime, name: str) -> None:
     written = utc.astimezone(zone(name)).isoformat()
@@ -83,7 +82,6 @@ def test_a_name_that_is_no_zone_is_refused(name: str) -> None:
         zone(name)
 
 
-@settings(deadline=None)
 @given(st.one_of(st.text(max_size=70), st.from_regex(r"[A-Za-z/+_-]{1,300}", fullmatch=True)))
 def test_any_text_is_a_zone_or_refused(name: str) -> None:
     try:
@@ -93,7 +91,6 @@ def test_any_text_is_a_zone_or_refused(name: str) -> None:
     assert datetime(2026, 1, 1, tzinfo=there).utcoffset() is not None
 
 
-@settings(deadline=None)
 @given(st.text(max_size=45))
 def test_any_text_is_a_timestamp_or_refused_with_a_reason(text: str) -> None:
     try:
@@ -102,7 +99,6 @@ def test_any_text_is_a_timestamp_or_refused_with_a_reason(text: str) -> None:
         assert str(error)
 
 
-@settings(deadline=None)
 @given(st.from_regex(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,9})?(Z|[+-]\d{2}:\d{2})", fullmatch=True))
 def test_anything_in_the_shape_of_a_timestamp_is_read_or_refused(text: str) -> None:
     try:
@@ -112,7 +108,6 @@ def test_anything_in_the_shape_of_a_timestamp_is_read_or_refused(text: str) -> N
     assert moment.utc.tzinfo is UTC
 
 
-@settings(deadline=None)
 @given(instants, instants)
 def test_stamps_sort_as_their_instants_and_read_back(one: datetime, other: datetime) -> None:
     assert (stamp(one) < stamp(other)) is (one < other)

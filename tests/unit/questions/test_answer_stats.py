@@ -38,7 +38,7 @@ histories = st.lists(
 
 
 @given(histories, st.randoms(use_true_random=False), st.integers(1, 7))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_order_in_any_batches_gives_what_all_from_scratch_give(
     history: list[Response], chance: random.Random, size: int
 ) -> None:
@@ -57,7 +57,7 @@ def _stored(stats: Stats) -> dict[str, Any]:
 
 
 @given(histories)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_what_shows_is_what_a_plain_reading_of_the_rules_gives(history: list[Response]) -> None:
     stats = fold(history)
     by_day: defaultdict[date, int] = defaultdict(int)
@@ -80,7 +80,7 @@ def test_what_shows_is_what_a_plain_reading_of_the_rules_gives(history: list[Res
 
 
 @given(histories)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_badge_is_dated_by_the_first_date_whose_history_earns_it(history: list[Response]) -> None:
     table = (
         *(Badge(f"a{n}", "", BadgeMeasure.ANSWERS, n) for n in (1, 3, 10)),

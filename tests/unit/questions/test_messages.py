@@ -13,7 +13,7 @@ from rules.questions.questions import QuestionKind
 from tests.support.asking import NOW, asked
 from tests.support.engagement_strategies import instants, zones
 
-SMALL = settings(max_examples=60, deadline=None)
+SMALL = settings(max_examples=60)
 
 
 @SMALL

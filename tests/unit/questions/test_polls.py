@@ -25,7 +25,7 @@ from rules.questions.responses import Response, new_response
 from tests.support.asking import NOW, asked
 from tests.support.engagement_strategies import instants, zones
 
-SMALL = settings(max_examples=60, deadline=None)
+SMALL = settings(max_examples=60)
 bodies = st.fixed_dictionaries(
     {},
     optional={

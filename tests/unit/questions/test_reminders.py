@@ -22,7 +22,7 @@ from rules.questions.reminders import (
 from tests.support.engagement_strategies import dates, instants, zones
 from tests.unit.questions.test_notifications import quiets
 
-SMALL = settings(max_examples=40, deadline=None)
+SMALL = settings(max_examples=40)
 EVENING = time(REMINDER_HOUR)
 
 
