@@ -57,9 +57,10 @@ up: setup ## the laptop cloud
 down: ## stop it
 	@$(RUN) streakline down
 
-deploy: setup ## to AWS, with the credentials of the environment
+ENVIRONMENT := small
+deploy: setup ## to AWS, with your credentials: ENVIRONMENT=small, standard or large (samconfig.toml)
 	@$(RUN) python -m local.cloud.tools sam build
-	@$(RUN) python -m local.cloud.tools sam deploy --guided --capabilities CAPABILITY_IAM
+	@$(RUN) python -m local.cloud.tools sam deploy --config-env $(ENVIRONMENT)
 
 clean:
 	rm -rf .aws-sam .local .venv
@@ -81,7 +82,7 @@ build-IdentityLayer:
 	infra/layer/build "$(ARTIFACTS_DIR)" identity
 
 build-%:
-	package=$$(sed -n '/^  $*:/,/Handler:/s/^ *Handler: \([a-z]*\).*/\1/p' template.yaml) && cp -r --parents \
+	package=$$(sed -n '/^  $*:/,/Handler:/s/^ *Handler: \([a-z]*\).*/\1/p' template.yaml) && cp -R \
 	  rules adapters $${package:?template.yaml has no Handler of $*} $(READS_$*) "$(ARTIFACTS_DIR)"
 	find "$(ARTIFACTS_DIR)" -name __pycache__ -prune -exec rm -rf {} +
 	python3 infra/layer/compile.py "$(ARTIFACTS_DIR)"

@@ -37,11 +37,14 @@ class WarehouseSettings:
     """analytics.steps.warehouse_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
 
     copy_role_arn: the role that Redshift reads the lake with; a DuckDB file needs none.
+    warehouse_workgroup_arn: the workgroup that gets the daily limit; "" for a warehouse that is not ours.
     """
 
     lake_bucket: str
     warehouse_url: str
     copy_role_arn: str
+    warehouse_workgroup_arn: str
+    warehouse_daily_rpu_hours: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ STEPS = {"plan": _plan, "curate": _curate, "commit": _commit}
 
 
 @logger.inject_lambda_context
+@metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: {"step", ...}; each step tells its input. A failed step raises, and can be repeated."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)

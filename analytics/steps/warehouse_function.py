@@ -10,14 +10,18 @@ from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from adapters import settings
+from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
 from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import read_tasks
 from analytics.lake import layout
+from analytics.warehouse.analyst_grants import grant_analysts
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.load import Loader
 from analytics.warehouse.model_tests import check
+from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
+from analytics.warehouse.usage_limit import ensure_daily_limit
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="warehouse")
@@ -29,6 +33,8 @@ def load(
 ) -> dict[str, Any]:
     """Load the curated files of the run's tasks. Loading again changes nothing."""
     changes = prepare(warehouse)
+    if isinstance(warehouse, RedshiftWarehouse):
+        grant_analysts(warehouse)
     tasks = read_tasks(objects, event["tasks_key"])
     files = Loader(warehouse, objects, lake, role_arn).load(event["run_id"], tasks)
     metrics.add_metric("LoadedFiles", MetricUnit.Count, sum(files.values()))
@@ -50,11 +56,19 @@ def test(warehouse: Warehouse, objects: Objects, run_id: str) -> dict[str, Any]:
     return {"failures": len(failures), "tests_key": layout.run_key(run_id, "tests.json")}
 
 
+def limit(config: WarehouseSettings) -> None:
+    """Set the daily limit of a workgroup of ours, before anything is computed in it."""
+    if config.warehouse_workgroup_arn:
+        redshift = client("redshift-serverless")
+        ensure_daily_limit(redshift, config.warehouse_workgroup_arn, config.warehouse_daily_rpu_hours)
+
+
 @cache
 def _steps() -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
     config = settings.read(WarehouseSettings)
     lake = f"s3://{config.lake_bucket}"
     objects, warehouse = objects_at(lake), warehouse_at(config.warehouse_url, lake)
+    limit(config)
     return {
         "load": lambda event: load(warehouse, objects, lake, config.copy_role_arn, event),
         "models": lambda event: models(warehouse, bool(event.get("full"))),

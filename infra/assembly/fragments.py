@@ -7,14 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from infra.assembly.resources import output, whole
 from infra.assembly.text import Block, sections, stand_in
 
-ORDER = ("Parameters", "Conditions", "Globals", "Resources", "Outputs")
+ORDER = ("Parameters", "Conditions", "Rules", "Globals", "Resources", "Outputs")
 Fragment = dict[str, str]  # section -> its text
 
 
-def declared(names: Iterable[str]) -> list[tuple[str, str]]:
-    """Return (logical id, type) of each resource that the fragments declare, in their order."""
+def declared(names: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Return (logical id, type, condition or "") of each resource of the fragments, in their order."""
     resources = "".join(sections(f"infra/app/{each}.yaml")["Resources"] for each in names)
-    return re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+)", resources)
+    return re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+).*(?:\n    Condition: (\w+))?", resources)
 
 
 def read(name: str, marks: Mapping[str, str]) -> tuple[Fragment, list[Block]]:

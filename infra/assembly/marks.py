@@ -28,11 +28,11 @@ PUBLISHED = {
 }
 
 
-def marks(declared: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return the text of each mark of template.yaml. declared: (logical id, type) of all resources."""
+def marks(declared: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """Return the text of each mark of template.yaml. declared: see fragments.declared."""
     streams = {entity: entity.title().replace("_", "") + "Delivery" for entity in ENTITIES}
-    watched = [*declared, *((each, DELIVERY) for each in streams.values())]
-    queues = [each for each, kind in watched if kind == QUEUE]
+    watched = [*declared, *((each, DELIVERY, "") for each in streams.values())]
+    queues = [each for each, kind, _ in watched if kind == QUEUE]
     triggers = {trigger for feature in FEATURES for trigger in feature.triggers}
     urls = json.dumps({each: f"${{{each}}}" for each in queues})
     return {
@@ -49,7 +49,7 @@ def marks(declared: Iterable[tuple[str, str]]) -> dict[str, str]:
         "memory_events": _listed("event_type", sorted(EVENT_TYPES - {ORDER_REFUNDED})),
         "feature_events": _listed("event_type", sorted(triggers | IDENTITY_TYPES)),
         "schema_digest": f"Digest: {_schema_digest()} # of sql/identity, so that a change of it is applied\n",
-        "watched": "".join(f"{each}: {_shown(each, kind)}\n" for each, kind in watched if kind in WATCHED),
+        "watched": "".join(f"{each[0]}: {_shown(*each)}\n" for each in watched if each[1] in WATCHED),
     }
 
 
@@ -63,9 +63,15 @@ def _delivery(entity: str, stream: str) -> str:
     return fill(DERIVED["delivery"], **values)
 
 
-def _shown(logical_id: str, kind: str) -> str:
-    """Return what names a resource in its metrics: for a queue its QueueName, for any other its Ref."""
-    return f"!GetAtt {logical_id}.QueueName" if kind == QUEUE else f"!Ref {logical_id}"
+def _shown(logical_id: str, kind: str, condition: str) -> str:
+    """Return what names a resource in its metrics: for a queue its QueueName, for any other its Ref.
+
+    A resource that is absent is named `none`. Raises ValueError for a condition of anything but a function.
+    """
+    if condition and kind != FUNCTION:
+        raise ValueError(f"{logical_id} has a condition; only functions may")
+    shown = f"!GetAtt {logical_id}.QueueName" if kind == QUEUE else f"!Ref {logical_id}"
+    return f"!If [{condition}, {shown}, none]" if condition else shown
 
 
 def _schema_digest() -> str:

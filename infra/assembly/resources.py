@@ -8,10 +8,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
-from infra.assembly.text import Block, blocks, fill, patterns
+from infra.assembly.text import Block, blocks, fill, patterns, under
 from ingest.openapi import ROUTES
 
 FUNCTION, TABLE, QUEUE = "AWS::Serverless::Function", "AWS::DynamoDB::Table", "AWS::SQS::Queue"
+BUCKET = "AWS::S3::Bucket"
 DELIVERY, MAPPING = "AWS::KinesisFirehose::DeliveryStream", "AWS::Lambda::EventSourceMapping"
 COMMON, DERIVED = patterns("common"), patterns("derived")
 # A resource's lines, in three groups: those up to its Type, its other attributes, its properties.
@@ -21,9 +22,9 @@ PARTS = re.compile(
 # A function with one of these variables reaches into the network. Its variables -> the condition under which
 # the function is in the network.
 NETWORKS = {
-    frozenset({"REDIS_URL"}): "HasCache",
-    frozenset({"IDENTITY_URL"}): "HasIdentity",
-    frozenset({"REDIS_URL", "IDENTITY_URL"}): "HasNetwork",
+    frozenset({"REDIS_URL"}): "CacheInVpc",
+    frozenset({"IDENTITY_URL"}): "IdentityInVpc",
+    frozenset({"REDIS_URL", "IDENTITY_URL"}): "LeadsInVpc",
 }
 OUTPUTS = {FUNCTION: "Name", QUEUE: "Url", TABLE: "Table"}
 GATEWAY_SECONDS_MIN = 16
@@ -39,10 +40,13 @@ def whole(resources: str) -> Iterator[Block]:
 def output(block: Block) -> str:
     """Return the output that names a function, a queue or a table; "" for another resource."""
     name = f"{block.logical_id}{OUTPUTS.get(block.kind, '')}"
-    return f"  {name}: {{Value: !Ref {block.logical_id}}}\n" if block.kind in OUTPUTS else ""
+    condition = f"Condition: {block.condition}, " if block.condition else ""
+    return f"  {name}: {{{condition}Value: !Ref {block.logical_id}}}\n" if block.kind in OUTPUTS else ""
 
 
 def _following(block: Block) -> str:
+    if block.kind == BUCKET:
+        return fill(DERIVED["bucket_policy"], name=block.name)
     if block.kind != FUNCTION:
         return ""
     text = fill(DERIVED["log_group"], name=block.name)
@@ -53,7 +57,7 @@ def _following(block: Block) -> str:
     for each in routes:
         pattern = DERIVED["open_route" if each.is_open else "route"]
         text += fill(pattern, name=each.name, key=each.key, api=each.api)
-    return text
+    return under(block.condition, text)
 
 
 def _completed(block: Block) -> str:
@@ -66,13 +70,9 @@ def _completed(block: Block) -> str:
     opening, own_attributes, own = parts.groups()
     if condition := _network(block):
         shared += fill(DERIVED["network"], condition=condition)
-        own += fill(DERIVED["network_policy"], condition=condition)
     return f"{opening}{attributes}{own_attributes}    Properties:\n{shared}{own}"
 
 
 def _network(block: Block) -> str | None:
     variables = block.properties.get("Environment", {}).get("Variables", {})
-    condition = NETWORKS.get(frozenset(variables) & {"REDIS_URL", "IDENTITY_URL"})
-    if condition and list(block.properties)[-1] != "Policies":
-        raise ValueError(f"{block.logical_id}: Policies come last; the network's policy is added to them")
-    return condition
+    return NETWORKS.get(frozenset(variables) & {"REDIS_URL", "IDENTITY_URL"})

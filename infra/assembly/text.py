@@ -14,12 +14,13 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A resource. text: its lines, with the empty lines and comments before it."""
+    """A resource. text: its lines, with the empty lines and comments before it. condition: "" for none."""
 
     logical_id: str
     kind: str
     properties: dict[str, Any]
     text: str
+    condition: str = ""
 
     @property
     def name(self) -> str:
@@ -44,6 +45,12 @@ def fill(pattern: str, **values: object) -> str:
     return re.sub(r"<(\w+)>", lambda found: str(values[found[1]]), pattern)
 
 
+def under(condition: str, resources: str) -> str:
+    """Return resources with a condition, which none of them has yet; "": as they are."""
+    added = f"    Condition: {condition}\n" if condition else ""
+    return re.sub(r"(?m)^(    Type: .*\n)", rf"\1{added}", resources)
+
+
 def stand_in(text: str, marks: Mapping[str, str]) -> str:
     """Return a text in which each line `# @name` is replaced by its mark's text, with the line's indentation.
 
@@ -65,6 +72,6 @@ def blocks(resources: str) -> list[Block]:
         raise ValueError(f"not all of this is resources, indented by two blanks:\n{resources[:400]}")
     parsed = [next(iter(parse(each).items())) for each in texts]
     return [
-        Block(logical_id, each["Type"], each.get("Properties") or {}, text)
+        Block(logical_id, each["Type"], each.get("Properties") or {}, text, each.get("Condition", ""))
         for text, (logical_id, each) in zip(texts, parsed, strict=True)
     ]

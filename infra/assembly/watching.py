@@ -2,16 +2,23 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from infra.assembly.marks import WATCHED
 from infra.assembly.resources import DELIVERY, FUNCTION, MAPPING, QUEUE, TABLE
-from infra.assembly.text import Block, fill, patterns
+from infra.assembly.text import Block, blocks, fill, patterns, under
 
 ALARMS = patterns("alarms")
 # One error of these functions fails the nightly run, so it raises the alarm. Other functions raise it when
 # there are errors in each of five minutes.
 ONE_ERROR_IS_ENOUGH = {"Curate", "Warehouse", "Reconcile"}
+# The alarms of Monitoring=basic. AWS gives ten for nothing; the other four are in infra/app/alarms.yaml.
+BASIC = {
+    *("EventsApiSlow", "UsersApiSlow", "EngagementIteratorAge", "EngagementFailuresDepth"),
+    *("PublisherFailuresDepth", "LeadIngestionFailuresDepth"),
+}
+# How slow the 95th percentile of these functions may be, in milliseconds: posting events, reading a profile.
+SLOW_MS = {"EventsApi": 1500, "UsersApi": 1000}
 # How many minutes a function may be behind its stream, if not five.
 BEHIND_MINUTES = {"Publisher": 15}
 # The alarms of these tables have `Table` in their names: MemoryTableThrottles, because MemoryThrottles is the
@@ -43,6 +50,7 @@ def marks(resources: Sequence[Block]) -> dict[str, str]:
     errors = _metrics(functions, "Errors", "{} errors")
     return {
         "watched_parameters": "".join(f"{each.logical_id}: {{Type: String}}\n" for each in watched),
+        "watched_conditions": "".join(map(_condition, filter(lambda each: each.condition, watched))),
         "alarms": "".join(_alarms(each, streams[each.logical_id]) for each in watched),
         "latency": _metrics([f for f in functions if f.name not in LATENCY_LEFT_OUT], "Duration"),
         "behind": _metrics([each for each in functions if each.logical_id in streams], "IteratorAge"),
@@ -58,6 +66,15 @@ def _is_failures(block: Block) -> bool:
     return block.kind == QUEUE and block.logical_id.endswith("Failures")
 
 
+def _condition(block: Block) -> str:
+    """Return the conditions of a resource that may be absent: that it is there, and that it is watched."""
+    name = block.logical_id
+    return (
+        f"Has{name}: !Not [!Equals [!Ref {name}, none]]\n"
+        f"Watches{name}: !And [!Condition IsFull, !Condition Has{name}]\n"
+    )
+
+
 def _alarms(block: Block, streams: int) -> str:
     """Return a resource's alarms. streams: how many streams feed it."""
     behind = BEHIND_MINUTES.get(block.name, 5)
@@ -70,9 +87,30 @@ def _alarms(block: Block, streams: int) -> str:
         "behind_minutes": behind,
         "behind_ms": 60_000 * behind,
         "stream": "its stream" if streams == 1 else "a stream",
+        "slow_ms": SLOW_MS.get(block.name, 0),
+        "throttles": "\n".join(_throttles(block)) if block.kind == TABLE else "",
     }
-    names = ["failures" if _is_failures(block) else block.kind, *(["consumer"] if streams else [])]
-    return "".join(fill(ALARMS[each], **values) for each in names)
+    names = ["failures" if _is_failures(block) else block.kind]
+    names += ["consumer"] * bool(streams) + ["slow"] * (block.name in SLOW_MS)
+    return "".join(_watched(block, fill(ALARMS[each], **values)) for each in names)
+
+
+def _watched(block: Block, alarms: str) -> str:
+    """Return alarms, each under the condition that it needs."""
+    full = f"Watches{block.logical_id}" if block.condition else "IsFull"
+    basic = f"Has{block.logical_id}" if block.condition else ""
+    return "".join(under(basic if each.logical_id in BASIC else full, each.text) for each in blocks(alarms))
+
+
+def _throttles(table: Block) -> Iterator[str]:
+    """Yield a metric of refused reads and one of refused writes, of a table and of each of its indexes."""
+    indexes = [each["IndexName"] for each in table.properties.get("GlobalSecondaryIndexes", [])]
+    refusals = ("ReadThrottleEvents", "WriteThrottleEvents")
+    for place, (index, name) in enumerate((index, name) for index in ("", *indexes) for name in refusals):
+        of_index = f", {{Name: GlobalSecondaryIndexName, Value: {index}}}" if index else ""
+        where = f"Dimensions: [{{Name: TableName, Value: !Ref {table.logical_id}}}{of_index}]"
+        stat = f"Metric: {{Namespace: AWS/DynamoDB, MetricName: {name}, {where}}}, Period: 60, Stat: Sum"
+        yield f"        - {{Id: m{place}, ReturnData: false, MetricStat: {{{stat}}}}}"
 
 
 def _metrics(blocks: Iterable[Block], metric: str, label: str = "{}") -> str:

@@ -15,7 +15,7 @@ STACK_NAME = "streakline"
 ARTIFACTS = "streakline-artifacts"
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 MACHINE = os.uname().machine
-ARCHITECTURE = "arm64" if MACHINE in ("arm64", "aarch64") else "x86_64"
+PLATFORM = "aarch64" if MACHINE in ("arm64", "aarch64") else "x86_64"
 DEPLOYED = LOCAL / "deployed.txt"  # the digest of the deployment that the emulator runs
 DEPLOYED_PARTS = (
     *("template.yaml", "samconfig.toml", "Makefile", "uv.lock", "infra"),
@@ -32,7 +32,7 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         "AWS_DEFAULT_REGION": REGION,
         "SAM_CLI_TELEMETRY": "0",
         "LAYER_PYTHON": PYTHON,
-        "LAYER_PLATFORM": f"{'aarch64' if ARCHITECTURE == 'arm64' else 'x86_64'}-manylinux_2_28",
+        "LAYER_PLATFORM": f"{PLATFORM}-manylinux_2_28",
     }
     log = LOGS / f"sam-{arguments[0]}.log"
     with log.open("wb") as out:
@@ -55,13 +55,13 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
 
     Raises RuntimeError, with the end of SAM's log, if SAM fails.
     """
-    runtime, local = _runtime_parameters(), _local_parameters(endpoint, redis_url, identity_url)
-    digest = _digest([*runtime, *local, endpoint])
+    parameters = _parameters(endpoint, redis_url, identity_url)
+    digest = _digest([*parameters, endpoint])
     if DEPLOYED.exists() and DEPLOYED.read_text() == digest:
         print("deployed already, and nothing has changed since", flush=True)
         return
     print("sam build ...", flush=True)
-    _sam(["build", "--parameter-overrides", *runtime], endpoint)
+    _sam(["build"], endpoint)
     print("sam deploy ...", flush=True)
     bare = Stack("", endpoint, REGION, {}, {}, "")
     bare.client("s3").create_bucket(Bucket=ARTIFACTS)
@@ -70,28 +70,22 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
         [
             *("deploy", "--stack-name", STACK_NAME, "--s3-bucket", ARTIFACTS, "--region", REGION),
             *("--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset", "--no-fail-on-empty-changeset"),
-            *("--no-resolve-s3", "--parameter-overrides", *runtime, *local),
+            *("--no-resolve-s3", "--parameter-overrides", *parameters),
         ],
         endpoint,
     )
     DEPLOYED.write_text(digest)
 
 
-def _runtime_parameters() -> list[str]:
-    return [f"Runtime=python{PYTHON}", f"Architecture={ARCHITECTURE}"]
-
-
-def _local_parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
+def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
     """Return the template's parameters that differ from AWS (ARCHITECTURE.md)."""
     return [
         "OnAws=false",
-        "StreamMappingsEnabled=false",
-        "DeletionProtection=false",
+        "CreateStreamDoor=true",
         "IndexIdempotencyKeys=true",
         "PublishWindowSeconds=1",
         "CurateConcurrency=2",
         f"WarehouseUrl=duckdb:{WAREHOUSE}",
-        "QueueVisibilitySeconds=10",
         f"RedisUrl={redis_url}",
         f"IdentityUrl={identity_url}",
         f"JwtIssuer={tokens.issuer(endpoint)}",

@@ -15,12 +15,19 @@ def alarms() -> dict[str, dict[str, Any]]:
     return {name: each["Properties"] for name, each in found if each["Type"] == "AWS::CloudWatch::Alarm"}
 
 
+def metrics(alarm: dict[str, Any]) -> list[dict[str, Any]]:
+    """The metrics that an alarm looks at: its own, or those of its expression."""
+    stats = [each["MetricStat"]["Metric"] for each in alarm.get("Metrics", []) if "MetricStat" in each]
+    return stats or [alarm]
+
+
 def watched(namespace: str, metric: str, dimension: str) -> set[str]:
     return {
         each["Value"]["Ref"]
         for alarm in alarms().values()
-        if (alarm["Namespace"], alarm["MetricName"]) == (namespace, metric)
-        for each in alarm["Dimensions"]
+        for looked_at in metrics(alarm)
+        if (looked_at["Namespace"], looked_at["MetricName"]) == (namespace, metric)
+        for each in looked_at["Dimensions"]
         if each["Name"] == dimension
     }
 
@@ -40,7 +47,7 @@ def test_a_stream_function_that_falls_behind_raises_an_alarm() -> None:
 def test_whatever_waits_in_a_failure_queue_raises_an_alarm() -> None:
     assert watched("AWS/SQS", "ApproximateNumberOfMessagesVisible", "QueueName") == FAILURES
     assert watched("AWS/SQS", "ApproximateAgeOfOldestMessage", "QueueName") == WORK
-    depths = [each for each in alarms().values() if each["MetricName"].endswith("MessagesVisible")]
+    depths = [each for each in alarms().values() if each.get("MetricName", "").endswith("MessagesVisible")]
     assert all((each["Threshold"], each["EvaluationPeriods"]) == (1, 1) for each in depths)
 
 
@@ -50,14 +57,43 @@ def test_a_delivery_stream_that_holds_rows_back_raises_an_alarm() -> None:
 
 
 def test_a_table_that_throttles_and_an_api_that_fails_raise_an_alarm() -> None:
-    assert watched("AWS/DynamoDB", "WriteThrottleEvents", "TableName") == set(TABLES)
+    for metric in ("ReadThrottleEvents", "WriteThrottleEvents"):
+        assert watched("AWS/DynamoDB", metric, "TableName") == set(TABLES)
+        for table, declared in TABLES.items():
+            indexes = {each["IndexName"] for each in declared["Properties"].get("GlobalSecondaryIndexes", [])}
+            assert throttled_indexes(table, metric) == indexes
     assert watched("AWS/ApiGateway", "5xx", "ApiId") == {"ApiId"}
+
+
+def throttled_indexes(table: str, metric: str) -> set[str]:
+    found = [
+        {dimension["Name"]: dimension["Value"] for dimension in each["Dimensions"]}
+        for alarm in alarms().values()
+        for each in metrics(alarm)
+        if each["MetricName"] == metric
+    ]
+    name = "GlobalSecondaryIndexName"
+    return {each[name] for each in found if each["TableName"] == {"Ref": table} and name in each}
+
+
+def test_slow_answers_to_people_raise_an_alarm() -> None:
+    assert watched("AWS/Lambda", "Duration", "FunctionName") == {"EventsApiFunction", "UsersApiFunction"}
+
+
+def test_basic_monitoring_has_the_ten_alarms_that_cost_nothing() -> None:
+    found = template("infra/observability.yaml")["Resources"].items()
+    basic = [name for name, each in found if "Condition" not in each]
+    assert len(basic) == 10, basic
+    assert all(name in alarms() for name in basic)
+    full = {each["Condition"] for _, each in found if "Condition" in each}
+    assert full == {"IsFull", "WatchesMigrateFunction", "WatchesEventsStreamFunction"}
 
 
 def test_the_nightly_run_s_failures_and_differences_raise_an_alarm() -> None:
     assert watched("AWS/States", "ExecutionsFailed", "StateMachineArn") == {"Nightly"}
-    found = {each["MetricName"] for each in alarms().values() if each["Namespace"] == "Streakline"}
-    assert found == {"Differences", "Unrepaired", "LakeDisagreements", "TestFailures", "Unconfirmed"}
+    found = {each["MetricName"] for each in alarms().values() if each.get("Namespace") == "Streakline"}
+    nightly = {"Differences", "Unrepaired", "LakeDisagreements", "TestFailures", "QuarantinedRows"}
+    assert found == {*nightly, "Unconfirmed"}
 
 
 @pytest.mark.parametrize("name", alarms())
@@ -65,7 +101,11 @@ def test_an_alarm_can_be_raised_tells_somebody_and_is_quiet_without_traffic(name
     alarm = alarms()[name]
     assert alarm["ComparisonOperator"] == "GreaterThanOrEqualToThreshold"
     assert alarm["Threshold"] >= 1
-    assert alarm["Statistic"] in ("Sum", "Maximum")
+    assert "Metrics" in alarm or alarm.get("Statistic", alarm.get("ExtendedStatistic")) in (
+        "Sum",
+        "Maximum",
+        "p95",
+    )
     assert alarm["TreatMissingData"] == "notBreaching"
     assert alarm["AlarmActions"] == {"Fn::If": ["HasTopic", [{"Ref": "AlarmTopicArn"}], NO_VALUE]}
     assert alarm["AlarmDescription"]

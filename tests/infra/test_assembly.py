@@ -60,23 +60,25 @@ def test_what_leads_to_a_function_follows_from_its_routes() -> None:
 @pytest.mark.parametrize(
     ("variables", "condition"),
     [
-        ("REDIS_URL: a", "HasCache"),
-        ("IDENTITY_URL: a, OTHER: b", "HasIdentity"),
-        ("REDIS_URL: a, IDENTITY_URL: b", "HasNetwork"),
+        ("REDIS_URL: a", "CacheInVpc"),
+        ("IDENTITY_URL: a, OTHER: b", "IdentityInVpc"),
+        ("REDIS_URL: a, IDENTITY_URL: b", "LeadsInVpc"),
     ],
 )
 def test_a_function_is_in_the_network_that_its_variables_lead_into(variables: str, condition: str) -> None:
     text = a_function(variables=variables).replace("Policies: []", "Policies:\n        - own")
     function = parse(next(whole(text)).text)["NewFunction"]["Properties"]
     assert function["VpcConfig"]["Fn::If"][0] == condition
-    own, managed = function["Policies"]
-    assert (own, managed["Fn::If"][0]) == ("own", condition)
+    assert function["Policies"] == ["own"], "SAM adds the policy of the VPC"
 
 
-def test_policies_that_do_not_come_last_are_refused_where_one_is_added() -> None:
-    text = a_function(variables="REDIS_URL: a") + "      MemorySize: 512\n"
-    with pytest.raises(ValueError, match="NewFunction: Policies come last"):
-        list(whole(text))
+def test_what_follows_from_a_function_under_a_condition_is_under_it_too() -> None:
+    kind = "    Type: AWS::Serverless::Function\n"
+    text = a_function().replace(kind, f"{kind}    Condition: Wanted\n")
+    following = [parse(each.text) for each in whole(text)]
+    assert len(following) > 1
+    assert all(each["Condition"] == "Wanted" for found in following for each in found.values())
+    assert "Condition: Wanted" in output(next(whole(text)))
 
 
 def test_what_a_resource_says_itself_stays_and_what_is_common_is_added() -> None:

@@ -45,7 +45,7 @@ def test_a_consumer_reports_partial_failures_bisects_gives_up_and_keeps_what_fai
 def test_a_consumer_loses_nothing_that_was_there_before_it_and_can_be_switched_off(name: str) -> None:
     mapping = properties(name)
     assert mapping["StartingPosition"] == "TRIM_HORIZON"
-    assert mapping["Enabled"] == {"Fn::If": ["StreamMappingsEnabled", True, False]}
+    assert mapping["Enabled"] == {"Fn::If": ["OnAws", True, False]}
 
 
 @pytest.mark.parametrize("name", MAPPINGS)

@@ -26,14 +26,17 @@ def test_the_watched_parameters_are_the_things_of_their_names() -> None:
     for name, value in properties("Observability")["Parameters"].items():
         if name in {*FUNCTIONS, *TABLES, *QUEUES}:
             assert logical_ids(value) == {name}
+            if condition := template()["Resources"][name].get("Condition"):
+                assert value == {"Fn::If": [condition, {"Ref": name}, "none"]}
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_every_parameter_and_condition_is_used(name: str) -> None:
     loaded = template(name)
     body = json.dumps([loaded["Resources"], loaded.get("Globals"), loaded.get("Outputs")])
+    rules = loaded.get("Rules", {})
     conditions = json.dumps(loaded.get("Conditions", {}))
-    names = logical_ids([loaded["Resources"], loaded.get("Globals"), loaded.get("Conditions", {})])
+    names = logical_ids([loaded["Resources"], loaded.get("Globals"), loaded.get("Conditions", {}), rules])
     assert set(loaded.get("Parameters", {})) <= names
     for condition in loaded.get("Conditions", {}):
         assert f'"{condition}"' in body or f'{{"Condition": "{condition}"}}' in conditions
@@ -60,8 +63,9 @@ def test_the_outputs_name_every_table_and_function() -> None:
 def test_what_only_aws_has_is_switched_by_conditions() -> None:
     conditions = ("HasCache", "HasIdentity", "HasWarehouse")
     for name in resources("AWS::CloudFormation::Stack"):
-        assert template()["Resources"][name]["Condition"] in ("OnAws", "HasNetwork", *conditions)
+        assert template()["Resources"][name]["Condition"] in ("OnAws", "CreateNetwork", *conditions)
     for condition in conditions:
         assert template()["Conditions"][condition]["Fn::And"][0] == ON_AWS
-    network = template()["Conditions"]["HasNetwork"]["Fn::Or"]
-    assert network == [{"Condition": "HasCache"}, {"Condition": "HasIdentity"}]
+    assert template()["Conditions"]["CreateNetwork"]["Fn::And"][0] == {"Condition": "NeedsVpc"}
+    needs = template()["Conditions"]["NeedsVpc"]["Fn::Or"]
+    assert needs == [{"Condition": "HasCache"}, {"Condition": "HasIdentity"}]

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.support.declared import FAILURES, QUEUE_MAPPINGS, QUEUES, WORK, logical_ids, properties, statements
-from tests.support.template import resources, template
+from tests.support.template import resources
 
 
 @pytest.mark.parametrize("name", QUEUES)
@@ -22,8 +22,8 @@ def test_a_queue_s_consumer_reports_partial_failures_and_what_fails_for_good_is_
     assert dead["maxReceiveCount"] >= 5
     (failures,) = logical_ids(dead["deadLetterTargetArn"])
     assert properties(function)["Environment"]["Variables"]["FAILURE_QUEUE_URL"] == {"Ref": failures}
-    assert properties(queue)["VisibilityTimeout"] == {"Ref": "QueueVisibilitySeconds"}
-    visibility = template()["Parameters"]["QueueVisibilitySeconds"]["Default"]
+    condition, visibility, _ = properties(queue)["VisibilityTimeout"]["Fn::If"]
+    assert condition == "OnAws"
     assert visibility >= 6 * properties(function)["Timeout"]  # AWS's advice
     reads = [each for each, _ in statements(function) if queue in logical_ids(each["Resource"])]
     assert [each["Action"] for each in reads] == [

@@ -95,16 +95,19 @@ def test_a_table_is_on_demand_recoverable_encrypted_and_protected_by_parameter(n
     assert table["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"}
 
 
-def test_tables_are_protected_unless_somebody_says_otherwise() -> None:
-    assert template()["Parameters"]["DeletionProtection"]["Default"] == "true"
+def test_deletion_protection_does_not_hinder_the_rollback_of_a_first_deployment() -> None:
+    assert template()["Parameters"]["DeletionProtection"]["Default"] == "false"
+    assert all(
+        properties(each)["DeletionProtectionEnabled"] == {"Ref": "DeletionProtection"} for each in TABLES
+    )
 
 
 @pytest.mark.parametrize(
     "name", [*TABLES, *resources("AWS::S3::Bucket"), *resources("AWS::Cognito::UserPool")]
 )
-def test_what_holds_data_survives_the_stack(name: str) -> None:
+def test_what_holds_data_survives_the_stack_but_not_a_failed_first_deployment(name: str) -> None:
     resource = template()["Resources"][name]
-    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("Retain", "Retain")
+    assert (resource["DeletionPolicy"], resource["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
 
 
 @pytest.mark.parametrize("name", resources("AWS::S3::Bucket"))
@@ -112,6 +115,19 @@ def test_a_bucket_is_private_and_encrypted(name: str) -> None:
     bucket = properties(name)
     assert set(bucket["PublicAccessBlockConfiguration"].values()) == {True}
     assert bucket["BucketEncryption"]["ServerSideEncryptionConfiguration"]
+    assert bucket["VersioningConfiguration"] == {"Status": {"Fn::If": ["OnAws", "Enabled", "Suspended"]}}
+    rules = bucket["LifecycleConfiguration"]["Rules"]
+    assert any("NoncurrentVersionExpiration" in each for each in rules), "former versions cost for ever"
+
+
+@pytest.mark.parametrize("name", resources("AWS::S3::Bucket"))
+def test_a_bucket_refuses_whoever_comes_without_tls(name: str) -> None:
+    policy = properties(f"{name}Policy")
+    assert policy["Bucket"] == {"Ref": name}
+    (statement,) = policy["PolicyDocument"]["Statement"]
+    assert (statement["Effect"], statement["Principal"], statement["Action"]) == ("Deny", "*", "s3:*")
+    assert statement["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert len(statement["Resource"]) == 2
 
 
 @pytest.mark.parametrize("name", resources("AWS::Kinesis::Stream"))

@@ -25,6 +25,8 @@ def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderObjects:
     monkeypatch.setenv("LAKE_BUCKET", "lake")
     monkeypatch.setenv("WAREHOUSE_URL", f"duckdb:{tmp_path}/w.duckdb")
     monkeypatch.setenv("COPY_ROLE_ARN", "")
+    monkeypatch.setenv("WAREHOUSE_WORKGROUP_ARN", "")
+    monkeypatch.setenv("WAREHOUSE_DAILY_RPU_HOURS", "4")
     objects = FolderObjects(tmp_path / "lake")
     monkeypatch.setattr("analytics.steps.warehouse_function.objects_at", lambda _: objects)
     monkeypatch.setattr("analytics.warehouse.warehouse.objects_at", lambda _: objects)

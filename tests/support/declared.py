@@ -58,7 +58,7 @@ def statements(name: str) -> Iterator[tuple[dict[str, Any], str]]:
         for statement in policy.get("Statement", []) if isinstance(policy, dict) else []:
             if "Fn::If" in statement:
                 condition, then, otherwise = statement["Fn::If"]
-                assert condition in ("OnAws", "HasIdentity", "HasPush", "HasWarehouse")
+                assert condition in template()["Conditions"]
                 yield then, "on"
                 if otherwise != NO_VALUE:
                     yield otherwise, "off"
