@@ -8,19 +8,20 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import ingest.questions.questions_api
 from adapters.platform.aws import client
-from adapters.platform.items import plain
+from ingest.web.caller import ApiError, Caller
 from tests.support.engine import Engine
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
 )
-STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/Responses/stream/1"
 FUNCTIONS = (
     *("ingest.questions.questions_api", "processors.answers", "processors.engagement"),
     *("ingest.engagement.events_api", "ingest.engagement.users_api"),
@@ -148,33 +149,21 @@ def responses_of(question_id: str) -> list[dict[str, Any]]:
     return items
 
 
-def records(images: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Stream records of responses, as they were when they were put."""
-    return [
-        {
-            "eventName": "INSERT",
-            "eventSourceARN": STREAM,
-            "dynamodb": {
-                "Keys": {name: image[name] for name in ("question_id", "response_id") if name in image},
-                "NewImage": {name: value for name, value in image.items() if name != "counted_at"},
-                "SequenceNumber": str(number),
-            },
-        }
-        for number, image in enumerate(images, 1)
-    ]
+def get(question: dict[str, Any]) -> dict[str, Any]:
+    body: dict[str, Any] = call("GET", f"/v1/questions/{question['question_id']}").body
+    return body
 
 
-def deliver(batch: list[dict[str, Any]], **more: Any) -> list[str]:
-    """Hand records to the processor; returns what it reports as failed."""
-    answered = importlib.import_module("processors.answers").handler({"Records": batch, **more}, CONTEXT)
-    return [each["itemIdentifier"] for each in answered["batchItemFailures"]]
+def accept(question: dict[str, Any], person: str) -> Any:
+    """Answer below the router, which serves one request at a time: the receipt, or the refusal."""
+    body = {"option_index": 0, "confidence": 3}
+    try:
+        return ingest.questions.questions_api._parts().answers.answer(
+            question["question_id"], body, Caller(person, is_admin=False)
+        )
+    except ApiError as error:
+        return error
 
 
-def events_of(user_id: str) -> list[dict[str, Any]]:
-    found = client("dynamodb").query(
-        TableName="BPEvents",
-        KeyConditionExpression="user_id = :u",
-        ExpressionAttributeValues={":u": {"S": user_id}},
-        ConsistentRead=True,
-    )
-    return [plain(each) for each in found["Items"]]
+def set_clock(monkeypatch: pytest.MonkeyPatch, now: datetime) -> None:
+    monkeypatch.setattr("adapters.clock.now", lambda: now)

@@ -1,0 +1,100 @@
+"""Answers in the table, their stream, and what the processor has counted of them."""
+
+import importlib
+import uuid
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from adapters.platform.aws import client
+from adapters.platform.batches import put_all
+from adapters.platform.items import item, plain
+from adapters.questions.user_stats_store import stats_from
+from rules.days import stamp
+from rules.questions.answer_stats import Stats
+from rules.questions.questions import QuestionKind
+from rules.questions.responses import Response, to_item
+from tests.support.questions_stack import CONTEXT
+
+STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/Responses/stream/1"
+
+
+def records(images: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Stream records of responses, as they were when they were put."""
+    return [
+        {
+            "eventName": "INSERT",
+            "eventSourceARN": STREAM,
+            "dynamodb": {
+                "Keys": {name: image[name] for name in ("question_id", "response_id") if name in image},
+                "NewImage": {name: value for name, value in image.items() if name != "counted_at"},
+                "SequenceNumber": str(number),
+            },
+        }
+        for number, image in enumerate(images, 1)
+    ]
+
+
+def deliver(batch: list[dict[str, Any]], **more: Any) -> list[str]:
+    """Hand records to the processor; returns what it reports as failed."""
+    answered = importlib.import_module("processors.answers").handler({"Records": batch, **more}, CONTEXT)
+    return [each["itemIdentifier"] for each in answered["batchItemFailures"]]
+
+
+def events_of(user_id: str) -> list[dict[str, Any]]:
+    found = client("dynamodb").query(
+        TableName="BPEvents",
+        KeyConditionExpression="user_id = :u",
+        ExpressionAttributeValues={":u": {"S": user_id}},
+        ConsistentRead=True,
+    )
+    return [plain(each) for each in found["Items"]]
+
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+def some(person: str, count: int, user_id: str | None = None, **changes: Any) -> list[Response]:
+    """A person's answers to as many questions, an hour apart."""
+    return [
+        Response(
+            **{
+                "question_id": str(uuid.uuid4()),
+                "fingerprint_hash": person,
+                "agent_id": "agent",
+                "kind": QuestionKind.CHOICE,
+                "category": f"c{number % 6}",
+                "number": 1,
+                "points": 13,
+                "created_at": stamp(NOW + timedelta(hours=number)),
+                "activity_date": (NOW + timedelta(hours=number)).date(),
+                "zone": "UTC",
+                "user_id": user_id,
+                "option_index": 0,
+                **changes,
+            }
+        )
+        for number in range(count)
+    ]
+
+
+def somebody() -> str:
+    return uuid.uuid4().hex
+
+
+def store(responses: list[Response]) -> list[dict[str, Any]]:
+    """Put responses, and return the stream's records."""
+    images = [item(to_item(each)) for each in responses]
+    put_all(client("dynamodb"), "Responses", images)
+    return records(images)
+
+
+def live(person: str) -> Stats:
+    found = client("dynamodb").get_item(
+        TableName="UserStats", Key={"fingerprint_hash": {"S": person}}, ConsistentRead=True
+    )
+    return stats_from(plain(found["Item"])).stats if "Item" in found else Stats()
+
+
+def keys_of(user_id: str) -> Counter[str]:
+    return Counter(each["client_key"] for each in events_of(user_id))
