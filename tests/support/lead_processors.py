@@ -15,7 +15,7 @@ from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from processors.features import FeatureProcessor
 from processors.memory import MemoryProcessor
-from rules.days import unstamp
+from rules.days import stamp, unstamp
 from rules.leads.feature_items import FeatureItem
 from rules.leads.feature_values import evaluate
 from rules.leads.features import FEATURES, Input, shown
@@ -168,3 +168,8 @@ class Leads:
 
 def message(event: LeadEvent) -> dict[str, Any]:
     return announcement({name: value for name, value in to_item(event).items() if value is not None})
+
+
+def refresh(leads: Leads, as_of: Any, *which: str) -> None:
+    asked = {"as_of": stamp(as_of), "leads": [leads.leaf(each) for each in which]}
+    leads.feature_processor.handle({"refresh": asked}, leads.now)

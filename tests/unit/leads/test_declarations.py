@@ -18,7 +18,7 @@ from rules.leads.lead_events import LeadEvent
 from rules.leads.series import contributions
 from tests.support.declarations import MONETARY_730D, declare
 from tests.support.lead_event_strategies import START, lead_event
-from tests.unit.leads.test_feature_changes import NOBODY, written
+from tests.support.lead_items import NOBODY, written
 
 EVENTS = [
     lead_event(1, at=START - 500 * DAY, amount_minor=7000),

@@ -1,0 +1,77 @@
+"""A lead's item, and what an event and a refresh make of it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from hypothesis import settings
+
+from rules.leads.feature_changes import (
+    after_event,
+    after_time,
+    from_events,
+    has_contacts,
+    inputs_due,
+    inputs_of,
+    not_before,
+    with_event,
+)
+from rules.leads.feature_items import Change, FeatureItem
+from rules.leads.features import Contact
+from rules.leads.lead_events import LeadEvent
+from rules.leads.memory import campaign_contact, remembered_entries
+from rules.leads.series import contributions
+
+NOBODY = FeatureItem("leaf")
+SMALL = settings(max_examples=60, deadline=None)
+
+
+def written(item: FeatureItem, change: Change | None) -> FeatureItem:
+    """The item after a change, as adapters/leads/feature_store.py writes it."""
+    if change is None:
+        return item
+    is_fresh = item.inputs is None
+
+    def changed(before: Mapping[str, Any] | None, new: Mapping[Any, Any]) -> dict[str, Any]:
+        after = {**({} if is_fresh else before or {}), **new}
+        return {name: each for name, each in after.items() if each is not None}
+
+    return replace(
+        item,
+        version=item.version + 1,
+        features=changed(item.features, change.features),
+        as_of=changed(item.as_of, change.as_of),
+        inputs=changed(item.inputs, change.inputs) if change.inputs or not is_fresh else None,
+        computed_at=change.computed_at,
+        active_on=change.active_on,
+    )
+
+
+def contacts_of(events: Iterable[LeadEvent]) -> list[Contact]:
+    return [
+        campaign_contact(each)
+        for each in remembered_entries(events).values()
+        if each.memory_type == "campaign_contact"
+    ]
+
+
+def told(
+    item: FeatureItem,
+    event: LeadEvent,
+    known: Sequence[LeadEvent],
+    now: datetime,
+    stored: Sequence[LeadEvent],
+) -> Change | None:
+    """What the processor does with an event. known: joined into memory; stored: in the table."""
+    given_, as_of = contributions(event), not_before(item, now, event.occurred)
+    after = with_event(item, given_, as_of)
+    if after is None:
+        return from_events(item, inputs_of(event.event_type, given_), stored, as_of)
+    return after_event(item, event, after, contacts_of(known), as_of)
+
+
+def refreshed(item: FeatureItem, known: Sequence[LeadEvent], now: datetime) -> Change | None:
+    as_of = not_before(item, now)
+    due = inputs_due(item, as_of)
+    return after_time(item, due, contacts_of(known) if has_contacts(item, due) else [], as_of)
