@@ -1,0 +1,61 @@
+"""docs/recipes/add-a-lead-feature.md, step by step, with its example."""
+
+from tests.recipes.common_steps import GENERATED, PUBLISHED, make_models
+from tests.recipes.scratch import Scratch, Step
+
+
+def _feature(scratch: Scratch) -> None:
+    scratch.replace(
+        "rules/leads/features.py",
+        """        "campaigns of 90 dates without any reaction, the last three dates' left out",
+        CAMPAIGN_DAYS_MAX,
+    ),
+)
+""",
+        """        "campaigns of 90 dates without any reaction, the last three dates' left out",
+        CAMPAIGN_DAYS_MAX,
+    ),
+    Feature("frequency_purchases_7d", A, Aggregate.COUNT, Unit.COUNT, "orders in 7 dates", 7),
+)
+""",
+    )
+
+
+def _plain_reading(scratch: Scratch) -> None:
+    scratch.after(
+        "tests/support/lead_histories.py",
+        '        "campaign_ignored": _ignored(own, age),\n',
+        '        "frequency_purchases_7d": sum(age(each) < 7 for each in orders),\n',
+    )
+
+
+def _feature_column(scratch: Scratch) -> None:
+    scratch.after(
+        "sql/ddl/lead_features.sql",
+        "    campaign_ignored BIGINT ENCODE AZ64,\n",
+        "    frequency_purchases_7d BIGINT ENCODE AZ64,\n",
+    )
+
+
+def _published_feature(scratch: Scratch) -> None:
+    scratch.after(
+        "tests/unit/lake/published_fields.txt",
+        "lead_features.campaign_ignored integer\n",
+        "lead_features.frequency_purchases_7d integer\n",
+    )
+
+
+def _feature_in_the_docs(scratch: Scratch) -> None:
+    scratch.replace(
+        "docs/rules.md", "\nfrequency_purchases_90d\n", "\nfrequency_purchases_7d\nfrequency_purchases_90d\n"
+    )
+
+
+FEATURE = (
+    Step("rules/leads/features.py", _feature, GENERATED, "sql/ddl/lead_features.sql"),
+    Step("tests/support/lead_histories.py", _plain_reading, "tests/unit/leads/test_feature_readings.py"),
+    Step("sql/ddl/lead_features.sql", _feature_column, GENERATED),
+    Step("make models", make_models, GENERATED),
+    Step("tests/unit/lake/published_fields.txt", _published_feature, PUBLISHED),
+    Step("docs/rules.md", _feature_in_the_docs, "tests/unit/platform/test_docs.py"),
+)
