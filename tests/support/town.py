@@ -1,10 +1,12 @@
 """A town of users whose accounts the real code wrote, and the lake that its writes lead to."""
 
+# Long: a town is one object, which the steps of a test fill, bring into the lake, reconcile and read.
+
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,6 +35,7 @@ from rules.days import date_of, parse_moment, stamp
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.points import RULES
 from rules.lake.entities import ENTITIES, row_of
+from tests.support.engine import Engine
 
 START = datetime(2026, 3, 20, 12, tzinfo=UTC)
 SHARDS = 2
@@ -253,3 +256,13 @@ class Town:
             self.delete("UserStreaks", user_id=user)
             for when in self.projections.days(user):
                 self.delete("DailyActivity", user_id=user, activity_date=when)
+
+
+@contextmanager
+def lived_in(engine: Engine, folder: Path, name: str, size: int) -> Iterator[Town]:
+    """A town that has lived, and is in the lake; gone afterwards."""
+    made = Town(engine.client("dynamodb"), folder, name, size)
+    made.live()
+    made.curate()
+    yield made
+    made.clear()

@@ -1,0 +1,115 @@
+"""Each eligible subscriber is told of a question once: run twice, at once, killed anywhere."""
+
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+
+from adapters.platform.items import plain
+from adapters.questions.push import PushReceipt
+from processors.messages import Told
+from rules.days import stamp
+from rules.questions.messages import PushMessage
+from rules.questions.notifications import INTERVALS, NEVER, Subscription, is_eligible, quiet_hours
+from tests.support.engine import Engine
+from tests.support.phones import Phones
+from tests.support.subscribers import NOW, Killed, World, subscriber, world
+
+ZONES = ("UTC", "Europe/Berlin", "America/Los_Angeles", "Asia/Kathmandu", "+12:00", "Australia/Lord_Howe")
+DEAD = 3
+
+
+@pytest.fixture
+def town(engine: Engine) -> Iterator[World]:
+    with world(engine) as made:
+        yield made
+
+
+class Mortal(Phones):
+    """Phones whose sender dies at a message: before it is claimed, before it is sent, or after."""
+
+    def die(self, step: str, number: int) -> None:
+        self.step, self.number, self.is_dead = step, number, False
+
+    def _live(self, step: str) -> None:
+        if step == self.step and not self.is_dead:
+            self.number -= 1
+            self.is_dead = self.number == 0
+        if self.is_dead:
+            raise Killed
+
+    def prepare(self, token: str) -> PushReceipt:
+        self._live("claim")
+        return super().prepare(token)
+
+    def send(self, endpoint: str, token: str, message: PushMessage) -> PushReceipt:
+        self._live("send")
+        receipt = super().send(endpoint, token, message)
+        self._live("settle")
+        return receipt
+
+
+def crowd(chance: random.Random) -> list[Subscription]:
+    """1,000 people; about a quarter of them is to be told."""
+    return [
+        subscriber(
+            number,
+            audience=tuple(sorted(chance.sample("abcd", chance.choice((0, 0, 1, 2))))),
+            min_interval_minutes=chance.choice(INTERVALS),
+            timezone=chance.choice(ZONES),
+            quiet_hours=chance.choice((None, quiet_hours("22:00", "07:00"), quiet_hours("12:00", "20:00"))),
+            last_notified_at=chance.choice(
+                (NEVER, *(stamp(NOW - timedelta(minutes=each)) for each in (5, 50, 500, 5000)))
+            ),
+        )
+        for number in range(1000)
+    ]
+
+
+def test_a_thousand_subscribers_two_runs_at_once_and_three_deaths(town: World) -> None:
+    people = crowd(random.Random(7))
+    listening = [each.fcm_token for each in people if is_eligible(each, ("a",), NOW)]
+    assert 150 < len(listening) < 350
+    town.fill(people)
+    dead = frozenset(random.Random(1).sample(listening, DEAD))
+    town.phones = phones = Mortal(dead)
+    asked = town.ask(audience=("a",))
+    for step, number in (("claim", 30), ("send", 30), ("settle", 30)):
+        phones.die(step, number)
+        with pytest.raises(Killed):
+            town.notifier().notify([asked])
+    phones.die("", 0)
+    with ThreadPoolExecutor(2) as both:
+        runs = [both.submit(town.notifier(writers=2).notify, [asked]) for _ in range(2)]
+    assert all(not run.result().again and not run.result().poison for run in runs)
+    claims = town.notifier().announcements.claims
+    unsettled = claims.sending(NOW + timedelta(hours=1))
+    # One died between claim and sending, one between sending and settling: nobody can tell them apart.
+    assert len(unsettled) == 2
+    lost = {place.split("#")[0] for place in unsettled}
+    untold = set(listening) - dead - set(phones.got)
+    assert {each.subscription_id for each in people if each.fcm_token in untold} < lost
+    assert len(untold) == 1
+    assert phones.got == dict.fromkeys(set(listening) - dead - untold, 1)
+    _check_dead(town, people, dead)
+    assert claims.sending(NOW) == [], "somebody may still be at it"
+    assert [claims.give_up(place) for place in unsettled] == [True, True]
+    assert sorted(claims.unconfirmed()) == sorted(unsettled)
+    later = town.notifier(now=NOW + timedelta(minutes=30)).notify([asked])
+    assert later.told[Told.DEAD] == 0
+    assert set(phones.got.values()) == {1}
+    assert untold.isdisjoint(phones.got), "sent again it might have come twice"
+
+
+def _check_dead(town: World, people: list[Subscription], dead: frozenset[str]) -> None:
+    """Out of the index, without token, endpoint or markers, and never tried again."""
+    items, phones = town.scan(), town.phones
+    buried = [each for each in people if each.fcm_token in dead]
+    for each in buried:
+        item = plain(items[each.subscription_id])
+        assert {"active", "fcm_token", "endpoint_arn"}.isdisjoint(item) and item["dead_at"]
+        assert [key for key in items if key.startswith(f"{each.subscription_id}#tag")] == []
+    assert dead.isdisjoint(phones.endpoints.values())
+    assert dict.fromkeys(dead, 1) == {token: phones.tried[token] for token in dead}
