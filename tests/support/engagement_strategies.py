@@ -89,3 +89,10 @@ def event(
         created_at=stamp(created_at),
         timezone=zone,
     )
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)

@@ -143,3 +143,7 @@ class Registry:
     def close(self) -> None:
         self.counting.postgres.close()
         self.owner.close()
+
+
+def undo(registry: Registry, number: int) -> None:
+    registry.store.unmerge(number, "by mistake", "operator", NOW)
