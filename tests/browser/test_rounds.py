@@ -1,5 +1,7 @@
 """The whole round in a real browser: ask, answer by keyboard alone, see points, streak, boards, the pipeline."""
 
+# Long: a round through the page is told step by step.
+
 import json
 from typing import Any
 from uuid import uuid4

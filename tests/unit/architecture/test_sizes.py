@@ -1,17 +1,18 @@
 """How long a file and a function may be; a longer one says why, in a comment `# Long: REASON`.
 
 A file says so within fifteen lines of its docstring, a function in the first line of its own that is a comment.
+Of tests only the files are measured: a test tells a story from its beginning to its end.
 """
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
 from tests.support.template import ROOT
 
-PRODUCT = ("rules", "adapters", "ingest", "processors", "analytics", "local", "bench", "client")
+SHORT_FUNCTIONS = ("rules", "adapters", "ingest", "processors", "analytics", "local", "bench", "client")
+SHORT_FILES = (*SHORT_FUNCTIONS, "tests")
 FILE_LINES_MAX = 200
 FUNCTION_LINES_MAX = 30
 REASON_WITHIN_LINES = 15
@@ -20,10 +21,19 @@ MARK = "# Long: "
 
 def too_long(source: str) -> Iterator[str]:
     """What in a module's text is too long and does not say why: the file as "", functions by name: lines."""
-    lines, tree = source.splitlines(), ast.parse(source)
-    if len(lines) > FILE_LINES_MAX and not _file_says_why(lines, tree):
+    yield from too_long_file(source)
+    yield from too_long_functions(source)
+
+
+def too_long_file(source: str) -> Iterator[str]:
+    lines = source.splitlines()
+    if len(lines) > FILE_LINES_MAX and not _file_says_why(lines, ast.parse(source)):
         yield f": {len(lines)} lines"
-    for each in ast.walk(tree):
+
+
+def too_long_functions(source: str) -> Iterator[str]:
+    lines = source.splitlines()
+    for each in ast.walk(ast.parse(source)):
         if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
             own = lines[each.lineno - 1 : each.end_lineno]
             if len(own) > FUNCTION_LINES_MAX and not _says_why(_first_comment(own)):
@@ -44,16 +54,15 @@ def _first_comment(lines: list[str]) -> str:
     return next((line for line in lines if line.strip().startswith("#")), "")
 
 
-def modules() -> list[Path]:
-    return [path for folder in PRODUCT for path in sorted((ROOT / folder).rglob("*.py"))]
+def told(folders: Sequence[str], measure: Callable[[str], Iterator[str]]) -> list[str]:
+    """What is too long in these folders: path and lines."""
+    paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    return [f"{path.relative_to(ROOT)}{each}" for path in paths for each in measure(path.read_text())]
 
 
 def test_files_and_functions_are_short_or_say_why_not() -> None:
-    found = {
-        str(path.relative_to(ROOT)): listed for path in modules() if (listed := [*too_long(path.read_text())])
-    }
-    told = [path + each for path, listed in found.items() for each in listed]
-    assert not told, f"split these by subject, or say why not ({MARK}REASON): {told}"
+    found = [*told(SHORT_FILES, too_long_file), *told(SHORT_FUNCTIONS, too_long_functions)]
+    assert not found, f"split these by subject, or say why not ({MARK}REASON): {found}"
 
 
 FUNCTION = "def f() -> None:\n{comment}" + "    print()\n" * FUNCTION_LINES_MAX
