@@ -15,14 +15,13 @@ from adapters.platform.objects import Objects, objects_at
 from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import read_tasks
 from analytics.lake import layout
-from analytics.warehouse.analyst_grants import grant_analysts
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.load import Loader
 from analytics.warehouse.model_tests import check
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
-from analytics.warehouse.usage_limit import ensure_daily_limit
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
+from analytics.warehouse.workgroup import ensure_daily_limit, grant_analysts
 
 logger = Logger(service="warehouse")
 metrics = Metrics(namespace="Streakline", service="warehouse")

@@ -53,7 +53,8 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Objects]:
 
 
 def step(name: str, **more: Any) -> dict[str, Any]:
-    return curate_function.handler({"step": name, "run_id": "r1", **more}, CONTEXT)
+    answer: dict[str, Any] = curate_function.handler({"step": name, "run_id": "r1", **more}, CONTEXT)
+    return answer
 
 
 def fill(objects: Any) -> None:
@@ -79,6 +80,16 @@ def test_a_night(lake: S3Objects) -> None:
     assert committed["watermark"] == plan.watermark(lake).isoformat() > "2026"
     assert step("plan", **{"from": "2026-03-02", "to": "2026-03-05"})["tasks"] == 0
     assert step("plan", **{"from": DT, "to": DT})["tasks"] == 2
+
+
+def test_what_is_quarantined_becomes_a_metric_that_an_alarm_can_see(
+    lake: S3Objects, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fill(lake)
+    step("plan")
+    step("curate", tasks=[{"entity": "events", "dt": DT, "hour": hour} for hour in ("05", "06")])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [each["QuarantinedRows"] for each in lines if "QuarantinedRows" in each] == [[1.0]]
 
 
 def test_the_catalog_lists_tables_and_partitions(lake: S3Objects) -> None:

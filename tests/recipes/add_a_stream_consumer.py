@@ -61,7 +61,6 @@ CONSUMER_FRAGMENT = """  ActiveDatesFunction:
       Description: DailyActivity stream -> log
       Handler: processors.active_dates.handler
       Timeout: 60
-      ReservedConcurrentExecutions: !If [OnAws, 5, !Ref AWS::NoValue]
       Environment:
         Variables:
           FAILURE_QUEUE_URL: !Ref ActiveDatesFailures
@@ -82,7 +81,7 @@ CONSUMER_FRAGMENT = """  ActiveDatesFunction:
     Properties:
       FunctionName: !Ref ActiveDatesFunction
       EventSourceArn: !GetAtt DailyActivity.StreamArn
-      Enabled: !If [StreamMappingsEnabled, true, false]
+      Enabled: !If [OnAws, true, false]
       StartingPosition: TRIM_HORIZON
       BatchSize: 100
       MaximumBatchingWindowInSeconds: 1

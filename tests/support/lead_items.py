@@ -24,7 +24,7 @@ from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import contributions
 
 NOBODY = FeatureItem("leaf")
-SMALL = settings(max_examples=60, deadline=None)
+SMALL = settings(max_examples=60)
 
 
 def written(item: FeatureItem, change: Change | None) -> FeatureItem:

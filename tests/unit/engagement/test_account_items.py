@@ -5,7 +5,7 @@ import string
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.account_items import (
@@ -52,7 +52,6 @@ def profiles(draw: st.DrawFn) -> Profile:
     )
 
 
-@settings(deadline=None)
 @given(profiles(), st.integers(1, 64))
 def test_a_profile_reads_back_from_its_table_and_from_redis(profile: Profile, shards: int) -> None:
     attributes = profile_attributes(profile, shards)
@@ -60,7 +59,6 @@ def test_a_profile_reads_back_from_its_table_and_from_redis(profile: Profile, sh
     assert profile_from(json.loads(json.dumps(attributes))) == profile
 
 
-@settings(deadline=None)
 @given(profiles())
 def test_only_a_streak_puts_a_profile_into_the_leaderboard_s_index(profile: Profile) -> None:
     stored = item(profile_attributes(profile, 4))
@@ -68,7 +66,6 @@ def test_only_a_streak_puts_a_profile_into_the_leaderboard_s_index(profile: Prof
         assert (name in stored) is (profile.streak is not None)
 
 
-@settings(deadline=None)
 @given(profiles())
 def test_a_streak_lapses_at_the_beginning_of_the_user_s_date(profile: Profile) -> None:
     if profile.streak is None:
@@ -94,7 +91,6 @@ days = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(days)
 def test_a_day_reads_back_from_its_table_and_from_redis(day: Day) -> None:
     attributes = day_attributes(day)
@@ -127,7 +123,6 @@ entries = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(entries)
 def test_an_entry_reads_back_and_is_marked_active_only_if_it_is(entry: Entry) -> None:
     stored = entry_item(entry)

@@ -99,7 +99,6 @@ def test_a_process_that_dies_after_any_write_leaves_nothing_that_the_next_does_n
     assert broken.answer() == whole.answer()
 
 
-@settings(deadline=None)
 @given(batches(), st.integers(0, 6))
 def test_repairing_twice_changes_nothing(batch: tuple[list[Event], list[Draft]], writes: int) -> None:
     events, commands = batch
@@ -113,7 +112,6 @@ def test_repairing_twice_changes_nothing(batch: tuple[list[Event], list[Draft]],
     assert (world.answer(), world.profile, world.entries) == once
 
 
-@settings(deadline=None)
 @given(batches(), st.data())
 def test_absorbing_pending_entries_twice_counts_them_once(
     batch: tuple[list[Event], list[Draft]], data: st.DataObject
@@ -139,7 +137,6 @@ def test_absorbing_pending_entries_twice_counts_them_once(
     assert {**first, **absorb_days(first, entries)} == days
 
 
-@settings(deadline=None)
 @given(batches(), st.data())
 def test_observing_depends_on_no_order(batch: tuple[list[Event], list[Draft]], data: st.DataObject) -> None:
     events, _ = batch
@@ -147,7 +144,6 @@ def test_observing_depends_on_no_order(batch: tuple[list[Event], list[Draft]], d
     assert observe(Profile("u"), [*other, *events]) == observe(Profile("u"), events)
 
 
-@settings(deadline=None)
 @given(batches())
 def test_what_is_cut_and_what_is_earned_are_what_was_promised(
     batch: tuple[list[Event], list[Draft]],

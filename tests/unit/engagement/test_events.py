@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import Moment, parse_moment
@@ -48,7 +48,6 @@ def test_no_split_of_user_and_key_makes_two_pairs_one() -> None:
     assert event_id("ab", "c", at(NOW)) != event_id("a", "bc", at(NOW))
 
 
-@settings(deadline=None)
 @given(st.text(max_size=20), st.text(max_size=20), instants, instants)
 def test_ids_sort_as_the_events_occurred(user: str, key: str, one: datetime, other: datetime) -> None:
     first, second = event_id(user, key, at(one)), event_id(user, key, at(other))
@@ -82,7 +81,6 @@ def test_the_digest_stays_the_same_from_release_to_release() -> None:
     assert body_hash(BODY) == "0fe3d38c3980f5e751df49c8bb9b7c55"
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=5), values, max_size=5), st.randoms())
 def test_a_body_that_went_over_the_wire_again_has_the_same_digest(body: dict[str, Any], chance: Any) -> None:
     names = list(body)
@@ -91,7 +89,6 @@ def test_a_body_that_went_over_the_wire_again_has_the_same_digest(body: dict[str
     assert body_hash(again) == body_hash(body)
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.text(max_size=5), values, max_size=4), values)
 def test_a_changed_field_changes_the_digest(body: dict[str, Any], value: Any) -> None:
     other = {**body, "x": value, "y": 1}
@@ -124,7 +121,6 @@ def test_late_and_early_events_are_refused_by_name(
     assert (code_of(moment, False), code_of(moment, True)) == (anybody, admin)
 
 
-@settings(deadline=None)
 @given(instants)
 def test_an_event_is_accepted_within_72_hours_and_5_minutes_and_not_outside(moment: datetime) -> None:
     inside = NOW - timedelta(hours=72) <= moment <= NOW + timedelta(minutes=5)

@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.engagement.history import Histories, created_at, entry_id
@@ -60,7 +60,6 @@ def test_a_span_that_ends_before_it_begins_is_empty_or_a_400(what: str, query: d
         assert (refused.status, refused.code) == BAD_PARAMETER
 
 
-@settings(deadline=None)
 @given(st.datetimes(datetime(1990, 1, 1), datetime(2035, 12, 31), timezones=st.just(UTC)))  # noqa: DTZ001
 def test_an_entry_s_place_and_its_id_are_each_other_s(moment: datetime) -> None:
     there = stamp(moment)
@@ -69,7 +68,6 @@ def test_an_entry_s_place_and_its_id_are_each_other_s(moment: datetime) -> None:
     assert unstamp(there) == moment
 
 
-@settings(deadline=None)
 @given(st.text(max_size=25) | st.from_regex(r"\d{8}T\d{6,12}Z", fullmatch=True))
 def test_any_text_is_an_entry_s_id_or_a_404(text: str) -> None:
     try:

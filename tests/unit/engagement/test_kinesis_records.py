@@ -8,7 +8,7 @@ import aws_kinesis_agg
 import pytest
 from aws_kinesis_agg import deaggregator
 from aws_kinesis_agg.aggregator import RecordAggregator
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.engagement.events_stream import _decode, decode
@@ -124,7 +124,6 @@ def test_numbers_that_json_does_not_know_are_not_taken(number: str) -> None:
     assert bodies(b'{"properties": {"a": %s}}' % number.encode()) == [None]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=80), st.booleans())
 def test_any_bytes_have_an_outcome(data: bytes, magic: bool) -> None:
     decoded = list(_decode(record(wrapped(data) if magic else data)))
@@ -140,7 +139,6 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.lists(values.filter(lambda each: not isinstance(each, dict)), min_size=1, max_size=6))
 def test_aggregated_and_plain_records_hold_the_same(parts: list[Any]) -> None:
     plain = [body for part in parts for body in bodies(as_bytes(part))]

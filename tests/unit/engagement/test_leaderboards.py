@@ -1,7 +1,7 @@
 """Ranks of a leaderboard, and which boards and regions there are."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.engagement.leaderboards import check_board, with_ranks
@@ -15,7 +15,6 @@ def test_ties_share_a_rank_and_the_next_one_is_counted_on() -> None:
     assert with_ranks([]) == []
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 6), max_size=20))
 def test_a_rank_is_one_more_than_the_number_of_higher_scores(scores: list[int]) -> None:
     best_first = sorted(scores, reverse=True)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import stamp, unstamp
@@ -71,7 +71,6 @@ def test_points_that_come_later_in_a_batch_do_not_pay_for_what_is_before_them() 
         append("u", None, [Draft(EntryKind.REDEEM, -1), earn(5)], NOW)
 
 
-@settings(deadline=None)
 @given(heads, drafts, clocks, clocks)
 def test_the_chain_runs_without_a_gap_whatever_the_clocks_say(
     head: Head | None, wanted: list[Draft], now: datetime, after: datetime
@@ -98,7 +97,6 @@ def test_the_chain_runs_without_a_gap_whatever_the_clocks_say(
     assert (place.balance if place else 0) == running
 
 
-@settings(deadline=None)
 @given(heads, drafts, clocks)
 def test_a_balance_below_0_is_refused_and_nothing_else_is(
     head: Head | None, wanted: list[Draft], now: datetime
@@ -114,7 +112,6 @@ def test_a_balance_below_0_is_refused_and_nothing_else_is(
         append("u", head, wanted, now)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(clocks, earns), min_size=1, max_size=5))
 def test_writers_with_skewed_clocks_make_one_chain(turns: list[tuple[datetime, list[Draft]]]) -> None:
     head: Head | None = None

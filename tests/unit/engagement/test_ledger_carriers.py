@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import stamp
@@ -53,7 +53,6 @@ def test_an_event_id_with_bars_in_it_survives_being_carried() -> None:
     assert [plain(each) for each in unfold(carriers[0])] == [plain(each) for each in rest]
 
 
-@settings(deadline=None)
 @given(heads, drafts, clocks)
 def test_carriers_and_the_rest_are_the_appended_entries_each_once(
     head: Head | None, wanted: list[Draft], now: datetime
@@ -73,7 +72,6 @@ def test_carriers_and_the_rest_are_the_appended_entries_each_once(
     assert [plain(each) for carrier in carriers for each in unfold(carrier)] == list(map(plain, rest))
 
 
-@settings(deadline=None)
 @given(drafts, clocks, st.data())
 def test_nothing_is_lost_whatever_part_of_the_carried_entries_is_missing(
     wanted: list[Draft], now: datetime, data: st.DataObject
@@ -91,7 +89,6 @@ def test_nothing_is_lost_whatever_part_of_the_carried_entries_is_missing(
     assert nothing == []
 
 
-@settings(deadline=None)
 @given(st.lists(earns, min_size=1, max_size=4), st.data())
 def test_several_appends_read_back_as_one_chain(batches: list[list[Draft]], data: st.DataObject) -> None:
     head: Head | None = None

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.engagement.points import RULES, Boost, capped_points, points_of
@@ -76,7 +76,6 @@ def earned(event_type: str, points: list[int]) -> int:
     return total
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(RULES)), amounts, st.data())
 def test_a_day_s_points_do_not_depend_on_order(
     event_type: str, points: list[int], data: st.DataObject
@@ -86,7 +85,6 @@ def test_a_day_s_points_do_not_depend_on_order(
     assert earned(event_type, points) == min(sum(points), RULES[event_type].daily_points_max)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(RULES)), st.integers(0, 10_000), st.integers(0, 10_000))
 def test_an_award_is_never_negative_nor_more_than_promised(event_type: str, points: int, before: int) -> None:
     award = capped_points(event_type, points, before)
@@ -94,7 +92,6 @@ def test_an_award_is_never_negative_nor_more_than_promised(event_type: str, poin
     assert before + award <= max(before, RULES[event_type].daily_points_max)
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-48, 48), st.integers(1, 48), st.integers(2, 9)), max_size=6))
 def test_the_factor_is_the_largest_in_force_or_1(spans: list[tuple[int, int, int]]) -> None:
     boosts = [

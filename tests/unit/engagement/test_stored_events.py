@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import stamp
@@ -38,7 +38,6 @@ events = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(events, st.booleans())
 def test_a_stored_event_reads_back(event: Event, index_key: bool) -> None:
     item = to_item(event, index_key)
@@ -47,7 +46,6 @@ def test_a_stored_event_reads_back(event: Event, index_key: bool) -> None:
     assert item["activity_date"] == event.activity_date.isoformat()
 
 
-@settings(deadline=None)
 @given(events)
 def test_an_event_expires_90_days_after_it_arrived(event: Event) -> None:
     arrived = datetime.fromisoformat(event.created_at.replace("Z", "+00:00"))
@@ -98,7 +96,6 @@ def test_a_stored_event_that_is_none_is_told_with_its_reason(change: dict[str, A
         from_item({**STORED, **change})
 
 
-@settings(deadline=None)
 @given(st.sampled_from(sorted(STORED)), values)
 def test_no_attribute_can_raise_anything_but_malformed(name: str, value: Any) -> None:
     try:

@@ -38,7 +38,6 @@ def walked(days: list[date], cover: Cover, until: date | None = None) -> tuple[i
     return length, longest, spent
 
 
-@settings(deadline=None)
 @given(histories())
 def test_folding_is_advancing_one_by_one(history: tuple[list[date], Cover]) -> None:
     days, cover = history
@@ -49,7 +48,6 @@ def test_folding_is_advancing_one_by_one(history: tuple[list[date], Cover]) -> N
     assert state == fold(days, cover)
 
 
-@settings(deadline=None)
 @given(histories(), st.data())
 def test_any_order_and_repetition_give_the_same_streak(
     history: tuple[list[date], Cover], data: st.DataObject
@@ -91,7 +89,6 @@ def test_what_shows_on_a_date_is_what_a_walk_up_to_it_finds(
     assert shown.freezes_available == held - len(spent)
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_without_cover_the_day_after_a_missed_day_shows_0(data: st.DataObject) -> None:
     days = data.draw(st.lists(near(data.draw(bases)), min_size=1))
@@ -116,7 +113,6 @@ def test_the_lapse_date_is_the_first_on_which_the_streak_shows_0(history: tuple[
         assert effective(streak, cover, lapses + later * DAY).current == 0
 
 
-@settings(deadline=None)
 @given(histories(days_min=2), st.data())
 def test_an_active_date_more_never_shortens_the_longest_run(
     history: tuple[list[date], Cover], data: st.DataObject
@@ -130,7 +126,6 @@ def test_an_active_date_more_never_shortens_the_longest_run(
     assert full.active_days >= less.active_days
 
 
-@settings(deadline=None)
 @given(st.data())
 def test_without_revocations_no_freeze_is_spent_that_is_not_held(data: st.DataObject) -> None:
     base = data.draw(bases)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analytics.lake.arrow_buffers import array_of
@@ -23,7 +23,6 @@ VALUES: dict[Type, st.SearchStrategy[Any]] = {
 
 @pytest.mark.parametrize("kind", Type)
 @given(data=st.data())
-@settings(deadline=None)
 def test_values_of_every_type(kind: Type, data: st.DataObject) -> None:
     values = data.draw(st.lists(st.none() | VALUES[kind], max_size=20))
     found = array_of(values, ARROW[kind])

@@ -24,7 +24,6 @@ from rules.leads.series import build
 from tests.support.lead_histories import BASE, UNREADABLE, History, features_of, is_readable, row, write
 
 QUIET = settings(
-    deadline=None,
     database=None,
     derandomize=True,
     phases=(Phase.generate,),

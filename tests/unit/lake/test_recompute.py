@@ -33,7 +33,6 @@ ids = st.one_of(
 )
 
 
-@settings(deadline=None)
 @given(known=st.sets(ids, max_size=40), asked=st.sets(ids, max_size=40))
 def test_a_directory_finds_what_it_knows_and_nothing_else(known: set[str], asked: set[str]) -> None:
     listed, wanted = sorted(known, reverse=True), sorted(asked | set(list(known)[::2]))
@@ -45,7 +44,6 @@ def test_a_directory_finds_what_it_knows_and_nothing_else(known: set[str], asked
             assert user not in known
 
 
-@settings(deadline=None)
 @given(batches=st.lists(st.lists(ids, max_size=30), max_size=8))
 def test_users_keep_their_codes(batches: list[list[str]]) -> None:
     users, codes = Users(pa.array([], pa.string())), dict[str, int]()
@@ -69,7 +67,6 @@ def test_ids_that_one_key_cannot_tell_apart_are_left_to_the_hash_table() -> None
     assert found.tolist() == list(range(52))
 
 
-@settings(deadline=None)
 @given(
     crowd=st.lists(st.lists(near(BASE, 25), max_size=20), min_size=1, max_size=6),
     cover=covers(BASE),

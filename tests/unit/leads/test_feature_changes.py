@@ -23,7 +23,7 @@ from tests.support.lead_event_strategies import START, deliveries, histories, le
 from tests.support.lead_items import NOBODY, SMALL, refreshed, told, written
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.data(), st.booleans())
 def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
     data: st.DataObject, stored_before: bool

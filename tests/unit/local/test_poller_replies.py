@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from local.cloud.delivery import InvocationReply, reply_of
@@ -71,7 +71,6 @@ json_values = st.recursive(
 identifiers = st.none() | st.booleans() | st.integers(-1, 3) | st.sampled_from(["", "0", "1", "2", "3"])
 
 
-@settings(deadline=None)
 @given(
     json_values
     | st.fixed_dictionaries({"batchItemFailures": json_values})

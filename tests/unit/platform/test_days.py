@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import (
@@ -102,7 +102,6 @@ def test_every_zone_that_crossed_the_date_line_skipped_one_date(name: str, day: 
     assert [each for each in map(date.fromordinal, span) if is_skipped(each, name)] == [day]
 
 
-@settings(deadline=None)
 @given(dates, st.sampled_from([name for name in ZONES if name not in ("Pacific/Apia", "Pacific/Kiritimati")]))
 def test_no_other_zone_skips_a_date(day: date, name: str) -> None:
     assert not is_skipped(day, name)
@@ -113,7 +112,6 @@ def test_dates_at_the_ends_of_the_calendar_are_not_skipped() -> None:
     assert not is_skipped(date.max, "Europe/Berlin")
 
 
-@settings(deadline=None)
 @given(instants, zones, zones)
 def test_the_date_is_the_one_on_the_wall_of_the_zone_that_the_event_names(
     utc: datetime, name: str, stored: str
@@ -124,14 +122,12 @@ def test_the_date_is_the_one_on_the_wall_of_the_zone_that_the_event_names(
     assert abs((day - utc.date()).days) <= 1
 
 
-@settings(deadline=None)
 @given(instants, zones)
 def test_the_date_never_goes_back_within_a_day(utc: datetime, name: str) -> None:
     later = utc + timedelta(hours=25)
     assert date_of(Moment(later, None), name, None)[0] >= date_of(Moment(utc, None), name, None)[0]
 
 
-@settings(deadline=None)
 @given(dates, zones)
 def test_a_date_begins_where_the_one_before_it_ends(day: date, name: str) -> None:
     start = start_of(day, name)

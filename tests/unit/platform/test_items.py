@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform.items import item, plain, value
@@ -19,7 +19,6 @@ values = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(names, values, max_size=6))
 def test_an_item_reads_back(attributes: dict[str, Any]) -> None:
     assert plain(item(attributes)) == attributes

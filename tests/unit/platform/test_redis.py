@@ -7,7 +7,7 @@ import socket
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform.redis import Redis, RedisError, _encode
@@ -199,7 +199,6 @@ def reply(value: Any) -> bytes:
     return b"*%d\r\n" % len(value) + b"".join(map(reply, value))
 
 
-@settings(deadline=None)
 @given(st.lists(replies, min_size=1, max_size=4))
 def test_any_reply_reads_back(values: list[Any]) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -207,7 +206,6 @@ def test_any_reply_reads_back(values: list[Any]) -> None:
         assert redis.pipeline([["X"]] * len(values)) == values
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=40))
 def test_any_bytes_are_an_answer_or_a_redis_error(wire: bytes) -> None:
     with pytest.MonkeyPatch.context() as patch:

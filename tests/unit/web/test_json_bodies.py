@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.engagement import engagement_schemas
@@ -109,7 +109,6 @@ def test_points_are_whole_numbers_or_refused(points: str) -> None:
     assert isinstance(body["points"], int)
 
 
-@settings(deadline=None)
 @given(
     st.text(max_size=60)
     | json_values.map(json.dumps)
@@ -122,7 +121,6 @@ def test_any_text_is_a_body_or_a_refusal(text: str) -> None:
         assert refused.status in (400, 413, 422)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60), st.booleans())
 def test_any_bytes_are_a_body_or_a_refusal(data: bytes, encoded: bool) -> None:
     event = sent_bytes(data) if encoded else {"body": data.decode("latin-1"), "isBase64Encoded": True}

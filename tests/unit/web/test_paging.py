@@ -4,7 +4,7 @@ import base64
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.web.caller import ApiError
@@ -111,7 +111,6 @@ def test_a_cursor_that_no_page_returned_is_a_400(text: str) -> None:
     assert query_refusal(lambda: span_of({"cursor": text}, since, NOW)) == BAD_PARAMETER
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["from", "to", "limit", "cursor"]), st.text(max_size=30)))
 def test_any_parameters_are_a_span_or_a_400(query: dict[str, str]) -> None:
     try:

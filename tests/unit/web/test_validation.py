@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from ingest.engagement import engagement_schemas
 from ingest.web.validate import first_problem
@@ -81,7 +81,6 @@ def test_what_is_valid_has_no_problem() -> None:
     assert first_problem(engagement_schemas.EVENTS, {"events": [{}] * 100}) is None
 
 
-@settings(deadline=None)
 @given(json_values | near_events)
 def test_anything_is_valid_or_told_with_field_and_reason(value: Any) -> None:
     for schema in (
