@@ -9,7 +9,7 @@ from infra.assembly.resources import DELIVERY, FUNCTION, MAPPING, QUEUE, TABLE
 from infra.assembly.text import Block, blocks, fill, patterns, under
 
 ALARMS = patterns("alarms")
-# These functions run by a schedule or at a deployment, so one error raises the alarm. Other functions raise it
+# These functions run by a schedule or at a deployment, so one error raises the alarm. Others raise it
 # when there are errors in each of five minutes.
 ONE_ERROR_IS_ENOUGH = {"Curate", "Warehouse", "Reconcile", "Ranks", "Refresh", "Reminders", "Migrate"}
 # The alarms of Monitoring=basic. AWS gives ten for nothing; the other four are in infra/app/alarms.yaml.
