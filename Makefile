@@ -3,7 +3,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv 2>/dev/null || echo .local/bin/uv)
 RUN := $(UV) run --frozen --quiet
 
-.PHONY: help setup browser demo test unit recipes check models template bench soak up down deploy clean
+.PHONY: help setup machine demo test unit recipes check models template bench soak up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -11,10 +11,11 @@ help: ## these targets
 	@command -v uv >/dev/null || (python3 -m venv .local/uv && .local/uv/bin/pip install --quiet uv==0.13.8 \
 	  && mkdir -p .local/bin && ln -sf ../uv/bin/uv .local/bin/uv)
 
-# The page is tested in the system's Chromium. If it cannot be installed, those tests are skipped, and say so.
-browser:
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-	  && apt-get -qq update && apt-get -qq install -y chromium; } >/dev/null 2>&1 || true
+# The page is tested in the system's Chromium, the build with busybox's tools. If these cannot be installed, those
+# tests are skipped, and say so.
+machine:
+	@{ command -v chromium && command -v busybox; } >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	  && apt-get -qq update && apt-get -qq install -y chromium busybox; } >/dev/null 2>&1 || true
 
 setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Python environment
 	@$(UV) sync --frozen --quiet
@@ -22,7 +23,7 @@ setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Pyt
 demo: setup ## laptop cloud, deploy, replay real input, show what came of it
 	@$(RUN) streakline demo
 
-test: setup browser ## all tests: unit, integration, end to end, 200 fault schedules
+test: setup machine ## all tests: unit, integration, end to end, 200 fault schedules
 	@$(RUN) pytest -n 2 --dist loadgroup --ignore tests/recipes
 
 recipes: setup ## carry out docs/recipes on copies: completely, and without each step
