@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
+import boto3
 import pandas as pd  # type: ignore[import-untyped]
 import pytest
 import redshift_connector.error
@@ -36,6 +37,21 @@ def test_a_session_reads_and_writes(session: Any) -> None:
     session.commit()
     cursor.execute("SELECT entity, dt, rows_in FROM lake.curation")
     assert cursor.fetchall() == (["events", date(2026, 1, 31), 5],)
+
+
+def test_a_query_goes_through_the_data_api_from_anywhere(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare(lake.redshift)
+    lake.redshift.run(["INSERT INTO lake.builds VALUES ('marts.a', 'x'), ('marts.b', 'o''b')"])
+    monkeypatch.setenv("AWS_ENDPOINT_URL_REDSHIFT_DATA", lake.redshift.data_api.meta.endpoint_url)
+    session = boto3.Session("a", "b", region_name="eu-west-1")
+    found = analyst_clients.query(
+        "SELECT model FROM lake.builds WHERE fingerprint = :wanted",
+        "streakline",
+        workgroup="streakline",
+        parameters={"wanted": "o'b"},
+        session=session,
+    )
+    assert found.to_dict("records") == [{"model": "marts.b"}]
 
 
 def test_upsert_replaces_by_key_and_can_be_repeated(session: Any) -> None:

@@ -5,6 +5,7 @@ results come in pages. COPY reads Parquet from the lake as Redshift does: by pos
 """
 
 import json
+import re
 import threading
 import uuid
 from collections.abc import Iterator
@@ -61,6 +62,7 @@ class DataApi:
         self.calls.append((action, request))
         answers = {
             "BatchExecuteStatement": self.execute,
+            "ExecuteStatement": self.execute_one,
             "DescribeStatement": self.describe,
             "GetStatementResult": self.result,
         }
@@ -76,6 +78,14 @@ class DataApi:
             self.pool.submit(self._run, self.batches[name])
         return {"Id": self.tokens[request["ClientToken"]]}
 
+    def execute_one(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The call for one statement; here a value takes the place of its :name, quoted."""
+        sql = request["Sql"]
+        for each in request.get("Parameters", []):
+            quoted = each["value"].replace("'", "''").replace("\\", r"\\")
+            sql = re.sub(rf":{each['name']}\b", f"'{quoted}'", sql)
+        return self.execute({"Sqls": [sql], "ClientToken": str(uuid.uuid4())})
+
     def describe(self, request: dict[str, Any]) -> dict[str, Any]:
         batch = self.batches[request["Id"]]
         batch.looks += 1
@@ -86,12 +96,13 @@ class DataApi:
             "Status": batch.status,
             "Error": batch.error,
             "SubStatements": batch.subs,
+            "HasResultSet": bool(batch.columns),
         }
 
     def result(self, request: dict[str, Any]) -> dict[str, Any]:
         name, _, number = request["Id"].partition(":")
         batch = self.batches[name]
-        assert int(number) == len(batch.sqls)
+        assert int(number or 1) == len(batch.sqls)
         start = int(request.get("NextToken", "0"))
         more = {"NextToken": str(start + self.page_rows)} if start + self.page_rows < len(batch.rows) else {}
         return {
