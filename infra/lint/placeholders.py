@@ -82,7 +82,8 @@ def name(kind: str, logical_id: str) -> str:
         return f"{EC2_IDS.get(last, 'id')}-{digest[:17]}"
     if kind == "AWS::ApiGatewayV2::Api":
         return re.sub(r"\d", "a", digest)[:10]
-    return logical_id.lower() if kind == "AWS::S3::Bucket" else f"{STACK}-{logical_id}"
+    made = f"{STACK}-{logical_id}-{digest[:12]}"
+    return made.lower() if kind == "AWS::S3::Bucket" else made
 
 
 def ref(kind: str, logical_id: str) -> str:

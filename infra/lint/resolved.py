@@ -3,7 +3,7 @@
     stacks = resolved({"CreateCache": "true"})
     stacks["/"].resources["EventsApiFunction"]["Properties"]["Timeout"]      # 15
     stacks["/Network"].resources["Vpc"]["Type"]                              # "AWS::EC2::VPC"
-    stacks["/"].flat({"Fn::GetAtt": ["LakeBucket", "Arn"]})                  # "arn:aws:s3:::lakebucket"
+    stacks["/"].flat({"Fn::GetAtt": ["LakeBucket", "Arn"]})                  # "arn:aws:s3:::..."
 
 SAM's translator expands, conditions choose, and functions are evaluated. References to resources stay:
 {"Ref": id}, {"Fn::GetAtt": [id, attribute]}, {"Fn::Sub": text}. `flat` puts well-formed stand-ins for them.
@@ -33,7 +33,8 @@ class Stack:
     path: "/" for the root, "/Network" for what it nests under that logical id. template: the file.
     parameters: name -> value. conditions: name -> whether it holds. resources: logical id -> resource as in a
     template (Type, Properties, DependsOn as a list, DeletionPolicy ...), only those that are made.
-    absent: logical id -> the condition that does not hold. outputs: name -> value, only those that are made.
+    absent: logical id -> the condition that does not hold. types: logical id -> type, whether made or not.
+    outputs: name -> value, only those that are made.
     nested: logical id -> stack.
     """
 
@@ -43,6 +44,7 @@ class Stack:
     conditions: Mapping[str, bool]
     resources: Mapping[str, Mapping[str, Any]]
     absent: Mapping[str, str]
+    types: Mapping[str, str]
     outputs: Mapping[str, Any]
     nested: Mapping[str, "Stack"] = field(default_factory=dict)
 
@@ -133,6 +135,7 @@ def _stack(path: str, file: Path, parameters: Mapping[str, str]) -> Stack:
         conditions={name: holds(name, scope) for name in scope.conditions},
         resources={name: _resource(name, each, scope) for name, each in made.items()},
         absent={name: each["Condition"] for name, each in template["Resources"].items() if name not in made},
+        types={name: each["Type"] for name, each in template["Resources"].items()},
         outputs={name: _resolved(f"output {name}", each["Value"], scope) for name, each in outputs.items()},
     )
     return _with_nested(stack)

@@ -1,5 +1,6 @@
 """Templates as CloudFormation sees them: expanded, conditions chosen, functions evaluated."""
 
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,7 @@ Resources:
 Outputs:
   Place: {Value: !GetAtt Inner.Outputs.Place}
 """
+BUCKET = hashlib.sha256(b"Bucket").hexdigest()[:12]
 INNER = """
 Parameters:
   Arn: {Type: String}
@@ -64,7 +66,7 @@ def test_conditions_choose_and_parameters_are_filled_in(template: Path) -> None:
     root = resolved({"Color": "blue", "Size": "5"}, template)["/"]
     variables = root.resources["Function"]["Properties"]["Environment"]["Variables"]
     assert variables == {"SIZE": 5, "BUCKET": {"Ref": "Bucket"}}
-    assert root.flat(variables) == {"SIZE": 5, "BUCKET": "bucket"}
+    assert root.flat(variables) == {"SIZE": 5, "BUCKET": f"streakline-bucket-{BUCKET}"}
     assert root.conditions == {"Blue": True}
 
 
@@ -77,9 +79,10 @@ def test_what_a_condition_takes_away_is_absent(template: Path) -> None:
 
 def test_a_nested_stack_has_its_parameters_and_gives_its_outputs(template: Path) -> None:
     stacks = resolved({"Color": "blue"}, template)
-    assert stacks["/Inner"].parameters == {"Arn": "arn:aws:s3:::bucket"}
-    at = "arn:aws:sns:us-east-1:123456789012:streakline-Topic"
-    assert stacks["/"].flat(stacks["/"].outputs["Place"]) == f"{at} of arn:aws:s3:::bucket"
+    assert stacks["/Inner"].parameters == {"Arn": f"arn:aws:s3:::streakline-bucket-{BUCKET}"}
+    place = stacks["/"].flat(stacks["/"].outputs["Place"])
+    assert place.startswith("arn:aws:sns:us-east-1:123456789012:streakline-Topic-")
+    assert place.endswith(f" of arn:aws:s3:::streakline-bucket-{BUCKET}")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,56 @@
+"""The sets of parameters that the lint looks at, and those of the environments in samconfig.toml."""
+
+import shlex
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from infra.lint import placeholders, refusals
+from infra.lint.covering import Row, Space, covering
+from infra.lint.domains import domains
+from infra.lint.expanded import read
+from infra.lint.intrinsics import Scope, spelled
+from infra.lint.refusals import Refused
+
+STRENGTH = 3  # pairs are too few: OnAws decides with most other parameters whether something is made
+
+
+def parameter_sets(template: Path) -> list[Row]:
+    """Return sets of overrides that Rules allow. The first is {}, but for what has no default.
+
+    Each allowed combination of STRENGTH values of the parameters that decide something occurs. Each value of the
+    others occurs by itself, so that a fault names its parameter.
+    """
+    declared = read(template).get("Parameters", {})
+    rules = read(template).get("Rules", {})
+    defaults = {name: spelled(shape["Default"]) for name, shape in declared.items() if "Default" in shape}
+    deciding, others = domains(template)
+    needed = {name: values[0] for name, values in {**deciding, **others}.items() if name not in defaults}
+
+    def allowed(row: Row) -> bool:
+        try:
+            values = refusals.values(declared, {**needed, **row})
+            refusals.check(rules, Scope({**placeholders.PSEUDO, **values}))
+        except Refused:
+            return False
+        return True
+
+    rows = [{}, *covering(Space(deciding, allowed), STRENGTH)]
+    rows += [{name: value} for name, values in others.items() for value in values if allowed({name: value})]
+    sets = [{**needed, **row} for row in rows]
+    sets = [{name: value for name, value in each.items() if defaults.get(name) != value} for each in sets]
+    return [each for number, each in enumerate(sets) if each not in sets[:number]]
+
+
+def environments(samconfig: Path) -> dict[str, Row]:
+    """Return the overrides of each environment that samconfig.toml has, by the name of its table."""
+    tables = tomllib.loads(samconfig.read_text()) if samconfig.exists() else {}
+    named = {name: each for name, each in tables.items() if isinstance(each, dict) and "deploy" in each}
+    return {name: _given(each["deploy"].get("parameters", {})) for name, each in named.items()}
+
+
+def _given(parameters: Mapping[str, Any]) -> Row:
+    given = parameters.get("parameter_overrides", [])
+    items = shlex.split(given) if isinstance(given, str) else given
+    return dict(each.split("=", 1) for each in items)
