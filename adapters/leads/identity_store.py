@@ -2,6 +2,7 @@
 
 The everyday event takes one statement: its identities are all known and agree, or none is known. All other
 events take one transaction: read under locks, decide (rules/leads/identity/identity_plan.py), apply.
+Statements suit the driver and the Data API (adapters/platform/sql.py).
 """
 
 import json
@@ -10,7 +11,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.postgres import Postgres, PostgresUnavailable
+from adapters.leads.identity_calls import ask, ask_for_many
+from adapters.platform.sql import Database, PostgresRefused, PostgresUnavailable
 from rules.leads.identity.identities import STRONG, Identity, in_order
 from rules.leads.identity.identity_facts import IdentityFacts, IdentityPlan, KnownIdentity
 from rules.leads.identity.identity_plan import plan_identities
@@ -19,6 +21,9 @@ from rules.leads.lead_groups import Group
 IdentityUnavailable = PostgresUnavailable
 # An attempt is lost only when another change to the same group goes through.
 ATTEMPTS = 20
+# What sql/identity raises for a change that cannot be undone: no_data_found and
+# object_not_in_prerequisite_state.
+CANNOT_UNMERGE = ("P0002", "55000")
 
 
 class CannotUnmerge(ValueError):
@@ -64,8 +69,8 @@ class Resolution:
 class IdentityStore:
     """Identities of all leads. Methods raise IdentityUnavailable if a later attempt may succeed."""
 
-    def __init__(self, postgres: Postgres) -> None:
-        self._postgres = postgres
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
     def resolve(
         self, organization_id: str, identities: Iterable[Identity], evidence: LeadEventKey, now: datetime
@@ -77,23 +82,23 @@ class IdentityStore:
         ordered = in_order(identities)
         # The statement relies on this: one lead may have all these identities.
         if plan_identities(ordered, IdentityFacts()).attach == ordered:
-            found = self._postgres.run(lambda each: _resolve(each, organization_id, ordered, now))
+            found = self._database.run(lambda each: _resolve(each, organization_id, ordered, now))
             if found is not None:
                 return _resolution(found)
         kept = {**asdict(evidence), "identities": [_pair(each) for each in ordered]}
         return _resolution(
-            self._postgres.run(
+            self._database.run(
                 lambda each: _decide(each, organization_id, ordered, kept, now), attempts=ATTEMPTS
             )
         )
 
     def note_announced(self, numbers: Iterable[int]) -> None:
         """Note that every organization that these changes affect has been told."""
-        self._call("SELECT identity.announced(%s)", [list(numbers)])
+        self._call("announced(%s::bigint[])", [list(numbers)])
 
     def pending(self, limit: int = 100) -> tuple[IdentityChange, ...]:
         """Return the oldest changes that are not announced yet, of all leads."""
-        return tuple(_change(each) for each in self._call("SELECT identity.pending(%s)", [limit]))
+        return tuple(_change(each) for each in self._call("pending(%s::int)", [limit]))
 
     def unmerge(self, change_number: int, reason: str, by: str, now: datetime) -> tuple[IdentityChange, ...]:
         """Undo a merge exactly; returns the changes to be announced of its leads.
@@ -103,15 +108,14 @@ class IdentityStore:
         If the answer is lost, unmerge does not repeat the call; asking again raises CannotUnmerge, if it was
         undone.
         """
-        import psycopg  # noqa: PLC0415 (see adapters.platform.postgres)
-
-        told = {"reason": reason, "by": by}
+        told = json.dumps({"reason": reason, "by": by})
+        call = "unmerge(%s::bigint, %s::jsonb, %s::timestamptz)"
         try:
-            found = self._call(
-                "SELECT identity.unmerge(%s, %s, %s)", [change_number, json.dumps(told), now], attempts=1
-            )
-        except (psycopg.errors.NoDataFound, psycopg.errors.ObjectNotInPrerequisiteState) as error:
-            raise CannotUnmerge(str(error.diag.message_primary)) from None
+            found = self._call(call, [change_number, told, now], attempts=1)
+        except PostgresRefused as refused:
+            if refused.sqlstate in CANNOT_UNMERGE:
+                raise CannotUnmerge(refused.text) from None
+            raise
         return tuple(_change(each) for each in found)
 
     def history(self, lead_organization_id: str) -> list[dict[str, Any]]:
@@ -119,30 +123,29 @@ class IdentityStore:
 
         Each {number, kind, at, leads, evidence, announced_at, reversed_by}.
         """
-        found: list[dict[str, Any]] = self._call("SELECT identity.history(%s)", [lead_organization_id])
+        found: list[dict[str, Any]] = self._call("history(%s::text)", [lead_organization_id])
         return found
 
-    def _call(self, statement: str, values: list[Any], attempts: int = 2) -> Any:
-        return self._postgres.run(lambda each: each.execute(statement, values).fetchone()[0], attempts)
+    def _call(self, call: str, values: list[Any], attempts: int = 2) -> Any:
+        return self._database.run(lambda each: ask_for_many(each, call, values), attempts)
 
 
 def _resolve(connection: Any, organization_id: str, ordered: tuple[Identity, ...], now: datetime) -> Any:
     strong = sum(each.kind.is_strong for each in ordered)
     values = [organization_id, *_columns(ordered), strong, now]
-    row = connection.execute("SELECT identity.resolve(%s, %s, %s, %s, %s)", values).fetchone()
-    return row[0]
+    return ask(connection, "resolve(%s::text, %s::text[], %s::text[], %s::int, %s::timestamptz)", values)
 
 
 def _decide(
     connection: Any, organization_id: str, ordered: tuple[Identity, ...], evidence: Any, now: datetime
 ) -> Any:
     with connection.transaction():
-        read = "SELECT identity.facts(%s, %s, %s)"
-        facts = connection.execute(read, [*_columns(ordered), list(STRONG)]).fetchone()[0]
+        read = "facts(%s::text[], %s::text[], %s::text[])"
+        facts = ask(connection, read, [*_columns(ordered), list(STRONG)])
         plan = plan_identities(ordered, _facts(facts))
-        apply = "SELECT identity.apply(%s, %s, %s, %s)"
+        apply = "apply(%s::text, %s::jsonb, %s::jsonb, %s::timestamptz)"
         values = [organization_id, json.dumps(_plan(plan)), json.dumps(evidence), now]
-        return connection.execute(apply, values).fetchone()[0]
+        return ask(connection, apply, values)
 
 
 def _columns(ordered: tuple[Identity, ...]) -> list[list[str]]:

@@ -31,17 +31,17 @@ def _session() -> botocore.session.Session:
 
 
 @cache
-def client(service: str, attempts: int = 6) -> Any:
+def client(service: str, attempts: int = 6, answer_seconds: int = 5) -> Any:
     """Return the process's client of a service; endpoint and credentials come from the environment.
 
-    attempts: 1 for calls that must not be made twice.
+    attempts: 1 for calls that must not be made twice. answer_seconds: how long to wait for an answer.
 
     The client does not check requests against the service model. Our code makes them, not users, and the
     check costs a third of a call's CPU.
     """
     config = Config(
         connect_timeout=2,
-        read_timeout=5,
+        read_timeout=answer_seconds,
         retries={"mode": "standard", "total_max_attempts": attempts},
         parameter_validation=False,
         inject_host_prefix=False,

@@ -1,4 +1,4 @@
-"""PostgreSQL: a process has one connection, opens it when first needed, and keeps it across invocations.
+"""PostgreSQL by its driver: a process has one connection, which it opens when needed and then keeps.
 
 psycopg is imported when a connection is opened, so that only functions that use it pay for the import. We
 prepare no statement and SET nothing, because either would pin a session of RDS Proxy. The time limits of
@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from adapters.platform.rds import authorities, token
+from adapters.platform.sql import LOST_RACES, URL_FORMS, PostgresRefused, PostgresUnavailable, may_pass
 
 T = TypeVar("T")
 CONNECT_SECONDS_MAX = 5
-SECURE = {"sslmode": "verify-full"}
 # These settings notice a peer that is gone. How long a statement may take is set on the role.
 NETWORK: dict[str, Any] = {
     "keepalives": 1,
@@ -24,12 +24,8 @@ NETWORK: dict[str, Any] = {
 }
 
 
-class PostgresUnavailable(Exception):
-    """PostgreSQL cannot be reached, or could not do it now; a later attempt may succeed."""
-
-
 class Postgres:
-    """The process's connection to one database."""
+    """The process's connection to one database; see adapters.platform.sql.Database."""
 
     def __init__(self, url: str, password: Callable[[], str] | None = None) -> None:
         """url: postgresql://user[:password]@host:port/database.
@@ -39,7 +35,7 @@ class Postgres:
         """
         self._url, self._password = urlsplit(url), password
         if self._url.scheme != "postgresql" or not (self._url.hostname and self._url.username):
-            raise ValueError("IDENTITY_URL must be postgresql://user[:password]@host:port/database")
+            raise ValueError(URL_FORMS)
         self._connection: Any = None
         self.connects = 0
 
@@ -66,21 +62,18 @@ class Postgres:
         self._connection = None
 
     def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
-        """Return work(connection).
-
-        work must be safe to repeat: if a connection breaks, nobody knows what it did. After a broken
-        connection, a deadlock or a lost race, run repeats it at once.
-        Raises PostgresUnavailable if a later attempt may succeed.
-        """
+        """Return work(connection); see adapters.platform.sql.Database."""
         import psycopg  # noqa: PLC0415 (see above)
 
         for attempt in range(attempts):
             try:
                 return work(self.connection())
             except psycopg.Error as error:
-                again = _is_lost_race(error) or self._is_broken()
+                again = error.sqlstate in LOST_RACES or self._is_broken()
                 if not again and not _may_pass(error):
-                    raise
+                    if error.sqlstate is None:
+                        raise  # The driver's own: a statement that does not fit its values.
+                    raise PostgresRefused(error.sqlstate, str(error.diag.message_primary)) from error
                 if not again or attempt == attempts - 1:
                     raise PostgresUnavailable(f"{type(error).__name__}: {error}") from error
         raise AssertionError("no attempt was allowed")
@@ -95,24 +88,13 @@ class Postgres:
         return True
 
 
-def _is_lost_race(error: Any) -> bool:
-    """Whether a transaction was rolled back for another's sake: serialization failure, deadlock."""
-    return error.sqlstate in ("40001", "40P01")
-
-
 def _may_pass(error: Any) -> bool:
-    """Whether a later attempt may succeed, by SQLSTATE; an error without one is the connection's."""
+    """Whether a later attempt may succeed; an error without a SQLSTATE is the connection's."""
     import psycopg  # noqa: PLC0415 (see above)
 
     if error.sqlstate is None:
         return isinstance(error, psycopg.OperationalError)
-    # Classes: connection, rollback, resources, intervention or timeout, system. Codes: a lock is not free, a
-    # transaction was idle for too long, the sign-in was refused.
-    return error.sqlstate[:2] in ("08", "40", "53", "57", "58") or error.sqlstate in (
-        "55P03",
-        "25P03",
-        "28000",
-    )
+    return may_pass(error.sqlstate)
 
 
 def connection_arguments(url: SplitResult, password: Callable[[], str] | None = None) -> dict[str, Any]:
@@ -122,4 +104,4 @@ def connection_arguments(url: SplitResult, password: Callable[[], str] | None = 
     if url.password is not None:
         return {**plain, "password": unquote(url.password)}
     secret = password() if password else token(host, port, user)
-    return {**plain, "password": secret, **SECURE, "sslrootcert": authorities()}
+    return {**plain, "password": secret, "sslmode": "verify-full", "sslrootcert": authorities()}

@@ -1,6 +1,7 @@
 """How a process shows RDS who it is (a token), and how it checks RDS (certificate authorities)."""
 
 import os
+import sys
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -12,8 +13,7 @@ from botocore.model import ServiceId
 from botocore.signers import RequestSigner
 
 TOKEN_SECONDS = 900
-# Lambda's own list has the authority of RDS instances; every common list has that of RDS Proxy.
-AUTHORITIES = ("/var/runtime/ca-cert.pem", "/etc/pki/tls/certs/ca-bundle.crt")
+BUNDLE = "rds-global-bundle.pem"
 
 
 def token(host: str, port: int, user: str) -> str:
@@ -42,8 +42,17 @@ def token(host: str, port: int, user: str) -> str:
 
 @cache
 def authorities() -> str:
-    """Return a file of all certificate authorities that this process trusts."""
-    files = [Path(botocore.__file__).parent / "cacert.pem", *map(Path, AUTHORITIES)]
+    """Return a file of the authorities that sign for RDS: its own for instances, common ones for RDS Proxy.
+
+    Raises FileNotFoundError if the layer was built without RDS's (infra/layer/rds-bundle).
+    """
+    bundles = [path for folder in sys.path if (path := Path(folder) / BUNDLE).is_file()]
+    if not bundles:
+        raise FileNotFoundError(
+            f"{BUNDLE} is not in the function's layer, so RDS's certificate cannot be checked: build the"
+            " layer again, without LAYER_RDS_BUNDLE"
+        )
+    files = [Path(botocore.__file__).parent / "cacert.pem", bundles[0]]
     with tempfile.NamedTemporaryFile(suffix=".pem", delete=False) as out:
-        out.write(b"\n".join(each.read_bytes() for each in files if each.is_file()))
+        out.write(b"\n".join(each.read_bytes() for each in files))
     return out.name

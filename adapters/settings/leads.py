@@ -19,7 +19,8 @@ class LeadsApiSettings:
 class LeadsSettings:
     """ingest.leads.lead_consumer.
 
-    identity_url: postgresql://user[:password]@host:port/database. Without a password it signs in by IAM.
+    identity_url: postgresql://user[:password]@host:port/database, which signs in by IAM if it has no
+    password; or rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN, by the RDS Data API.
     """
 
     identity_url: str
@@ -71,7 +72,13 @@ class RefreshSettings:
 
 @dataclass(frozen=True, slots=True)
 class MigrateSettings:
-    """ingest.leads.identity_migration: identity_url is the owner's; the secret holds the password."""
+    """ingest.leads.identity_migration.
+
+    identity_url: the owner's, as in LeadsSettings. admin_secret_arn: has the owner's password, for a
+    postgresql URL without one. app_secret_arn: has what streakline_leads_api is to sign in by, "" if nobody
+    uses the Data API.
+    """
 
     identity_url: str
     admin_secret_arn: str
+    app_secret_arn: str

@@ -1,17 +1,22 @@
-"""Applies the migrations in sql/identity when the stack is created or updated (a custom resource)."""
+"""Applies the migrations in sql/identity when the stack is created or updated (a custom resource).
+
+Then the application's role of the Data API gets the password that its secret holds by now: after a rotation
+of that secret, deploy again.
+"""
 
 import json
 import urllib.request
-from collections.abc import Callable
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from adapters import settings
 from adapters.platform.aws import client, pauses
+from adapters.platform.databases import database
 from adapters.platform.migrations import migrate
-from adapters.platform.postgres import Postgres, PostgresUnavailable
+from adapters.platform.sql import Database, PostgresUnavailable
 from adapters.settings.leads import MigrateSettings
+from ingest.leads.identity_password import set_password
 
 RESOURCE_ID = "identity-schema"
 REASON_CHARACTERS_MAX = 1000
@@ -33,7 +38,7 @@ def handler(event: dict[str, Any], context: Any) -> None:
     try:
         if event["RequestType"] != "Delete":
             config = settings.read(MigrateSettings)
-            answer["Data"] = {"Applied": ", ".join(run(config.identity_url, _password(config)))}
+            answer["Data"] = {"Applied": ", ".join(run(config))}
     except Exception as error:
         logger.exception("not migrated")
         reason = f"{type(error).__name__}: {error}"[:REASON_CHARACTERS_MAX]
@@ -41,36 +46,36 @@ def handler(event: dict[str, Any], context: Any) -> None:
     _answer(event["ResponseURL"], answer)
 
 
-def run(identity_url: str, password: Callable[[], str]) -> list[str]:
+def run(config: MigrateSettings) -> list[str]:
     """Apply the migrations as the owner of the schema; returns the names of those that were still missing."""
-    postgres = Postgres(identity_url, password)
+    owned = database(config.identity_url, lambda: _secret(config.admin_secret_arn)["password"])
     try:
-        _wake(postgres)
-        connection = postgres.connection()
-        connection.execute("SET statement_timeout = '60s'")
-        applied = migrate(connection)
+        _wake(owned)
+        applied = owned.run(migrate)
         logger.info("migrated", extra={"applied": applied})
+        if config.app_secret_arn:
+            secret = _secret(config.app_secret_arn)
+            owned.run(lambda each: set_password(each, secret))
         return applied
     finally:
-        postgres.close()
+        owned.close()
 
 
-def _wake(postgres: Postgres) -> None:
+def _wake(owned: Database) -> None:
     for attempt in pauses(CONNECT_ATTEMPTS, base_seconds=1, longest_seconds=8):
         try:
-            postgres.run(lambda each: each.execute("SELECT 1"))
+            owned.run(lambda each: each.execute("SELECT 1"))
             return
         except PostgresUnavailable:
             if attempt == CONNECT_ATTEMPTS - 1:
                 raise
 
 
-def _password(config: MigrateSettings) -> Callable[[], str]:
-    def read() -> str:
-        found = client("secretsmanager").get_secret_value(SecretId=config.admin_secret_arn)
-        return str(json.loads(found["SecretString"])["password"])
-
-    return read
+def _secret(arn: str) -> dict[str, str]:
+    """Return a secret of a database user: {"username", "password"}."""
+    found = client("secretsmanager").get_secret_value(SecretId=arn)
+    secret: dict[str, str] = json.loads(found["SecretString"])
+    return secret
 
 
 def _answer(url: str, answer: dict[str, Any]) -> None:

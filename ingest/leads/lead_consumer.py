@@ -25,8 +25,8 @@ from adapters.leads.identity_store import (
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_payloads import LeadPayloads, NoPayload
 from adapters.platform.aws import client
+from adapters.platform.databases import database
 from adapters.platform.failures import FailureQueue
-from adapters.platform.postgres import Postgres
 from adapters.platform.queues import Poison, serve
 from adapters.settings.leads import LeadsSettings
 from ingest.leads.decoding import DecodedEvent, PayloadPart
@@ -180,7 +180,7 @@ def change_event(
 def _parts() -> tuple[LeadConsumer, FailureQueue]:
     config, dynamodb = settings.read(LeadsSettings), client("dynamodb")
     consumer = LeadConsumer(
-        IdentityStore(Postgres(config.identity_url)),
+        IdentityStore(database(config.identity_url)),
         IdentityCache(config.redis_url),
         LeadEventStore(dynamodb, config.event_table, config.idempotency_keys_table),
         LeadPayloads(lambda: client("s3"), config.payload_bucket),

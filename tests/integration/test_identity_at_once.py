@@ -16,9 +16,12 @@ from adapters.leads.identity_store import CannotUnmerge, _columns, _facts, _plan
 from rules.leads.identity.identities import STRONG, Identity, in_order
 from rules.leads.identity.identity_plan import plan_identities
 from tests.support.identity_events import D1, E1, E2, P1, P2, check, events
-from tests.support.identity_server import NOW, Registry
+from tests.support.identity_server import NOW, WAYS, Registry
 
-pytestmark = pytest.mark.xdist_group("identity")
+pytestmark = [
+    pytest.mark.xdist_group("identity"),
+    pytest.mark.parametrize("registry", WAYS, indirect=True),
+]
 
 
 @pytest.mark.parametrize("both_at", [0, 31, None])
@@ -101,7 +104,7 @@ class Held:
 
 def is_waiting(registry: Registry) -> bool:
     """Whether the application waits for a lock."""
-    query = "SELECT FROM pg_stat_activity WHERE usename = 'streakline_leads' AND wait_event_type = 'Lock'"
+    query = "SELECT FROM pg_stat_activity WHERE starts_with(usename, 'streakline_leads') AND wait_event_type = 'Lock'"
     return bool(registry.rows(query))
 
 

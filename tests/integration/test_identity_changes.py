@@ -5,9 +5,12 @@ import pytest
 from adapters.leads.identity_store import CannotUnmerge
 from rules.leads.identity.identities import Identity
 from rules.leads.lead_groups import Group
-from tests.support.identity_server import AUDIT, NOW, Registry, undo
+from tests.support.identity_server import AUDIT, NOW, WAYS, Registry, undo
 
-pytestmark = pytest.mark.xdist_group("identity")
+pytestmark = [
+    pytest.mark.xdist_group("identity"),
+    pytest.mark.parametrize("registry", WAYS, indirect=True),
+]
 
 A, B, C, D = (Identity("email", f"{name}@x") for name in "abcd")
 P, Q = Identity("phone", "4915100000001"), Identity("phone", "4915100000002")

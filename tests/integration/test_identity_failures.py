@@ -1,27 +1,32 @@
 """PostgreSQL goes away, is slow, or refuses: the caller learns whether trying again makes sense."""
 
+import contextlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from adapters.leads.identity_store import CannotUnmerge, IdentityStore, IdentityUnavailable
 from adapters.platform.postgres import Postgres
+from adapters.platform.sql import PostgresRefused
 from local.cloud.processes import free_port
 from rules.leads.identity.identities import Identity
-from tests.support.identity_server import NOW, TABLES, Registry, Server
+from tests.support.identity_server import NOW, TABLES, WAYS, Registry, Server
 
 pytestmark = pytest.mark.xdist_group("identity")
 
+both_ways = pytest.mark.parametrize("registry", WAYS, indirect=True)
 A, B = Identity("email", "a@x"), Identity("email", "b@x")
 
 
 def kill_sessions(registry: Registry) -> None:
     """As RDS Proxy closes a connection that nobody used for a while."""
     registry.rows(
-        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE usename = 'streakline_leads'"
+        "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE starts_with(usename, 'streakline_leads')"
     )
 
 
@@ -38,6 +43,17 @@ def test_a_connection_is_kept_and_reopened_when_it_was_closed(registry: Registry
     assert registry.counting.postgres.connects == 4
 
 
+@both_ways
+def test_a_session_that_was_closed_is_not_noticed(registry: Registry) -> None:
+    first = registry.see(A)
+    kill_sessions(registry)
+    assert registry.see(A) == first
+    registry.see(B)
+    kill_sessions(registry)
+    assert len(registry.see(A, B).changes) == 1
+
+
+@both_ways
 def test_what_cannot_safely_be_repeated_is_left_to_the_caller(registry: Registry) -> None:
     registry.see(A)
     registry.see(B)
@@ -73,52 +89,54 @@ def test_nobody_there_is_unavailable() -> None:
         store.pending()
 
 
-def test_what_waits_too_long_for_a_lock_is_unavailable(registry: Registry, identity_database: str) -> None:
-    registry.owner.execute(
-        f"ALTER ROLE streakline_leads IN DATABASE {identity_database} SET lock_timeout = '50ms'"
-    )
+@contextlib.contextmanager
+def limit(registry: Registry, name: str, value: str) -> Iterator[None]:
+    """Give the application's role another limit in new sessions."""
+    role = f"ALTER ROLE {registry.role} IN DATABASE {registry.database}"
+    registry.owner.execute(f"{role} SET {name} = '{value}'")
     try:
+        yield
+    finally:
+        registry.owner.execute(f"{role} RESET {name}")
+        kill_sessions(registry)
+
+
+@both_ways
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("lock_timeout", "due to lock timeout"), ("statement_timeout", "due to statement timeout")],
+)
+def test_what_waits_too_long_is_unavailable(registry: Registry, name: str, reason: str) -> None:
+    kill_sessions(registry)
+    with limit(registry, name, "50ms"):
         with registry.owner.transaction():
             registry.owner.execute("LOCK TABLE identity.lead IN ACCESS EXCLUSIVE MODE")
-            with pytest.raises(IdentityUnavailable, match="LockNotAvailable"):
+            with pytest.raises(IdentityUnavailable, match=reason):
                 registry.see(A)
         assert registry.see(A).changes == ()
-    finally:
-        registry.owner.execute(
-            f"ALTER ROLE streakline_leads IN DATABASE {identity_database} RESET lock_timeout"
-        )
 
 
-def test_statements_end_in_time(registry: Registry, identity_database: str) -> None:
-    registry.owner.execute(
-        f"ALTER ROLE streakline_leads IN DATABASE {identity_database} SET statement_timeout = '50ms'"
-    )
-    try:
-        with registry.owner.transaction():
-            registry.owner.execute("LOCK TABLE identity.lead IN ACCESS EXCLUSIVE MODE")
-            with pytest.raises(IdentityUnavailable, match="QueryCanceled"):
-                registry.see(A)
-    finally:
-        registry.owner.execute(
-            f"ALTER ROLE streakline_leads IN DATABASE {identity_database} RESET statement_timeout"
-        )
-
-
+@both_ways
 def test_the_application_may_call_functions_and_nothing_else(registry: Registry) -> None:
     registry.see(A)
-    connection = registry.counting.postgres.connection()
-    for name, limit in (("statement_timeout", "3s"), ("lock_timeout", "2s")):
-        assert connection.execute(f"SHOW {name}").fetchone() == (limit,)
-    for table in (*TABLES, "migration"):
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute(f"SELECT FROM identity.{table}")
-    for statement in (
+    application = registry.connect()
+
+    def ask(statement: str) -> Any:
+        return application.run(lambda each: each.execute(statement).fetchone())
+
+    for name, value in (("statement_timeout", "3s"), ("lock_timeout", "2s")):
+        assert ask(f"SHOW {name}") == (value,)
+    forbidden = [f"SELECT count(*) FROM identity.{table}" for table in (*TABLES, "migration")]
+    forbidden += [
         "SELECT identity.new_lead(now())",
         "CREATE TABLE identity.t (x int)",
         "CREATE TABLE public.t (x int)",
-    ):
-        with pytest.raises(psycopg.errors.InsufficientPrivilege):
-            connection.execute(statement)
+    ]
+    for statement in forbidden:
+        with pytest.raises(PostgresRefused, match="permission denied") as refused:
+            ask(statement)
+        assert refused.value.sqlstate == "42501"
+    application.close()
 
 
 @pytest.mark.parametrize(
@@ -141,7 +159,7 @@ def test_the_schema_itself_refuses_duplicates_and_chains(registry: Registry, sta
 
 def test_psycopg_is_paid_for_by_those_who_connect() -> None:
     code = (
-        "import sys, adapters.leads.identity_store, adapters.leads.identity_cache, adapters.platform.migrations;"
+        "import sys, ingest.leads.lead_consumer, ingest.leads.identity_migration;"
         "sys.exit('psycopg' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,45 +1,47 @@
 """Migrations are applied once, in order, whoever runs them; a changed one is refused."""
 
-import json
+import itertools
 import shutil
-import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import psycopg
 import pytest
-from moto import mock_aws
 
-from adapters.platform.aws import client
-from adapters.platform.migrations import FOLDER, MigrationChanged, migrate
-from ingest.leads import identity_migration as function
-from local.paths import ROOT
-from tests.support.identity_server import Server
+from adapters.platform.databases import database
+from adapters.platform.migrations import FOLDER, PREPARE, MigrationChanged, migrate
+from adapters.platform.sql import PostgresRefused
+from tests.support.identity_server import WAYS, Server
+from tests.support.rds_data_api import OWNER_SECRET, RdsDataApi
 
 pytestmark = pytest.mark.xdist_group("identity")
 
-CONTEXT = SimpleNamespace(
-    function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
-)
+
+class Runner:
+    """Migrates one database as its owner, one way or the other."""
+
+    def __init__(self, url: str, owner: str) -> None:
+        self.url, self.owner = url, owner
+
+    def __call__(self, folder: Path = FOLDER) -> list[str]:
+        owned = database(self.url)
+        try:
+            return owned.run(lambda each: migrate(each, folder))
+        finally:
+            owned.close()
+
+    def row(self, query: str) -> Any:
+        with psycopg.connect(self.owner) as connection:
+            return connection.execute(query).fetchone()
 
 
-@pytest.fixture
-def empty(identity_server: Server) -> Iterator[str]:
-    """The owner's URL of a database without a schema."""
-    identity_server.made += 1
-    name = f"empty{identity_server.made}"
-    with psycopg.connect(identity_server.owner("postgres"), autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    yield identity_server.owner(name)
-
-
-def run(url: str, folder: Path = FOLDER) -> list[str]:
-    with psycopg.connect(url, autocommit=True) as connection:
-        return migrate(connection, folder)
+@pytest.fixture(params=WAYS)
+def run(empty: str, request: pytest.FixtureRequest) -> Runner:
+    if request.param == "driver":
+        return Runner(empty, empty)
+    api: RdsDataApi = request.getfixturevalue("data_api")
+    return Runner(api.url(empty.rpartition("/")[2], OWNER_SECRET), empty)
 
 
 @pytest.fixture
@@ -49,124 +51,103 @@ def files(tmp_path: Path) -> Path:
     return folder
 
 
-def test_all_are_applied_once(empty: str) -> None:
+def test_all_are_applied_once(run: Runner) -> None:
     names = sorted(path.name for path in FOLDER.glob("*.sql"))
-    assert run(empty) == names
-    assert run(empty) == []
+    assert run() == names
+    assert run() == []
 
 
-def test_concurrent_runners_apply_each_once(empty: str) -> None:
+def test_concurrent_runners_apply_each_once(run: Runner) -> None:
     with ThreadPoolExecutor(4) as threads:
-        applied = list(threads.map(run, [empty] * 4))
-    assert sorted(map(len, applied)) == [0, 0, 0, len(list(FOLDER.glob("*.sql")))]
+        applied = list(threads.map(run, [FOLDER] * 4))
+    assert sorted(itertools.chain(*applied)) == sorted(path.name for path in FOLDER.glob("*.sql"))
 
 
-def test_a_changed_file_is_refused_before_anything_is_applied(empty: str, files: Path) -> None:
-    run(empty, files)
+def test_a_changed_file_is_refused_before_anything_is_applied(run: Runner, files: Path) -> None:
+    run(files)
     (files / "0002_resolve.sql").write_text("SELECT 1")
     (files / "0999_new.sql").write_text("CREATE TABLE never (x int)")
     with pytest.raises(MigrationChanged, match=r"0002_resolve\.sql was changed after it had been applied"):
-        run(empty, files)
-    with psycopg.connect(empty) as connection:
-        assert connection.execute("SELECT to_regclass('identity.never')").fetchone() == (None,)
+        run(files)
+    assert run.row("SELECT to_regclass('identity.never')") == (None,)
 
 
-def test_a_file_that_fails_leaves_nothing_of_itself(empty: str, files: Path) -> None:
+def test_a_file_that_fails_leaves_nothing_of_itself(run: Runner, files: Path) -> None:
     (files / "0999_new.sql").write_text("CREATE TABLE half (x int); SELECT 1 / 0")
-    with pytest.raises(psycopg.errors.DivisionByZero):
-        run(empty, files)
+    with pytest.raises(PostgresRefused, match=r"division by zero \(SQLSTATE 22012\)"):
+        run(files)
     (files / "0999_new.sql").write_text("CREATE TABLE half (x int)")
-    assert run(empty, files) == ["0999_new.sql"]
+    assert run(files) == ["0999_new.sql"]
 
 
-def test_an_older_version_runs_over_a_newer_schema(empty: str, files: Path) -> None:
+def test_an_older_version_runs_over_a_newer_schema(run: Runner, files: Path) -> None:
     (files / "0999_new.sql").write_text("CREATE TABLE newer (x int)")
-    run(empty, files)
-    assert run(empty) == []
+    run(files)
+    assert run() == []
 
 
-def test_no_files_are_a_packaging_error(empty: str, tmp_path: Path) -> None:
+def test_no_files_are_a_packaging_error(run: Runner, tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no migrations"):
-        run(empty, tmp_path)
+        run(tmp_path)
 
 
-class CloudFormation:
-    """Hears what is put to the answer URL."""
-
-    def __init__(self) -> None:
-        self.answers: list[dict[str, Any]] = []
-        self.types: list[str | None] = []
-        heard = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_PUT(self) -> None:
-                heard.types.append(self.headers["Content-Type"])
-                heard.answers.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                self.send_response(200)
-                self.end_headers()
-
-            def log_message(self, *args: Any) -> None:
-                pass
-
-        self.server = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        self.url = f"http://127.0.0.1:{self.server.server_port}/answer?signed"
+CATALOG = """
+SELECT p.oid::regprocedure::text, pg_get_functiondef(p.oid), p.proacl::text FROM pg_proc AS p
+WHERE p.pronamespace = 'identity'::regnamespace;
+SELECT table_name, column_name, data_type, column_default, is_nullable, is_identity, generation_expression
+FROM information_schema.columns WHERE table_schema = 'identity';
+SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
+WHERE connamespace = 'identity'::regnamespace;
+SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'identity';
+SELECT tgname, pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal;
+SELECT sequencename, data_type::text, last_value FROM pg_sequences WHERE schemaname = 'identity';
+SELECT nspacl::text FROM pg_namespace WHERE nspname = 'identity';
+SELECT relname, relacl::text FROM pg_class WHERE relnamespace = 'identity'::regnamespace
+"""
 
 
-@pytest.fixture
-def stack(empty: str, identity_server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudFormation]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "test")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
-    with mock_aws():
-        client.cache_clear()
-        secret = client("secretsmanager").create_secret(
-            Name="owner",
-            SecretString=json.dumps({"username": "postgres", "password": identity_server.passwords["owner"]}),
-        )
-        monkeypatch.setenv("ADMIN_SECRET_ARN", secret["ARN"])
-        monkeypatch.setenv("IDENTITY_URL", empty.replace(f":{identity_server.passwords['owner']}@", "@"))
-        # The laptop's server has no TLS: the rest of the way is the real one.
-        monkeypatch.setattr("adapters.platform.postgres.SECURE", {})
-        cloudformation = CloudFormation()
-        yield cloudformation
-        cloudformation.server.shutdown()
-    client.cache_clear()
+def catalog(url: str) -> list[list[Any]]:
+    with psycopg.connect(url) as connection:
+        return [sorted(connection.execute(query).fetchall(), key=str) for query in CATALOG.split(";")]
 
 
-def ask(stack: CloudFormation, kind: str) -> dict[str, Any]:
-    request = json.loads((ROOT / "tests/events/MigrateFunction.json").read_text())
-    function.handler({**request, "RequestType": kind, "ResponseURL": stack.url}, CONTEXT)
-    return stack.answers[-1]
-
-
-def test_the_stack_is_told_what_was_applied(stack: CloudFormation) -> None:
-    created = ask(stack, "Create")
-    assert created["Status"] == "SUCCESS"
-    assert created["Data"]["Applied"].startswith("0001_tables.sql, 0002")
-    assert created["RequestId"] == "6f4a1c0e-1d2b-4c1b-8a43-0b1f9a2f6c11"
-    updated = ask(stack, "Update")
-    assert updated["PhysicalResourceId"] == created["PhysicalResourceId"]
-    assert (updated["Status"], updated["Data"]) == ("SUCCESS", {"Applied": ""})
-    assert set(stack.types) == {""}
-
-
-def test_deleting_the_stack_deletes_no_leads(stack: CloudFormation, empty: str) -> None:
-    ask(stack, "Create")
-    assert ask(stack, "Delete")["Status"] == "SUCCESS"
-    assert run(empty) == []
-
-
-def test_the_stack_is_told_why_not(stack: CloudFormation, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ADMIN_SECRET_ARN", "arn:aws:secretsmanager:eu-west-1:123456789012:secret:none")
-    told = ask(stack, "Create")
-    assert told["Status"] == "FAILED"
-    assert "ResourceNotFoundException" in told["Reason"]
-
-
-def test_deleting_works_where_nothing_else_does(
-    stack: CloudFormation, monkeypatch: pytest.MonkeyPatch
+def test_statement_by_statement_makes_what_whole_files_make(
+    run: Runner, empty: str, identity_server: Server
 ) -> None:
-    monkeypatch.delenv("IDENTITY_URL")
-    assert ask(stack, "Create")["Reason"] == "RuntimeError: IDENTITY_URL is not set"
-    assert ask(stack, "Delete")["Status"] == "SUCCESS"
+    whole = identity_server.empty_database()
+    with psycopg.connect(whole) as connection:
+        connection.execute(PREPARE)
+        connection.execute("SET search_path = identity, pg_temp")
+        for path in sorted(FOLDER.glob("*.sql")):
+            connection.execute(path.read_text())
+    run()
+    assert all(catalog(whole))
+    assert catalog(empty) == catalog(whole)
+
+
+ROLES = ("streakline_leads", "streakline_leads_api")
+
+
+def test_both_roles_may_do_the_same(run: Runner, empty: str) -> None:
+    run()
+    allowed = (
+        "SELECT p.oid::regprocedure::text FROM pg_proc AS p WHERE p.pronamespace = 'identity'::regnamespace"
+        " AND has_function_privilege(%s, p.oid, 'EXECUTE')"
+    )
+    tables = (
+        "SELECT relname FROM pg_class WHERE relnamespace = 'identity'::regnamespace AND relkind = 'r'"
+        " AND has_table_privilege(%s, oid, 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER')"
+    )
+    role = (
+        "SELECT rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls,"
+        " rolconfig, has_schema_privilege(oid, 'identity', 'USAGE'), has_schema_privilege(oid, 'identity', 'CREATE')"
+        " FROM pg_roles WHERE rolname = %s"
+    )
+    with psycopg.connect(empty) as connection:
+        found = [
+            [sorted(connection.execute(query, [name]).fetchall()) for query in (allowed, tables, role)]
+            for name in ROLES
+        ]
+    assert found[0] == found[1]
+    assert len(found[0][0]) == 7
+    assert found[0][1] == []

@@ -7,15 +7,19 @@ import pytest
 from rules.leads.identity.identities import Identity
 from tests.support.identity_events import C1, C2, D1, E1, E2, K1, P1, check, events
 from tests.support.identity_model import World
-from tests.support.identity_server import NOW, Registry
+from tests.support.identity_server import NOW, WAYS, Registry
 
-pytestmark = pytest.mark.xdist_group("identity")
+pytestmark = [
+    pytest.mark.xdist_group("identity"),
+    pytest.mark.parametrize("registry", WAYS, indirect=True),
+]
 
 
 def trips(registry: Registry, *identities: Identity, organization: str = "acme") -> int:
-    before = registry.counting.trips
+    before: int = registry.counting.trips
     registry.see(*identities, organization=organization)
-    return registry.counting.trips - before
+    after: int = registry.counting.trips
+    return after - before
 
 
 def test_the_everyday_event_takes_one_round_trip(registry: Registry) -> None:

@@ -16,11 +16,14 @@ from adapters.platform.queues import Poison
 from adapters.platform.redis import Redis
 from ingest.leads import lead_consumer, sources
 from tests.support.engine import Engine
-from tests.support.identity_server import Registry
+from tests.support.identity_server import WAYS, Registry
 from tests.support.lead_site import Site, order
 from tests.support.webhooks import MAIL, NOW, changed, text, whatsapp
 
-pytestmark = pytest.mark.xdist_group("identity")
+pytestmark = [
+    pytest.mark.xdist_group("identity"),
+    pytest.mark.parametrize("registry", WAYS, indirect=True),
+]
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
 )
@@ -116,14 +119,14 @@ def deployed(engine: Engine, registry: Registry, monkeypatch: pytest.MonkeyPatch
     """The handler's own wiring."""
     for name, value in engine.environment("").items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("IDENTITY_URL", registry.server.app(registry.database))
+    monkeypatch.setenv("IDENTITY_URL", registry.url)
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)
     client.cache_clear()
     wiring = lead_consumer._parts
     wiring.cache_clear()
     consumer, _ = wiring()
     yield engine
-    consumer.identities._postgres.close()  # or the server would wait for it
+    consumer.identities._database.close()  # or the server would wait for it
     wiring.cache_clear()
     client.cache_clear()
 

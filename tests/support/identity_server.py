@@ -12,14 +12,21 @@ from typing import Any
 import psycopg
 
 from adapters.leads.identity_store import IdentityStore, LeadEventKey, Resolution
+from adapters.platform.databases import database as database_of
 from adapters.platform.postgres import Postgres
+from adapters.platform.rds_data import RdsData
+from adapters.platform.sql import Database
+from ingest.leads.identity_password import ROLE, set_password
 from local.cloud import embedded_postgres
 from local.cloud.processes import free_port
 from local.paths import ROOT
 from rules.leads.identity.identities import Identity
+from tests.support.rds_data_api import APP_SECRET, OWNER_SECRET, RdsDataApi
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 AUDIT = {"identity_change", "change_lead", "kept_apart"}
+# The ways to PostgreSQL: the driver, the RDS Data API.
+WAYS = ("driver", "data_api")
 TABLES = ("lead", "channel_identity", "lead_organization", *sorted(AUDIT))
 
 
@@ -58,15 +65,30 @@ class Server:
     def owner(self, database: str) -> str:
         return embedded_postgres.url(embedded_postgres.OWNER, self.passwords["owner"], self.port, database)
 
+    def empty_database(self) -> str:
+        """Make a database without a schema; returns the owner's URL."""
+        self.made += 1
+        name = f"empty{self.made}"
+        with psycopg.connect(self.owner("postgres"), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return self.owner(name)
+
     def new_database(self) -> str:
         """Make a database with the schema in it; returns its name."""
         self.made += 1
         name = f"d{self.made}"
         embedded_postgres.prepare(self.passwords, self.port, name)
+        with psycopg.connect(self.owner(name), autocommit=True) as connection:
+            set_password(connection, {"username": ROLE, "password": self.passwords["app"]})
         return name
 
     def app(self, database: str) -> str:
         return embedded_postgres.url(embedded_postgres.APP_ROLE, self.passwords["app"], self.port, database)
+
+    def data_api(self) -> RdsDataApi:
+        """Return a stand-in for the service, with this server as its cluster."""
+        owner, app = (embedded_postgres.OWNER, self.passwords["owner"]), (ROLE, self.passwords["app"])
+        return RdsDataApi(self.port, {OWNER_SECRET: owner, APP_SECRET: app})
 
 
 class Counting:
@@ -94,16 +116,34 @@ class Counting:
         self.postgres.connection = connection  # type: ignore[method-assign]
 
 
+class CountingCalls:
+    """Counts the calls of the Data API, also those of other stores."""
+
+    def __init__(self, url: str, api: RdsDataApi) -> None:
+        self.postgres = RdsData(url)
+        self.api = api
+
+    @property
+    def trips(self) -> int:
+        return len(self.api.calls)
+
+
 @dataclass
 class Registry:
-    """One database with its store. Every call has another external id unless told."""
+    """One database with its store. Every call has another external id unless told.
+
+    api: the Data API that the store uses, instead of the driver.
+    """
 
     server: Server
     database: str
+    api: RdsDataApi | None = None
     numbers: Any = field(default_factory=itertools.count)
 
     def __post_init__(self) -> None:
-        self.counting = Counting(self.server.app(self.database))
+        self.url = self.api.url(self.database) if self.api else self.server.app(self.database)
+        self.counting: Any = CountingCalls(self.url, self.api) if self.api else Counting(self.url)
+        self.role = ROLE if self.api else embedded_postgres.APP_ROLE
         self.store = IdentityStore(self.counting.postgres)
         self.owner = psycopg.connect(self.server.owner(self.database), autocommit=True)
 
@@ -119,7 +159,10 @@ class Registry:
         return self.store.resolve(organization, identities, evidence, NOW + timedelta(seconds=number))
 
     def another(self) -> IdentityStore:
-        return IdentityStore(Postgres(self.server.app(self.database)))
+        return IdentityStore(self.connect())
+
+    def connect(self) -> Database:
+        return database_of(self.url)
 
     def rows(self, query: str, *values: Any) -> list[Any]:
         return self.owner.execute(query, values).fetchall()

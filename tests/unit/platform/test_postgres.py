@@ -1,5 +1,7 @@
 """How a connection is opened: with the URL's password, or over TLS with a secret or a signed token."""
 
+import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -8,16 +10,26 @@ from urllib.parse import parse_qs, urlsplit
 import botocore.session
 import pytest
 
-from adapters.platform.postgres import Postgres, connection_arguments
-from adapters.platform.rds import authorities, token
+from adapters.platform.databases import database
+from adapters.platform.postgres import connection_arguments
+from adapters.platform.rds import BUNDLE, authorities, token
+from adapters.platform.rds_data import RdsData
+
+CLUSTER = "arn:aws:rds:eu-west-1:123456789012:cluster:identity"
+LIST = "-----BEGIN CERTIFICATE-----\nof RDS\n-----END CERTIFICATE-----\n"
 
 
 @pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+def credentials(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    (tmp_path / BUNDLE).write_text(LIST)
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    authorities.cache_clear()
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKID")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "session/token+")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    yield
+    authorities.cache_clear()
 
 
 def test_a_url_with_a_password_is_taken_as_it_is() -> None:
@@ -55,11 +67,40 @@ def test_a_token_is_what_the_sdk_s_own_client_signs(monkeypatch: pytest.MonkeyPa
     )
 
 
-def test_authorities_are_a_file_with_everybody_s(tmp_path: Path) -> None:
-    assert Path(authorities()).read_text().count("BEGIN CERTIFICATE") > 100
+def test_authorities_are_a_file_with_everybody_s() -> None:
+    found = Path(authorities()).read_text()
+    assert found.count("BEGIN CERTIFICATE") > 100
+    assert found.endswith(LIST)
 
 
 @pytest.mark.parametrize("url", ["", "mysql://a@b/c", "postgresql://host/db", "postgresql://me@/db"])
 def test_what_is_no_url_is_refused(url: str) -> None:
-    with pytest.raises(ValueError, match="IDENTITY_URL must be"):
-        Postgres(url)
+    with pytest.raises(ValueError, match=r"IDENTITY_URL must be postgresql://.* or rds-data://"):
+        database(url)
+
+
+SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "rds-data://leads",
+        f"rds-data://leads?cluster={CLUSTER}",
+        f"rds-data://?cluster={CLUSTER}&secret={SECRET}:a",
+        f"rds-data://leads/more?cluster={CLUSTER}&secret={SECRET}:a",
+        f"rds-data://leads?cluster=identity&secret={SECRET}:a",
+        f"rds-data://leads?cluster={CLUSTER}&secret=",
+        f"rds-data://leads?cluster={CLUSTER}&secret={SECRET}:a&schema=b",
+    ],
+)
+def test_what_is_no_url_of_the_data_api_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match=r"IDENTITY_URL must be postgresql://.* or rds-data://"):
+        database(url)
+
+
+@pytest.mark.parametrize("name", [":rds!cluster-1-x", ":a+b=c.d@e_f/g-Ab1", "%3Aapp-Ab1"])
+def test_a_url_of_the_data_api_names_database_cluster_and_secret(name: str) -> None:
+    found = RdsData(f"rds-data://Leads_1?cluster={CLUSTER}&secret={SECRET}{name}")
+    assert found.database == "Leads_1"
+    assert found._names == {"resourceArn": CLUSTER, "secretArn": SECRET + name.replace("%3A", ":")}

@@ -1,0 +1,197 @@
+"""PostgreSQL by the RDS Data API: signed HTTPS calls, so no driver, no network of ours, no open connection.
+
+A call carries one statement. A cluster that may sleep wakes up at the first call, which we then repeat. A
+call whose answer is lost is never sent again by itself: only `run` repeats, and it repeats the whole work.
+"""
+
+import contextlib
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
+
+from botocore.exceptions import (
+    ClientError,
+    ConnectTimeoutError,
+    EndpointConnectionError,
+    HTTPClientError,
+    ReadTimeoutError,
+)
+
+from adapters.platform.aws import client, pauses
+from adapters.platform.rds_data_errors import RESUMING, THROTTLES, LostConnection, told
+from adapters.platform.sql import URL_FORMS, PostgresUnavailable
+
+T = TypeVar("T")
+# The service ends a statement after 45 seconds.
+ANSWER_SECONDS_MAX = 50
+THROTTLED_ATTEMPTS = 6
+# Waking up takes some 15 seconds, after a day of sleep 30 and more. These come to a minute.
+WAKING_PAUSES_SECONDS = (2, 3, *[5] * 11)
+WAKING = (
+    "the identity database is waking up: nothing is lost; if it takes longer than a minute, the message comes"
+    " again"
+)
+
+logger = logging.getLogger(__name__)
+
+
+class RdsData:
+    """One database of a cluster; see adapters.platform.sql.Database."""
+
+    def __init__(self, url: str) -> None:
+        """url: rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN; else raises ValueError."""
+        parts = urlsplit(url)
+        given = dict(each.partition("=")[::2] for each in parts.query.split("&"))
+        arns = {name: unquote(arn) for name, arn in given.items()}
+        is_whole = parts.scheme == "rds-data" and parts.netloc and parts.path in ("", "/")
+        if not is_whole or arns.keys() != {"cluster", "secret"}:
+            raise ValueError(URL_FORMS)
+        if not all(each.startswith("arn:") for each in arns.values()):
+            raise ValueError(URL_FORMS)
+        self._names = {"resourceArn": arns["cluster"], "secretArn": arns["secret"]}
+        self.database = unquote(parts.netloc)
+        self._still_asleep_at = -float("inf")
+
+    def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
+        """Return work(connection); see adapters.platform.sql.Database."""
+        for attempt in range(attempts):
+            try:
+                return work(Connection(self))
+            except LostConnection:
+                if attempt == attempts - 1:
+                    raise
+        raise AssertionError("no attempt was allowed")
+
+    def close(self) -> None:
+        """Do nothing: there is no connection."""
+
+    def call(self, operation: str, **request: Any) -> Any:
+        """Call the service; waits while the database wakes up, and when there are too many calls.
+
+        Raises what `told` returns.
+        """
+        waking, throttled = iter(WAKING_PAUSES_SECONDS), pauses(THROTTLED_ATTEMPTS)
+        next(throttled)
+        api = getattr(client("rds-data", 1, ANSWER_SECONDS_MAX), operation)
+        while True:
+            try:
+                return api(**self._names, **request)
+            except (EndpointConnectionError, ConnectTimeoutError, ReadTimeoutError) as error:
+                raise PostgresUnavailable(f"{type(error).__name__}: {error}") from error
+            except HTTPClientError as error:
+                raise LostConnection(f"{type(error).__name__}: {error}") from error
+            except ClientError as error:
+                code = error.response["Error"]["Code"]
+                if code == RESUMING:
+                    self._wait(waking)
+                elif code not in THROTTLES or next(throttled, None) is None:
+                    raise told(error) from error
+
+    def _wait(self, waking: Iterator[int]) -> None:
+        """Wait for a database that wakes up; raises PostgresUnavailable if it has taken too long.
+
+        Whoever comes soon after that is not kept waiting: a batch of messages has one minute, not one each.
+        """
+        seconds = next(waking, 0)
+        if not seconds:
+            self._still_asleep_at = time.monotonic()
+        if time.monotonic() - self._still_asleep_at < sum(WAKING_PAUSES_SECONDS):
+            raise PostgresUnavailable("the identity database has not woken up yet")
+        if seconds == WAKING_PAUSES_SECONDS[0]:
+            logger.warning(WAKING)
+        time.sleep(seconds)
+
+
+class Connection:
+    """What `run` hands to its work. It is one piece of work's own: nobody else may use it."""
+
+    def __init__(self, api: RdsData) -> None:
+        self._api = api
+        self._transaction: dict[str, str] = {}
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> "Rows":
+        """Execute a statement; `%s` stand for the values, if there are any."""
+        first, *rest = statement.split("%s") if values else [statement]
+        names = [f"p{number}" for number in range(len(values))]
+        sql = first + "".join(f":{name}{text}" for name, text in zip(names, rest, strict=True))
+        found = self._api.call(
+            "execute_statement",
+            database=self._api.database,
+            sql=sql,
+            parameters=[
+                {"name": name, "value": _sent(value)} for name, value in zip(names, values, strict=True)
+            ],
+            includeResultMetadata=True,
+            **self._transaction,
+        )
+        kinds = [each["typeName"] for each in found.get("columnMetadata", [])]
+        return Rows([_row(each, kinds) for each in found.get("records", [])])
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit what is executed within, or roll it back if something is raised."""
+        begun = self._api.call("begin_transaction", database=self._api.database)
+        self._transaction = {"transactionId": begun["transactionId"]}
+        try:
+            yield
+            self._api.call("commit_transaction", **self._transaction)
+        except BaseException:
+            # If this fails too, the database itself rolls back what stays idle (sql/identity).
+            with contextlib.suppress(Exception):
+                self._api.call("rollback_transaction", **self._transaction)
+            raise
+        finally:
+            self._transaction = {}
+
+
+class Rows:
+    """The rows that a statement returned."""
+
+    def __init__(self, rows: list[tuple[Any, ...]]) -> None:
+        self._rows = iter(rows)
+
+    def fetchone(self) -> tuple[Any, ...] | None:
+        """Return the next row, if there is one."""
+        return next(self._rows, None)
+
+    def fetchall(self) -> list[tuple[Any, ...]]:
+        """Return all rows that are left."""
+        return list(self._rows)
+
+
+def _row(fields: list[dict[str, Any]], kinds: list[str]) -> tuple[Any, ...]:
+    return tuple(_received(each, kind) for each, kind in zip(fields, kinds, strict=True))
+
+
+def _received(field: dict[str, Any], kind: str) -> Any:
+    if field.get("isNull"):
+        return None
+    (value,) = field.values()
+    if kind in ("json", "jsonb"):
+        return json.loads(value)
+    return next(iter(value.values()), []) if "arrayValue" in field else value
+
+
+def _sent(value: Any) -> dict[str, Any]:
+    """Return a value as the service takes it. Lists and times go as text: the statement casts them."""
+    if value is None:
+        return {"isNull": True}
+    if isinstance(value, bool):
+        return {"booleanValue": value}
+    if isinstance(value, int):
+        return {"longValue": value}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    if isinstance(value, list):
+        return {"stringValue": array_literal(value)}
+    return {"stringValue": value.isoformat() if isinstance(value, datetime) else str(value)}
+
+
+def array_literal(values: Sequence[str | int]) -> str:
+    """Return an array as PostgreSQL reads it from text. Example: `["a", "b c"]` -> `{"a","b c"}`."""
+    quoted = (str(each).replace("\\", "\\\\").replace('"', '\\"') for each in values)
+    return "{" + ",".join(f'"{each}"' for each in quoted) + "}"
