@@ -69,6 +69,7 @@ def _operation(route: Route) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": f"{route.method}{name.replace('.', '')}",
         "summary": route.summary,
+        **({"description": route.description} if route.description else {}),
         "parameters": route.parameters,
         "responses": {**again, str(route.status): success, **refusals},
         "security": [] if route.is_open else [{"bearer": []}],

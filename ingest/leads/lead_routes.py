@@ -11,6 +11,12 @@ CHANGE = in_path("change", {"type": "integer", "minimum": 1})
 SOURCE = LEAD_EVENTS["properties"]["source"] | {"enum": sources.names()}
 WEBHOOK = LEAD_EVENTS | {"properties": LEAD_EVENTS["properties"] | {"source": SOURCE}}
 
+# The database of identities may sleep (docs/decisions/0013).
+WHEN_VISIBLE = (
+    "202 means that the webhook is kept and will not be lost. Its lead and its events become visible a moment"
+    " later; after a pause in which nobody sent anything, this may take half a minute, because the database"
+    " of identities has to wake up."
+)
 LEAD_ROUTES = [
     Route(
         "PostLeadEvent",
@@ -21,6 +27,7 @@ LEAD_ROUTES = [
         body=WEBHOOK,
         status=202,
         answer=RECEIPT,
+        description=WHEN_VISIBLE,
     ),
     Route(
         "FindLead",
@@ -67,5 +74,7 @@ LEAD_ROUTES = [
         [CHANGE],
         body=REVERSAL,
         status=202,
+        description="202 means that the command is kept. The merge is undone a moment later; after a pause,"
+        " this may take half a minute.",
     ),
 ]

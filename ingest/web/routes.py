@@ -14,6 +14,7 @@ class Route:
 
     name: the template's logical id without `Route`. Never change it, or a deployment makes the route anew.
     api: the function that answers it, `{api}Function` in the template. body: None for a route without one.
+    description: what a caller should know beyond the summary.
     is_open: anybody may call it, without a token. may_repeat: the first request answers `status`, the same
     body again answers 200 with what is stored.
     """
@@ -29,6 +30,7 @@ class Route:
     answer: Schema = field(default_factory=lambda: ANY)
     is_open: bool = False
     may_repeat: bool = False
+    description: str = ""
 
     @property
     def key(self) -> str:

@@ -45,5 +45,12 @@ def test_every_reference_in_the_description_leads_somewhere() -> None:
     assert names == set(document["components"]["schemas"])
 
 
+def test_who_sends_a_webhook_is_told_when_its_lead_becomes_visible() -> None:
+    told = openapi.document()["paths"]["/v1/leads/events"]["post"]["description"]
+    assert "will not be lost" in told
+    assert "after a pause" in told
+    assert "half a minute" in told
+
+
 def test_the_description_s_own_example_is_valid() -> None:
     assert first_problem(engagement_schemas.EVENT, engagement_schemas.EVENT["example"]) is None
