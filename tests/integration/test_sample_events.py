@@ -1,7 +1,7 @@
 """One sample event per trigger, as AWS sends it, through the real handler.
 
 tests/infra/test_functions.py demands a sample of each function. MigrateFunction's is run where a database
-is made: test_identity_migrations.py.
+is made: test_migrate_function.py.
 """
 
 import importlib
