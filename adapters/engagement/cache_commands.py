@@ -15,8 +15,18 @@ from rules.engagement.account_state import Profile
 GLOBAL = "global"
 BOARDS = ("streaks", "points")
 PROFILE_SECONDS = 300
+# Then the marker expires and the sets are rebuilt, which mends writes dropped by a process that died.
+READY_SECONDS = 3600
+# A builder that says nothing for so long has lost its lock.
+BUILD_SECONDS_MAX = 60
 
-# KEYS: {board}:state, {board}:lapses. ARGV: user, version, region, streak, points, lapses_at.
+# `{board}` is the hash tag that keeps these keys in one slot. A script may only touch keys that it is given.
+READY, BUILDING = "{board}:ready", "{board}:building"
+STATE = ("{board}:state", "{board}:lapses")
+ALL_REGIONS = (*REGIONS, OTHER_REGION, GLOBAL)
+SETS = {board: tuple(f"{{board}}:{board}:{region}" for region in ALL_REGIONS) for board in BOARDS}
+
+# KEYS: STATE, all sets. ARGV: user, version, region, streak, points, lapses_at.
 # Nothing is done for a version that is not newer than the one held.
 PLACE = """
 local held = redis.call('HGET', KEYS[1], ARGV[1])
@@ -42,7 +52,7 @@ end
 redis.call('ZADD', KEYS[2], tonumber(ARGV[6]), ARGV[1])
 return 1
 """
-# KEYS: {board}:state, {board}:lapses. ARGV: now. Streaks that show 0 by now leave their sets.
+# KEYS: STATE, the sets of streaks. ARGV: now. Streaks that show 0 by now leave their sets.
 LAPSE = """
 local gone = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[1])
 for _, user in ipairs(gone) do
@@ -62,6 +72,20 @@ if held and cjson.decode(held).version > tonumber(ARGV[1]) then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'EX', ARGV[3])
 return 1
 """
+# KEYS: the lock, keys to delete. ARGV: token, seconds. Whoever holds the lock keeps it for so long again.
+HOLD = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+for place = 2, #KEYS do redis.call('DEL', KEYS[place]) end
+return 1
+"""
+# KEYS: the lock, the marker. ARGV: token, seconds. Whoever holds the lock sets the marker and lets go.
+FINISH = """
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[2], '1', 'EX', ARGV[2])
+redis.call('DEL', KEYS[1])
+return 1
+"""
 
 
 def keep_command(profile: Profile, shards: int) -> Command:
@@ -74,7 +98,7 @@ def place_command(profile: Profile, shards: int) -> Command:
     """Return the command that puts a user into the sorted sets, unless they hold a version as new."""
     attributes = profile_attributes(profile, shards)
     return [
-        *("EVAL", PLACE, 2, "{board}:state", "{board}:lapses"),
+        *_eval(PLACE, *STATE, *SETS["streaks"], *SETS["points"]),
         *(profile.user_id, profile.version, region_of(profile.zone)),
         *(attributes.get("current_streak", 0), profile.total_points, attributes.get("lapses_at", 0)),
     ]
@@ -82,10 +106,29 @@ def place_command(profile: Profile, shards: int) -> Command:
 
 def lapse_command(now: datetime) -> Command:
     """Return the command that takes out of their sets the streaks that show 0 by now."""
-    return ["EVAL", LAPSE, 2, "{board}:state", "{board}:lapses", int(now.timestamp())]
+    return [*_eval(LAPSE, *STATE, *SETS["streaks"]), int(now.timestamp())]
 
 
-def clear_command() -> Command:
-    """Return the command that deletes all sorted sets, and the marker that says that they are whole."""
-    sets = [f"{{board}}:{board}:{region}" for board in BOARDS for region in (*REGIONS, OTHER_REGION, GLOBAL)]
-    return ["DEL", "{board}:ready", "{board}:state", "{board}:lapses", *sets]
+def lock_command(token: str) -> Command:
+    """Return the command that takes the builder's lock, unless somebody has it; answers None then."""
+    return ["SET", BUILDING, token, "NX", "EX", BUILD_SECONDS_MAX]
+
+
+def clear_command(token: str) -> Command:
+    """Return the command by which the lock's holder deletes the marker and all sets; answers 0 to others."""
+    keys = (BUILDING, READY, *STATE, *SETS["streaks"], *SETS["points"])
+    return [*_eval(HOLD, *keys), token, BUILD_SECONDS_MAX]
+
+
+def hold_command(token: str) -> Command:
+    """Return the command that renews the lock; answers 0 to who has lost it."""
+    return [*_eval(HOLD, BUILDING), token, BUILD_SECONDS_MAX]
+
+
+def finish_command(token: str) -> Command:
+    """Return the command by which the lock's holder says that the sets are whole; answers 0 to others."""
+    return [*_eval(FINISH, BUILDING, READY), token, READY_SECONDS]
+
+
+def _eval(script: str, *keys: str) -> tuple[str | int, ...]:
+    return ("EVAL", script, len(keys), *keys)

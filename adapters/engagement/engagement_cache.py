@@ -9,67 +9,59 @@
 | {board}:lapses | sorted set, user by the moment that the streak shows 0 | " |
 | {board}:state | hash, user -> what the sorted sets hold of the user, with its version | " |
 | {board}:ready | the marker that says that the sorted sets hold everybody | 1 h |
+| {board}:building | the lock of who fills the sorted sets: a token | 1 min after its last renewal |
 | rate:{user_id}:{minute} | counter | 2 min |
 | processed:{user_id} | set of event ids, all of whose effects are written | 24 h |
 
-`{board}` is literal: the hash tag that keeps these keys in one slot of a cluster.
+`{board}` is literal: the hash tag that keeps these keys in one slot. Redis may be in cluster mode, so no
+command and no script has keys of two slots.
 
 Every operation survives a Redis that is absent, slow or empty: reads return that they know nothing, and
 writes are dropped. After a dropped write the sorted sets are rebuilt before they are used again.
 """
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
+from uuid import uuid4
 
 from adapters.engagement.account_items import day_attributes, profile_from
-from adapters.engagement.cache_commands import clear_command, keep_command, lapse_command, place_command
-from adapters.platform.redis import Command, Redis, RedisError
+from adapters.engagement.cache_commands import (
+    BUILDING,
+    READY,
+    clear_command,
+    finish_command,
+    hold_command,
+    keep_command,
+    lapse_command,
+    lock_command,
+    place_command,
+)
+from adapters.engagement.cache_link import CacheLink
+from adapters.platform.batches import chunks
+from adapters.platform.redis import Command
 from rules.engagement.account_state import Day, Profile
 
 DAY_SECONDS = 24 * 3600
 PROCESSED_SECONDS = 24 * 3600
 TOP_LIST_SECONDS = 60
-# Then the marker expires and the sets are rebuilt, which mends writes dropped by a process that died.
-READY_SECONDS = 3600
-RETRY_AFTER_SECONDS = 5
-BUILD_SECONDS_MAX = 60
+PLACED_AT_ONCE = 500
 
 
 class EngagementCache:
     """The cache of one process. url: "" if there is no Redis."""
 
     def __init__(self, url: str, shards: int = 1) -> None:
-        self._redis = Redis(url) if url else None
+        # A lost write makes the ranks wrong, and those too that somebody is just building.
+        self._link = CacheLink(url, always_stale=(READY, BUILDING))
+        self._run = self._link.run
         self._shards = shards
-        self._down_until = 0.0
-        self._dropped: set[str] = set()
 
     @property
     def is_configured(self) -> bool:
-        """Whether there should be a Redis."""
-        return self._redis is not None
-
-    def _run(self, commands: Sequence[Command], stale: Iterable[str] = ()) -> list[Any] | None:
-        """Run commands in one round trip, or return None.
-
-        After a failure Redis is left alone for some seconds, so that it slows nothing down. stale: keys that
-        hold old values if the commands are lost; they are deleted first when Redis is back.
-        """
-        if self._redis is None or not commands:
-            return None
-        if time.monotonic() >= self._down_until:
-            try:
-                if self._dropped:
-                    self._redis.call("DEL", "{board}:ready", *self._dropped)
-                    self._dropped = set()
-                return self._redis.pipeline(commands)
-            except RedisError:
-                self._down_until = time.monotonic() + RETRY_AFTER_SECONDS
-        self._dropped.update(stale)
-        return None
+        """Whether there should be a Redis, of a kind that we can use."""
+        return self._link.is_configured
 
     def profile(self, user_id: str) -> Profile | None:
         """Return the cached profile, in one round trip."""
@@ -141,29 +133,28 @@ class EngagementCache:
 
     def ranks_ready(self) -> bool:
         """Whether the sorted sets hold everybody."""
-        answers = self._run([["EXISTS", "{board}:ready"]])
+        answers = self._run([["EXISTS", READY]])
         return bool(answers and answers[0])
 
-    def rebuild_ranks(self, profiles: Iterable[Profile]) -> None:
-        """Fill the sorted sets from all profiles, then set the marker that they are whole.
+    def rebuild_ranks(self, profiles: Iterable[Profile]) -> bool:
+        """Fill the sorted sets from all profiles, then set the marker that they are whole; returns whether.
 
-        A lock of BUILD_SECONDS_MAX keeps other processes from doing the same. Writers may go on meanwhile,
-        because newer versions win.
+        A lock keeps other processes from doing the same. It is renewed with each chunk, and whoever has lost
+        it stops. Writers may go on meanwhile, because newer versions win.
         """
-        locked = self._run([["SET", "{board}:building", "1", "NX", "EX", BUILD_SECONDS_MAX]])
-        if not locked or locked[0] is None:
-            return
-        chunk: list[Command] = [clear_command()]
-        for profile in profiles:
-            chunk.append(place_command(profile, self._shards))
-            if len(chunk) >= 500 and self._run(chunk) is None:
-                return
-            chunk = chunk if len(chunk) < 500 else []
-        ready: list[Command] = [
-            ["SET", "{board}:ready", "1", "EX", READY_SECONDS],
-            ["DEL", "{board}:building"],
-        ]
-        self._run([*chunk, *ready])
+        token = uuid4().hex
+        locked = self._run([lock_command(token)])
+        if not locked or locked[0] is None or not self._held([clear_command(token)]):
+            return False
+        for chunk in chunks(profiles, PLACED_AT_ONCE):
+            if not self._held([hold_command(token), *(place_command(each, self._shards) for each in chunk)]):
+                return False
+        return self._held([finish_command(token)])
+
+    def _held(self, commands: Sequence[Command]) -> bool:
+        """Run commands; returns whether the first of them still found the lock held."""
+        answers = self._run(commands)
+        return bool(answers and answers[0])
 
     def top(self, board: str, region: str, limit: int, now: datetime) -> list[tuple[str, int]] | None:
         """Return (user, score), best first, ties by user id; None if Redis cannot tell."""
@@ -171,7 +162,7 @@ class EngagementCache:
             [
                 lapse_command(now),
                 ["ZRANGE", f"{{board}}:{board}:{region}", 0, limit - 1, "WITHSCORES"],
-                ["EXISTS", "{board}:ready"],
+                ["EXISTS", READY],
             ]
         )
         if not answers or not answers[2]:
@@ -185,7 +176,7 @@ class EngagementCache:
             [
                 lapse_command(now),
                 ["ZCOUNT", f"{{board}}:{board}:{region}", "-inf", f"({-score}"],
-                ["EXISTS", "{board}:ready"],
+                ["EXISTS", READY],
             ]
         )
         return int(answers[1]) if answers and answers[2] else None

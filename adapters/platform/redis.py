@@ -2,8 +2,13 @@
 
 We wrote it because importing redis-py takes longer than importing botocore does, and a function that uses
 Redis would start too slowly (bench/engagement/cold_start.py). We use a dozen commands.
+
+It speaks to one endpoint, alone or in cluster mode (ElastiCache Serverless). In cluster mode all keys of a
+command or of a script must be in one slot. It does not follow a cluster of several nodes
+(docs/decisions/0003-a-redis-client-of-our-own.md).
 """
 
+import logging
 import socket
 import ssl
 from collections.abc import Sequence
@@ -11,23 +16,32 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 TIMEOUT_SECONDS = 0.25
+ELSEWHERE = ("MOVED ", "ASK ")
 Command = Sequence[str | int | float]
+
+logger = logging.getLogger(__name__)
 
 
 class RedisError(Exception):
     """Redis cannot be reached, or refused a command."""
 
 
+class RedisUnsupported(RedisError):
+    """Redis sends us to another node: it is a cluster of several nodes, which this client does not follow."""
+
+
 class Redis:
     """One connection, opened when first needed and again after a failure."""
 
     def __init__(self, url: str) -> None:
-        """url: redis://[:password@]host[:port][/db], or rediss:// for TLS."""
+        """url: redis://[:password@]host[:port][/db], or rediss:// for TLS. Cluster mode has db 0 only."""
         self._url = urlsplit(url)
         if self._url.scheme not in ("redis", "rediss") or not self._url.hostname:
             raise ValueError("REDIS_URL must be redis://host:port or rediss://host:port")
         self._socket: socket.socket | None = None
         self._file: Any = None
+        self._unsupported = ""
+        self._has_warned = False
 
     def call(self, *command: str | float) -> Any:
         """Run one command; raises RedisError."""
@@ -38,6 +52,18 @@ class Redis:
 
         Raises RedisError if any of them fails; the others may have run all the same.
         """
+        answers = self.answers(commands)
+        _raise_first(answers)
+        return answers
+
+    def answers(self, commands: Sequence[Command]) -> list[Any]:
+        """Run commands in one round trip; returns their answers, a RedisError for each that was refused.
+
+        Raises RedisError if there are no answers. Raises RedisUnsupported, now and at every later call, once
+        a command has been sent to another node: a part of a cache would give old values.
+        """
+        if self._unsupported:
+            raise RedisUnsupported(self._unsupported)
         try:
             if self._socket is None:
                 self._connect()
@@ -64,12 +90,14 @@ class Redis:
         if self._url.password:
             user = [unquote(self._url.username)] if self._url.username else []
             hello.append(["AUTH", *user, unquote(self._url.password)])
-        if database := self._url.path.strip("/"):
+        database = self._url.path.strip("/")
+        if database not in ("", "0"):
             hello.append(["SELECT", database])
         try:
-            self._exchange(hello)
-        except RedisError:
+            _raise_first(self._exchange(hello))
+        except RedisError as error:
             self.close()
+            self._warn(f"Redis refuses the login or the database of REDIS_URL: {error}")
             raise
 
     def _exchange(self, commands: Sequence[Command]) -> list[Any]:
@@ -78,9 +106,18 @@ class Redis:
         self._socket.sendall(b"".join(map(_encode, commands)))
         answers = [self._read() for _ in commands]
         for answer in answers:
-            if isinstance(answer, RedisError):
-                raise answer
+            if isinstance(answer, RedisError) and str(answer).startswith(ELSEWHERE):
+                self._unsupported = f"Redis is a cluster of several nodes, which is not supported: {answer}"
+                self._warn(f"{self._unsupported}. This process goes on without a cache.")
+                self.close()
+                raise RedisUnsupported(self._unsupported)
         return answers
+
+    def _warn(self, text: str) -> None:
+        """Tell it once."""
+        if not self._has_warned:
+            logger.warning(text)
+        self._has_warned = True
 
     def _read(self) -> Any:
         line = self._file.readline()
@@ -105,6 +142,12 @@ class Redis:
             raise OSError("connection closed inside a reply")
         text: str = data[:-2].decode()
         return text
+
+
+def _raise_first(answers: Sequence[Any]) -> None:
+    for answer in answers:
+        if isinstance(answer, RedisError):
+            raise answer
 
 
 def _encode(command: Command) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.conftest import engine, redis_url
+from tests.integration.conftest import engine, lone_redis_url
 from tests.support.api_stack import stack
 from tests.support.engine import Engine
 from tests.support.gateway import token
@@ -16,7 +16,7 @@ from tests.support.page_server import serving
 from tests.support.pipeline import Pipeline
 from tests.support.template import ROOT
 
-__all__ = ["engine", "redis_url"]
+__all__ = ["engine", "lone_redis_url"]
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = (
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
@@ -42,9 +42,9 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def site(browser: Any, engine: Engine, redis_url: str) -> Iterator[str]:
+def site(browser: Any, engine: Engine, lone_redis_url: str) -> Iterator[str]:
     """The page's address, with the API and the pipeline behind it. Without a browser nothing is started."""
-    with stack(engine, redis_url), Pipeline(engine).running(), serving() as url:
+    with stack(engine, lone_redis_url), Pipeline(engine).running(), serving() as url:
         yield url
 
 

@@ -49,7 +49,7 @@ def back_to(page: Any, wanted: str) -> None:
     raise AssertionError(f"the keyboard never came to {wanted!r}; it is at {focus(page)!r}")
 
 
-def test_the_whole_round(visit: Any, redis_url: str) -> None:
+def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
     prompt = f"Which name is clearer? {uuid4().hex[:6]}"
     agent = visit()
     asking = agent.sign_in("agent-ui", "agent")
@@ -107,7 +107,7 @@ def test_the_whole_round(visit: Any, redis_url: str) -> None:
     asking.wait_for_selector(".watched .about:has-text('1 of 2 answers')")
     assert "wait_seconds1" in asking.locator(".bars").text_content()
 
-    redis = Redis(redis_url)
+    redis = Redis(lone_redis_url)
     for key in redis.call("KEYS", "leaderboard:*"):  # as a minute does
         redis.call("DEL", key)
     person.go("boards")

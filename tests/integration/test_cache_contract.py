@@ -1,0 +1,244 @@
+"""The engagement cache on a real Redis, alone and in cluster mode."""
+
+import json
+import re
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.engagement import cache_link
+from adapters.engagement.cache_commands import BUILDING, READY, clear_command, hold_command
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.platform.redis import Redis
+from rules.engagement.account_state import Day, Profile
+from rules.engagement.streaks import Streak
+from tests.support import redis_servers
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+TODAY = NOW.date()
+DAY = Day("u1", TODAY, "e", 2, 20, {"CHECK_IN": 5}, "h", "c")
+
+
+def profile(user: str, version: int = 1, points: int = 10, **more: Any) -> Profile:
+    streak = Streak(TODAY, version, version, version)
+    return Profile(user, version=version, streak=streak, total_points=points, updated_at="x", **more)
+
+
+CROWD = [profile(f"u{number}", points=10 * number) for number in range(1, 9)]
+
+
+@pytest.fixture
+def redis(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Redis:
+    monkeypatch.setattr(cache_link, "RETRY_AFTER_SECONDS", 0.0)
+    redis = Redis(redis_url)
+    redis.call("FLUSHALL")
+    return redis
+
+
+@pytest.fixture
+def cache(redis: Redis, redis_url: str) -> EngagementCache:
+    return EngagementCache(redis_url)
+
+
+@contextmanager
+def away(cache: EngagementCache) -> Iterator[None]:
+    """The network to Redis is gone meanwhile."""
+    assert cache._link._redis
+    cache._link._redis.close()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket, "create_connection", lambda *_, **__: (_ for _ in ()).throw(OSError("away")))
+        yield
+
+
+def test_what_is_written_through_is_read(cache: EngagementCache, redis: Redis) -> None:
+    cache.write_through(CROWD, [DAY], {"u1": ["a", "b"], "u2": ["c"]})
+    assert [cache.profile(each.user_id) for each in CROWD] == CROWD
+    assert cache.day("u1", TODAY) == json.loads(redis.call("GET", f"active:u1:{TODAY}"))
+    assert cache.processed({"u1": ["a", "z"], "u2": ["c"], "u3": ["a"]}) == {
+        "u1": {"a"},
+        "u2": {"c"},
+        "u3": set(),
+    }
+    assert cache.profile("u9") is None
+    lives = {key: redis.call("TTL", key) for key in ("streak:u1", f"active:u1:{TODAY}", "processed:u2")}
+    assert all(0 < seconds <= 86400 for seconds in lives.values())
+
+
+def test_an_older_profile_never_replaces_a_newer_one(cache: EngagementCache) -> None:
+    new, old = profile("u", 7, 70), profile("u", 6, 60)
+    cache.write_through([new])
+    cache.write_through([old])
+    cache.remember(old)
+    assert cache.profile("u") == new
+
+
+def test_top_lists_and_counters(cache: EngagementCache, redis: Redis) -> None:
+    cache.keep_top_list("europe", "points", 3, [{"user_id": "u", "score": 4}])
+    assert cache.top_list("europe", "points", 3) == [{"user_id": "u", "score": 4}]
+    assert cache.top_list("europe", "points", 4) is None
+    assert [cache.count_events("u", 2, NOW), cache.count_events("u", 3, NOW)] == [2, 5]
+    assert cache.count_events("u", 1, NOW + timedelta(minutes=1)) == 1
+    assert cache.count_events("v", 1, NOW) == 1
+
+
+def test_a_user_who_moves_leaves_the_former_region(cache: EngagementCache) -> None:
+    cache.rebuild_ranks([profile("u", 1, 10, timezone="Europe/Berlin")])
+    assert cache.top("points", "europe", 5, NOW) == [("u", 10)]
+    cache.write_through([profile("u", 2, 20, timezone="Asia/Tokyo")])
+    for board, score in (("points", 20), ("streaks", 2)):
+        assert cache.top(board, "europe", 5, NOW) == []
+        assert cache.top(board, "asia", 5, NOW) == cache.top(board, "global", 5, NOW) == [("u", score)]
+    assert cache.top("streaks", "asia", 5, NOW + timedelta(days=3)) == []
+
+
+def test_dropped_writes_are_made_good_and_the_backlog_is_cleared(
+    cache: EngagementCache, redis: Redis
+) -> None:
+    cache.write_through(CROWD, [DAY])
+    cache.rebuild_ranks(CROWD)
+    assert cache.ranks_ready()
+    newer = [replace(each, version=5) for each in CROWD]
+    with away(cache):
+        cache.write_through(newer, [replace(DAY, events_count=3)])
+    assert cache.profile("nobody") is None
+    assert [redis.call("GET", f"streak:{each.user_id}") for each in CROWD] == [None] * 8, (
+        "stale ones are gone"
+    )
+    assert cache.day("u1", date(2026, 6, 1)) is None
+    assert not cache.ranks_ready()
+    assert not cache._link._dropped
+    cache.write_through(newer)
+    assert cache.profile("u8") == newer[-1]
+
+
+def test_a_deletion_that_is_refused_holds_up_no_other(cache: EngagementCache, redis: Redis) -> None:
+    """An access list that permits no deletion of one key stands for whatever may refuse it."""
+    cache.write_through(CROWD)
+    with away(cache):
+        cache.write_through([replace(each, version=5) for each in CROWD])
+    redis.call(
+        "ACL",
+        "SETUSER",
+        "default",
+        "resetkeys",
+        *(f"~streak:u{number}" for number in range(2, 9)),
+        "~{board}*",
+    )
+    try:
+        assert cache.profile("u2") is None
+        assert redis.call("EXISTS", "streak:u2") == 0
+    finally:
+        redis.call("ACL", "SETUSER", "default", "allkeys")
+    assert redis.call("EXISTS", "streak:u1") == 1, "the old value is still there"
+    assert cache.profile("u1") is None, "and was deleted before it could be read"
+    assert not cache._link._dropped
+
+
+def test_a_lost_write_spoils_the_ranks_that_somebody_is_building(
+    cache: EngagementCache, redis: Redis, redis_url: str
+) -> None:
+    builder = EngagementCache(redis_url)
+
+    def crowd() -> Iterator[Profile]:
+        yield from CROWD
+        with away(cache):
+            cache.write_through([profile("u1", 9, 990)])
+        cache.profile("u1")
+
+    assert not builder.rebuild_ranks(crowd())
+    assert not builder.ranks_ready()
+    assert builder.rebuild_ranks(CROWD)
+
+
+@pytest.mark.parametrize("chunk", [500, 1], ids=["before the last chunk", "after the last chunk"])
+def test_a_builder_that_was_slower_than_its_lock_does_not_say_that_all_is_there(
+    cache: EngagementCache, redis: Redis, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr("adapters.engagement.engagement_cache.PLACED_AT_ONCE", chunk)
+
+    def everybody() -> Iterator[Profile]:
+        yield CROWD[0]
+        redis.call("DEL", BUILDING)  # as its time does
+        assert redis.call("SET", BUILDING, "the other's token", "NX") == "OK"
+
+    assert not cache.rebuild_ranks(everybody())
+    assert redis.call("GET", BUILDING) == "the other's token", "the lock is not taken from who has it"
+    assert not cache.ranks_ready()
+    assert cache.top("points", "global", 5, NOW) is None
+
+
+def test_whoever_has_lost_the_lock_clears_nothing_and_renews_nothing(
+    cache: EngagementCache, redis: Redis
+) -> None:
+    cache.rebuild_ranks(CROWD)
+    redis.call("SET", BUILDING, "the other's token", "EX", 9)
+    assert redis.pipeline([clear_command("mine"), hold_command("mine")]) == [0, 0]
+    assert cache.ranks_ready()
+    assert redis.call("TTL", BUILDING) <= 9
+
+
+def test_a_slow_builder_keeps_its_lock_by_every_chunk(
+    cache: EngagementCache, redis: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.engagement.engagement_cache.PLACED_AT_ONCE", 2)
+    left: list[int] = []
+
+    def everybody() -> Iterator[Profile]:
+        for each in CROWD:
+            left.append(redis.call("TTL", BUILDING))
+            redis.call("EXPIRE", BUILDING, 10)
+            yield each
+
+    assert cache.rebuild_ranks(everybody())
+    assert left[0] == 60
+    assert max(left[2:]) == 60, "each chunk of two renews it"
+    assert redis.call("EXISTS", BUILDING) == 0
+    assert 3500 < redis.call("TTL", READY) <= 3600
+    assert cache.top("points", "global", 2, NOW) == [("u8", 80), ("u7", 70)]
+
+
+def test_a_script_touches_only_the_keys_that_it_is_given(cache: EngagementCache, redis: Redis) -> None:
+    """Serverless caches refuse others. MONITOR shows what the scripts do."""
+    watched = Redis(redis._url.geturl())
+    assert watched.call("MONITOR") == "OK"
+    cache.rebuild_ranks([replace(each, timezone="Europe/Rome") for each in CROWD])
+    cache.write_through([replace(each, version=7, timezone="Asia/Tokyo") for each in CROWD])
+    cache.top("streaks", "global", 5, NOW + timedelta(days=4))
+    redis.call("PING")
+    declared: set[str] = set()
+    touched = 0
+    while (line := watched._read()).find('"PING"') < 0:
+        words = [json.loads(f'"{each}"') for each in re.findall(r'"((?:[^"\\]|\\.)*)"', line)]
+        if " lua]" in line.partition('"')[0]:
+            assert words[1] in declared, words
+            touched += 1
+        elif words[0] == "EVAL":
+            declared = set(words[3 : 3 + int(words[2])])
+    assert touched > 100
+    watched.close()
+
+
+def test_another_database_in_cluster_mode_is_as_no_redis(
+    redis_url: str, redis: Redis, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = EngagementCache(redis_url.removesuffix("/0") + "/3")
+    cache.write_through(CROWD)
+    is_cluster = "cluster_enabled:1" in redis.call("INFO", "cluster")
+    assert (cache.profile("u1") is None) is is_cluster
+    assert len(caplog.messages) == is_cluster
+
+
+def test_a_cluster_of_several_nodes_is_as_no_redis(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with redis_servers.two_nodes(tmp_path) as url:
+        cache = EngagementCache(url)
+        cache.write_through(CROWD)
+        assert not cache.is_configured
+        assert all(cache.profile(each.user_id) is None for each in CROWD)
+        (told,) = caplog.messages
+        assert "several nodes, which is not supported: MOVED" in told
