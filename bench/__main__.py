@@ -11,7 +11,7 @@ from bench.figure import HEADER, Figure
 
 NAMES = (
     *("engagement.write_units", "engagement.processor_cpu", "engagement.cold_start"),
-    *("engagement.profile_reads", "engagement.http_batches"),
+    *("engagement.profile_reads", "engagement.http_batches", "engagement.boards"),
     *("lake.publisher", "lake.curation", "lake.recompute"),
     *("leads.point_in_time", "leads.features", "leads.identity"),
 )

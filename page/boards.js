@@ -1,7 +1,7 @@
 // Shows the leaderboards: streaks, points, answers.
 
 import { get, part } from "./api.js";
-import { h, number, table, trouble } from "./dom.js";
+import { h, number, relative, table, trouble } from "./dom.js";
 
 const REGIONS = [
   "global", "africa", "america", "antarctica", "arctic", "asia", "atlantic", "australia", "europe", "indian", "pacific",
@@ -29,7 +29,8 @@ const ofUsers = async (name, title, unit, region, view) => {
     get(`v1/leaderboards/${name}/users/${part(view.person.user)}?${query}`, view.signal).catch(() => null),
   ]);
   const entries = top.entries.map((entry) => ({ ...entry, name: entry.user_id }));
-  return board(title, ["Rank", "Who", unit], entries, (entry) => entry.name === view.person.user, place(rank));
+  const footer = `${place(rank)} As of ${relative(top.as_of)}.`;
+  return board(title, ["Rank", "Who", unit], entries, (entry) => entry.name === view.person.user, footer);
 };
 
 const ofAnswers = async (view) => {

@@ -1,34 +1,71 @@
-"""Every 5 minutes: rebuilds the sorted sets in Redis that give exact ranks, if they are not whole."""
+"""Every 5 minutes: makes what the leaderboards are read from.
 
+With Redis: its sorted sets, if they are not whole or will not count for much longer. Without it, and before
+the sets are rebuilt: a snapshot of all boards.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from adapters import settings
+from adapters import clock, settings
+from adapters.engagement.board_snapshots import BoardSnapshots, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.leaderboard_index import LeaderboardIndex
+from adapters.engagement.everybody import count_everybody, everybody
 from adapters.platform.aws import client
 from adapters.settings.engagement import RanksSettings
+from rules.engagement.standings import is_due
+
+# The sets are made anew before their marker expires, which is looked at every 5 minutes.
+RENEW_SECONDS = 360
 
 logger = Logger(service="ranks")
 
 
+@dataclass(frozen=True, slots=True)
+class RankBuilder:
+    """Builds snapshots and sorted sets from the profiles in a table."""
+
+    dynamodb: Any
+    profiles_table: str
+    boards_table: str
+    cache: EngagementCache
+
+    def build(self, now: datetime) -> dict[str, Any]:
+        """Build what is due; returns how many users the snapshot counted (None: no snapshot), and whether
+        the sorted sets were rebuilt. While they are, the snapshot answers.
+        """
+        if self.cache.ranks_ready(RENEW_SECONDS):
+            return {"counted": None, "rebuilt": False}
+        counted = self._snapshot(now)
+        everyone = everybody(self.dynamodb, self.profiles_table)
+        return {
+            "counted": counted,
+            "rebuilt": self.cache.is_configured and self.cache.rebuild_ranks(everyone),
+        }
+
+    def _snapshot(self, now: datetime) -> int | None:
+        last = BoardSnapshots(self.dynamodb, self.boards_table).newest(now)
+        if last and not is_due(last.as_of, last.users, now):
+            return None
+        counted = count_everybody(self.dynamodb, self.profiles_table, now)
+        is_newest = write_snapshot(self.dynamodb, self.boards_table, counted)
+        return counted.users if is_newest else None
+
+
 @cache
-def _parts() -> tuple[LeaderboardIndex, EngagementCache]:
+def _parts() -> RankBuilder:
     config = settings.read(RanksSettings)
-    shards = config.leaderboard_shards
-    return LeaderboardIndex(client("dynamodb"), config.user_streaks_table, shards), EngagementCache(
-        config.redis_url, shards
-    )
+    redis = EngagementCache(config.redis_url, config.leaderboard_shards)
+    return RankBuilder(client("dynamodb"), config.user_streaks_table, config.boards_table, redis)
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a schedule. It does nothing without Redis, or while the sets are whole."""
-    boards, redis = _parts()
-    rebuilt = redis.is_configured and not redis.ranks_ready()
-    if rebuilt:
-        redis.rebuild_ranks(boards.everybody())
-    logger.info("ranks", extra={"rebuilt": rebuilt})
-    return {"rebuilt": rebuilt}
+    """Lambda entry: a schedule. Twice at once does no harm."""
+    built = _parts().build(clock.now())
+    logger.info("ranks", extra=built)
+    return built

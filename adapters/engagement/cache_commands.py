@@ -9,11 +9,10 @@ from datetime import datetime
 
 from adapters.engagement.account_items import profile_attributes
 from adapters.platform.redis import Command
-from rules.days import OTHER_REGION, REGIONS, region_of
+from rules.days import region_of
 from rules.engagement.account_state import Profile
+from rules.engagement.standings import ALL_REGIONS, BOARDS
 
-GLOBAL = "global"
-BOARDS = ("streaks", "points")
 PROFILE_SECONDS = 300
 # Then the marker expires and the sets are rebuilt, which mends writes dropped by a process that died.
 READY_SECONDS = 3600
@@ -23,7 +22,6 @@ BUILD_SECONDS_MAX = 60
 # `{board}` is the hash tag that keeps these keys in one slot. A script may only touch keys that it is given.
 READY, BUILDING = "{board}:ready", "{board}:building"
 STATE = ("{board}:state", "{board}:lapses")
-ALL_REGIONS = (*REGIONS, OTHER_REGION, GLOBAL)
 SETS = {board: tuple(f"{{board}}:{board}:{region}" for region in ALL_REGIONS) for board in BOARDS}
 
 # KEYS: STATE, all sets. ARGV: user, version, region, streak, points, lapses_at.

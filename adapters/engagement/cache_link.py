@@ -13,7 +13,7 @@ from adapters.platform.redis import Command, Redis, RedisError, RedisUnsupported
 
 RETRY_AFTER_SECONDS = 5
 RECOVERED_AT_ONCE = 500
-READS = ("GET", "EXISTS")
+READS = ("GET", "EXISTS", "TTL")
 
 
 class CacheLink:

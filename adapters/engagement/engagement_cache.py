@@ -4,7 +4,7 @@
 |---|---|---|
 | streak:{user_id} | the profile, written through, never by an older version | 5 min |
 | active:{user_id}:{date} | the day | 24 h |
-| leaderboard:{region}:NAME:{limit} | a top list; NAME is streaks or points | 1 min |
+| leaderboard:{region}:NAME:{limit} | a top list and when it was made; NAME is streaks or points | 1 min |
 | {board}:NAME:REGION | sorted set, user by negated score: exact ranks | while {board}:ready |
 | {board}:lapses | sorted set, user by the moment that the streak shows 0 | " |
 | {board}:state | hash, user -> what the sorted sets hold of the user, with its version | " |
@@ -119,22 +119,24 @@ class EngagementCache:
         answers = self._run([["INCRBY", key, events], ["EXPIRE", key, 120]])
         return int(answers[0]) if answers else None
 
-    def top_list(self, region: str, board: str, limit: int) -> list[dict[str, Any]] | None:
-        """Return a top list of the last minute."""
+    def top_list(self, region: str, board: str, limit: int) -> dict[str, Any] | None:
+        """Return a top list of the last minute, with `as_of` and `entries`."""
         answers = self._run([["GET", f"leaderboard:{region}:{board}:{limit}"]])
-        found: list[dict[str, Any]] | None = json.loads(answers[0]) if answers and answers[0] else None
-        return found
+        found = json.loads(answers[0]) if answers and answers[0] else None
+        return (
+            found if isinstance(found, dict) else None
+        )  # A list was written by another version of this code.
 
-    def keep_top_list(self, region: str, board: str, limit: int, rows: list[dict[str, Any]]) -> None:
+    def keep_top_list(self, region: str, board: str, limit: int, made: dict[str, Any]) -> None:
         """Keep a top list for a minute."""
         self._run(
-            [["SET", f"leaderboard:{region}:{board}:{limit}", json.dumps(rows), "EX", TOP_LIST_SECONDS]]
+            [["SET", f"leaderboard:{region}:{board}:{limit}", json.dumps(made), "EX", TOP_LIST_SECONDS]]
         )
 
-    def ranks_ready(self) -> bool:
-        """Whether the sorted sets hold everybody."""
-        answers = self._run([["EXISTS", READY]])
-        return bool(answers and answers[0])
+    def ranks_ready(self, seconds: int = 0) -> bool:
+        """Whether the sorted sets hold everybody, and count for more than so many seconds yet."""
+        answers = self._run([["TTL", READY]])
+        return bool(answers and answers[0] > seconds)
 
     def rebuild_ranks(self, profiles: Iterable[Profile]) -> bool:
         """Fill the sorted sets from all profiles, then set the marker that they are whole; returns whether.

@@ -39,6 +39,7 @@ class UsersApiSettings:
     rewards_ledger_table: str
     bp_events_table: str
     idempotency_keys_table: str
+    boards_table: str
     redis_url: str
     leaderboard_shards: int
 
@@ -65,5 +66,6 @@ class RanksSettings:
     """processors.ranks."""
 
     user_streaks_table: str
+    boards_table: str
     redis_url: str
     leaderboard_shards: int

@@ -6,9 +6,11 @@ from ingest.engagement.engagement_schemas import (
     FREEZE,
     PAUSE,
     PROFILE,
+    RANK,
     REDEMPTION,
     RESULTS,
     TIMEZONE,
+    TOP_LIST,
 )
 from ingest.web.json_schema import USER_ID, Schema
 from ingest.web.routes import PAGE, Route, in_path, in_query, matching
@@ -103,7 +105,15 @@ ENGAGEMENT_ROUTES = [
         status=201,
     ),
     Route("PutTimezone", USERS_API, "put", f"{OF_USER}/timezone", "Set the zone", [USER], body=TIMEZONE),
-    Route("GetLeaderboard", USERS_API, "get", "/v1/leaderboards/{board}", "The best", [BOARD, REGION, TOP]),
+    Route(
+        "GetLeaderboard",
+        USERS_API,
+        "get",
+        "/v1/leaderboards/{board}",
+        "The best",
+        [BOARD, REGION, TOP],
+        answer=TOP_LIST,
+    ),
     Route(
         "GetRank",
         USERS_API,
@@ -111,5 +121,6 @@ ENGAGEMENT_ROUTES = [
         "/v1/leaderboards/{board}/users/{user_id}",
         "A user's exact rank",
         [BOARD, USER, REGION],
+        answer=RANK,
     ),
 ]

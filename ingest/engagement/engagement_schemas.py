@@ -135,3 +135,32 @@ PROFILE: Schema = {
         "as_of": {"type": "string"},
     },
 }
+AS_OF: Schema = {"type": "string", "format": "date-time", "description": "when the scores were compared"}
+BOARD_ROW = closed_object(
+    ["rank", "user_id", "score"],
+    {
+        "rank": {"type": "integer", "minimum": 1},
+        "user_id": {"type": "string"},
+        "score": {"type": "integer", "minimum": 1},
+    },
+)
+TOP_LIST = closed_object(
+    ["board", "region", "as_of", "entries"],
+    {
+        "board": {"type": "string"},
+        "region": {"type": "string"},
+        "as_of": AS_OF,
+        "entries": {"type": "array", "items": BOARD_ROW},
+    },
+)
+RANK = closed_object(
+    ["board", "region", "user_id", "score", "rank", "as_of"],
+    {
+        "board": {"type": "string"},
+        "region": {"type": "string"},
+        "user_id": {"type": "string"},
+        "score": {"type": "integer", "minimum": 0, "description": "as it is now"},
+        "rank": {"type": ["integer", "null"], "description": "null: not on this board"},
+        "as_of": AS_OF,
+    },
+)

@@ -5,22 +5,22 @@ from datetime import datetime
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes
-from adapters.engagement.cache_commands import BOARDS, GLOBAL
+from adapters.engagement.board_snapshots import BoardSnapshots
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
-from rules.days import OTHER_REGION, REGIONS, region_of
+from rules.days import region_of, stamp
 from rules.engagement.account_state import Profile
+from rules.engagement.standings import ALL_REGIONS, BOARDS, GLOBAL
 
 
 def check_board(board: str, region: str) -> None:
     """Raise 404 if there is no such board, 400 if there is no such region."""
     if board not in BOARDS:
         raise ApiError(404, "not_found", f"the boards are {', '.join(BOARDS)}")
-    if region not in (GLOBAL, OTHER_REGION, *REGIONS):
-        known = ", ".join((GLOBAL, *REGIONS, OTHER_REGION))
-        raise ApiError(400, "invalid_parameter", f"region must be one of {known}")
+    if region not in ALL_REGIONS:
+        raise ApiError(400, "invalid_parameter", f"region must be one of {', '.join(ALL_REGIONS)}")
 
 
 def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
@@ -34,32 +34,67 @@ def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, slots=True)
 class Leaderboards:
-    """Reads boards from Redis, and from the tables when Redis cannot answer."""
+    """Reads boards from Redis; from the newest snapshot when Redis cannot answer.
+
+    `as_of` in an answer is the instant whose scores it compares.
+    """
 
     profiles: Profiles
-    boards: LeaderboardIndex
+    snapshots: BoardSnapshots
+    index: LeaderboardIndex
     cache: EngagementCache
 
     def top(self, board: str, region: str, limit: int, now: datetime) -> dict[str, Any]:
-        """Return the best users, those with the same score by user id; raises 404 or 400 (check_board)."""
+        """Return the best users, those with the same score by user id.
+
+        Raises 404 or 400 (check_board), and 503 before there is any snapshot.
+        """
         check_board(board, region)
-        rows = self.cache.top_list(region, board, limit)
-        if rows is None:
-            scores = self.cache.top(board, region, limit, now)
-            rows = with_ranks(self.boards.top(board, region, limit, now) if scores is None else scores)
-            self.cache.keep_top_list(region, board, limit, rows)
-        return {"board": board, "region": region, "entries": rows}
+        made = self.cache.top_list(region, board, limit)
+        if made is None:
+            as_of, scores = self._top(board, region, limit, now)
+            made = {"as_of": stamp(as_of), "entries": with_ranks(scores)}
+            self.cache.keep_top_list(region, board, limit, made)
+        return {"board": board, "region": region, **made}
+
+    def _top(
+        self, board: str, region: str, limit: int, now: datetime
+    ) -> tuple[datetime, list[tuple[str, int]]]:
+        scores = self.cache.top(board, region, limit, now)
+        if scores is not None:
+            return now, scores
+        snapshot = self.snapshots.top(board, region, now)
+        if snapshot is not None:
+            as_of, rows = snapshot
+            return as_of, [(each.user_id, each.score) for each in rows[:limit]]
+        if board == "streaks":
+            return now, self.index.top(region, limit, now)
+        raise _not_yet()
 
     def rank(self, board: str, region: str, user_id: str, now: datetime) -> dict[str, Any]:
-        """Return a user's exact rank, null if they are not on the board; raises 404 or 400 (check_board)."""
+        """Return a user's exact rank, null if they are not on the board.
+
+        The user's score is that of now. Raises 404 or 400 (check_board), and 503 before there is any
+        snapshot.
+        """
         check_board(board, region)
         profile = self.profiles.get(user_id)
         score = self._score(board, profile, now)
-        rank = None
+        as_of, rank = now, None
         if score and region in (GLOBAL, region_of(profile.zone)):
-            above = self.cache.count_above(board, region, score, now)
-            rank = 1 + (self.boards.count_above(board, region, score, now) if above is None else above)
-        return {"board": board, "region": region, "user_id": user_id, "score": score, "rank": rank}
+            as_of, above = self._count_above(board, region, score, now)
+            rank = 1 + above
+        told = {"user_id": user_id, "score": score, "rank": rank, "as_of": stamp(as_of)}
+        return {"board": board, "region": region, **told}
+
+    def _count_above(self, board: str, region: str, score: int, now: datetime) -> tuple[datetime, int]:
+        above = self.cache.count_above(board, region, score, now)
+        if above is not None:
+            return now, above
+        snapshot = self.snapshots.count_above(board, region, score, now)
+        if snapshot is None:
+            raise _not_yet()
+        return snapshot
 
     def _score(self, board: str, profile: Profile, now: datetime) -> int:
         if board == "points":
@@ -67,3 +102,9 @@ class Leaderboards:
         attributes = profile_attributes(profile, 1)
         alive = attributes.get("lapses_at", 0) > int(now.timestamp())
         return int(attributes.get("current_streak", 0)) if alive else 0
+
+
+def _not_yet() -> ApiError:
+    """Return the refusal of a new stack's first minutes, or of one whose snapshots failed for a day."""
+    text = "the leaderboards are being counted: try again in a minute"
+    return ApiError(503, "unavailable", text, headers={"Retry-After": "60"})

@@ -11,7 +11,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountContended, AccountStore
-from adapters.engagement.cache_commands import GLOBAL
+from adapters.engagement.board_snapshots import BoardSnapshots
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
@@ -30,6 +30,7 @@ from ingest.web.http import answer, failure, json_body, resolver
 from ingest.web.json_schema import USER_ID, Schema
 from ingest.web.paging import day_of, integer
 from ingest.web.validate import first_problem
+from rules.engagement.standings import GLOBAL
 
 TOP_DEFAULT, TOP_MAX = 10, 100
 
@@ -63,7 +64,7 @@ def _parts() -> _Parts:
         Histories(accounts, events),
         Rewards(accounts, claims, config.idempotency_keys_table, redis),
         Preferences(accounts, redis),
-        Leaderboards(profiles, index, redis),
+        Leaderboards(profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis),
     )
 
 

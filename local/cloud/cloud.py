@@ -20,6 +20,7 @@ from local.stack import KEY, SECRET, Stack, load
 PROCESSES = ("poller", "redis", "postgres", "ministack")
 TTL = {
     "BPEvents": "ttl",
+    "Boards": "expires_at",
     "IdempotencyKeys": "ttl",
     "Memory": "expires_at",
     "Questions": "expires_at",
@@ -47,6 +48,7 @@ def _up() -> Stack:
     stack.save()
     _enable_ttl(stack)
     _disable_mappings(stack)
+    _build_ranks(stack)
     if processes.pid_of("poller") is None:
         heartbeat = LOCAL / "poller.json"
         heartbeat.unlink(missing_ok=True)
@@ -152,6 +154,14 @@ def _disable_mappings(stack: Stack) -> None:
     for mapping in client.list_event_source_mappings()["EventSourceMappings"]:
         if mapping["State"] != "Disabled" and ":sqs:" not in mapping["EventSourceArn"]:
             client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+
+
+def _build_ranks(stack: Stack) -> None:
+    """Make what the leaderboards are read from now, and not when the schedule first does."""
+    name = stack.outputs["RanksFunctionName"]
+    answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
+    if "FunctionError" in answer:
+        raise RuntimeError(f"{name} failed: {answer['Payload'].read().decode()[:500]}")
 
 
 def status() -> dict[str, Any]:

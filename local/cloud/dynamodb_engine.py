@@ -23,7 +23,7 @@ from local.paths import ROOT
 from rules.lake.entities import ENTITIES
 
 TABLES = (
-    *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys"),
+    *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Boards"),
     *("Event", "Memory", "Feature"),
     *("Questions", "Responses", "Subscriptions", "UserStats"),
 )
@@ -83,6 +83,7 @@ class Engine:
             "DAILY_ACTIVITY_TABLE": "DailyActivity",
             "REWARDS_LEDGER_TABLE": "RewardsLedger",
             "IDEMPOTENCY_KEYS_TABLE": "IdempotencyKeys",
+            "BOARDS_TABLE": "Boards",
             "EVENT_TABLE": "Event",
             "MEMORY_TABLE": "Memory",
             "FEATURE_TABLE": "Feature",
@@ -95,9 +96,7 @@ class Engine:
             "STATS_SHARDS": "2",
             "FINGERPRINT_SECRET_ARN": SECRET,
             "PLATFORM_APPLICATION_ARN": "",
-            "OIDC_AUTHORITY": "",
-            "OIDC_CLIENT_ID": "",
-            "OIDC_ORIGINS": "",
+            **dict.fromkeys(("OIDC_AUTHORITY", "OIDC_CLIENT_ID", "OIDC_ORIGINS"), ""),
             "QUEUE_URLS": json.dumps({"Failures": self.queue_url}),
             "LEAD_QUEUE_URL": self.queue_url,
             "LEAD_EVENTS_TOPIC_ARN": TOPIC,

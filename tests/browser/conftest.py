@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from processors import ranks
 from tests.integration.conftest import engine, lone_redis_url
 from tests.support.api_stack import stack
 from tests.support.engine import Engine
-from tests.support.gateway import token
+from tests.support.gateway import CONTEXT, token
 from tests.support.page_server import serving
 from tests.support.pipeline import Pipeline
 from tests.support.template import ROOT
@@ -45,6 +46,8 @@ def browser() -> Iterator[Any]:
 def site(browser: Any, engine: Engine, lone_redis_url: str) -> Iterator[str]:
     """The page's address, with the API and the pipeline behind it. Without a browser nothing is started."""
     with stack(engine, lone_redis_url), Pipeline(engine).running(), serving() as url:
+        ranks._parts.cache_clear()
+        ranks.handler({}, CONTEXT)  # as the schedule does
         yield url
 
 

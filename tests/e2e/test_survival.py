@@ -211,6 +211,8 @@ def test_redis_stopped_halfway_changes_no_answer(stack: Stack, user: str, settle
     settled(*users)
     without = {name: api.get(f"/v1/users/{name}") for name in users}
     assert [without[name]["balance"] for name in users] == [10 * (3 + number) for number in range(6)]
+    invoke = {"FunctionName": stack.outputs["RanksFunctionName"], "Payload": b"{}"}
+    assert json.loads(stack.client("lambda").invoke(**invoke)["Payload"].read())["counted"] >= len(users)
     board = api.get("/v1/leaderboards/points?region=antarctica&limit=100")
     cloud.up()
     time.sleep(6)  # a function leaves a failed Redis alone for five seconds

@@ -8,8 +8,8 @@ import pytest
 from tests.support.declared import FUNCTIONS, NIGHTLY, NO_VALUE, logical_ids, properties
 from tests.support.template import ROOT, resources, template
 
-# Functions that go through many leads or subscribers at a time.
-MASSES = {"RefreshFunction", "NotifyFunction", "RemindersFunction"}
+# Functions that go through many users, leads or subscribers at a time.
+MASSES = {"RanksFunction", "RefreshFunction", "NotifyFunction", "RemindersFunction"}
 # Functions that speak to the identity database.
 POSTGRES = {"LeadsFunction", "MigrateFunction"}
 

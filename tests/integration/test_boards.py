@@ -1,4 +1,4 @@
-"""Leaderboards: Redis and the tables give the same answers."""
+"""Leaderboards: Redis and the tables give the answers of sorting everybody."""
 
 import random
 from dataclasses import replace
@@ -10,12 +10,14 @@ import pytest
 from adapters.engagement.account_items import profile_attributes
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leaderboard_index import LeaderboardIndex
-from adapters.platform.items import item
 from adapters.platform.redis import Redis
+from rules.days import region_of
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Head
 from rules.engagement.streaks import Streak
+from tests.support.board_tables import BoardTables
+from tests.support.engine import Engine
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 ZONES = ("Europe/Berlin", "America/Lima", "+02:00")
@@ -51,24 +53,42 @@ def profile(user: str, chance: random.Random) -> Profile:
     )
 
 
+def expected(crowd: list[Profile], board: str, region: str) -> list[tuple[str, int]]:
+    """A board by sorting everybody."""
+    rows = []
+    for each in crowd:
+        attributes = profile_attributes(each, 2)
+        alive = attributes["lapses_at"] > NOW.timestamp()
+        score = each.total_points if board == "points" else attributes["current_streak"] * alive
+        if score and region in ("global", region_of(each.zone)):
+            rows.append((each.user_id, score))
+    return sorted(rows, key=lambda row: (-row[1], row[0]))
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_redis_and_the_tables_agree(dynamodb: Any, redis_url: str, seed: int) -> None:
+def test_redis_snapshot_index_and_sorting_agree(engine: Engine, redis_url: str, seed: int) -> None:
     Redis(redis_url).call("FLUSHALL")
     chance = random.Random(seed)
     crowd = [profile(f"u{number:02}", chance) for number in range(40)]
-    for each in crowd:
-        dynamodb.put_item(TableName="UserStreaks", Item=item(profile_attributes(each, 2)))
-    boards, cache = LeaderboardIndex(dynamodb, "UserStreaks", 2), EngagementCache(redis_url, 2)
+    tables = BoardTables(engine.client("dynamodb"))
+    tables.put(crowd)
+    cache = EngagementCache(redis_url, 2)
     assert cache.top("streaks", "global", 5, NOW) is None, "not before the sets are whole"
-    cache.rebuild_ranks(boards.everybody())
+    assert tables.builder(cache).build(NOW) == {"counted": 40, "rebuilt": True}
+    snapshots, index = tables.snapshots(), LeaderboardIndex(tables.dynamodb, tables.users, 2)
     for board in ("streaks", "points"):
         for region in ("global", "europe", "america", "other", "asia"):
+            rows = expected(crowd, board, region)
+            as_of, found = snapshots.top(board, region, NOW)  # type: ignore[misc]
+            assert as_of == NOW
+            assert [(each.user_id, each.score) for each in found] == rows
             for limit in (1, 3, 100):
-                assert cache.top(board, region, limit, NOW) == boards.top(board, region, limit, NOW)
-            for score in range(7):
-                assert cache.count_above(board, region, score, NOW) == boards.count_above(
-                    board, region, score, NOW
-                )
+                assert cache.top(board, region, limit, NOW) == rows[:limit]
+                assert board == "points" or index.top(region, limit, NOW) == rows[:limit]
+            for score in range(60):
+                above = sum(each > score for _, each in rows)
+                assert cache.count_above(board, region, score, NOW) == above
+                assert snapshots.count_above(board, region, score, NOW) == (NOW, above)
 
 
 def test_an_older_version_never_replaces_a_newer_one(redis_url: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from adapters.engagement.board_snapshots import BoardSnapshots
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.projections import Projections
@@ -15,6 +16,7 @@ from adapters.platform.items import Item, plain
 from adapters.platform.redis import Redis
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.profiles import Profiles
+from processors.ranks import RankBuilder
 from rules.engagement.ledger import Draft, EntryKind, append
 from tests.support.corruptions import HAND
 from tests.support.engine import Engine
@@ -86,20 +88,22 @@ def test_what_a_writer_writes_meanwhile_is_kept(town: Town, monkeypatch: pytest.
     assert town.reconcile("again")["different"] == []
 
 
-def test_lowering_changes_no_answer_and_empties_the_index(town: Town, redis_url: str) -> None:
-    Redis(redis_url).call("FLUSHALL")
+def test_lowering_changes_no_answer_and_empties_the_index(town: Town, lone_redis_url: str) -> None:
     town.now = START + timedelta(days=2)
 
     def answers() -> Any:
-        told = []
-        for cache in (EngagementCache("", SHARDS), EngagementCache(redis_url, SHARDS)):
+        Redis(lone_redis_url).call("FLUSHALL")
+        told: list[Any] = []
+        for cache in (EngagementCache("", SHARDS), EngagementCache(lone_redis_url, SHARDS)):
             profiles = Profiles(town.accounts, town.events, cache)
-            boards = LeaderboardIndex(town.real, "UserStreaks", SHARDS)
-            cache.rebuild_ranks(each for each in boards.everybody() if each.user_id in town.users)
-            board = Leaderboards(profiles, boards, cache)
+            town.delete("Boards", board="manifest", part="newest")
+            assert RankBuilder(town.real, "UserStreaks", "Boards", cache).build(town.now)["counted"]
+            index = LeaderboardIndex(town.real, "UserStreaks", SHARDS)
+            board = Leaderboards(profiles, BoardSnapshots(town.real, "Boards"), index, cache)
             told.append([profiles.view(user, None, town.now) for user in town.users])
-            told.append([board.rank("streaks", "global", user, town.now) for user in town.users])
+            told.append([board.rank("streaks", "global", user, town.now)["rank"] for user in town.users])
             told.append(board.top("streaks", "global", 100, town.now)["entries"])
+            told.append(index.top("global", 100, town.now))
         return told
 
     def indexed() -> set[str]:

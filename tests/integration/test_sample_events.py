@@ -41,14 +41,14 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture
 def handle(
-    engine: Engine, redis_url: str, registry: Registry, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, lone_redis_url: str, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Any]:
     more = {"IDENTITY_URL": registry.server.app(registry.database)}
-    for name, value in {**engine.environment(redis_url), **more}.items():
+    for name, value in {**engine.environment(lone_redis_url), **more}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("adapters.clock.now", lambda: datetime(2026, 3, 10, 6, tzinfo=UTC))
     client.cache_clear()
-    Redis(redis_url).call("FLUSHALL")
+    Redis(lone_redis_url).call("FLUSHALL")
 
     made: list[Callable[[], None]] = []
 
@@ -76,8 +76,8 @@ def test_each_is_handled(handle: Any) -> None:
     assert handle("EngagementFunction") == {"batchItemFailures": []}
     profile = json.loads(handle("UsersApiFunction")["body"])
     assert (profile["current_streak"], profile["total_bestie_points"]) == (1, 5)
-    assert handle("RanksFunction") == {"rebuilt": True}
-    assert handle("RanksFunction") == {"rebuilt": False}
+    assert handle("RanksFunction") == {"counted": 1, "rebuilt": True}
+    assert handle("RanksFunction") == {"counted": None, "rebuilt": False}
     assert handle("PublisherFunction") == {"batchItemFailures": []}
     planned = handle("CurateFunction")
     assert (planned["tasks"], planned["tasks_key"]) == (4, "runs/nightly-2026-03-10/tasks.json")

@@ -85,7 +85,7 @@ def read_everything(cache: EngagementCache) -> list[Any]:
 def write_everything(cache: EngagementCache) -> None:
     cache.remember(PROFILE)
     cache.write_through([PROFILE], [DAY], {"u": ["a"]})
-    cache.keep_top_list("global", "streaks", 10, [])
+    cache.keep_top_list("global", "streaks", 10, {})
     cache.rebuild_ranks([PROFILE])
 
 
@@ -111,7 +111,7 @@ def test_each_operation_survives_the_redis_that_raises_on_it(redis: Fake, clock:
     writes: list[Callable[[EngagementCache], object]] = [
         lambda each: each.remember(PROFILE),
         lambda each: each.write_through([PROFILE], [DAY], {"u": ["a"]}),
-        lambda each: each.keep_top_list("global", "streaks", 10, []),
+        lambda each: each.keep_top_list("global", "streaks", 10, {}),
         lambda each: each.rebuild_ranks([PROFILE]),
     ]
     for write in writes:
@@ -197,7 +197,7 @@ def test_a_deletion_that_is_refused_holds_up_no_other(
 
 
 def test_ranks_that_may_be_old_are_not_told(cache: EngagementCache, redis: Fake, clock: list[float]) -> None:
-    redis.told |= {"ZRANGE": [], "ZCOUNT": 4, "EXISTS": 1}
+    redis.told |= {"ZRANGE": [], "ZCOUNT": 4, "EXISTS": 1, "TTL": 9}
     redis.down = True
     cache.write_through([PROFILE])
     redis.down, redis.refused = False, {READY}
@@ -264,10 +264,11 @@ def test_what_is_cached_is_answered(cache: EngagementCache, redis: Fake) -> None
     assert cache.profile("u") == PROFILE
     redis.told["GET"] = json.dumps(day_attributes(DAY))
     assert cache.day("u", DAY.activity_date) == day_attributes(DAY)
-    redis.told |= {"GET": "[]", "INCRBY": 6, "EXISTS": 1, "SMISMEMBER": [1, 0]}
-    assert cache.top_list("global", "streaks", 10) == []
+    redis.told |= {"GET": "{}", "INCRBY": 6, "TTL": 7, "SMISMEMBER": [1, 0]}
+    assert cache.top_list("global", "streaks", 10) == {}
     assert cache.count_events("u", 5, NOW) == 6
-    assert cache.ranks_ready()
+    assert cache.ranks_ready(6)
+    assert not cache.ranks_ready(7)
     assert cache.processed({"u": ["a", "b"], "v": []}) == {"u": {"a"}}
 
 

@@ -1,0 +1,293 @@
+"""Leaderboards without Redis: snapshots, who sees which, and what a request reads."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.engagement import board_snapshots
+from adapters.engagement.board_snapshots import FRESH_SECONDS, KEPT, write_snapshot
+from adapters.engagement.cache_commands import READY
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.everybody import count_everybody
+from adapters.platform.aws import client
+from adapters.platform.redis import Redis
+from bench.engagement.boards import ITEMS_MAX, BoardsTown
+from bench.engagement.reads import ReadCount
+from ingest.engagement import users_api
+from ingest.engagement.engagement_schemas import RANK, TOP_LIST
+from ingest.web.caller import ApiError
+from ingest.web.validate import first_problem
+from local.cloud.processes import free_port
+from processors import ranks
+from rules.days import stamp
+from rules.engagement.account_state import Profile
+from rules.engagement.streaks import Streak
+from tests.support.board_tables import BoardTables
+from tests.support.engine import Engine
+from tests.support.gateway import CONTEXT, ask, token
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+LATER = NOW + timedelta(minutes=5)
+NOWHERE = f"redis://127.0.0.1:{free_port()}"
+
+
+def user(name: str, points: int, streak: int = 3) -> Profile:
+    made = Streak(NOW.date(), streak, streak, streak)
+    return Profile(name, 1, total_points=points, streak=made, updated_at="x", timezone="Europe/Berlin")
+
+
+@pytest.fixture
+def tables(engine: Engine) -> BoardTables:
+    made = BoardTables(engine.client("dynamodb"))
+    made.put([user("ann", 50), user("bob", 30), user("cid", 30), user("dan", 10)])
+    return made
+
+
+def names(answer: dict[str, Any]) -> list[tuple[int, str]]:
+    return [(each["rank"], each["user_id"]) for each in answer["entries"]]
+
+
+# ---- what a request reads
+
+
+@pytest.fixture(scope="module", params=[60, 600])
+def town(request: pytest.FixtureRequest, engine: Engine) -> BoardsTown:
+    made = BoardsTown(engine.client("dynamodb"), request.param)
+    made.build()
+    return made
+
+
+@pytest.mark.parametrize("board", ["streaks", "points"])
+def test_what_a_request_reads_does_not_depend_on_the_number_of_users(town: BoardsTown, board: str) -> None:
+    """`python -m bench engagement.boards` shows it for 100,000."""
+    top, _ = town.reading(lambda: town.boards().top(board, "global", 100, NOW))
+    rank, _ = town.reading(lambda: town.boards().rank(board, "global", town.asked.user_id, NOW))
+    assert max(top, rank) <= ITEMS_MAX
+    assert (top, rank) == (2, 3), "manifest and rows; profile, manifest and a chunk of scores"
+
+
+def test_a_burst_costs_no_reads_but_the_profile_s(
+    tables: BoardTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.builder().build(NOW)
+    boards, moment = tables.leaderboards(), [1000.0]
+    monkeypatch.setattr("time.monotonic", lambda: moment[0])
+    reads = ReadCount()
+    reads.watch(tables.dynamodb)
+    first = boards.top("points", "global", 3, NOW), boards.rank("points", "global", "dan", NOW)
+    assert reads.take()[0] == 4
+    for _ in range(5):
+        assert (boards.top("points", "global", 3, NOW), boards.rank("points", "global", "dan", NOW)) == first
+    assert reads.take()[0] == 5, "five profiles"
+    tables.put([user("eve", 90)])
+    tables.builder().build(LATER)
+    reads.take()
+    assert boards.top("points", "global", 3, LATER) == first[0]
+    assert reads.take()[0] == 0
+    moment[0] += FRESH_SECONDS
+    assert names(boards.top("points", "global", 1, LATER)) == [(1, "eve")]
+    assert reads.take()[0] == 2
+
+
+# ---- who sees what
+
+
+def test_answers_say_as_of_when_and_a_rank_is_of_the_score_of_now(tables: BoardTables) -> None:
+    tables.builder().build(NOW)
+    tables.put([user("dan", 40), user("new", 45)])
+    boards = tables.leaderboards()
+    board = boards.top("points", "europe", 3, LATER)
+    assert names(board) == [(1, "ann"), (2, "bob"), (2, "cid")]
+    assert board["as_of"] == stamp(NOW)
+    assert boards.rank("points", "europe", "dan", LATER) == {
+        "board": "points",
+        "region": "europe",
+        "user_id": "dan",
+        "score": 40,
+        "rank": 2,
+        "as_of": stamp(NOW),
+    }
+    assert boards.rank("points", "global", "new", LATER)["rank"] == 2
+    assert boards.rank("points", "asia", "dan", LATER)["rank"] is None
+    assert boards.top("points", "asia", 3, LATER)["entries"] == []
+
+
+def test_a_streak_that_lapsed_since_the_snapshot_is_not_shown(tables: BoardTables) -> None:
+    gone = replace(user("ann", 50, 9), streak=Streak(NOW.date() - timedelta(days=1), 9, 9, 9))
+    tables.put([gone])
+    midnight = datetime(2026, 3, 10, 23, tzinfo=UTC)  # in Berlin
+    tables.builder().build(midnight - timedelta(seconds=1))
+    boards = tables.leaderboards()
+    assert names(boards.top("streaks", "global", 2, midnight - timedelta(seconds=1)))[0] == (1, "ann")
+    assert names(boards.top("streaks", "global", 2, midnight)) == [(1, "bob"), (1, "cid")]
+    assert boards.rank("streaks", "global", "ann", midnight)["rank"] is None
+    assert names(boards.top("points", "global", 1, midnight)) == [(1, "ann")]
+
+
+def test_a_generation_is_seen_when_all_of_it_is_there(
+    tables: BoardTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.builder().build(NOW)
+    before = tables.leaderboards().top("points", "global", 9, LATER)
+    tables.put([user("eve", 90)])
+
+    class Dying:
+        """Dies before it writes the manifest."""
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "put_item":
+                raise KeyboardInterrupt
+            return getattr(tables.dynamodb, name)
+
+    with pytest.raises(KeyboardInterrupt):
+        replace(tables.builder(), dynamodb=Dying()).build(LATER)
+    assert tables.leaderboards().top("points", "global", 9, LATER) == before
+    assert tables.builder().build(LATER)["counted"] == 5
+    assert names(tables.leaderboards().top("points", "global", 1, LATER)) == [(1, "eve")]
+
+
+def test_who_holds_the_former_manifest_reads_the_former_generation_only(tables: BoardTables) -> None:
+    tables.builder().build(NOW)
+    slow = tables.leaderboards()
+    assert names(slow.top("points", "global", 1, LATER)) == [(1, "ann")]
+    tables.put([user("eve", 90)])
+    tables.builder().build(LATER)
+    assert slow.rank("points", "global", "dan", LATER)["rank"] == 4
+    assert tables.leaderboards().rank("points", "global", "dan", LATER)["rank"] == 5
+
+
+def test_of_two_builders_at_once_the_later_one_stays(tables: BoardTables) -> None:
+    older = count_everybody(tables.dynamodb, tables.users, NOW)
+    tables.put([user("eve", 90)])
+    newer = count_everybody(tables.dynamodb, tables.users, LATER)
+    assert write_snapshot(tables.dynamodb, tables.boards, newer)
+    assert not write_snapshot(tables.dynamodb, tables.boards, older)
+    assert not write_snapshot(tables.dynamodb, tables.boards, newer), "as new is not newer"
+    assert names(tables.leaderboards().top("points", "global", 1, LATER)) == [(1, "eve")]
+
+
+def test_a_part_that_a_replica_does_not_have_yet_is_read_from_the_leader(tables: BoardTables) -> None:
+    tables.builder().build(NOW)
+
+    class Lagging:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(tables.dynamodb, name)
+
+        def get_item(self, **asked: Any) -> Any:
+            if asked["Key"]["board"]["S"] != "manifest" and not asked.get("ConsistentRead"):
+                return {}
+            return tables.dynamodb.get_item(**asked)
+
+    snapshots = board_snapshots.BoardSnapshots(Lagging(), tables.boards)
+    assert snapshots.count_above("points", "global", 30, NOW) == (NOW, 1)
+
+
+def test_a_replica_with_an_older_manifest_turns_no_time_back(
+    tables: BoardTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board_snapshots, "FRESH_SECONDS", -1)
+    tables.builder().build(NOW)
+    key = {"board": {"S": "manifest"}, "part": {"S": "newest"}}
+    old = tables.dynamodb.get_item(TableName=tables.boards, Key=key)["Item"]
+    tables.builder().build(LATER)
+    snapshots = tables.snapshots()
+    assert snapshots.newest(LATER).as_of == LATER  # type: ignore[union-attr]
+    tables.dynamodb.put_item(TableName=tables.boards, Item=old)
+    assert snapshots.newest(LATER).as_of == LATER  # type: ignore[union-attr]
+
+
+def test_a_damaged_profile_is_left_out(tables: BoardTables) -> None:
+    for name, wire in (("x", {"total_bestie_points": {"S": "many"}}), ("y", {"timezone": {"N": "1"}})):
+        whole = {"timezone": {"S": "UTC"}, "total_bestie_points": {"N": "99"}}
+        tables.dynamodb.put_item(TableName=tables.users, Item={"user_id": {"S": name}, **whole, **wire})
+    assert tables.builder().build(NOW)["counted"] == 4
+
+
+# ---- before there is a snapshot
+
+
+@pytest.mark.parametrize("has_expired", [False, True])
+def test_without_a_snapshot_streaks_come_from_the_index_and_the_rest_must_wait(
+    tables: BoardTables, has_expired: bool
+) -> None:
+    now = NOW
+    if has_expired:
+        tables.builder().build(NOW - KEPT)
+    boards = tables.leaderboards()
+    board = boards.top("streaks", "global", 2, now)
+    assert (names(board), board["as_of"]) == ([(1, "ann"), (1, "bob")], stamp(now))
+    requests: list[Any] = [
+        lambda: boards.top("points", "global", 2, now),
+        lambda: boards.rank("points", "global", "ann", now),
+        lambda: boards.rank("streaks", "global", "ann", now),
+    ]
+    for request in requests:
+        with pytest.raises(ApiError, match="try again in a minute") as refused:
+            request()
+        assert (refused.value.status, refused.value.headers) == (503, {"Retry-After": "60"})
+    assert boards.rank("points", "global", "nobody", now)["rank"] is None
+
+
+def test_an_empty_stack_has_empty_boards(engine: Engine) -> None:
+    tables = BoardTables(engine.client("dynamodb"))
+    assert tables.builder().build(NOW)["counted"] == 0
+    assert tables.leaderboards().top("points", "global", 5, NOW)["entries"] == []
+
+
+# ---- the schedule
+
+
+def test_a_snapshot_is_made_while_redis_is_away_and_a_set_before_it_ends(
+    tables: BoardTables, redis_url: str
+) -> None:
+    redis = Redis(redis_url)
+    redis.call("FLUSHALL")
+    away, cache = EngagementCache(NOWHERE), EngagementCache(redis_url)
+    assert tables.builder(away).build(NOW) == {"counted": 4, "rebuilt": False}
+    assert tables.builder(cache).build(LATER) == {"counted": 4, "rebuilt": True}
+    assert tables.builder(cache).build(LATER) == {"counted": None, "rebuilt": False}
+    redis.call("EXPIRE", READY, ranks.RENEW_SECONDS)
+    later = LATER + timedelta(hours=1)
+    assert tables.builder(cache).build(later) == {"counted": 4, "rebuilt": True}
+    boards = tables.leaderboards(cache)
+    assert boards.top("points", "global", 5, later)["as_of"] == stamp(later)
+    assert boards.top("points", "global", 5, later + timedelta(seconds=9))["as_of"] == stamp(later), "cached"
+    assert boards.rank("points", "global", "dan", later)["as_of"] == stamp(later)
+    redis.call("FLUSHALL")
+    fallen_back = boards.rank("points", "global", "dan", later + timedelta(minutes=1))
+    assert (fallen_back["rank"], fallen_back["as_of"]) == (4, stamp(later))
+
+
+def test_the_users_of_a_large_table_are_read_less_often(
+    tables: BoardTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables.builder().build(NOW)
+    monkeypatch.setattr("processors.ranks.is_due", lambda *_: False)
+    assert tables.builder().build(LATER) == {"counted": None, "rebuilt": False}
+
+
+def test_the_functions_answer_as_the_openapi_document_says(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tables = BoardTables(engine.client("dynamodb"))
+    tables.put([user("ann", 50)])
+    mine = {"USER_STREAKS_TABLE": tables.users, "BOARDS_TABLE": tables.boards}
+    for name, value in (engine.environment() | mine).items():
+        monkeypatch.setenv(name, value)
+    kept = (client, ranks._parts, users_api._parts)
+    for each in kept:
+        each.cache_clear()
+    headers = {"Authorization": f"Bearer {token('ann')}"}
+    refused = ask("GET", "/v1/leaderboards/points", headers)
+    assert (refused.status, refused.headers["Retry-After"]) == (503, "60")
+    assert "try again in a minute" in json.loads(refused.body)["error"]["message"]
+    assert ranks.handler({}, CONTEXT) == {"counted": 1, "rebuilt": False}
+    for path, schema in (("points", TOP_LIST), ("points/users/ann", RANK)):
+        told = ask("GET", f"/v1/leaderboards/{path}", headers)
+        assert told.status == 200
+        assert first_problem(schema, json.loads(told.body)) is None
+    for each in kept:
+        each.cache_clear()

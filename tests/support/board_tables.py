@@ -1,0 +1,52 @@
+"""Tables of profiles and boards with names of their own, so that no other test's users are in them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import uuid4
+
+from adapters.engagement.account_items import profile_attributes
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.board_snapshots import BoardSnapshots
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.event_store import EventStore
+from adapters.engagement.leaderboard_index import LeaderboardIndex
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.batches import put_all
+from adapters.platform.items import item
+from ingest.engagement.leaderboards import Leaderboards
+from ingest.engagement.profiles import Profiles
+from processors.ranks import RankBuilder
+from rules.engagement.account_state import Profile
+from tests.support.template import table_definition
+
+SHARDS = 2
+
+
+@dataclass
+class BoardTables:
+    dynamodb: Any
+    users: str = field(default_factory=lambda: f"UserStreaks-{uuid4()}")
+    boards: str = field(default_factory=lambda: f"Boards-{uuid4()}")
+
+    def __post_init__(self) -> None:
+        self.dynamodb.create_table(**table_definition("UserStreaks", self.users))
+        self.dynamodb.create_table(**table_definition("Boards", self.boards))
+
+    def put(self, crowd: Iterable[Profile]) -> None:
+        put_all(self.dynamodb, self.users, [item(profile_attributes(each, SHARDS)) for each in crowd])
+
+    def builder(self, cache: EngagementCache | None = None) -> RankBuilder:
+        return RankBuilder(self.dynamodb, self.users, self.boards, cache or EngagementCache(""))
+
+    def snapshots(self) -> BoardSnapshots:
+        return BoardSnapshots(self.dynamodb, self.boards)
+
+    def leaderboards(self, cache: EngagementCache | None = None) -> Leaderboards:
+        """The boards as a new process sees them."""
+        cache = cache or EngagementCache("")
+        ledger = LedgerStore(self.dynamodb, "RewardsLedger")
+        accounts = AccountStore(self.dynamodb, self.users, "DailyActivity", ledger, SHARDS)
+        profiles = Profiles(accounts, EventStore(self.dynamodb, "BPEvents"), cache)
+        index = LeaderboardIndex(self.dynamodb, self.users, SHARDS)
+        return Leaderboards(profiles, self.snapshots(), index, cache)

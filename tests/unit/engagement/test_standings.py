@@ -1,0 +1,136 @@
+"""Snapshots of the boards give what sorting all users gives."""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.days import region_of
+from rules.engagement import standings
+from rules.engagement.standings import (
+    ALL_REGIONS,
+    GLOBAL,
+    ROWS_KEPT,
+    SCORES_IN_CHUNK,
+    Standing,
+    Standings,
+    chunk_of,
+    count_above,
+    is_due,
+    pack_index,
+    pack_numbers,
+    pack_rows,
+    pack_scores,
+    unpack_numbers,
+    unpack_rows,
+)
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+SECONDS = int(NOW.timestamp())
+ZONES = ("Europe/Berlin", "America/Lima", "+02:00")
+User = tuple[str, int, int, int]
+users = st.lists(
+    st.tuples(
+        st.sampled_from(ZONES), st.integers(0, 6), st.integers(0, 6), st.integers(SECONDS - 2, SECONDS + 2)
+    ),
+    max_size=60,
+)
+
+
+def count(crowd: list[User]) -> Standings:
+    made = Standings(NOW)
+    for number, (zone, points, streak, lapses_at) in enumerate(crowd):
+        made.add(f"u{number % 7}-{number}", zone, points, streak, lapses_at)
+    return made
+
+
+def rows_of(crowd: list[User], board: str, region: str) -> list[Standing]:
+    """All rows of a board, best first, by sorting."""
+    found = []
+    for number, (zone, points, streak, lapses_at) in enumerate(crowd):
+        score = points if board == "points" else streak if lapses_at > SECONDS else 0
+        if score and region in (GLOBAL, region_of(zone)):
+            lapses = lapses_at if board == "streaks" else 0
+            found.append(Standing(score, f"u{number % 7}-{number}", lapses))
+    return sorted(found, key=lambda each: (-each.score, each.user_id))
+
+
+@given(users, st.integers(1, 5), st.integers(1, 4))
+def test_top_rows_and_ranks_are_those_of_sorting(crowd: list[User], kept: int, in_chunk: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(standings, "ROWS_KEPT", kept)
+        patch.setattr(standings, "SCORES_IN_CHUNK", in_chunk)
+        made = {board: (rows, chunks) for board, rows, chunks in count(crowd).boards()}
+    for board in standings.BOARDS:
+        for region in ALL_REGIONS:
+            expected = rows_of(crowd, board, region)
+            assert ((board, region) in made) is bool(expected)
+            if expected:
+                rows, chunks = made[board, region]
+                assert rows == expected[:kept]
+                index = pack_index(chunks)
+                for score in range(8):
+                    number = chunk_of(index, score)
+                    above = 0 if number is None else count_above(chunks[number].data, score)
+                    assert above == sum(each.score > score for each in expected)
+
+
+@given(st.dictionaries(st.integers(1, 10**9), st.integers(1, 10**7), min_size=1), st.integers(0, 10**9 + 1))
+def test_any_scores_can_be_packed_and_searched(counts: dict[int, int], asked: int) -> None:
+    chunks = pack_scores(Counter(counts))
+    for score in (asked, *counts):
+        number = chunk_of(pack_index(chunks), score)
+        above = 0 if number is None else count_above(chunks[number].data, score)
+        assert above == sum(users for each, users in counts.items() if each > score)
+
+
+def test_many_scores_are_many_small_chunks() -> None:
+    chunks = pack_scores({5 * number: 1 + number % 3 for number in range(1, 2 * SCORES_IN_CHUNK + 2)})
+    assert len(chunks) == 3
+    assert all(len(each.data) < 4096 for each in chunks), "one read unit each"
+    assert [each.first for each in chunks] == [5 * (2 * SCORES_IN_CHUNK + 1), 5 * (SCORES_IN_CHUNK + 1), 5]
+
+
+@given(st.lists(st.integers(0, 2**62)))
+def test_numbers_are_read_back(numbers: list[int]) -> None:
+    assert list(unpack_numbers(pack_numbers(numbers))) == numbers
+
+
+@given(st.lists(st.builds(Standing, st.integers(1, 10**9), st.text(max_size=9), st.integers(0, 2**40))))
+def test_rows_are_read_back(rows: list[Standing]) -> None:
+    assert unpack_rows(pack_rows(rows)) == rows
+
+
+def test_two_hundred_rows_of_uuids_are_small() -> None:
+    from uuid import UUID
+
+    rows = [Standing(500 - n, str(UUID(int=n * 2**100 + n * 7919**9)), SECONDS) for n in range(ROWS_KEPT)]
+    assert len(pack_rows(rows)) < 8 * 1024
+
+
+def test_a_streak_leaves_the_list_at_the_moment_it_lapses_and_points_stay() -> None:
+    assert Standing(4, "u", SECONDS + 1).counts(NOW)
+    assert not Standing(4, "u", SECONDS).counts(NOW)
+    assert Standing(4, "u").counts(NOW)
+
+
+def test_of_many_users_it_holds_scores_and_best_rows_only() -> None:
+    made = Standings(NOW)
+    for number in range(20 * ROWS_KEPT):
+        made.add(f"u{number}", "Europe/Rome", 10 + number % 7, 1 + number % 5, SECONDS + 9)
+    assert made.users == 20 * ROWS_KEPT
+    assert sum(map(len, made._counts.values())) == 12
+    assert all(len(best._rows) < 2 * ROWS_KEPT for best in made._best.values())
+
+
+def test_more_users_are_counted_less_often() -> None:
+    def due(users: int, **age: float) -> bool:
+        return is_due(NOW - timedelta(**age), users, NOW)
+
+    assert due(0, seconds=0)
+    assert due(300_000, minutes=5)
+    assert not due(1_000_000, minutes=16)
+    assert due(1_000_000, minutes=17)
+    assert due(10**9, hours=6)
