@@ -42,9 +42,8 @@ class Sets:
             return "with the defaults"
         alternatives = self._alternatives(target)
         if alternatives:
-            return ", or ".join("with " + _words(each) for each in alternatives)
-        smallest = min((self._overrides[number] for number in set(numbers)), key=len)
-        return "for instance with " + (_words(sorted(smallest.items())) or "the defaults")
+            return ", or ".join("with " + words(dict(each)) for each in alternatives)
+        return "for instance with " + words(min((self._overrides[each] for each in set(numbers)), key=len))
 
     def _alternatives(self, target: int) -> list[tuple[Feature, ...]]:
         within = {each: mask for each, mask in self._masks.items() if mask & target and mask != self._all}
@@ -83,5 +82,8 @@ class Sets:
         return mask
 
 
-def _words(features: Iterable[Feature]) -> str:
-    return " and ".join(f"{name}={value or 'nothing'}" for name, value in features)
+def words(parameters: Mapping[str, str]) -> str:
+    """Return parameters as words: A=1 and B=nothing."""
+    return (
+        " and ".join(f"{name}={value or 'nothing'}" for name, value in parameters.items()) or "the defaults"
+    )

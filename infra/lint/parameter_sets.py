@@ -19,8 +19,8 @@ STRENGTH = 3  # pairs are too few: OnAws decides with most other parameters whet
 def parameter_sets(template: Path) -> list[Row]:
     """Return sets of overrides that Rules allow. The first is {}, but for what has no default.
 
-    Each allowed combination of STRENGTH values of the parameters that decide something occurs. Each value of the
-    others occurs by itself, so that a fault names its parameter.
+    Each allowed combination of STRENGTH values of the parameters that decide something occurs. Each value of
+    the others occurs by itself, so that a fault names its parameter.
     """
     declared = read(template).get("Parameters", {})
     rules = read(template).get("Rules", {})

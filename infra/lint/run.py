@@ -1,6 +1,7 @@
 """Runs all checks on all sets of parameters, and says of each fault with which parameters it occurs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
@@ -22,7 +23,7 @@ from infra.lint.checks import (
     values,
 )
 from infra.lint.expanded import read
-from infra.lint.faults import Fault, Sets
+from infra.lint.faults import Fault, Sets, words
 from infra.lint.intrinsics import Unresolvable, spelled
 from infra.lint.parameter_sets import environments, parameter_sets
 from infra.lint.refusals import Refused
@@ -47,43 +48,60 @@ CHECKS: tuple[Check, ...] = (
 ENVIRONMENT = "--config-env"
 
 
+@dataclass(slots=True)
+class Runs:
+    """What was resolved. told: the parameters of each set. first: numbers of sets of a first deployment.
+
+    refused: what CloudFormation would say of sets that it does not take -> the parameters of one of them.
+    """
+
+    sets: list[Stacks] = field(default_factory=list)
+    told: list[Mapping[str, str]] = field(default_factory=list)
+    first: list[int] = field(default_factory=list)
+    refused: dict[Fault, Mapping[str, str]] = field(default_factory=dict)
+
+
 def run(template: Path, memory: Path = variants.MEMORY) -> tuple[list[str], int]:
     """Return a line per fault, and how many sets of parameters were looked at. memory: see variants.py."""
-    overrides = parameter_sets(template)
-    named = environments(template.parent / "samconfig.toml")
-    named = {name: each for name, each in named.items() if each != overrides[0]}
-    first = [0, *range(len(overrides), len(overrides) + len(named))]
-    told = [*overrides, *({**each, ENVIRONMENT: name} for name, each in named.items())]
-    overrides += named.values()
+    runs = _runs(template)
     found: dict[Fault, set[int]] = {}
-    sets: list[Stacks] = []
-    for number, each in enumerate(overrides):
-        stacks, refused = _resolved(template, each)
-        sets.append(stacks)
-        for fault in chain(refused, _checked(stacks, defaults=number == 0, first=number in first)):
+    for number, stacks in enumerate(runs.sets):
+        for fault in _checked(stacks, defaults=not runs.told[number], first=number in runs.first):
             found.setdefault(fault, set()).add(number)
-    for fault, numbers in variants.faults(sets, first, memory):
+    for fault, numbers in variants.faults(runs.sets, runs.first, memory):
         found.setdefault(fault, set()).update(numbers)
-    where = Sets(told, {**_defaults(template), ENVIRONMENT: ""}).where
-    lines = [f"{fault} ({where(found[fault])})" for fault in sorted(found)]
-    return lines + [str(fault) for fault in _once(sets)], len(sets)
+    where = Sets(runs.told, {**_defaults(template), ENVIRONMENT: ""}).where
+    lines = [f"{fault} (for instance with {words(each)})" for fault, each in runs.refused.items()]
+    lines += [f"{fault} ({where(found[fault])})" for fault in sorted(found)]
+    return lines + [str(fault) for fault in _once(runs.sets)], len(runs.sets) + len(runs.refused)
 
 
-def _resolved(template: Path, overrides: Mapping[str, str]) -> tuple[Stacks, list[Fault]]:
-    try:
-        return resolved(overrides, template), []
-    except (Refused, Unresolvable) as refusal:
-        return {}, [Fault("/", "parameters", str(refusal))]
-    except InvalidDocumentException as refusal:
-        return {}, [Fault("/", "transform", each.message) for each in refusal.causes]
+def _runs(template: Path) -> Runs:
+    """Resolve the template for all sets of parameters."""
+    made = parameter_sets(template)
+    named = environments(template.parent / "samconfig.toml").items()
+    runs = Runs()
+    for name, given in [*(("", each) for each in made), *(each for each in named if each[1] != made[0])]:
+        told = {**given, ENVIRONMENT: name} if name else given
+        try:
+            stacks = resolved(given, template)
+        except (Refused, Unresolvable) as refusal:
+            runs.refused.setdefault(Fault("/", "parameters", str(refusal)), told)
+        except InvalidDocumentException as refusal:
+            for each in refusal.causes:
+                runs.refused.setdefault(Fault("/", "transform", each.message), told)
+        else:
+            runs.first += [len(runs.sets)] if name or given == made[0] else []
+            runs.sets.append(stacks)
+            runs.told.append(told)
+    return runs
 
 
 def _checked(stacks: Stacks, *, defaults: bool, first: bool) -> Iterator[Fault]:
     """Run the checks. first: with these parameters somebody may deploy for the first time."""
-    if stacks:
-        yield from chain.from_iterable(check(stacks) for check in CHECKS)
-        yield from retained.protected(stacks) if first else ()
-        yield from reserved.faults(stacks) if defaults else ()
+    yield from chain.from_iterable(check(stacks) for check in CHECKS)
+    yield from retained.protected(stacks) if first else ()
+    yield from reserved.faults(stacks) if defaults else ()
 
 
 def _defaults(template: Path) -> dict[str, str]:

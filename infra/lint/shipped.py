@@ -1,4 +1,4 @@
-"""What cfn-lint ships of AWS: actions and what they act on, and each type's schema. cfn-lint is not loaded."""
+"""What cfn-lint ships of AWS: actions and what they act on, each type's schema. cfn-lint is not loaded."""
 
 import json
 from collections.abc import Mapping

@@ -1,0 +1,125 @@
+"""The sets of parameters that the lint makes: they follow from the templates, and Rules refuse none of them."""
+
+from itertools import combinations, product
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from infra.lint.covering import Space, covering
+from infra.lint.domains import domains
+from infra.lint.faults import Sets
+from infra.lint.parameter_sets import environments, parameter_sets
+from infra.lint.resolved import resolved
+from tests.support.lint_world import planted
+
+NAMES = "abcdef"
+
+
+@given(
+    st.lists(st.integers(1, 3), min_size=3, max_size=6),
+    st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5))),
+)
+def test_every_combination_that_is_allowed_occurs(sizes: list[int], excluded: set[tuple[int, int]]) -> None:
+    """Excluded pairs may not both have another value than their first one."""
+    space = {name: [str(value) for value in range(size)] for name, size in zip(NAMES, sizes, strict=False)}
+
+    def allowed(row: dict[str, str]) -> bool:
+        values = [*row.values(), *"000000"]
+        return not any(values[one] != "0" and values[other] != "0" for one, other in excluded)
+
+    rows = covering(Space(space, allowed), 2)
+    assert rows[0] == dict.fromkeys(space, "0")
+    assert all(allowed(row) for row in rows)
+    possible = [dict(zip(space, values, strict=True)) for values in product(*space.values())]
+    wanted = {pair for row in possible if allowed(row) for pair in combinations(row.items(), 2)}
+    assert {pair for row in rows for pair in combinations(row.items(), 2)} == wanted
+
+
+def test_few_rows_cover_much() -> None:
+    space = {f"p{number}": ["a", "b"] for number in range(16)}
+    assert len(covering(Space(space, lambda _: True), 2)) <= 12
+    assert len(covering(Space(space, lambda _: True), 3)) <= 32
+
+
+def test_values_follow_from_conditions_rules_and_what_may_be_empty(tmp_path: Path) -> None:
+    deciding, others = domains(planted(tmp_path))
+    assert deciding == {
+        "OnAws": ["true", "false"],
+        "CreateCache": ["false", "true"],
+        "CacheUrl": ["", "redis://example.com"],
+        "Issuer": ["", "https://example.com"],
+        "Audience": ["", "example"],
+    }
+    assert others == {}
+
+
+def test_a_new_parameter_and_a_new_condition_are_covered_without_a_list(tmp_path: Path) -> None:
+    more = """Parameters:
+  Days: {Type: Number, Default: 7, MinValue: 1, MaxValue: 90}
+  Mode: {Type: String, Default: slow}
+  Size: {Type: String, Default: s, AllowedValues: [xs, s, m, l]}
+"""
+    condition = "Conditions:\n  Fast: !Equals [!Ref Mode, fast]\n"
+    template = planted(tmp_path, ("Parameters:\n", more), ("Conditions:\n", condition))
+    deciding, others = domains(template)
+    assert deciding["Mode"] == ["slow", "fast", "example"]
+    assert others == {"Days": ["7", "1", "90"], "Size": ["s", "xs", "l"]}
+    sets = parameter_sets(template)
+    assert {"Days": "90"} in sets
+    assert {"Size": "xs"} in sets
+    assert any(each.get("Mode") == "fast" and each.get("CreateCache") == "true" for each in sets)
+
+
+def test_what_a_nested_template_decides_by_is_covered(tmp_path: Path) -> None:
+    network = "Parameters: {Zones: {Type: Number, Default: 2}}\nConditions: {One: !Equals [!Ref Zones, 1]}\nResources: {}\n"
+    template = planted(
+        tmp_path,
+        ("Parameters:\n", "Parameters:\n  Zones: {Type: Number, Default: 2}\n"),
+        ("{TemplateURL: network.yaml}", "{TemplateURL: network.yaml, Parameters: {Zones: !Ref Zones}}"),
+        network=network,
+    )
+    assert domains(template)[0]["Zones"] == ["2", "1"]
+
+
+def test_no_set_is_refused_and_each_condition_is_seen_both_ways(tmp_path: Path) -> None:
+    template = planted(tmp_path)
+    sets = parameter_sets(template)
+    assert sets[0] == {}
+    held = [resolved(each, template)["/"].conditions for each in sets]
+    assert all({True, False} == {each[name] for each in held} for name in held[0])
+    assert not any(each.get("Issuer") and not each.get("Audience") for each in sets)
+    assert not any(each.get("CreateCache") and each.get("CacheUrl") for each in sets)
+
+
+def test_a_parameter_without_a_known_value_is_an_error(tmp_path: Path) -> None:
+    odd = 'Parameters:\n  Odd: {Type: String, Default: "", AllowedPattern: "(q{9})?"}\n'
+    with pytest.raises(ValueError, match="no value for the parameter Odd"):
+        domains(planted(tmp_path, ("Parameters:\n", odd)))
+
+
+@pytest.mark.parametrize("given", ["\"A=1 B='x y'\"", '["A=1", "B=x y"]'])
+def test_environments_are_read_from_samconfig(tmp_path: Path, given: str) -> None:
+    text = f"version = 0.1\n[default.build.parameters]\nparallel = true\n[large.deploy.parameters]\nparameter_overrides = {given}\n"
+    (tmp_path / "samconfig.toml").write_text(text + "[small.deploy.parameters]\nstack_name = 'x'\n")
+    assert environments(tmp_path / "samconfig.toml") == {"large": {"A": "1", "B": "x y"}, "small": {}}
+
+
+SETS: list[dict[str, str]] = [{}, {"A": "1"}, {"B": "1"}, {"A": "1", "B": "1"}, {"C": "1"}]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ([0, 1, 2, 3, 4], "with any parameters"),
+        ([0], "with the defaults"),
+        ([1, 3], "with A=1"),
+        ([3], "with A=1 and B=1"),
+        ([1, 2, 3], "with A=1, or with B=1"),
+        ([0, 2, 4], "with A=nothing"),
+        ([0, 3], "for instance with the defaults"),
+    ],
+)
+def test_words_tell_with_which_parameters_a_fault_occurs(numbers: list[int], words: str) -> None:
+    assert Sets(SETS, {"A": "", "B": "", "C": ""}).where(numbers) == words
