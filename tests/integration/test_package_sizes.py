@@ -1,0 +1,30 @@
+"""What is uploaded for a function, with its layers, fits into Lambda, and is for the architecture that it says."""
+
+from pathlib import Path
+
+import pytest
+
+from infra.lint.sizes import PLATFORMS, UNZIPPED_BYTES_MAX, faults, foreign, imports, too_large
+
+
+@pytest.mark.parametrize("architecture", PLATFORMS)
+def test_every_function_fits_with_its_layers(architecture: str, tmp_path: Path) -> None:
+    assert list(faults(architecture, tmp_path)) == []
+
+
+def test_what_does_not_fit_is_named() -> None:
+    sizes = {"Small": 1, "Large": 2, "Layer": UNZIPPED_BYTES_MAX - 1}
+    found = list(too_large(sizes, {"Small": ["Layer"], "Large": ["Layer"]}, "arm64"))
+    assert found == ["Large has 250 MiB with Layer for arm64; 250 are allowed"]
+
+
+def test_a_library_of_the_other_architecture_is_named(tmp_path: Path) -> None:
+    (tmp_path / "python").mkdir()
+    (tmp_path / "python" / "x.cpython-313-aarch64-linux-gnu.so").touch()
+    assert foreign(tmp_path, "arm64") == []
+    assert foreign(tmp_path, "x86_64") == ["x.cpython-313-aarch64-linux-gnu.so"]
+
+
+def test_a_function_has_the_layers_of_all_and_its_own() -> None:
+    assert imports()["PageFunction"] == ["DependenciesLayer"]
+    assert "AnalyticsLayer" in imports()["CurateFunction"]
