@@ -3,7 +3,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv 2>/dev/null || echo .local/bin/uv)
 RUN := $(UV) run --frozen --quiet
 
-.PHONY: help setup machine demo test unit recipes check models template bench soak up down deploy clean
+.PHONY: help setup machine demo test unit recipes check models units template bench soak up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -46,6 +46,9 @@ check: setup ## the gate: format, lint, types, imports, templates, unit tests
 
 models: setup ## the SQL that follows from declarations in rules/
 	@$(RUN) python -m analytics.generated_models
+
+units: setup ## measure what each path costs in AWS's units: local/plan/units.json, the budget
+	@$(RUN) python -m bench.units
 
 bench: setup ## budgets, each against what a user would pick instead
 	@$(RUN) python -m bench

@@ -9,14 +9,16 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import boto3
-import yaml
 from botocore.config import Config
 
+from infra.assembly.short_forms import parse
 from local.cloud.processes import free_port
 from local.cloud.tools import tool
 from local.paths import ROOT
@@ -34,17 +36,15 @@ TOPIC = "arn:aws:sns:us-east-1:000000000000:lead-events"
 Definition = dict[str, Any]
 
 
-class _Loader(yaml.SafeLoader):
-    """Reads a template without CloudFormation's short forms (`!Ref` ...). No key or index needs them."""
-
-
-_Loader.add_multi_constructor("!", lambda *_: None)
+@cache
+def _resources() -> dict[str, Any]:
+    resources: dict[str, Any] = parse((ROOT / "template.yaml").read_text())["Resources"]
+    return resources
 
 
 def table_definition(logical_id: str, name: str) -> Definition:
     """Return CreateTable's arguments for a table of template.yaml."""
-    template = yaml.load((ROOT / "template.yaml").read_text(), Loader=_Loader)
-    properties = template["Resources"][logical_id]["Properties"]
+    properties = deepcopy(_resources()[logical_id]["Properties"])
     definition = {key: properties[key] for key in WANTED if key in properties}
     if "StreamSpecification" in properties:
         definition["StreamSpecification"] = {"StreamEnabled": True, **properties["StreamSpecification"]}

@@ -1,0 +1,162 @@
+"""The event path: door, processor, publisher; and what users read and buy."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from adapters.engagement.account_items import profile_attributes, profile_from
+from adapters.engagement.cache_commands import BOARDS
+from adapters.platform.items import item, plain
+from bench.counting.desk import Desk, Units
+from bench.counting.requests import ADMIN, http
+from bench.engagement.workload import Body, bodies
+
+DAY = timedelta(days=1)
+HOUR = timedelta(hours=1)
+# A user id and a key of the usual length: uuids.
+USER_ID = "5f0f8a43-0b1f-4a2f-8c11-{:012}"
+# Around each step of the ledger's carriers, and up to the daily cap.
+AGAIN = (1, 2, 5, 7, 8, 15, 20)
+OTHERS = (1, 5, 20)
+CROWDS = (40, 160)  # users on the boards
+Measured = Iterator[tuple[str, dict[str, Units]]]
+
+
+def post(desk: Desk, sent: Sequence[Body]) -> list[dict[str, Any]]:
+    """Post events, and hand what is stored to the processor; returns the results."""
+    answered = desk.call("EventsApiFunction", http("POST", "/v1/events", {"events": sent}, groups=ADMIN))
+    assert answered["statusCode"] == 202, answered
+    desk.tick()
+    desk.consume("EngagementFunction", "BPEvents")
+    results: list[dict[str, Any]] = json.loads(answered["body"])["results"]
+    return results
+
+
+def apply(desk: Desk, user: str, count: int, *, days: int = 0) -> list[Body]:
+    """Post so many events of the date that lies so many days after the desk's; returns them."""
+    sent = bodies([user], count, desk.now - HOUR + days * DAY)
+    assert all(each["status"] == "accepted" for each in post(desk, sent))
+    return sent
+
+
+def event_paths(desk: Desk) -> Measured:
+    """Yield posts of a user: the account's first, the next date's, a further one of a date, rarer ones."""
+    users = (USER_ID.format(number) for number in range(10**6))
+    for count in OTHERS:
+        desk.forget()
+        apply(desk, user := next(users), count)
+        yield f"events.first.{count}", desk.take()
+        desk.tick(DAY)
+        yield f"events.next.{count}", _measured(desk, user, count)
+    for count in AGAIN:
+        desk.tick(DAY)
+        _check_in(desk, user)
+        yield f"events.again.{count}", _measured(desk, user, count)
+    yield from _rarer(desk, users)
+
+
+def _measured(desk: Desk, user: str, count: int) -> dict[str, Units]:
+    desk.tick(timedelta(minutes=30))
+    desk.forget()
+    apply(desk, user, count)
+    return desk.take()
+
+
+def _with_account(desk: Desk, user: str) -> str:
+    """Open an account with two dates. The newest has a check-in, so the cap of lessons is untouched."""
+    apply(desk, user, 1)
+    desk.tick(DAY)
+    _check_in(desk, user)
+    return user
+
+
+def _check_in(desk: Desk, user: str) -> None:
+    post(desk, [{**each, "event_type": "CHECK_IN"} for each in bodies([user], 1, desk.now - HOUR)])
+
+
+def _rarer(desk: Desk, users: Iterator[str]) -> Measured:
+    """Yield what is rarer: a streak that starts again, an older date, several dates, repeats, cut points."""
+    user = _with_account(desk, next(users))
+    desk.tick(5 * DAY)
+    apply(desk, user, 1)
+    desk.tick(5 * DAY)
+    yield "events.restart.1", _measured(desk, user, 1)
+    user = _with_account(desk, next(users))
+    desk.tick(5 * DAY)
+    apply(desk, user, 1)
+    desk.forget()
+    apply(desk, user, 1, days=-3)
+    yield "events.late.1", desk.take()
+    user = _with_account(desk, next(users))
+    desk.tick(5 * DAY)
+    desk.forget()
+    start = desk.now - HOUR
+    post(desk, [each for day in range(5) for each in bodies([user], 1, start - (4 - day) * DAY)])
+    yield "events.dates.5", desk.take()
+    yield from _repeated(desk, next(users))
+
+
+def _repeated(desk: Desk, user: str) -> Measured:
+    sent = apply(desk, user, 5)
+    desk.tick(HOUR)
+    desk.forget()
+    assert all(each["status"] == "duplicate" for each in post(desk, sent))
+    yield "events.repeated.5", desk.take()
+    apply(desk, user, 15)
+    yield "events.cut.5", _measured(desk, user, 5)
+
+
+def reading_paths(desk: Desk) -> Measured:
+    """Yield what a user asks for and buys."""
+    me = USER_ID.format(10**6)
+    apply(desk, me, 5)
+    ask = (
+        ("read.profile", http("GET", f"/v1/users/{me}", sub=me)),
+        ("read.ledger", http("GET", f"/v1/users/{me}/ledger", sub=me)),
+        ("redeem", http("POST", f"/v1/users/{me}/redemptions", redemption(), sub=me)),
+    )
+    for name, event in ask:
+        yield name, _asked(desk, name, event)
+
+
+def board_paths(desk: Desk) -> Measured:
+    """Yield top lists and the rank of a user in the middle, with so many users on the boards."""
+    for users in CROWDS:
+        crowd = _crowd(desk, users)
+        me = crowd[users // 2]
+        for board in BOARDS:
+            for name, path in ((f"top.{users}", ""), (f"rank.{users}", f"/users/{me}")):
+                event = http("GET", f"/v1/leaderboards/{board}{path}", sub=me)
+                yield f"board.{board}.{name}", _asked(desk, name, event)
+
+
+def _asked(desk: Desk, name: str, event: dict[str, Any]) -> dict[str, Units]:
+    desk.tick(timedelta(minutes=5))
+    desk.forget()
+    answered = desk.call("UsersApiFunction", event)
+    assert answered["statusCode"] in (200, 201), (name, answered)
+    return desk.take()
+
+
+def _crowd(desk: Desk, count: int) -> list[str]:
+    """Put the accounts of so many users into the tables, each with a longer streak and more points."""
+    apply(desk, model := USER_ID.format(10**7), 5)
+    stored = desk.past.peek("UserStreaks", {"user_id": {"S": model}}) or {}
+    profile = replace(profile_from(plain(stored)), version=1)
+    users = [USER_ID.format(10**7 + 1 + number) for number in range(count)]
+    crowd = []
+    assert profile.streak
+    for number, user in enumerate(users):
+        streak = replace(profile.streak, length=1 + number, longest=1 + number)
+        mine = replace(profile, user_id=user, streak=streak, total_points=10 * (1 + number))
+        crowd.append(item(profile_attributes(mine, int(os.environ["LEADERBOARD_SHARDS"]))))
+    desk.past.put("UserStreaks", crowd)
+    return users
+
+
+def redemption() -> Body:
+    """Return the body of a redemption."""
+    return {"idempotency_key": "0d5f3c1e-7b0e-5f0f-8a43-0b1f9a2f6c11", "points": 10, "reward_id": "mug"}

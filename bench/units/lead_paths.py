@@ -1,0 +1,129 @@
+"""The path of a webhook: door, identity, memory, features; the morning's refresh; what is read of a lead."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+from unittest.mock import patch
+
+from adapters.platform.postgres import Postgres
+from bench.counting.desk import Desk, Units
+from bench.counting.requests import LEADS, http, queue
+from bench.units.publishing_paths import PUBLISHER, rows_of
+from local.plan.deployed import template
+
+ORGANIZATION = "acme"
+HISTORY = 6  # events of a lead that is known
+REFRESHED = 4
+SUBSCRIPTIONS = {"MemorySubscription": "MemoryFunction", "FeaturesSubscription": "FeaturesFunction"}
+Measured = Iterator[tuple[str, dict[str, Units]]]
+
+
+def webhook(number: int, lead: int, desk: Desk) -> dict[str, Any]:
+    """Return an order of a shop's customer."""
+    return {
+        "id": 820982911946154508 + number,
+        "created_at": (desk.now - timedelta(minutes=1)).isoformat(timespec="seconds"),
+        "total_price": "11.77",
+        "currency": "USD",
+        "customer": {"id": 1000 + lead, "email": f"ada{lead:05}@example.com", "phone": None},
+        "line_items": [{"product_id": 7, "title": "a", "quantity": 2}, {"product_id": 8, "quantity": 1}],
+    }
+
+
+class _Registry:
+    """Stands for PostgreSQL: it knows every lead, and counts the statements. `resolve` is one of them."""
+
+    closed = False
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk, self._lead = desk, ""
+
+    def execute(self, statement: str, values: list[Any]) -> "_Registry":
+        assert "identity.resolve" in statement, f"the desk has no answer to {statement}"
+        self._desk.meter.counts["calls.postgres"] += 1
+        self._lead = str(values[2])
+        return self
+
+    def fetchone(self) -> tuple[Any]:
+        number = int("".join(each for each in self._lead if each.isdigit())[:6] or 0)
+        leaf = f"00000000-0000-4000-8000-{number:012}"
+        return ({"lead_id": number, "leaf": leaf, "root": leaf, "changes": []},)
+
+
+@contextmanager
+def _registry(desk: Desk) -> Iterator[None]:
+    registry = _Registry(desk)
+    with patch.object(Postgres, "connection", lambda _: registry):
+        yield
+
+
+def lead_paths(desk: Desk) -> Measured:
+    """Yield a lead's first event, a later one, the refresh of some leads, and reads."""
+    with _registry(desk):
+        yield "lead.first", _sent(desk, 0, 0)
+        for number in range(1, HISTORY):
+            _sent(desk, number, 0)
+        yield "lead.next", _sent(desk, HISTORY, 0)
+        yield from _reads(desk)
+        for lead in range(1, REFRESHED):
+            _sent(desk, HISTORY + lead, lead)
+    yield from _refreshed(desk)
+
+
+def _sent(desk: Desk, number: int, lead: int) -> dict[str, Units]:
+    """Send a webhook through all functions; returns what each has cost."""
+    desk.tick(timedelta(hours=7))
+    desk.forget()
+    body = {"organization_id": ORGANIZATION, "source": "ecommerce", "payload": webhook(number, lead, desk)}
+    answered = desk.call("LeadsApiFunction", http("POST", "/v1/leads/events", body, groups=LEADS))
+    assert answered["statusCode"] == 202, answered
+    ((_, message),) = desk.services.messages
+    serve(desk, "LeadsFunction", message)
+    desk.consume("LeadEventsFunction", "Event")
+    ((announced, attributes),) = desk.services.announced
+    for subscription, function in SUBSCRIPTIONS.items():
+        if attributes["event_type"] in _wanted(subscription):
+            desk.note(function, {"sqs.delivered": 1})
+            serve(desk, function, announced)
+    return desk.take()
+
+
+def lead_rows(desk: Desk) -> dict[str, list[Any]]:
+    """Return the rows that a webhook leads to, the last of each table."""
+    with _registry(desk):
+        _sent(desk, 10**6, 0)
+    return rows_of(desk)
+
+
+def serve(desk: Desk, function: str, message: str) -> None:
+    """Hand a message of its queue to a function."""
+    desk.note(function, {"sqs.messages": 1})
+    desk.call(function, queue([message]))
+
+
+def _wanted(subscription: str) -> list[str]:
+    wanted: list[str] = template()["Resources"][subscription]["Properties"]["FilterPolicy"]["event_type"]
+    return wanted
+
+
+def _reads(desk: Desk) -> Measured:
+    lead = desk.records(PUBLISHER, "Event")[-1]["dynamodb"]["NewImage"]["lead_organization_id"]["S"]
+    for what in ("features", "memory", "events"):
+        desk.forget()
+        answered = desk.call("LeadsApiFunction", http("GET", f"/v1/leads/{lead}/{what}", groups=LEADS))
+        assert answered["statusCode"] == 200, answered
+        yield f"lead.read.{what}", desk.take()
+
+
+def _refreshed(desk: Desk) -> Measured:
+    """Yield the morning's refresh of REFRESHED leads."""
+    desk.tick(timedelta(days=1))
+    desk.forget()
+    told: Mapping[str, Any] = desk.call("RefreshFunction", {"as_of": desk.now.isoformat()})
+    assert told["leads"] == REFRESHED, told
+    for _, message in list(desk.services.messages):
+        assert "refresh" in json.loads(message)
+        serve(desk, "FeaturesFunction", message)
+    yield f"lead.refresh.{REFRESHED}", desk.take()

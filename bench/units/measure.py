@@ -1,0 +1,75 @@
+"""Measures every path; the file of measured units, which is the budget too."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from bench.counting.desk import Units, desk
+from bench.units.engagement_paths import board_paths, event_paths, reading_paths
+from bench.units.lead_paths import lead_paths, lead_rows
+from bench.units.naive_paths import naive_paths
+from bench.units.nightly_paths import curation_paths, scan_paths
+from bench.units.publishing_paths import engagement_rows, publishing_paths, row_texts
+from bench.units.question_paths import question_paths
+
+Paths = dict[str, dict[str, Units]]
+ABOUT = (
+    "Written by `make units`: what each path costs in units that AWS counts, by function. "
+    "tests/unit/plan/test_budget.py measures again and holds the paths to it."
+)
+
+
+def measured() -> dict[str, Any]:
+    """Measure all paths; returns what the file holds."""
+    paths: Paths = {}
+    with desk() as crowded:  # The boards' figures depend on who else is on them.
+        paths |= board_paths(crowded)
+    with desk() as fresh:
+        rows = engagement_rows(fresh)
+        texts = dict(row_texts(fresh, rows))
+        for family in (scan_paths, event_paths, reading_paths, question_paths, lead_paths, naive_paths):
+            paths |= family(fresh)
+        rows |= lead_rows(fresh)
+        paths |= publishing_paths(fresh, rows)
+    paths |= curation_paths(rows)
+    return {"about": ABOUT, "paths": _rounded(paths), "rows": _rounded({"": texts})[""]}
+
+
+def _rounded(paths: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Paths:
+    """Return the paths in order, with whole numbers as such, and without zeros."""
+    return {
+        path: {
+            function: {name: int(n) if n == int(n) else n for name, n in sorted(units.items()) if n}
+            for function, units in functions.items()
+        }
+        for path, functions in paths.items()
+    }
+
+
+def text_of(found: Mapping[str, Any]) -> str:
+    """Return the file's text: one function of a path a line, so that a change of it shows as one."""
+    return "".join(f"{line}\n" for line in _lines(found))
+
+
+def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+    yield "{"
+    yield f'"about": {json.dumps(found["about"])},'
+    yield '"paths": {'
+    for at, (path, functions) in enumerate(found["paths"].items(), 1):
+        yield f" {json.dumps(path)}: {{"
+        yield from _table(functions, "  ")
+        yield " }" + ("," if at < len(found["paths"]) else "")
+    yield '},\n"rows": {'
+    yield from _table(found["rows"], " ")
+    yield "}\n}"
+
+
+def _table(rows: Mapping[str, Any], indent: str) -> Iterator[str]:
+    for at, (name, values) in enumerate(rows.items(), 1):
+        yield f"{indent}{json.dumps(name)}: {json.dumps(values)}" + ("," if at < len(rows) else "")
+
+
+def write(path: Path, found: Mapping[str, Any]) -> None:
+    """Write the file."""
+    path.write_text(text_of(found), encoding="utf-8")

@@ -1,0 +1,59 @@
+"""What the template deploys: its functions' handlers, and which changes of which table they are handed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from infra.assembly.short_forms import parse
+from local.cloud.event_filters import matches
+from local.paths import ROOT
+
+
+@dataclass(frozen=True, slots=True)
+class StreamConsumer:
+    """A function that a table's changes are handed to. patterns: what filters them; none: all are handed."""
+
+    function: str
+    table: str
+    patterns: tuple[str, ...]
+
+    def takes(self, record: Mapping[str, Any]) -> bool:
+        """Whether a record gets through the filter."""
+        return not self.patterns or any(matches(json.loads(each), record) for each in self.patterns)
+
+
+@cache
+def template() -> dict[str, Any]:
+    """Return template.yaml as data."""
+    return parse((ROOT / "template.yaml").read_text())
+
+
+@cache
+def handler_modules() -> dict[str, str]:
+    """Return the module of each function's handler, by the function's name in the template."""
+    return {
+        name: each["Properties"]["Handler"].rpartition(".")[0]
+        for name, each in template()["Resources"].items()
+        if each["Type"] == "AWS::Serverless::Function"
+    }
+
+
+@cache
+def consumers(table: str) -> tuple[StreamConsumer, ...]:
+    """Return the functions that a table's changes are handed to."""
+    mappings = (
+        each["Properties"]
+        for each in template()["Resources"].values()
+        if each["Type"] == "AWS::Lambda::EventSourceMapping"
+    )
+    return tuple(
+        StreamConsumer(
+            each["FunctionName"]["Ref"],
+            table,
+            tuple(one["Pattern"] for one in each.get("FilterCriteria", {}).get("Filters", ())),
+        )
+        for each in mappings
+        if each["EventSourceArn"] == {"Fn::GetAtt": f"{table}.StreamArn"}
+    )

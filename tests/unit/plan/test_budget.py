@@ -1,0 +1,70 @@
+"""The budget: what each path costs is what local/plan/units.json says; a change that makes one dearer shows."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from adapters.engagement.event_store import EventStore
+from bench.counting.desk import desk
+from bench.units.budget import ACCEPT, differences, message
+from bench.units.engagement_paths import event_paths, reading_paths
+from bench.units.measure import measured
+from local.plan.measured_units import UNITS, load_units
+
+
+@pytest.mark.xdist_group("units")
+def test_each_path_costs_what_the_file_says() -> None:
+    told = differences(json.loads(UNITS.read_text()), measured())
+    assert not told, message(told)
+
+
+@contextmanager
+def extra_write() -> Iterator[None]:
+    """A change that somebody might make: the door also notes when it saw the user last."""
+    put = EventStore.put
+
+    def also(self: Any, events: Any) -> None:
+        put(self, events)
+        for each in events:
+            self._dynamodb.update_item(
+                TableName="IdempotencyKeys",
+                Key={"user_id": {"S": each.user_id}, "idempotency_key": {"S": "last-seen"}},
+                UpdateExpression="SET created_at = :at",
+                ExpressionAttributeValues={":at": {"S": each.created_at}},
+            )
+
+    with patch.object(EventStore, "put", also):
+        yield
+
+
+def some_paths() -> dict[str, Any]:
+    with desk() as fresh:
+        found = dict(zip(range(2), event_paths(fresh), strict=False))
+    return dict(found.values())
+
+
+@pytest.mark.xdist_group("units")
+def test_a_planted_write_on_the_event_path_is_told_with_the_figures_before_and_after() -> None:
+    planned = json.loads(UNITS.read_text())
+    with extra_write():
+        found = some_paths()
+    told = differences(
+        {**planned, "paths": {name: planned["paths"][name] for name in found}}, {**planned, "paths": found}
+    )
+    assert "  events.first.1, EventsApiFunction: write.IdempotencyKeys was 1 and is 2 (dearer)" in told
+    assert ACCEPT in message(told)
+
+
+def test_a_path_that_is_gone_or_new_is_told() -> None:
+    old: dict[str, Any] = {"paths": {"a": {"F": {"write.T": 1}}}, "rows": {}}
+    new: dict[str, Any] = {"paths": {"b": {"F": {"write.T": 1}}}, "rows": {"T": {"bytes": 3}}}
+    assert differences(old, new) == [
+        "  a, F: write.T was 1 and is 0 (cheaper)",
+        "  b, F: write.T was 0 and is 1 (dearer)",
+        "  row, T: bytes was 0 and is 3 (dearer)",
+    ]
+    assert not differences(new, new)
