@@ -3,7 +3,7 @@ SHELL := /bin/bash
 UV := $(shell command -v uv 2>/dev/null || echo .local/bin/uv)
 RUN := $(UV) run --frozen --quiet
 
-.PHONY: help setup machine demo test unit recipes check models units template bench soak up down deploy clean
+.PHONY: help setup machine demo test unit recipes check models units units-here template bench soak up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -49,6 +49,9 @@ models: setup ## the SQL that follows from declarations in rules/
 
 units: setup ## measure what each path costs in AWS's units: local/plan/units.json, the budget
 	@$(RUN) python -m bench.units
+
+units-here: setup ## what depends on this machine: CPU of each path, packed sizes
+	@$(RUN) python -m bench.units --here
 
 bench: setup ## budgets, each against what a user would pick instead
 	@$(RUN) python -m bench

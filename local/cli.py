@@ -12,6 +12,7 @@ from pathlib import Path
 
 from local.cloud import cloud
 from local.paths import REPORT
+from local.plan.command import add_options as plan_options
 from local.replay.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
 from local.stack import load
 
@@ -122,6 +123,12 @@ def _training_set(arguments: argparse.Namespace) -> None:
     _print({"rows": rows, "file": str(arguments.out)})
 
 
+def _plan(arguments: argparse.Namespace) -> None:
+    from local.plan import command
+
+    command.run(arguments)
+
+
 def _demo(_: argparse.Namespace) -> None:
     from local.demo import demo
 
@@ -187,6 +194,7 @@ def _parser() -> argparse.ArgumentParser:
     training.add_argument("labels", type=Path, help="Parquet: lead_organization_id, as_of, anything else")
     training.add_argument("out", type=Path, help="Parquet: the labels with the features")
     training.add_argument("--known-by", action="store_true", help="leave out what arrived after the instant")
+    plan_options(command("plan", _plan, "what an environment costs, and what ends first, for a traffic"))
     html_report = command("report", _report, "write the report as one HTML file")
     html_report.add_argument("--out", type=Path, default=REPORT)
     return parser

@@ -23,7 +23,7 @@ from adapters.platform.items import Item
 from bench.counting.meter import Meter
 from bench.counting.past_the_meter import PastTheMeter
 from bench.counting.table_shapes import shape_of
-from bench.counting.wire_answers import Services
+from bench.counting.wire_answers import Canned, Services
 from local.cloud.dynamodb_engine import TABLES, Engine, table_definition
 from local.plan.deployed import consumers, handler_modules
 
@@ -39,6 +39,7 @@ PHONES = "arn:aws:sns:us-east-1:000000000000:app/GCM/streakline"
 # Lines are counted in steps: a line number with another digit is no change of a path.
 LOG_STEP_BYTES = 64
 Units = dict[str, float]
+Call = tuple[str, Mapping[str, Any], list[Canned]]
 Record = dict[str, Any]
 
 
@@ -46,7 +47,8 @@ Record = dict[str, Any]
 class Desk:
     """now: what handlers take for the time. spent: what each function has cost since `take`.
 
-    streams: by function and table, the records that wait.
+    streams: by function and table, the records that wait. calls: those since `forget`, with the answers that
+    they got, if these are kept.
     """
 
     meter: Meter
@@ -55,17 +57,21 @@ class Desk:
     now: datetime = START
     spent: dict[str, Units] = field(default_factory=dict)
     streams: dict[tuple[str, str], list[Record]] = field(default_factory=dict)
+    calls: list[Call] = field(default_factory=list)
     numbers: Iterator[int] = field(default_factory=lambda: iter(range(1, 10**9)))
 
     def call(self, function: str, event: Mapping[str, Any]) -> Any:
         """Call a function's handler, by its name in the template; its cost is added up under that name."""
         self.meter.take()
         module = import_module(handler_modules()[function])
+        if self.services.kept is not None:
+            self.services.kept = []
         with logged(module.logger) as lines:
             answer = module.handler(dict(event), CONTEXT)
         assert not (answer or {}).get("batchItemFailures"), (function, answer)
         logs = ceil(len(lines.getvalue().encode()) / LOG_STEP_BYTES) * LOG_STEP_BYTES
         self.note(function, {"invocations": 1, "logs.bytes": logs, **self.meter.take()})
+        self.calls.append((function, event, self.services.kept or []))
         for change in self.meter.take_changes():
             record = self._record(*change)
             for each in consumers(change[0]):
@@ -114,6 +120,7 @@ class Desk:
     def forget(self) -> None:
         """Start a path: nothing is spent, nothing waits on a stream, a queue or a topic."""
         self.spent.clear()
+        self.calls.clear()
         self.streams.clear()
         for each in ("messages", "announced", "delivered", "objects"):
             getattr(self.services, each).clear()

@@ -33,6 +33,7 @@ class Meter:
     peek: Peek
     evaluate: Evaluate
     counts: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    is_paused: bool = False
     changes: list[tuple[str, Item | None, Item]] = field(default_factory=list)
 
     def watch(self, events: Any) -> None:
@@ -54,13 +55,19 @@ class Meter:
         return taken
 
     def _call(self, model: Any, **_: Any) -> None:
+        if self.is_paused:
+            return
         self.counts[f"calls.{model.service_model.service_name}"] += 1
 
     def _before(self, params: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
+        if self.is_paused:
+            return
         places = places_of(model.name, params, self.shapes)
         context[NOTE] = params, [(place, self.peek(place.table, place.key)) for place in places]
 
     def _after(self, parsed: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
+        if self.is_paused:
+            return
         params, written = context[NOTE]
         if written:
             factor = TRANSACTION_FACTOR if model.name == "TransactWriteItems" else 1

@@ -22,6 +22,7 @@ JSON = "application/x-amz-json-1.0"
 ENDPOINT = "<EndpointArn>arn:aws:sns:us-east-1:000000000000:endpoint/GCM/streakline/1</EndpointArn>"
 TOLD = {"Publish": "<MessageId>0</MessageId>", "CreatePlatformEndpoint": ENDPOINT}
 Insert = Callable[[str, Item], bool]
+Canned = tuple[int, dict[str, str], bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +39,21 @@ def respond(request: AWSPreparedRequest, content: bytes, kind: str = JSON) -> AW
     return AWSResponse(request.url, 200, headers, _Body(content))
 
 
+def canned(request: AWSPreparedRequest, kept: Canned) -> AWSResponse:
+    """Return an answer that was kept."""
+    status, headers, content = kept
+    given: Any = headers
+    return AWSResponse(request.url, status, given, _Body(content))
+
+
 @dataclass
 class Services:
     """Stands for Firehose, SQS, SNS, S3 and Secrets Manager.
 
     insert: puts a claim; returns False if the key is taken. database: answers every other request to
     DynamoDB. messages: (queue, body) sent to SQS. announced: (body, attributes) published to SNS. delivered:
-    (stream, record) put to Firehose. objects: (method, bytes) of requests to S3.
+    (stream, record) put to Firehose. objects: (method, bytes) of requests to S3. kept: all
+    answers, if they are to be kept. replayed: answers to give, one after the other, in place of any others.
     """
 
     insert: Insert
@@ -53,9 +62,19 @@ class Services:
     announced: list[tuple[str, dict[str, str]]] = field(default_factory=list)
     delivered: list[tuple[str, bytes]] = field(default_factory=list)
     objects: list[tuple[str, int]] = field(default_factory=list)
+    kept: list[Canned] | None = None
+    replayed: Iterator[Canned] | None = None
 
     def answer(self, event_name: str, request: AWSPreparedRequest, **more: Any) -> AWSResponse | None:
         """Answer a request of any client, in place of the network."""
+        if self.replayed is not None:
+            return canned(request, next(self.replayed))
+        answer = self._answer(event_name, request)
+        if answer is not None and self.kept is not None:
+            self.kept.append((answer.status_code, dict(answer.headers), answer.content))
+        return answer
+
+    def _answer(self, event_name: str, request: AWSPreparedRequest) -> AWSResponse | None:
         _, service, operation = event_name.split(".")
         if service == "dynamodb" and operation != "BatchExecuteStatement":
             return self.database(event_name, request)

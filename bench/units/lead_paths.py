@@ -53,15 +53,16 @@ class _Registry:
 
 
 @contextmanager
-def _registry(desk: Desk) -> Iterator[None]:
-    registry = _Registry(desk)
-    with patch.object(Postgres, "connection", lambda _: registry):
+def registry(desk: Desk) -> Iterator[None]:
+    """Let the lead consumer ask a PostgreSQL that knows every lead."""
+    known = _Registry(desk)
+    with patch.object(Postgres, "connection", lambda _: known):
         yield
 
 
 def lead_paths(desk: Desk) -> Measured:
     """Yield a lead's first event, a later one, the refresh of some leads, and reads."""
-    with _registry(desk):
+    with registry(desk):
         yield "lead.first", _sent(desk, 0, 0)
         for number in range(1, HISTORY):
             _sent(desk, number, 0)
@@ -92,7 +93,7 @@ def _sent(desk: Desk, number: int, lead: int) -> dict[str, Units]:
 
 def lead_rows(desk: Desk) -> dict[str, list[Any]]:
     """Return the rows that a webhook leads to, the last of each table."""
-    with _registry(desk):
+    with registry(desk):
         _sent(desk, 10**6, 0)
     return rows_of(desk)
 

@@ -12,8 +12,10 @@ from bench.units.naive_paths import naive_paths
 from bench.units.nightly_paths import curation_paths, scan_paths
 from bench.units.publishing_paths import engagement_rows, publishing_paths, row_texts
 from bench.units.question_paths import question_paths
+from bench.units.warehouse_statements import statements_a_night
 
 Paths = dict[str, dict[str, Units]]
+FAMILIES = (event_paths, reading_paths, question_paths, lead_paths, naive_paths)
 ABOUT = (
     "Written by `make units`: what each path costs in units that AWS counts, by function. "
     "tests/unit/plan/test_budget.py measures again and holds the paths to it."
@@ -23,16 +25,17 @@ ABOUT = (
 def measured() -> dict[str, Any]:
     """Measure all paths; returns what the file holds."""
     paths: Paths = {}
-    with desk() as crowded:  # The boards' figures depend on who else is on them.
+    with desk() as crowded:  # The figures of boards and scans depend on who else is there.
         paths |= board_paths(crowded)
+        paths |= scan_paths(crowded)
     with desk() as fresh:
-        rows = engagement_rows(fresh)
-        texts = dict(row_texts(fresh, rows))
-        for family in (scan_paths, event_paths, reading_paths, question_paths, lead_paths, naive_paths):
+        texts = dict(row_texts(fresh, rows := engagement_rows(fresh)))
+        for family in FAMILIES:
             paths |= family(fresh)
         rows |= lead_rows(fresh)
         paths |= publishing_paths(fresh, rows)
     paths |= curation_paths(rows)
+    paths["nightly.warehouse"] = {"WarehouseFunction": {"statements": statements_a_night()}}
     return {"about": ABOUT, "paths": _rounded(paths), "rows": _rounded({"": texts})[""]}
 
 

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -11,10 +12,12 @@ from adapters.platform.aws import client
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.curate import Task, curate
 from bench.counting.desk import Desk, Units
+from bench.units.engagement_paths import USER_ID, apply
 from bench.units.publishing_paths import Record
 from processors.publisher import table_of
 from rules.lake.entities import ENTITIES
 
+DAYS = 30
 OBJECTS = (1, 5)  # raw objects of an hour
 SCANNED = ("UserStreaks", "DailyActivity")
 
@@ -23,6 +26,9 @@ def scan_paths(desk: Desk) -> Iterator[tuple[str, dict[str, Units]]]:
     """Yield the pass over profiles and days: read units, and how many items they were for."""
     from adapters.engagement.projections import Projections
 
+    for _ in range(DAYS):
+        desk.tick(timedelta(days=1))
+        apply(desk, USER_ID.format(3 * 10**6), 1)
     desk.forget()
     desk.meter.take()
     projections = Projections(client("dynamodb"), *SCANNED)

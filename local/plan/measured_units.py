@@ -1,20 +1,20 @@
 """The measured units of each path (units.json), and what is measured between two sizes of a path.
 
-A path has functions, a function has counts: {"EventsApiFunction": {"write.BPEvents": 5, ...}}. Paths of several
-sizes end with the size: `events.again.5`.
+A path has functions, a function has counts: {"EventsApiFunction": {"write.BPEvents": 5, ...}}. The name of a
+path that was measured at several sizes ends with the size: `events.again.5`.
 """
 
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 from local.paths import ROOT
 
 UNITS = ROOT / "local" / "plan" / "units.json"
-CPU = ROOT / "local" / "plan" / "cpu.json"
+HERE = ROOT / "local" / "plan" / "here.json"
 Counts = Mapping[str, float]
 Functions = Mapping[str, Counts]
 Spent = dict[str, dict[str, float]]
@@ -36,10 +36,15 @@ def minus(left: Functions, right: Functions) -> Spent:
 
 @dataclass(frozen=True)
 class MeasuredUnits:
-    """paths: by name. rows: by table, the bytes of a row of the lake and how often it has a sender's texts."""
+    """What was measured.
+
+    paths: by name. rows: by table, the bytes of a row of the lake and how often it has a sender's texts.
+    here: figures that depend on the machine, such as `raw_bytes.BPEvents`.
+    """
 
     paths: Mapping[str, Functions]
     rows: Mapping[str, Counts]
+    here: Mapping[str, float] = field(default_factory=dict)
 
     @cached_property
     def sizes(self) -> Mapping[str, list[int]]:
@@ -55,7 +60,7 @@ class MeasuredUnits:
         """Return a path's counts at a size: on a straight line between the two sizes measured around it.
 
         Beyond the largest size the line goes on with the slope from the smallest size to the largest but one,
-        which spans whole steps of the ledger's carriers. Raises KeyError for a path that was not measured.
+        which spans whole steps of the ledger's carriers. Raises KeyError for a path without sizes.
         """
         sizes = self.sizes[stem]
         above = bisect_left(sizes, size)
@@ -71,10 +76,11 @@ class MeasuredUnits:
         return add(add({}, self.paths[f"{stem}.{base}"]), slope, (size - base) / (high - low))
 
 
-def load_units(units: Path = UNITS, cpu: Path = CPU) -> MeasuredUnits:
-    """Read both files: what AWS counts, and CPU milliseconds as `cpu_ms`, which depend on the machine."""
+def load_units(units: Path = UNITS, here: Path = HERE) -> MeasuredUnits:
+    """Read what AWS counts, and what was measured on a machine: CPU milliseconds come in as `cpu_ms`."""
     found = json.loads(units.read_text())
-    times: Mapping[str, Counts] = json.loads(cpu.read_text())["cpu_ms"] if cpu.exists() else {}
+    machine = json.loads(here.read_text()) if here.exists() else {"cpu_ms": {}, "figures": {}}
+    times: Mapping[str, Functions] = machine["cpu_ms"]
     paths = {
         path: {
             function: {**counts, "cpu_ms": times.get(path, {}).get(function, 0.0)}
@@ -82,7 +88,7 @@ def load_units(units: Path = UNITS, cpu: Path = CPU) -> MeasuredUnits:
         }
         for path, functions in found["paths"].items()
     }
-    return MeasuredUnits(paths, found["rows"])
+    return MeasuredUnits(paths, found["rows"], machine["figures"])
 
 
 def total(functions: Functions, prefix: str) -> float:

@@ -11,9 +11,9 @@ import pytest
 from adapters.engagement.event_store import EventStore
 from bench.counting.desk import desk
 from bench.units.budget import ACCEPT, differences, message
-from bench.units.engagement_paths import event_paths, reading_paths
+from bench.units.engagement_paths import event_paths
 from bench.units.measure import measured
-from local.plan.measured_units import UNITS, load_units
+from local.plan.measured_units import UNITS
 
 
 @pytest.mark.xdist_group("units")

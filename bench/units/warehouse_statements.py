@@ -1,0 +1,49 @@
+"""How many statements the nightly run sends to a warehouse that has built all models before."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from analytics.warehouse import build as building
+from analytics.warehouse import merge_sql
+from analytics.warehouse.model_tests import check
+from analytics.warehouse.models import fingerprint, models
+from rules.lake.entities import ENTITIES
+
+# Besides the merge: a lock, a staging table, its COPY, and two that replace the bookkeeping.
+LOAD_STATEMENTS = 5
+
+
+class _Counting:
+    """A warehouse that holds every model as it is declared now, and counts."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def run(self, statements: Sequence[str]) -> None:
+        self.count += len(statements)
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        self.count += 1
+        known = models()
+        if sql == building._RELATIONS:
+            kinds = {"view": "VIEW"}
+            return [
+                {"name": name, "kind": kinds.get(each.materialized, "BASE TABLE")}
+                for name, each in known.items()
+            ]
+        if sql == building._BUILDS:
+            return [{"model": name, "fingerprint": fingerprint(each, known)} for name, each in known.items()]
+        return []
+
+    def kept_open(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def statements_a_night() -> int:
+    """Return the statements of a night's load, models and tests; an entity's files have one shape."""
+    warehouse = _Counting()
+    building.build(warehouse)
+    check(warehouse)
+    loads = (LOAD_STATEMENTS + len(list(merge_sql.merge(entity, [()]))) for entity in ENTITIES.values())
+    return warehouse.count + sum(loads)

@@ -1,0 +1,138 @@
+"""A plan: two designs side by side, with their amounts, dollars and limits."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from local.plan.environments import Deployment
+from local.plan.idle import idle
+from local.plan.limits import Reached, reached
+from local.plan.measured_units import MeasuredUnits, tables_of
+from local.plan.month import Load, running
+from local.plan.price_list import PriceList
+from local.plan.schedules import DAYS_A_MONTH, SECONDS_A_DAY
+from local.plan.storage import table_bytes
+from local.plan.traffic import Traffic
+
+SERVICES = {
+    "dynamodb": "DynamoDB",
+    "lambda": "Lambda",
+    "api": "HTTP API",
+    "kinesis": "Kinesis",
+    "firehose": "Firehose",
+    "s3": "S3",
+    "states": "Step Functions",
+    "sqs": "SQS",
+    "sns": "SNS",
+    "redshift": "Redshift Serverless",
+    "aurora": "Aurora",
+    "proxy": "RDS Proxy",
+    "valkey": "Valkey",
+    "endpoints": "interface endpoints",
+    "secrets": "Secrets Manager",
+    "logs": "CloudWatch Logs",
+    "metrics": "CloudWatch metrics",
+    "alarms": "CloudWatch alarms",
+    "dashboards": "CloudWatch dashboards",
+    "xray": "X-Ray",
+    "cognito": "Cognito",
+}
+Dollars = Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Design:
+    """One design. amounts: of a month, idle ones included. idle, running: dollars a month, by price name."""
+
+    amounts: Mapping[str, float]
+    idle: Dollars
+    running: Dollars
+    load: Load
+    limits: list[Reached]
+
+    @property
+    def idle_dollars(self) -> float:
+        """Dollars of a month in which nobody does anything."""
+        return sum(self.idle.values())
+
+    @property
+    def dollars(self) -> float:
+        """Dollars of a month."""
+        return self.idle_dollars + sum(self.running.values())
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an environment costs with a traffic, in our design and in the naive one."""
+
+    traffic: Traffic
+    environment: str
+    prices: PriceList
+    ours: Design
+    naive: Design
+
+    @property
+    def events(self) -> float:
+        """Events of a month: posted ones and answers."""
+        return (self.traffic.events + self.traffic.answers) * DAYS_A_MONTH
+
+    def per_million_events(self, design: Design) -> float | None:
+        """Return the running dollars of a million events; None without events."""
+        return 1e6 * sum(design.running.values()) / self.events if self.events else None
+
+
+def make_plan(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, prices: PriceList) -> Plan:
+    """Work out a plan; raises BadPriceList for a price that is missing."""
+    return Plan(
+        traffic,
+        deployed.name,
+        prices,
+        _design(traffic, deployed, units, prices, naive=False),
+        _design(traffic, deployed, units, prices, naive=True),
+    )
+
+
+def _design(
+    traffic: Traffic, deployed: Deployment, units: MeasuredUnits, prices: PriceList, *, naive: bool
+) -> Design:
+    standing = idle(deployed, units)
+    more, load = running(traffic, deployed, units, naive=naive)
+    amounts = {name: standing.get(name, 0.0) + more.get(name, 0.0) for name in {*standing, *more}}
+    idle_dollars, all_dollars = prices.dollars(standing), prices.dollars(amounts)
+    running_dollars = {name: each - idle_dollars.get(name, 0.0) for name, each in all_dollars.items()}
+    listed = reached(traffic, deployed, units, naive=naive)
+    return Design(amounts, idle_dollars, running_dollars, load, listed)
+
+
+def by_service(dollars: Dollars) -> dict[str, float]:
+    """Return dollars by service, in the order of SERVICES."""
+    found = dict.fromkeys(SERVICES.values(), 0.0)
+    for name, each in dollars.items():
+        found[SERVICES[name.partition(".")[0]]] += each
+    return {service: each for service, each in found.items() if each}
+
+
+def shards(design: Design, peak: float) -> dict[str, int]:
+    """Return the partitions that each table needs at the peak, at 1,000 write units a second each."""
+    from math import ceil
+
+    from local.plan.price_list import fact
+
+    per_second = {
+        table: units * peak / SECONDS_A_DAY for table, units in tables_of(design.load.day, "write").items()
+    }
+    return {
+        table: max(1, ceil(units / fact("dynamodb.partition_writes")))
+        for table, units in sorted(per_second.items())
+    }
+
+
+def concurrency(design: Design, peak: float) -> dict[str, float]:
+    """Return the executions of each function at the peak's same moment."""
+    return {
+        function: seconds * peak / SECONDS_A_DAY for function, seconds in sorted(design.load.seconds.items())
+    }
+
+
+def stored_gb(traffic: Traffic, units: MeasuredUnits, design: Design) -> dict[str, float]:
+    """Return the GB of each table at the end of the retention."""
+    return {table: size / 1e9 for table, size in sorted(table_bytes(traffic, units, design.load.day).items())}

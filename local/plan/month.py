@@ -1,0 +1,131 @@
+"""A month's amounts of a plan, by the names of prices: what `idle` does not have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from local.plan.batches import batches, naively_published, published, waiting
+from local.plan.day import a_day, naive_day
+from local.plan.environments import Deployment
+from local.plan.idle import GB, acu_hours, add_to
+from local.plan.measured_units import MeasuredUnits, Spent, add, tables_of, total
+from local.plan.nightly import nightly
+from local.plan.price_list import fact
+from local.plan.schedules import DAYS_A_MONTH
+from local.plan.storage import lake_rows, stored
+from local.plan.traffic import Traffic
+
+DOORS = ("EventsApiFunction", "UsersApiFunction", "LeadsApiFunction", "QuestionsApiFunction", "NaiveDoor")
+NAIVE_MB = 1024
+Amounts = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Load:
+    """A day of a design. day: by function. seconds: of each function's executions in the day."""
+
+    day: Spent
+    seconds: Mapping[str, float]
+
+
+def load(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, *, naive: bool = False) -> Load:
+    """Return a day of our design, or of the naive one."""
+    if naive:
+        day = naive_day(traffic, units)
+        add(day, naively_published(day, units))
+        add(day, published(day, deployed, units, 1.0))
+    else:
+        day = a_day(traffic, units)
+        add(day, published(day, deployed, units, traffic.events_a_post))
+    _batched(day, deployed, traffic.events_a_post)
+    return Load(day, {function: _seconds(function, counts, deployed) for function, counts in day.items()})
+
+
+def _batched(day: Spent, deployed: Deployment, post_size: float) -> None:
+    """Put in place of each stream consumer's invocations those that its batches come to."""
+    for source in deployed.mappings:
+        records = waiting(day, source.function).get(source.source, 0.0)
+        if source.kind == "StreamArn" and source.function != "PublisherFunction" and records:
+            at_once = post_size if source.source == "BPEvents" else 1.0
+            day[source.function]["invocations"] = batches(records, source, at_once).invocations
+
+
+def _seconds(function: str, counts: Mapping[str, float], deployed: Deployment) -> float:
+    """Return seconds of execution: CPU at the share that the memory brings, and waiting for answers."""
+    memory = memory_mb(function, deployed)
+    share = min(1.0, memory / fact("lambda.vcpu_mb"))
+    waits = sum(
+        count * fact(f"latency_ms.{name.removeprefix('calls.')}")
+        for name, count in counts.items()
+        if name.startswith("calls.")
+    )
+    return (counts.get("cpu_ms", 0.0) / share + waits) / 1000
+
+
+def memory_mb(function: str, deployed: Deployment) -> int:
+    """Return a function's memory; the naive design's functions have what ours have as a rule."""
+    return int(deployed.functions.get(function, {}).get("MemorySize", NAIVE_MB))
+
+
+def running(
+    traffic: Traffic, deployed: Deployment, units: MeasuredUnits, *, naive: bool = False
+) -> tuple[Amounts, Load]:
+    """Return a month's amounts beyond the idle ones, and the day that they are of."""
+    found = load(traffic, deployed, units, naive=naive)
+    day, month = found.day, DAYS_A_MONTH
+    invocations = sum(counts.get("invocations", 0.0) for counts in day.values())
+    requests = sum(day.get(door, {}).get("invocations", 0.0) for door in DOORS)
+    logs = (
+        total(day, "logs") + invocations * fact("logs.platform_bytes") + requests * fact("logs.access_bytes")
+    )
+    amounts: Amounts = {
+        "dynamodb.write": sum(tables_of(day, "write").values()) * month,
+        "dynamodb.read": sum(tables_of(day, "read").values()) * month,
+        "lambda.requests": invocations * month,
+        "lambda.gb_seconds": month
+        * sum(s * memory_mb(function, deployed) / 1024 for function, s in found.seconds.items()),
+        "api.requests": requests * month,
+        "logs.in_gb": logs * month / GB,
+        "xray.traces": traced(requests * month),
+        "sns.requests": total(day, "calls.sns") * month,
+        "sqs.requests": _queue_requests(day) * month,
+        **_delivered(day, month),
+        **_identity(traffic, deployed, day),
+        "cognito.monthly_actives": traffic.daily_actives
+        if any(deployed.of_type("AWS::Cognito::UserPool"))
+        else 0,
+    }
+    add_to(amounts, nightly(traffic, deployed, units, day))
+    add_to(amounts, stored(traffic, units, day))
+    return {name: amount for name, amount in amounts.items() if amount}, found
+
+
+def traced(requests: float) -> float:
+    """Return how many of a month's requests X-Ray samples: one a second, and a share of the others."""
+    seconds = fact("month.hours") * 3600
+    return min(requests, seconds) + max(0.0, requests - seconds) * fact("xray.sampled")
+
+
+def _queue_requests(day: Spent) -> float:
+    """Sends, deliveries from the topic, and a receive and a delete for each message: batches are small."""
+    return total(day, "calls.sqs") + total(day, "sqs.delivered") + 2 * total(day, "sqs.messages")
+
+
+def _delivered(day: Spent, month: float) -> Amounts:
+    rows = sum(lake_rows(day).values())
+    return {
+        "firehose.in_gb": total(day, "firehose.billed_bytes") * month / GB,
+        "firehose.partitioned_gb": total(day, "firehose.bytes") * month / GB,
+        "firehose.jq_hours": rows * month / 1e6 * fact("firehose.jq_hours_per_million_rows"),
+    }
+
+
+def _identity(traffic: Traffic, deployed: Deployment, day: Spent) -> Amounts:
+    """Aurora: I/O of the statements, and the hours that a cluster which may pause is awake for them."""
+    statements = total(day, "calls.postgres")
+    found: Amounts = {"aurora.io": statements * fact("aurora.io_per_statement") * DAYS_A_MONTH}
+    for _, cluster in deployed.of_type("AWS::RDS::DBCluster"):
+        scaling = cluster.get("ServerlessV2ScalingConfiguration", {})
+        if float(scaling.get("MinCapacity", 0)) == 0:
+            idle_hours = acu_hours(scaling, 0)
+            found["aurora.acu_hours"] = acu_hours(scaling, statements) - idle_hours
+    return found if statements else {}
