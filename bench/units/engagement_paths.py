@@ -87,6 +87,7 @@ def _rarer(desk: Desk, users: Iterator[str]) -> Measured:
     user = _with_account(desk, next(users))
     desk.tick(5 * DAY)
     apply(desk, user, 1)
+    desk.tick(HOUR)
     desk.forget()
     apply(desk, user, 1, days=-3)
     yield "events.late.1", desk.take()

@@ -51,6 +51,7 @@ def _post(desk: Desk, naive: Naive, user: str, size: int) -> dict[str, Units]:
 
 
 def _spend(desk: Desk, function: str) -> None:
-    desk.note(function, {"invocations": 1, **desk.meter.take()})
+    counts = {name.replace(PREFIX, "", 1): count for name, count in desk.meter.take().items()}
+    desk.note(function, {"invocations": 1, **counts})
     for table, _, _ in desk.meter.take_changes():
         desk.note(function, {f"to.NaivePublisher.{table.removeprefix(PREFIX)}": 1})

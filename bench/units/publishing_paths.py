@@ -69,7 +69,8 @@ def rows_of(desk: Desk) -> dict[str, list[Record]]:
 def row_texts(desk: Desk, rows: Mapping[str, list[Record]]) -> Iterator[tuple[str, Units]]:
     """Yield, for each table of engagement, how long its row is without the texts that a sender chooses.
 
-    bytes: without them. Every other name is such a text, with how many times a row has it.
+    bytes: without them. Every other name is such a text, with how many times a row has it; that of properties
+    is the whole field.
     """
     (body,) = bodies(["0d5f3c1e-7b0e-4f0f-8a43-000000000000"], 1, desk.now)
     for table, records in sorted(rows.items()):
@@ -88,6 +89,7 @@ def row_texts(desk: Desk, rows: Mapping[str, list[Record]]) -> Iterator[tuple[st
 
 def _chosen(body: Mapping[str, Any], image: Mapping[str, Any]) -> dict[str, str]:
     properties = image.get("properties", {}).get("S", "").replace('"', '\\"')
+    properties = f'"properties":"{properties}",'  # a row without them lacks the name, too
     texts = {
         "user_id": body["user_id"],
         "idempotency_key": image.get("client_key", {}).get("S", ""),

@@ -21,7 +21,6 @@ EXACT = 4
 # Every other index is keyed by a user, a lead or a question.
 SHARED: Mapping[str, str | int] = {
     "UserStreaks/StreakLeaderboard": "LeaderboardShards",
-    "NaiveUserStreaks/StreakLeaderboard": 1,
     "Feature/ByActivity": "FeatureShards",
     "UserStats/ByTotalPoints": "StatsShards",
     "Event/idempotency-index": 1,
@@ -29,6 +28,7 @@ SHARED: Mapping[str, str | int] = {
     "Questions/ByAgentId": 1,
     "Subscriptions/ByLastNotified": 1,
 }
+NAIVE_SHARED = {**SHARED, "UserStreaks/StreakLeaderboard": 1}  # its regions are not split
 OWN = ("BPEvents/IdempotencyIndex", "Event/event-type-index", "Responses/ByFingerprint")
 
 
@@ -62,7 +62,7 @@ def limits(
     found = load(traffic, deployed, units, naive=naive)
     a_second = traffic.peak / SECONDS_A_DAY
     listed = [
-        *_partitions(found, deployed, a_second),
+        *_partitions(found, NAIVE_SHARED if naive else SHARED, deployed.parameters, a_second),
         *_tables(found, a_second),
         *_api(found, deployed, a_second),
         *_functions(found, deployed, a_second),
@@ -72,10 +72,12 @@ def limits(
     return sorted(listed, key=lambda each: -each.share)
 
 
-def _partitions(found: Load, deployed: Deployment, a_second: float) -> Iterator[Limit]:
+def _partitions(
+    found: Load, shared: Mapping[str, str | int], parameters: Mapping[str, str], a_second: float
+) -> Iterator[Limit]:
     writes = tables_of(found.day, "write")
-    for index, shards in SHARED.items():
-        count = shards if isinstance(shards, int) else int(deployed.parameters[shards])
+    for index, shards in shared.items():
+        count = shards if isinstance(shards, int) else int(parameters[shards])
         per_second = writes.get(index, 0.0) * a_second / count
         yield Limit(f"a partition of {index}", per_second, fact("dynamodb.partition_writes"), "write units/s")
 

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from local.paths import ROOT
-from local.plan.bill import Plan, make_plan
+from local.plan.bill import Design, Plan, make_plan
 from local.plan.environments import Deployment
 from local.plan.limits import Reached, reached, scaled
 from local.plan.measured_units import MeasuredUnits
 from local.plan.price_list import PriceList
 from local.plan.traffic import Traffic
 
+SIGN_IN = "cognito.monthly_actives"
 FIRST, LAST, A_DECADE = 3, 8, 4  # powers of ten, and points in each
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 430, 80, 150, 20, 50
 LIMITS_SHOWN = 3
@@ -61,14 +62,20 @@ def picture(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, prices
 def _subtitle(traffic: Traffic) -> str:
     return (
         f"{traffic.events_per_user:g} events a user and day in batches of {traffic.events_per_batch:g}, "
-        f"{traffic.retention_days:g} days kept. Both axes are logarithmic. Dashed: with nobody there."
+        f"{traffic.retention_days:g} days kept. Both axes are logarithmic. "
+        "Dashed: with nobody there. Cognito is left out of the lines: your own issuer costs nothing here."
     )
+
+
+def _dollars(design: Design) -> float:
+    """A month's dollars without those of signing in: they are the same in both, and hide the rest."""
+    return design.dollars - design.running.get(SIGN_IN, 0.0)
 
 
 def chart(plans: Sequence[Plan], limits: dict[str, list[Reached]]) -> str:
     """Return the SVG: dollars a month of both designs, with the limits that each reaches first."""
     least = max(1.0, plans[0].ours.idle_dollars)
-    most = max(each for plan in plans for each in (plan.ours.dollars, plan.naive.dollars))
+    most = max(_dollars(each) for plan in plans for each in (plan.ours, plan.naive))
     scale = Scale(floor(log10(least)), floor(log10(most)) + 1)
     label = "Dollars a month by daily actives, our design and the naive one"
     parts = [*_axes(scale), *_lines(plans, scale), *_marks(limits, scale)]
@@ -92,13 +99,13 @@ def _axes(scale: Scale) -> Iterator[str]:
 def _lines(plans: Sequence[Plan], scale: Scale) -> Iterator[str]:
     users = [plan.traffic.daily_actives for plan in plans]
     for name in ("naive", "ours"):
-        costs = [getattr(plan, name).dollars for plan in plans]
+        costs = [_dollars(getattr(plan, name)) for plan in plans]
         places = zip(users, costs, strict=True)
         points = " ".join(f"{scale.x(each):.1f},{scale.y(cost):.1f}" for each, cost in places)
         yield f'<polyline class="line {name}" points="{points}"/>'
     idle = scale.y(plans[0].ours.idle_dollars)
     yield f'<line class="ours idle" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{idle:.1f}" y2="{idle:.1f}"/>'
-    ends = [scale.y(plans[-1].naive.dollars), scale.y(plans[-1].ours.dollars)]
+    ends = [scale.y(_dollars(plans[-1].naive)), scale.y(_dollars(plans[-1].ours))]
     ends[1] = max(ends[1], ends[0] + 16)
     for name, text, y in (("naive", "naive", ends[0]), ("ours", "our design", ends[1])):
         yield f'<text class="{name}" x="{WIDTH - RIGHT + 8}" y="{y + 4:.1f}">{text}</text>'
@@ -112,10 +119,9 @@ def _marks(limits: dict[str, list[Reached]], scale: Scale) -> Iterator[str]:
                 x = scale.x(users)
                 ends = f'y1="{TOP}" y2="{HEIGHT - BOTTOM}"'
                 yield f'<line class="{name} mark" x1="{x:.1f}" x2="{x:.1f}" {ends}/>'
-                yield (
-                    f'<text class="{name}" x="{x + 4:.1f}" y="{TOP + (12 if name == "ours" else 28)}">'
-                    f"{html.escape(each.limit.name)}</text>"
-                )
+                side = 'text-anchor="end"' if x > WIDTH / 2 else ""
+                at = f'x="{x + (-4 if side else 4):.1f}" y="{TOP + (12 if name == "ours" else 28)}"'
+                yield f'<text class="{name}" {at} {side}>{html.escape(each.limit.name)}</text>'
 
 
 def _ends(limits: dict[str, list[Reached]]) -> str:
@@ -140,11 +146,11 @@ def _users(users: float | None) -> str:
 
 def _figures(plans: Sequence[Plan]) -> str:
     rows = "".join(
-        f"<tr><td>{plan.traffic.daily_actives:,.0f}</td><td>{plan.ours.dollars:,.0f}</td>"
-        f"<td>{plan.naive.dollars:,.0f}</td></tr>"
+        f"<tr><td>{plan.traffic.daily_actives:,.0f}</td><td>{_dollars(plan.ours):,.0f}</td>"
+        f"<td>{_dollars(plan.naive):,.0f}</td><td>{plan.ours.running.get(SIGN_IN, 0.0):,.0f}</td></tr>"
         for plan in plans[::A_DECADE]
     )
-    head = "<tr><th>daily actives</th><th>our design</th><th>naive</th></tr>"
+    head = "<tr><th>daily actives</th><th>our design</th><th>naive</th><th>sign-in besides</th></tr>"
     return f"<h2>Dollars a month</h2><table>{head}{rows}</table>"
 
 

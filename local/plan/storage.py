@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 GB = 10**9
 # Their items expire; the others' stay.
-EXPIRING = ("BPEvents", "IdempotencyKeys", "NaiveBPEvents")
+EXPIRING = ("BPEvents", "IdempotencyKeys")
 # Raw objects go to the archive class after so many days: LakeBucket's rule archive-raw.
 ARCHIVED_AFTER_DAYS = 90
 PROFILES = "UserStreaks"
@@ -29,7 +29,7 @@ def table_bytes(traffic: Traffic, units: MeasuredUnits, day: Spent) -> dict[str,
     found = {
         table: bytes_a_day * days_kept(table, traffic.retention_days)
         for table, bytes_a_day in tables_of(day, "stored").items()
-        if bytes_a_day > 0 and not table.endswith(PROFILES)
+        if bytes_a_day > 0 and table != PROFILES
     }
     return found | ({PROFILES: traffic.accounts * profile} if traffic.accounts else {})
 

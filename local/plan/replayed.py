@@ -1,0 +1,195 @@
+"""What replaying a file costs: its posts are sorted by what they do, and each kind is priced as measured.
+
+Nothing is replayed for that. A file says how many events of a user a post has, on how many dates, which of
+these are new, and which events are repeats; that is all the prediction is made of.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime
+
+from adapters.platform.batches import chunks
+from local.plan.file_rows import FileTexts, row_bytes
+from local.plan.measured_units import Functions, MeasuredUnits, Spent, add, minus, tables_of, total
+from local.replay.event_sources import DEFAULT_TYPE, Body
+from local.replay.verify import local_date
+from rules.days import EPOCH, parse_moment, region_of, start_of
+from rules.engagement.points import RULES
+from rules.engagement.streaks import Cover, fold, lapse_date
+
+INDEX = "write.UserStreaks/StreakLeaderboard"
+Group = tuple[str, str]
+Entry = tuple[tuple[str, int], datetime]
+
+
+@dataclass
+class _User:
+    """A user as the file has shown them so far."""
+
+    keys: set[str] = field(default_factory=set)
+    dates: set[date] = field(default_factory=set)
+    points: Counter[tuple[date, str]] = field(default_factory=Counter)
+    zone: str = "UTC"
+    zone_at: datetime = EPOCH
+
+    def entry(self) -> Entry | None:
+        """What the leaderboard's index holds: region and length, its key, and when the streak lapses."""
+        streak = fold(sorted(self.dates), Cover())
+        if streak is None:
+            return None
+        return (region_of(self.zone), streak.length), start_of(lapse_date(streak, Cover()), self.zone)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a replay will cost.
+
+    spent: by function. records: put to Firehose; the emulator leaves an object for each. firehose_bytes: as
+    sent. billed_bytes: in Firehose's steps.
+    """
+
+    spent: Spent
+    records: float
+    firehose_bytes: float
+    billed_bytes: float
+
+    @property
+    def write_units(self) -> float:
+        """Write request units of all tables and indexes."""
+        return sum(tables_of(self.spent, "write").values())
+
+    @property
+    def read_units(self) -> float:
+        """Read request units."""
+        return sum(tables_of(self.spent, "read").values())
+
+
+def predicted(bodies: Iterable[Body], post_size: int, units: MeasuredUnits) -> Prediction:
+    """Predict the posting of events, so many in a request, each applied and published before the next."""
+    listed = list(bodies)
+    texts = FileTexts.of(listed)
+    users: dict[str, _User] = {}
+    spent: Spent = {}
+    put = [0.0, 0.0, 0.0]
+    for sent in chunks(listed, post_size):
+        of_post: Spent = {}
+        hours: Counter[Group] = Counter()
+        for user, mine in _by_user(sent).items():
+            add(of_post, _folded(users.setdefault(user, _User()), mine, units, hours))
+        add(spent, of_post)
+        for name, count in enumerate(_published(of_post, hours, texts, units)):
+            put[name] += count
+    return Prediction(spent, *put)
+
+
+def _by_user(sent: Sequence[Body]) -> dict[str, list[Body]]:
+    found: dict[str, list[Body]] = {}
+    for body in sent:
+        found.setdefault(body["user_id"], []).append(body)
+    return found
+
+
+def _folded(user: _User, sent: Sequence[Body], units: MeasuredUnits, hours: Counter[Group]) -> Spent:
+    """Return what a user's events of one post cost, and note the hours that their rows are of."""
+    distinct = {body["idempotency_key"]: body for body in sent}
+    fresh = [body for key, body in distinct.items() if key not in user.keys]
+    repeats = len(distinct) - len(fresh)
+    spent = add({}, units.at("events.repeated", 5), repeats / 5)
+    if not fresh:
+        return spent
+    before, known, is_new = user.entry(), set(user.dates), not user.keys
+    cut = _take(user, fresh, hours)
+    dates = {local_date(body) for body in fresh}
+    add(spent, units.at("events.again", len(fresh)))
+    add(spent, _a_date(units), len(dates) - 1)
+    add(spent, _a_cut(units), cut)
+    if is_new:
+        add(spent, _opening(units))
+    spent_index = {"EngagementFunction": {INDEX: _index_writes(before, user.entry(), units)}}
+    add(spent, spent_index)
+    if known and any(day < max(known) for day in dates - known):
+        add(spent, {"EngagementFunction": {"read.DailyActivity": _history(units, len(known))}})
+    return spent
+
+
+def _take(user: _User, fresh: Sequence[Body], hours: Counter[Group]) -> int:
+    """Add events to a user; returns how many of them a daily cap leaves fewer points than they had."""
+    cut = 0
+    for body in fresh:
+        day, kind = local_date(body), body.get("event_type", DEFAULT_TYPE)
+        rule, sofar = RULES[kind], user.points[day, kind]
+        user.points[day, kind] = min(rule.daily_points_max, sofar + rule.points)
+        is_cut = user.points[day, kind] - sofar < rule.points
+        cut += is_cut
+        moment = parse_moment(body["occurred_at"])
+        named = body.get("timezone") or moment.offset
+        if named and moment.utc > user.zone_at:
+            user.zone, user.zone_at = named, moment.utc
+        hour = moment.utc.strftime("%Y-%m-%dT%H")
+        hours["BPEvents", hour] += 1 + is_cut
+        user.keys.add(body["idempotency_key"])
+        user.dates.add(day)
+    for day in {local_date(body) for body in fresh}:
+        hours["DailyActivity", datetime.combine(day, datetime.min.time()).isoformat()] += 1
+    return cut
+
+
+def _a_date(units: MeasuredUnits) -> Functions:
+    """What one more date of a post costs."""
+    five = minus(units.paths["events.dates.5"], units.paths["events.next.5"])
+    return add({}, five, 1 / 4)
+
+
+def _a_cut(units: MeasuredUnits) -> Functions:
+    """What one event costs whose points a daily cap has cut."""
+    return add({}, minus(units.paths["events.cut.5"], units.paths["events.again.5"]), 1 / 5)
+
+
+def _opening(units: MeasuredUnits) -> Functions:
+    """What a new account costs, besides its entry of the leaderboard."""
+    return _but_index(minus(units.paths["events.first.1"], units.paths["events.again.1"]))
+
+
+def _but_index(functions: Functions) -> Spent:
+    return {
+        function: {name: count for name, count in counts.items() if name != INDEX}
+        for function, counts in functions.items()
+    }
+
+
+def _index_writes(before: Entry | None, after: Entry | None, units: MeasuredUnits) -> float:
+    """What the leaderboard's index costs: an entry is new, moves, is changed in place, or stays."""
+    kind = ""
+    if before is None:
+        kind = "events.first.1"
+    elif after and before[0] != after[0]:
+        kind = "events.next.1"
+    elif before != after:
+        kind = "events.restart.1"
+    return total(units.paths[kind], INDEX) if kind else 0.0
+
+
+def _history(units: MeasuredUnits, dates: int) -> float:
+    """What reading all dates costs: the measured read was of a few dates, in whole units of 4 KB."""
+    scan = units.paths["nightly.scan"]
+    bytes_of_day = 2 * 4096 * total(scan, "read.DailyActivity") / total(scan, "items.DailyActivity")
+    return float(-(-dates * bytes_of_day // 4096))
+
+
+def _published(
+    of_post: Spent, hours: Counter[Group], texts: FileTexts, units: MeasuredUnits
+) -> tuple[float, float, float]:
+    """Return records, bytes and billed bytes of a post's rows: each table's by the hours that they are of."""
+    groups = Counter(hours)
+    for place, count in tables_of(of_post, "to").items():
+        consumer, _, table = place.partition(".")
+        if consumer == "PublisherFunction" and table not in ("BPEvents", "DailyActivity"):
+            groups[table, "now"] += round(count)
+    records = sent = billed = 0.0
+    for (table, _), rows in groups.items():
+        found = units.at(f"publish.{table}", rows)
+        records += total(found, "firehose.records")
+        sent += rows * row_bytes(table, texts, units)
+        billed += total(found, "firehose.billed_bytes")
+    return records, sent, billed
