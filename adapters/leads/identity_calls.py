@@ -8,7 +8,7 @@ still to be announced of its own lead.
 import json
 from typing import Any
 
-# A character has up to four bytes. Without OFFSET the function might be called once for each piece.
+# A character has up to four bytes. Without OFFSET a STABLE function would be called once for each piece.
 IN_PIECES = """
 SELECT substr(whole, place, 16000) FROM (SELECT identity.CALL::text AS whole OFFSET 0) AS answer,
 generate_series(1, length(whole), 16000) AS place ORDER BY place
