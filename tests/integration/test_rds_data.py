@@ -1,10 +1,8 @@
-"""The Data API: a database that sleeps, calls that are throttled, answers that are lost; round trips."""
+"""The Data API: round trips, answers that are lost, errors of the service, long answers, no driver."""
 
-import logging
 import os
 import subprocess
 import sys
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,13 +10,11 @@ from botocore.exceptions import ClientError
 
 from adapters.leads.identity_store import CannotUnmerge, IdentityUnavailable
 from adapters.platform.aws import client
-from adapters.platform.databases import database
-from adapters.platform.rds_data import WAKING, WAKING_PAUSES_SECONDS, RdsData
+from adapters.platform.rds_data import RdsData
 from local.cloud.processes import free_port
 from local.paths import ROOT
 from rules.leads.identity.identities import Identity
 from tests.support.identity_server import NOW, Registry
-from tests.support.rds_data_api import APP_SECRET, CLUSTER, RdsDataApi
 
 pytestmark = [
     pytest.mark.xdist_group("identity"),
@@ -31,16 +27,6 @@ BEGIN, EXECUTE, COMMIT, ROLLBACK = (
     "CommitTransaction",
     "RollbackTransaction",
 )
-
-
-@pytest.fixture
-def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What was waited, in seconds, without waiting. Time goes on by it."""
-    waited: list[float] = []
-    monkeypatch.setattr("adapters.platform.aws.time.sleep", waited.append)
-    clock = SimpleNamespace(sleep=waited.append, monotonic=lambda: 1000 + sum(waited))
-    monkeypatch.setattr("adapters.platform.rds_data.time", clock)
-    return waited
 
 
 def calls(registry: Registry, *identities: Identity, organization: str = "acme") -> list[str]:
@@ -59,47 +45,6 @@ def test_round_trips(registry: Registry) -> None:
         before = len(registry.counting.api.calls)
         registry.store.pending() if kind == "pending" else registry.store.history("x")
         assert registry.counting.api.calls[before:] == [EXECUTE]
-
-
-def test_a_database_that_wakes_up_is_waited_for_and_told_of_once(
-    registry: Registry, slept: list[float], caplog: pytest.LogCaptureFixture
-) -> None:
-    registry.counting.api.sleep(4)
-    assert registry.see(A).lead_id == 1
-    assert slept == list(WAKING_PAUSES_SECONDS[:4])
-    told = [each.message for each in caplog.records if each.levelno == logging.WARNING]
-    assert told == [WAKING]
-    assert WAKING.startswith("the identity database is waking up: nothing is lost")
-
-
-def test_a_database_that_does_not_wake_up_keeps_nobody_waiting_for_long(
-    registry: Registry, slept: list[float]
-) -> None:
-    registry.counting.api.sleep(len(WAKING_PAUSES_SECONDS) + 1)
-    with pytest.raises(IdentityUnavailable, match="has not woken up yet"):
-        registry.see(A)
-    assert sum(slept) == 60
-    registry.counting.api.sleep(1)
-    with pytest.raises(IdentityUnavailable, match="has not woken up yet"):
-        registry.see(A)  # the next message of the batch
-    assert sum(slept) == 60
-    assert registry.see(A).lead_id == 1  # awake by now
-    slept.append(60)  # much later it sleeps again
-    registry.counting.api.sleep(2)
-    registry.see(A)
-    assert sum(slept) == 120 + sum(WAKING_PAUSES_SECONDS[:2])
-
-
-def test_throttled_calls_are_made_again_and_work_is_not(registry: Registry, slept: list[float]) -> None:
-    registry.see(A)
-    registry.see(B)
-    number = registry.see(A, B).changes[0].number
-    registry.counting.api.refusals += [("ThrottlingException", "Rate exceeded")] * 3
-    registry.store.unmerge(number, "why", "me", NOW)
-    assert len(slept) == 3
-    registry.counting.api.refusals += [("ThrottlingException", "Rate exceeded")] * 6
-    with pytest.raises(IdentityUnavailable, match="ThrottlingException: Rate exceeded"):
-        registry.see(C)
 
 
 @pytest.mark.parametrize("operation", [BEGIN, EXECUTE, COMMIT])
@@ -227,29 +172,3 @@ def test_the_function_needs_no_driver(registry: Registry) -> None:
         check=False,
     )
     assert done.stdout == "fine\n", done.stderr
-
-
-@pytest.mark.parametrize(
-    "request_",
-    [
-        {"sql": "SELECT 1; SELECT 2"},
-        {"sql": "SELECT identity.unmerge(1, :p0, now())", "parameters": [{"name": "p0", "value": {"stringValue": "{}"}}]},
-        {"sql": "SELECT identity.resolve('a', '{}', '{}', 1, :p0)", "parameters": [{"name": "p0", "value": {"stringValue": "2026-03-10"}}]},
-        {"sql": "SELECT ':p0'"},
-        {"sql": "SELECT :p0::text", "parameters": [{"name": "p1", "value": {"stringValue": "a"}}]},
-        {"sql": "SELECT :p0::text[]", "parameters": [{"name": "p0", "value": {"arrayValue": {"stringValues": ["a"]}}}]},
-        {"sql": "SELECT identity.announced('{1}')"},
-        {"sql": "SET statement_timeout = 0"},
-        {"sql": "SELECT repeat('a', 70000)"},
-        {"sql": "SELECT 1", "transactionId": "none"},
-        {"sql": 1},
-    ],
-)  # fmt: skip
-def test_the_stand_in_refuses_what_aurora_would(
-    registry: Registry, data_api: RdsDataApi, request_: dict[str, Any]
-) -> None:
-    api = client("rds-data", 1)
-    names = {"resourceArn": CLUSTER, "secretArn": APP_SECRET, "database": registry.database}
-    with pytest.raises(ClientError):
-        api.execute_statement(**names, **request_)
-    assert database(registry.url).run(lambda each: each.execute("SELECT 1").fetchone()) == (1,)

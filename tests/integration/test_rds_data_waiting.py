@@ -1,0 +1,68 @@
+"""The Data API makes its callers wait: a database that wakes up, calls that are throttled."""
+
+import logging
+from types import SimpleNamespace
+
+import pytest
+
+from adapters.leads.identity_store import IdentityUnavailable
+from adapters.platform.rds_data import WAKING, WAKING_PAUSES_SECONDS
+from rules.leads.identity.identities import Identity
+from tests.support.identity_server import NOW, Registry
+
+pytestmark = [
+    pytest.mark.xdist_group("identity"),
+    pytest.mark.parametrize("registry", ["data_api"], indirect=True),
+]
+A, B, C = (Identity("email", f"{name}@x") for name in "abc")
+
+
+@pytest.fixture
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """What was waited, in seconds, without waiting. Time goes on by it."""
+    waited: list[float] = []
+    monkeypatch.setattr("adapters.platform.aws.time.sleep", waited.append)
+    clock = SimpleNamespace(sleep=waited.append, monotonic=lambda: 1000 + sum(waited))
+    monkeypatch.setattr("adapters.platform.rds_data.time", clock)
+    return waited
+
+
+def test_a_database_that_wakes_up_is_waited_for_and_told_of_once(
+    registry: Registry, slept: list[float], caplog: pytest.LogCaptureFixture
+) -> None:
+    registry.counting.api.sleep(4)
+    assert registry.see(A).lead_id == 1
+    assert slept == list(WAKING_PAUSES_SECONDS[:4])
+    told = [each.message for each in caplog.records if each.levelno == logging.WARNING]
+    assert told == [WAKING]
+    assert WAKING.startswith("the identity database is waking up: nothing is lost")
+
+
+def test_a_database_that_does_not_wake_up_keeps_nobody_waiting_for_long(
+    registry: Registry, slept: list[float]
+) -> None:
+    registry.counting.api.sleep(len(WAKING_PAUSES_SECONDS) + 1)
+    with pytest.raises(IdentityUnavailable, match="has not woken up yet"):
+        registry.see(A)
+    assert sum(slept) == 60
+    registry.counting.api.sleep(1)
+    with pytest.raises(IdentityUnavailable, match="has not woken up yet"):
+        registry.see(A)  # the next message of the batch
+    assert sum(slept) == 60
+    assert registry.see(A).lead_id == 1  # awake by now
+    slept.append(60)  # much later it sleeps again
+    registry.counting.api.sleep(2)
+    registry.see(A)
+    assert sum(slept) == 120 + sum(WAKING_PAUSES_SECONDS[:2])
+
+
+def test_throttled_calls_are_made_again_and_work_is_not(registry: Registry, slept: list[float]) -> None:
+    registry.see(A)
+    registry.see(B)
+    number = registry.see(A, B).changes[0].number
+    registry.counting.api.refusals += [("ThrottlingException", "Rate exceeded")] * 3
+    registry.store.unmerge(number, "why", "me", NOW)
+    assert len(slept) == 3
+    registry.counting.api.refusals += [("ThrottlingException", "Rate exceeded")] * 6
+    with pytest.raises(IdentityUnavailable, match="ThrottlingException: Rate exceeded"):
+        registry.see(C)
