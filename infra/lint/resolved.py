@@ -11,6 +11,7 @@ SAM's translator expands, conditions choose, and functions are evaluated. Refere
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,12 @@ def _stack(path: str, file: Path, parameters: Mapping[str, str]) -> Stack:
     return _with_nested(stack)
 
 
+@lru_cache(maxsize=256)
+def _nested(path: str, file: Path, changed_ns: int, parameters: tuple[tuple[str, str], ...]) -> Stack:
+    """Resolve a nested stack once for the same parameters, which most sets give it."""
+    return _stack(path, file, dict(parameters))
+
+
 def _made(declared: Mapping[str, Any], scope: Scope) -> bool:
     return holds(declared.get("Condition", ALWAYS), scope)
 
@@ -169,7 +176,8 @@ def _with_nested(stack: Stack) -> Stack:
         file = stack.template.parent / properties["TemplateURL"]
         given = {key: spelled(each) for key, each in stack.flat(properties.get("Parameters", {})).items()}
         try:
-            child = _stack(f"{stack.path.rstrip('/')}/{name}", file, given)
+            path = f"{stack.path.rstrip('/')}/{name}"
+            child = _nested(path, file, file.stat().st_mtime_ns, tuple(given.items()))
         except Refused as refusal:  # by then the deployment has begun
             raise Unresolvable(f"{name} does not take its parameters: {refusal}") from refusal
         stack = replace(stack, nested={**stack.nested, name: child})

@@ -38,6 +38,25 @@ def test_a_sound_template_has_no_fault(tmp_path: Path, parameters: dict[str, str
     assert [*found, *partitions.faults(template)] == []
 
 
+CANARY = """      Timeout: 10
+      AutoPublishAlias: live
+      DeploymentPreference: {Type: Canary10Percent5Minutes}
+"""
+
+
+@pytest.mark.parametrize("parameters", SETS)
+def test_a_canary_deployment_has_no_fault(tmp_path: Path, parameters: dict[str, str]) -> None:
+    template = planted(
+        tmp_path,
+        ("      Timeout: 10\n", CANARY),
+        ("FunctionName: !Ref Function}", "FunctionName: !Ref Function.Alias}"),
+    )
+    assert [each for check in CHECKS for each in said(check, template, **parameters)] == []
+    sooner = template.read_text().replace("Timeout: 60", "Timeout: 9")
+    template.write_text(sooner)
+    assert len(said(queues.faults, template, **parameters)) == 1
+
+
 VPC_POLICY = "!Sub 'arn:${AWS::Partition}:iam::aws:policy/service-role/AWSLambdaVPCAccessExecutionRole'"
 TWICE = ("      Policies:\n", f"      Policies:\n        - !If [HasCache, {VPC_POLICY}, !Ref AWS::NoValue]\n")
 

@@ -1,10 +1,12 @@
 """Templates as CloudFormation sees them: expanded, conditions chosen, functions evaluated."""
 
 import hashlib
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
+from infra.assembly.text import ROOT as REPOSITORY
 from infra.lint.intrinsics import Scope, Unresolvable, resolve
 from infra.lint.refusals import Refused
 from infra.lint.resolved import references, resolved
@@ -60,6 +62,11 @@ def template(tmp_path: Path) -> Path:
     (tmp_path / "inner.yaml").write_text(INNER)
     (tmp_path / "template.yaml").write_text(ROOT)
     return tmp_path / "template.yaml"
+
+
+def test_the_translator_is_the_one_that_sam_has() -> None:
+    wanted = (REPOSITORY / "local" / "requirements" / "sam.txt").read_text()
+    assert f"aws-sam-translator=={version('aws-sam-translator')}\n" in wanted
 
 
 def test_conditions_choose_and_parameters_are_filled_in(template: Path) -> None:

@@ -9,6 +9,8 @@ from infra.lint.placeholders import STACK_ID
 from infra.lint.resolved import Stack
 from infra.lint.shipped import identifiers
 
+# SAM keeps a function's versions, for the alias to go back to. They cost nothing and go with the function.
+BY_SAM = ("AWS::Lambda::Version",)
 KEPT = ("Retain", "RetainExceptOnCreate", "Snapshot")
 PROTECTIONS = ("DeletionProtection", "DeletionProtectionEnabled")
 UNIQUE = STACK_ID.rpartition("/")[2].split("-")
@@ -20,7 +22,7 @@ def faults(stacks: Stacks) -> Iterator[Fault]:
     """Find resources that are kept although their creation failed, and fixed names of what is kept."""
     for stack in stacks.values():
         for name, resource in stack.resources.items():
-            if resource.get("DeletionPolicy") == "Retain":
+            if resource.get("DeletionPolicy") == "Retain" and resource["Type"] not in BY_SAM:
                 yield Fault(stack.path, name, LEFT)
             if resource.get("DeletionPolicy") in KEPT:
                 yield from _fixed(stack, name, resource)
