@@ -41,14 +41,17 @@ class ColumnReader:
         ends = np.frombuffer(batch.lines.buffers()[1], np.int32)
         for first in range(0, len(batch.lines), LINES_AT_ONCE):
             bounds = ends[first : first + LINES_AT_ONCE + 1]
-            for rows, lines in self._piece(batch.text, bounds, place):
+            frame = batch.frame[first : first + LINES_AT_ONCE]
+            for rows, lines in self._piece(batch.text, bounds, ~frame, place):
                 yield rows, lines + first
 
-    def _piece(self, text: bytes, bounds: Places, place: Place) -> Iterator[tuple[pa.Table, Places]]:
+    def _piece(
+        self, text: bytes, bounds: Places, left: Flags, place: Place
+    ) -> Iterator[tuple[pa.Table, Places]]:
+        """left: the lines to read; which of them are still left is noted there."""
         commas = commas_of(text, bounds[0], bounds[-1])
         first = np.searchsorted(commas, bounds).astype(np.int32)
         counts = np.diff(first)
-        left = np.ones(len(counts), np.bool_)
         tried: list[Shape] = []
         while np.count_nonzero(left) * LEFT_MAX > len(counts):
             some = np.flatnonzero(left)[:LINES_LOOKED_AT]

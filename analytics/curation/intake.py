@@ -14,11 +14,12 @@ import numpy as np
 import pyarrow as pa
 
 from adapters.platform.objects import Objects, StoredObject
-from analytics.curation.raw_lines import Batch, Unreadable, batches, unpacked
+from analytics.curation.raw_lines import Batch, Unreadable, batches, unzipped
 from analytics.curation.row_staging import Staging
 from analytics.lake.arrow_buffers import array_of
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import Place, raw_place
+from rules.lake.packed_records import row_text
 from rules.lake.valid_row import RowRefused, read_row
 
 FETCHED_AT_ONCE = 16
@@ -27,7 +28,10 @@ SINGLY_AT_ONCE = 5_000  # a row takes a few kilobytes until it is in a column
 
 @dataclass(slots=True)
 class Intake:
-    """What raw objects held. rows: how many lines, without blank ones. refused: raw key -> its entries."""
+    """What raw objects held.
+
+    rows: how many lines, without blank ones and the frames of records. refused: raw key -> its entries.
+    """
 
     staging: Staging
     rows: int = 0
@@ -51,7 +55,7 @@ class Intake:
     def _texts(self, objects: Objects, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         for key, data in _fetched(objects, keys):
             try:
-                yield key, unpacked(data)
+                yield key, unzipped(data)
             except Unreadable as error:
                 self.rows += 1
                 self._refuse(key, {"line": 0, "reason": f"unreadable object: {error}"})
@@ -59,7 +63,7 @@ class Intake:
     def _take_batch(self, batch: Batch, place: Place) -> None:
         count, first = len(batch.lines), self._place
         self._place += count
-        self.rows += count
+        self.rows += count - int(batch.frame.sum())
         left = self.staging.add_lines(batch, place, first)
         for at in range(0, len(left), SINGLY_AT_ONCE):
             self._take_singly(batch, place, first, left[at : at + SINGLY_AT_ONCE])
@@ -100,7 +104,7 @@ def _fetched(objects: Objects, keys: Sequence[str]) -> Iterator[tuple[str, bytes
 
 def _raw(line: bytes) -> dict[str, str]:
     """The refused line itself, without its end."""
-    line = line.rstrip(b"\r\n")
+    line = row_text(line).rstrip(b"\r\n")
     try:
         return {"raw": line.decode()}
     except UnicodeDecodeError:

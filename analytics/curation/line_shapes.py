@@ -12,8 +12,10 @@ from analytics.curation.value_columns import first_moment
 from analytics.lake.layout import Place
 from rules.lake.entities import ENTITIES, Field, Type
 
+# The last part of a line has its end, too. Behind a row of a packed record there is a comma.
 FIELD = re.compile(
-    rb'(\{?[ \t]*"([^"\\]*)"[ \t]*:[ \t]*)("(?:[^"\\]|\\.)*"|[-0-9a-z]+)([ \t]*\}?[ \t\r\n]*)', re.DOTALL
+    rb'(\{?[ \t]*"([^"\\]*)"[ \t]*:[ \t]*)("(?:[^"\\]|\\.)*"|[-0-9a-z]+)([ \t]*(?:\},\n|\}?[ \t\r\n]*))',
+    re.DOTALL,
 )
 
 

@@ -18,7 +18,7 @@ from rules.lake.entities import ENTITIES
 OVERLAP = timedelta(hours=1)
 COMPACTED_AFTER = timedelta(days=3)  # events arrive up to 72 h late
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024
-NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, packed: about a tenth of what they hold
+NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
 BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 # For one call of the curating function. A backfill of years is thousands of hours with a row or two.
 BATCH_BYTES_MAX = 64 * 1024 * 1024

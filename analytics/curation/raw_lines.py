@@ -1,4 +1,4 @@
-"""Raw objects are unpacked and split into lines, a batch of objects at a time."""
+"""Raw objects are unzipped and split into lines, a batch of objects at a time."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -8,6 +8,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 from isal import igzip, isal_zlib
+
+from analytics.lake.arrow_buffers import Flags
+from rules.lake.packed_records import FOOT, HEAD_BYTES, is_frame
 
 GZIP = b"\x1f\x8b"
 MEMBER = GZIP + b"\x08"
@@ -19,7 +22,7 @@ TEXT_BYTES_MAX = 2**30  # Firehose's largest buffer is 128 MiB
 
 
 class Unreadable(ValueError):
-    """An object that cannot be unpacked: the reason."""
+    """An object that cannot be unzipped: the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +30,13 @@ class Batch:
     """Lines of some objects.
 
     text: the objects' text. lines: the same as one value a line, each with its newline.
+    frame: which of the lines frame a packed record, and hold no row.
     names: the objects. starts: for each object, the index of its first line.
     """
 
     text: bytes
     lines: pa.BinaryArray
+    frame: Flags
     names: list[str]
     starts: list[int]
 
@@ -41,10 +46,10 @@ class Batch:
         return self.names[at], index - self.starts[at] + 1
 
 
-def unpacked(data: bytes) -> bytes:
+def unzipped(data: bytes) -> bytes:
     """Return an object's text, gzip (of one or many members) or plain; raises Unreadable."""
     try:
-        text = _unzipped(data) if data.startswith(GZIP) else data
+        text = _inflated(data) if data.startswith(GZIP) else data
     except (EOFError, OSError, isal_zlib.error) as error:  # type: ignore[misc]
         raise Unreadable(str(error)) from None
     if len(text) > TEXT_BYTES_MAX:
@@ -52,7 +57,7 @@ def unpacked(data: bytes) -> bytes:
     return text
 
 
-def _unzipped(data: bytes) -> bytes:
+def _inflated(data: bytes) -> bytes:
     # An object of many members has these bytes again. One of a single member all but never does.
     if data.find(MEMBER, len(MEMBER)) >= 0:
         return bytes(igzip.decompress(data))  # type: ignore[no-untyped-call]
@@ -91,7 +96,16 @@ def _batch(names: list[str], parts: list[bytes]) -> Batch:
     lines = pa.BinaryArray.from_buffers(
         pa.binary(), len(ends), [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     )
-    return Batch(text, lines, names, starts.tolist())
+    return Batch(text, lines, _frame(text, offsets), names, starts.tolist())
+
+
+def _frame(text: bytes, offsets: npt.NDArray[np.int32]) -> Flags:
+    sizes = np.diff(offsets)
+    found = np.zeros(len(sizes), np.bool_)
+    # Few lines have such a length. Only these are looked at one by one.
+    for index in np.flatnonzero((sizes == HEAD_BYTES) | (sizes == len(FOOT))).tolist():
+        found[index] = is_frame(text[offsets[index] : offsets[index + 1]])
+    return found
 
 
 def _line_ends(text: bytes) -> npt.NDArray[np.int64]:

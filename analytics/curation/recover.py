@@ -1,8 +1,8 @@
 """Error records of Firehose become raw objects.
 
 A delivery stream writes to 500 partitions at a time. A backfill of years touches more, and Firehose puts
-the rows beyond the limit into errors/. These are moved to their partitions. What is no row at all is in
-errors/ too, and stays there for an operator.
+the rows beyond the limit into errors/. These are moved to their partitions, each row of a packed record
+by itself. What is no row at all is in errors/ too, and stays there for an operator.
 """
 
 import base64
@@ -14,17 +14,18 @@ from datetime import date
 from adapters.platform.objects import Objects
 from analytics.lake.layout import raw_prefix
 from rules.lake.entities import ENTITIES
+from rules.lake.packed_records import row_texts
 
 ERRORS = "errors/"
 HOUR = re.compile(r"[01]\d|2[0-3]", re.ASCII)
 
 
 class Lost(ValueError):
-    """An error record whose row belongs to no partition."""
+    """A row that belongs to no partition, or an error record without any row."""
 
 
 def recover(objects: Objects) -> tuple[int, int]:
-    """Move error records to the partitions of their rows; returns how many rows moved, how many stay.
+    """Move error records' rows to their partitions; returns how many rows moved, how many stay.
 
     An object leaves errors/ when all of its records have been moved. A repetition, also after a crash,
     writes the same raw objects.
@@ -48,10 +49,17 @@ def _rows(records: Iterable[bytes]) -> tuple[dict[tuple[str, str], list[bytes]],
     lost = 0
     for record in records:
         try:
-            row = base64.b64decode(json.loads(record)["rawData"], validate=True)
-            rows.setdefault(_partition(row), []).append(row.rstrip(b"\n") + b"\n")
+            data = base64.b64decode(json.loads(record)["rawData"], validate=True)
         except (KeyError, TypeError, ValueError):
             lost += 1
+            continue
+        texts = row_texts(data)
+        lost += not texts
+        for row in texts:
+            try:
+                rows.setdefault(_partition(row), []).append(row + b"\n")
+            except (KeyError, TypeError, ValueError):
+                lost += 1
     return rows, lost
 
 

@@ -61,9 +61,9 @@ class Staging:
     def add_lines(self, batch: Batch, place: Place, first: int) -> list[int]:
         """Take in lines that are surely rows; first: the place of the batch's first line.
 
-        Returns the indices of the others, in their order: each is to be read by itself.
+        Returns the indices of the others without the frame's, in their order: each is to be read by itself.
         """
-        rest = np.ones(len(batch.lines), np.bool_)
+        rest = ~batch.frame
         if len(rest) >= FEW_LINES:
             for rows, lines in self._columns.read(batch, place):
                 self.add_rows(rows, lines + np.int64(first))

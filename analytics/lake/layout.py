@@ -1,6 +1,6 @@
 """Where things are in the lake's bucket, and which curated files a reader takes.
 
-raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME             NDJSON, gzip or plain
+raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME             a row a line, packed records or plain rows, gzip or not
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the whole day
 quarantine/{entity}/dt=.../hour=HH/NAME.ndjson      the refused lines of one raw object
 state/watermark.json, runs/{run_id}/NAME, reports/{run_id}.*

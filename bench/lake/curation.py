@@ -1,4 +1,7 @@
-"""Curation of a day, two processes: ours against DuckDB and Polars doing the same, and against floors."""
+"""Curation of a day, two processes: ours against DuckDB and Polars doing the same, and against floors.
+
+The rivals read plain lines. Ours reads them too, and the same rows in packed records.
+"""
 
 import multiprocessing
 import os
@@ -18,7 +21,7 @@ from isal import igzip
 from analytics.curation.curate import Task
 from analytics.curation.curate_all import curate_one
 from analytics.curation.kept_rows import ROW_GROUP_ROWS, write_parts
-from analytics.curation.raw_lines import unpacked
+from analytics.curation.raw_lines import unzipped
 from bench.figure import Figure
 from bench.lake import raw_day, rivals
 
@@ -42,6 +45,14 @@ def ours(folder: Path, hour: str) -> None:
     curate_one(str(folder), Task("events", raw_day.DT, hour))
 
 
+def ours_packed(folder: Path, hour: str) -> None:
+    ours(_packed(folder), hour)
+
+
+def _packed(folder: Path) -> Path:
+    return folder.with_name(f"{folder.name}-packed")
+
+
 def gunzip(folder: Path, hour: str) -> float:
     """Return the seconds that ISA-L takes to decompress an hour's files, by its plain call."""
     return _decompress(folder, hour, igzip.decompress)
@@ -49,7 +60,7 @@ def gunzip(folder: Path, hour: str) -> float:
 
 def own_gunzip(folder: Path, hour: str) -> float:
     """Return the same for our own call, which knows the size beforehand."""
-    return _decompress(folder, hour, unpacked)
+    return _decompress(folder, hour, unzipped)
 
 
 def _decompress(folder: Path, hour: str, how: Callable[[bytes], object]) -> float:
@@ -89,6 +100,7 @@ def _parts(folder: Path, hour: str) -> list[pa.Table]:
 
 WAYS: dict[str, Callable[[Path, str], Any]] = {
     "ours": ours,
+    "ours packed": ours_packed,
     "duckdb": rivals.with_duckdb,
     "polars": rivals.with_polars,
     "gunzip": gunzip,
@@ -124,10 +136,14 @@ def measure(way: str, folder: Path) -> Measured:
 
 
 def _curated(folder: Path, way: str) -> Path:
+    if way == "ours packed":
+        return _curated(_packed(folder), "ours")
     return folder / f"curated/events/dt={raw_day.DT}" if way == "ours" else folder / way / "curated"
 
 
 def _quarantine(folder: Path, way: str) -> Path:
+    if way == "ours packed":
+        return _quarantine(_packed(folder), "ours")
     return folder / "quarantine" if way == "ours" else folder / way / "quarantine"
 
 
@@ -147,6 +163,7 @@ def answer(folder: Path, way: str) -> tuple[Any, ...]:
 def run() -> Iterator[Figure]:
     """Yield the budgets: against the rivals, against the floors, and of memory."""
     folder = raw_day.raw_day_folder().resolve()
+    raw_day.raw_day_folder(packed=True)
     best: dict[str, Measured] = {}
     for _ in range(ROUNDS):
         for way in WAYS:
@@ -156,7 +173,7 @@ def run() -> Iterator[Figure]:
                 measured = Measured(sum(measured.results) / PROCESSES, measured.megabytes, [])
             if way not in best or measured.seconds < best[way].seconds:
                 best[way] = measured
-    answers = {way: answer(folder, way) for way in ("ours", "duckdb", "polars")}
+    answers = {way: answer(folder, way) for way in ("ours", "ours packed", "duckdb", "polars")}
     if len(set(answers.values())) != 1:
         raise AssertionError(f"the results differ: {answers}")
     yield from _figures(best, answers["ours"])
@@ -169,6 +186,11 @@ def _figures(best: dict[str, Measured], result: tuple[Any, ...]) -> Iterator[Fig
     rows = f"; {raw_day.EVENTS:,} lines, {result[0]:,} rows, {result[-1]:,} refused, the same for all"
     yield Figure(
         f"curation: times as fast as {rival}", seconds[rival] / seconds["ours"], ">=", 1.1, detail + rows
+    )
+    cpu = {way: best[way].cpu_seconds for way in ("ours", "ours packed")}
+    detail = f"CPU {cpu['ours packed']:.1f} s against {cpu['ours']:.1f} s; {seconds['ours packed']:.1f} s"
+    yield Figure(
+        "curation: CPU of packed records, of plain rows", cpu["ours packed"] / cpu["ours"], "<=", 1.1, detail
     )
     for name, own, budget in (
         ("the floor", "", 2.0),

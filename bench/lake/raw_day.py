@@ -1,4 +1,7 @@
-"""A day of raw events as Firehose leaves it: 100 gzip files with duplicates and bad lines, made once."""
+"""A day of raw events as Firehose leaves it: 100 gzip files with duplicates and bad lines, made once.
+
+There are two of it with the same rows: as plain lines, which the rivals read, and as packed records.
+"""
 
 import json
 import os
@@ -9,30 +12,45 @@ from pathlib import Path
 
 from isal import igzip
 
+from rules.lake.packed_records import framed, head_of
+
 FILES = 100
 HOURS = 24
 EVENTS = int(os.environ.get("BENCH_CURATION_EVENTS", "5000000"))
 DUPLICATES = 0.01
 MALFORMED = 0.001
 DT = "2026-03-01"
+RECORD_ROWS_MAX = 200
 FOLDER = Path(os.environ.get("BENCH_FOLDER", ".local/bench"))
 
 
-def raw_day_folder() -> Path:
+def raw_day_folder(*, packed: bool = False) -> Path:
     """Return the folder of a lake whose raw/ is filled."""
-    folder = FOLDER / f"lake-{EVENTS}"
+    folder = FOLDER / (f"lake-{EVENTS}" + "-packed" * packed)
     if not (folder / "complete").exists():
         with ProcessPoolExecutor() as pool:
-            list(pool.map(_write_file, [folder] * FILES, range(FILES)))
+            list(pool.map(_write_file, [folder] * FILES, range(FILES), [packed] * FILES))
         (folder / "complete").touch()
     return folder
 
 
-def _write_file(folder: Path, number: int) -> None:
+def _write_file(folder: Path, number: int, packed: bool) -> None:
     hour = f"{number * HOURS // FILES:02}"
     path = folder / "raw/events" / f"dt={DT}" / f"hour={hour}" / f"part-{number:03}.gz"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(igzip.compress(b"\n".join(_lines(number, hour)) + b"\n", 2))
+    lines = _lines(number, hour)
+    text = _packed(lines, number, hour) if packed else b"\n".join(lines) + b"\n"
+    path.write_bytes(igzip.compress(text, 2))
+
+
+def _packed(lines: list[bytes], number: int, hour: str) -> bytes:
+    """Return lines as records of up to RECORD_ROWS_MAX rows, the bad lines among them."""
+    chance, records, at = random.Random(number), [], 0
+    while at < len(lines):
+        size = chance.randint(1, RECORD_ROWS_MAX)
+        records.append(framed(head_of(DT, hour), lines[at : at + size]))
+        at += size
+    return b"".join(records)
 
 
 def _lines(number: int, hour: str) -> list[bytes]:

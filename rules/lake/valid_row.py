@@ -1,4 +1,4 @@
-"""What a valid row is: a line of raw NDJSON is checked against its entity's declaration.
+"""What a valid row is: a line of a raw object is checked against its entity's declaration.
 
 read_row returns the line's row, or tells why the line is refused. There is no other definition: curation
 reads most lines by columns, which is faster, and may do so only where read_row would return the same row.
@@ -13,6 +13,7 @@ from typing import Any
 
 from rules.days import parse_moment
 from rules.engagement.ledger import OPENED_AT
+from rules.lake.packed_records import row_text
 from rules.lake.schema import EXTRA, Entity, Field, Type
 
 PARTITION = ("dt", "hour")  # a line names its own
@@ -37,11 +38,11 @@ class Number:
 def read_row(line: bytes, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
     """Return the columns of a line found in a raw object of an hour; raises RowRefused.
 
-    dt: YYYY-MM-DD; hour: HH, UTC. None stands for a field that is null or absent. Of fields with one
-    name the first counts.
+    line: a plain row, or one of a packed record. dt: YYYY-MM-DD; hour: HH, UTC. None stands for a field that
+    is null or absent. Of fields with one name the first counts.
     """
     try:
-        return _row(_parsed(line), entity, dt, hour)
+        return _row(_parsed(row_text(line)), entity, dt, hour)
     except RecursionError:
         raise RowRefused(TOO_DEEP) from None
 

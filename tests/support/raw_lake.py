@@ -13,6 +13,7 @@ from adapters.platform.objects import Objects
 from analytics.lake.bookkeeping import Counts, bookkeeping
 from analytics.lake.layout import Place, curated_files
 from rules.lake.entities import ENTITIES
+from rules.lake.packed_records import framed, head_of, is_frame
 from rules.lake.valid_row import RowRefused, read_row
 
 DT, HOUR = "2026-03-01", "05"
@@ -47,13 +48,29 @@ def line(row: Any) -> bytes:
 
 
 def put_raw(
-    objects: Objects, name: str, rows: Iterable[Any], place: Place = PLACE, zipped: bool = True
+    objects: Objects,
+    name: str,
+    rows: Iterable[Any],
+    place: Place = PLACE,
+    zipped: bool = True,
+    packed: int = 0,
 ) -> str:
-    """Store lines (bytes as they are, anything else as JSON) as a raw object; returns its key."""
+    """Store lines (bytes as they are, anything else as JSON) as a raw object; returns its key.
+
+    packed: how many lines a packed record has; 0 for plain lines.
+    """
     key = f"raw/{place.entity}/dt={place.dt}/hour={place.hour}/{name}"
-    data = b"\n".join(map(line, rows)) + b"\n"
+    data = raw_text(list(map(line, rows)), place, packed)
     objects.put(key, gzip.compress(data, mtime=0) if zipped else data)
     return key
+
+
+def raw_text(lines: Sequence[bytes], place: Place = PLACE, packed: int = 0) -> bytes:
+    """Lines as the text of a raw object: plain, or so many in a packed record."""
+    if not packed:
+        return b"\n".join(lines) + b"\n"
+    head = head_of(place.dt, str(place.hour))
+    return b"".join(framed(head, lines[at : at + packed]) for at in range(0, len(lines), packed))
 
 
 def table(objects: Objects, entity: str = "events") -> pa.Table:
@@ -87,7 +104,7 @@ def expected(lines: Sequence[bytes], place: Place = PLACE) -> tuple[list[dict[st
     kept: dict[tuple[Any, ...], Mapping[str, Any]] = {}
     refused = taken = 0
     for each in lines:
-        if not each.strip():
+        if not each.strip() or is_frame(each):
             continue
         try:
             row = read_row(each, entity, place.dt, str(place.hour))

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 from unittest import mock
 
@@ -17,68 +18,28 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation import row_staging
 from analytics.curation.curate import Task, curate
+from analytics.curation.raw_lines import GZIP
 from analytics.lake.layout import curated_files
+from tests.support.packed_texts import lines_of, spoiled
 from tests.support.raw_lake import (
     DAY,
-    DT,
     PLACE,
     event,
     expected,
     line,
     put_raw,
     quarantined,
+    raw_text,
     rows,
     total,
 )
+from tests.support.raw_line_strategies import LINE
 
 SETTINGS = settings(max_examples=25, suppress_health_check=list(HealthCheck))
-NUMBERS = (5, -0, 1.5, 1e2, 2**63, -(2**63), True, None)
-TEXTS = ("5", "", "x\0", '\u00e9"\\', DT, "2026-02-30", "2024-02-29")
-TIMES = tuple(f"{DT}{rest}" for rest in ("T05:59:59.999999Z", "T05:00:60Z", "T07:00:00+02:00", " 05:00:00Z"))
-ODD: st.SearchStrategy[Any] = st.sampled_from([*NUMBERS, *TEXTS, *TIMES, [], {}, {"a": [1]}, ...])
-FIELD = st.sampled_from([*event(), "timezone", "properties", "mood", "user_id ", "Version"])
-# Few keys and equal rows for equal versions: then nothing but the version decides which row stays.
-PLAIN = st.builds(
-    lambda number, version: event(number, version=version, points_awarded=version * 7 % 10),
-    st.integers(0, 5),
-    st.integers(0, 3),
-)
-
-
-def changed(row: dict[str, Any], name: str, value: Any) -> dict[str, Any]:
-    """A row with one field changed, under a key of its own."""
-    unique = "user_id" if name == "event_id" else "event_id"
-    row = row | {unique: f"{name}={value!r} of {row}"} | {name: value}
-    return {name: value for name, value in row.items() if value is not ...}
-
-
-def torn(number: int, version: int, at: int, inserted: bytes) -> bytes:
-    """A line with bytes inserted, under a key of its own."""
-    whole = line(event(number, version=version, user_id=f"{at} {inserted.hex()} {version}"))
-    return (whole[:at] + inserted + whole[at:]).replace(b"\n", b"")
-
-
-NUMBER, VERSION = st.integers(0, 5), st.integers(0, 3)
-CHANGED = st.builds(changed, PLAIN, FIELD, ODD)
-BROKEN = st.one_of(
-    st.binary(max_size=12).filter(lambda data: b"\n" not in data and not data.startswith(b"\x1f\x8b")),
-    st.builds(torn, NUMBER, VERSION, st.integers(0, 330), st.binary(max_size=2)),
-    st.builds(lambda row, size: line(row)[:size], PLAIN, st.integers(0, 330)),
-)
-WRITTEN = st.sampled_from([(",", ":"), (", ", ": "), (" ,\t", " : ")])
-LINE = st.one_of(
-    PLAIN.map(line),
-    st.tuples(CHANGED, WRITTEN, st.booleans()).map(
-        lambda parts: json.dumps(parts[0], separators=parts[1], ensure_ascii=parts[2]).encode(
-            errors="replace"
-        )
-    ),
-    BROKEN,
-)
-
-
 # How many lines are read by columns: all, none, and now and then.
 LIMITS = (0, 10**9, 8)
+# How many lines a packed record has; 0: plain lines.
+PACKED = (0, 0, 1, 3, 20)
 
 
 def by_columns_from(limit: int) -> Any:
@@ -134,13 +95,19 @@ def comparable(found: list[dict[str, Any]]) -> list[str]:
     return [json.dumps(row, default=lambda moment: moment.isoformat()) for row in found]
 
 
-@given(st.lists(LINE, max_size=30), st.sampled_from(LIMITS))
+@given(st.lists(LINE, max_size=30), st.sampled_from(PACKED), st.integers(0, 10**6), st.sampled_from(LIMITS))
 @SETTINGS
-def test_as_a_plain_reading_of_the_rules(lines: list[bytes], limit: int) -> None:
-    """Whatever way a line takes, its row or refusal is that of read_row."""
-    wanted, counts = expected(lines)
+def test_as_a_plain_reading_of_the_rules(
+    lines: list[bytes], packed: int, spoiled_by: int, limit: int
+) -> None:
+    """Whatever way a line takes, its row or refusal is that of read_row; also in a text that was spoiled."""
+    text = raw_text(lines, PLACE, packed)
+    if packed:
+        text = spoiled(Random(spoiled_by), text)
+    text = text if not text.startswith(GZIP) else b""
+    wanted, counts = expected(lines_of(text))
     with folder() as objects, by_columns_from(limit):
-        put_raw(objects, "a", lines, zipped=False)
+        objects.put(put_raw(objects, "a", []), text)
         assert curate(objects, PLACE) == counts == (total(objects) if counts.in_ else counts)
         assert comparable(rows(objects)) == comparable(wanted)
         assert len(quarantined(objects)) == counts.quarantined
@@ -152,24 +119,25 @@ def test_as_a_plain_reading_of_the_rules(lines: list[bytes], limit: int) -> None
     steps=st.lists(
         st.tuples(st.integers(0, 2), st.integers(-1, 3), st.booleans(), st.booleans()), max_size=5
     ),
+    packed=st.sampled_from(PACKED),
     limit=st.sampled_from(LIMITS),
 )
 @SETTINGS
 def test_any_steps_and_crashes_one_answer(
-    pieces: list[list[bytes]], order: Any, steps: Any, limit: int
+    pieces: list[list[bytes]], order: Any, steps: Any, packed: int, limit: int
 ) -> None:
     with folder() as whole, folder() as inner, by_columns_from(limit):
         for number, piece in enumerate(pieces):
-            put_raw(whole, f"{number}", piece)
+            put_raw(whole, f"{number}", piece, packed=packed)
         wanted = curate(whole, PLACE)
         objects, arriving = Crashing(inner), list(enumerate(pieces))
         order.shuffle(arriving)
         for arrived, crash_before, whole_day, rebuild in steps:
             for number, piece in (arriving.pop() for _ in range(min(arrived, len(arriving)))):
-                put_raw(inner, f"{number}", piece)
+                put_raw(inner, f"{number}", piece, packed=packed)
             step(objects, DAY if whole_day else PLACE, crash_before, rebuild)
         for number, piece in arriving:
-            put_raw(inner, f"{number}", piece)
+            put_raw(inner, f"{number}", piece, packed=packed)
         assert (
             curate(objects, PLACE) == wanted == (total(inner) if curated_files(inner, "events") else wanted)
         )

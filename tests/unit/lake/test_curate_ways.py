@@ -10,7 +10,7 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.curation import column_reader, intake, row_staging
 from analytics.curation.curate import curate
-from analytics.curation.raw_lines import unpacked
+from analytics.curation.raw_lines import unzipped
 from analytics.lake.bookkeeping import Counts
 from tests.support.mutated_lines import joined, mutated, texts_of
 from tests.support.raw_lake import PLACE, event, expected, line, put_raw, quarantined, rows
@@ -19,7 +19,10 @@ from tests.support.raw_lake import PLACE, event, expected, line, put_raw, quaran
 @pytest.mark.parametrize("held", [0, 3_000, 10**9])
 @pytest.mark.parametrize("at_once", [1, 7, 10**6])
 @pytest.mark.parametrize("few", [0, 10**9])
-def test_by_columns_or_not_in_memory_or_on_disk(tmp_path: Any, held: int, at_once: int, few: int) -> None:
+@pytest.mark.parametrize("packed", [0, 1, 8])
+def test_by_columns_or_not_in_memory_or_on_disk(
+    tmp_path: Any, held: int, at_once: int, few: int, packed: int
+) -> None:
     """Duplicates and versions across objects, merged with what was curated before."""
     some = [event(number % 9, version=number % 4, points_awarded=number) for number in range(60)]
     chance = Random(1)
@@ -33,18 +36,19 @@ def test_by_columns_or_not_in_memory_or_on_disk(tmp_path: Any, held: int, at_onc
         mock.patch.object(column_reader, "LINES_AT_ONCE", at_once),
     ):
         objects = FolderObjects(tmp_path)
-        put_raw(objects, "a", lines[:40])
+        put_raw(objects, "a", lines[:40], packed=packed)
         curate(objects, PLACE)
-        put_raw(objects, "b", lines[40:])
+        put_raw(objects, "b", lines[40:], packed=5 * packed)
         assert curate(objects, PLACE) == counts
     assert rows(objects) == wanted
     assert len(quarantined(objects)) == counts.quarantined
 
 
-def test_no_line_of_the_publisher_is_read_by_itself(tmp_path: Any) -> None:
+@pytest.mark.parametrize("packed", [0, 1, 7, 500])
+def test_no_line_of_the_publisher_is_read_by_itself(tmp_path: Any, packed: int) -> None:
     objects = FolderObjects(tmp_path)
     texts = {"timezone": "+02:00", "properties": '{"a":"b\\n\\u00e9"}'}
-    put_raw(objects, "a", [event(number, **texts) for number in range(500)])
+    put_raw(objects, "a", [event(number, **texts) for number in range(500)], packed=packed)
     alone = mock.Mock(side_effect=AssertionError)
     with mock.patch.object(intake, "read_row", alone):
         assert curate(objects, PLACE) == Counts(500, 500, 0, 0)
@@ -61,7 +65,7 @@ def test_few_rows_start_no_database(tmp_path: Any) -> None:
 
 def test_objects_that_look_like_many_members() -> None:
     one = gzip.compress(b"abc\n")
-    assert unpacked(one) == b"abc\n"
-    assert unpacked(one + one) == b"abc\nabc\n"
-    assert unpacked(gzip.compress(b"\x1f\x8b\x08" * 3, 0)) == b"\x1f\x8b\x08" * 3
-    assert unpacked(gzip.compress(b"")) == b""
+    assert unzipped(one) == b"abc\n"
+    assert unzipped(one + one) == b"abc\nabc\n"
+    assert unzipped(gzip.compress(b"\x1f\x8b\x08" * 3, 0)) == b"\x1f\x8b\x08" * 3
+    assert unzipped(gzip.compress(b"")) == b""
