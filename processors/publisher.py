@@ -1,9 +1,9 @@
 """Table streams -> Firehose. Each change of a table becomes a row of the lake.
 
-A row may be published twice or out of order. Curation keeps the newest version of each key.
+Rows of one hour go as one record, because Firehose bills each record rounded up to 5 KB. A row may be
+published twice or out of order. Curation keeps the newest version of each key.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -30,9 +30,11 @@ from rules.lake.entities import (
     Unplaceable,
     row_of,
 )
+from rules.lake.packed_records import END, FRAME_BYTES, RowLine, packed, row_line
 
 logger = Logger(service="publisher")
 CONSUMER = "publisher"
+ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
 Record = Mapping[str, Any]
 
 
@@ -54,7 +56,7 @@ class Publisher:
     def publish(self, records: list[Record]) -> PublishedBatch:
         """Publish a batch of stream records. Usually they all come from one table's stream."""
         outcome = PublishedBatch()
-        by_table: dict[str, list[tuple[Record, bytes]]] = {}
+        by_table: dict[str, list[tuple[Record, RowLine]]] = {}
         for record in records:
             table = table_of(record)
             try:
@@ -67,7 +69,7 @@ class Publisher:
             self._put(self.destinations[table][1], pairs, outcome)
         return outcome
 
-    def _row(self, table: str, record: Record) -> bytes:
+    def _row(self, table: str, record: Record) -> RowLine:
         change = record["dynamodb"]
         row = row_of(
             self.destinations[table][0],
@@ -75,20 +77,23 @@ class Publisher:
             datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC),
             corrected=record["eventName"] == "MODIFY",
         )
-        data = json.dumps(row, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
-        if len(data) > RECORD_BYTES_MAX:
-            raise ValueError(f"a row of {len(data)} bytes: Firehose takes {RECORD_BYTES_MAX}")
-        return data
+        line = row_line(row)
+        if len(line.text) > ROW_BYTES_MAX:
+            raise ValueError(f"a row of {len(line.text)} bytes: Firehose takes {ROW_BYTES_MAX}")
+        return line
 
     @staticmethod
-    def _put(stream: DeliveryStream, pairs: list[tuple[Record, bytes]], outcome: PublishedBatch) -> None:
+    def _put(stream: DeliveryStream, pairs: list[tuple[Record, RowLine]], outcome: PublishedBatch) -> None:
+        """Put rows. If Firehose refuses a record, the changes of all its rows come again."""
+        sent = packed([row for _, row in pairs], RECORD_BYTES_MAX)
         try:
-            refused = stream.put([row for _, row in pairs])
+            refused = stream.put([each.data for each in sent])
         except Unavailable:
             logger.exception("to come again")
-            refused = list(range(len(pairs)))
-        outcome.again += [pairs[place][0]["dynamodb"]["SequenceNumber"] for place in refused]
-        outcome.published += len(pairs) - len(refused)
+            refused = list(range(len(sent)))
+        again = sorted(place for at in refused for place in sent[at].places)
+        outcome.again += [pairs[place][0]["dynamodb"]["SequenceNumber"] for place in again]
+        outcome.published += len(pairs) - len(again)
 
 
 def table_of(record: Record) -> str:

@@ -1,4 +1,4 @@
-"""Firehose: rows to a delivery stream, in as few calls as the service allows."""
+"""Firehose: records to a delivery stream, in as few calls as the service allows."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -12,16 +12,16 @@ RECORD_BYTES_MAX = 1000 * 1024
 ATTEMPTS_MAX = 5
 
 
-def batches(rows: Sequence[bytes]) -> Iterator[list[int]]:
-    """Split rows into calls; yields the places of each call's rows."""
+def batches(records: Sequence[bytes]) -> Iterator[list[int]]:
+    """Split records into calls; yields the places of each call's records."""
     places: list[int] = []
     size = 0
-    for place, row in enumerate(rows):
-        if places and (len(places) == RECORDS_MAX or size + len(row) > BATCH_BYTES_MAX):
+    for place, record in enumerate(records):
+        if places and (len(places) == RECORDS_MAX or size + len(record) > BATCH_BYTES_MAX):
             yield places
             places, size = [], 0
         places.append(place)
-        size += len(row)
+        size += len(record)
     if places:
         yield places
 
@@ -32,17 +32,17 @@ class DeliveryStream:
     def __init__(self, firehose: Any, name: str) -> None:
         self._firehose, self._name = firehose, name
 
-    def put(self, rows: Sequence[bytes]) -> list[int]:
-        """Put rows; returns the places of those that Firehose still refused after all attempts.
+    def put(self, records: Sequence[bytes]) -> list[int]:
+        """Put records; returns the places of those that Firehose still refused after all attempts.
 
         A call may take some of its records and refuse others; only the refused ones are sent again.
         """
-        return [place for call in batches(rows) for place in self._call(rows, call)]
+        return [place for call in batches(records) for place in self._call(records, call)]
 
-    def _call(self, rows: Sequence[bytes], places: list[int]) -> list[int]:
+    def _call(self, records: Sequence[bytes], places: list[int]) -> list[int]:
         for _ in pauses(ATTEMPTS_MAX):
             answer = self._firehose.put_record_batch(
-                DeliveryStreamName=self._name, Records=[{"Data": rows[place]} for place in places]
+                DeliveryStreamName=self._name, Records=[{"Data": records[place]} for place in places]
             )
             if not answer["FailedPutCount"]:
                 return []

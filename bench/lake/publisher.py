@@ -1,8 +1,7 @@
-"""Firehose calls for each 500 records, as the publisher's handler makes them, compared with one a record.
+"""Firehose calls for each 500 changes, as the publisher's handler makes them, compared with one a change.
 
 A user would first write `put_record` in a loop. The event source mapping hands over batches of up to 500
-records.
-Here 10,000 changes arrive; a busy stream fills every batch.
+changes. Here 10,000 arrive; a busy stream fills every batch.
 """
 
 import json
@@ -18,7 +17,7 @@ from bench.figure import Figure
 from local.cloud.dynamodb_engine import running
 from processors import publisher
 
-RECORDS = 10_000
+CHANGES = 10_000
 BATCH = 500
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"
@@ -26,7 +25,7 @@ CONTEXT = SimpleNamespace(
 
 
 def run() -> Iterator[Figure]:
-    """Yield calls per 500 records, and the time against one call a record."""
+    """Yield calls per 500 changes, and the time against one call a change."""
     publisher.logger.setLevel("CRITICAL")
     with running() as engine:
         os.environ.update(engine.environment())
@@ -35,27 +34,27 @@ def run() -> Iterator[Figure]:
         client("firehose").meta.events.register(
             "before-call.firehose", lambda model, **_: calls.append(model.name)
         )
-        records = [_record(number) for number in range(RECORDS)]
+        records = [_record(number) for number in range(CHANGES)]
         started = time.perf_counter()
-        for first in range(0, RECORDS, BATCH):
+        for first in range(0, CHANGES, BATCH):
             answer = publisher.handler({"Records": records[first : first + BATCH]}, CONTEXT)
             assert answer == {"batchItemFailures": []}
         ours = time.perf_counter() - started
         assert set(calls) == {"PutRecordBatch"}
         naive = _one_by_one(firehose, engine.environment()["EVENTS_DELIVERY_STREAM"], records)
     yield Figure(
-        "Firehose calls for each 500 records",
-        len(calls) / RECORDS * 500,
+        "Firehose calls for each 500 changes",
+        len(calls) / CHANGES * 500,
         "<=",
         1.1,
-        f"{len(calls)} calls for {RECORDS:,} records",
+        f"{len(calls)} calls for {CHANGES:,} changes",
     )
-    detail = f"{1e6 * ours / RECORDS:.0f} against {1e6 * naive:.0f} us a record"
-    yield Figure("  time a record, of one call a record", ours / RECORDS / naive, detail=detail)
+    detail = f"{1e6 * ours / CHANGES:.0f} against {1e6 * naive:.0f} us a change"
+    yield Figure("  time a change, of one call a change", ours / CHANGES / naive, detail=detail)
 
 
 def _one_by_one(firehose: Any, stream: str, records: list[dict[str, Any]]) -> float:
-    """Return the seconds that a record takes if each record is a call."""
+    """Return the seconds that a change takes if each is a call."""
     some = records[:500]
     started = time.perf_counter()
     for each in some:

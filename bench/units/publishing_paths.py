@@ -13,6 +13,7 @@ from typing import Any
 from bench.counting.desk import Desk, Units
 from bench.engagement.workload import bodies
 from bench.units.engagement_paths import apply
+from rules.lake import packed_records
 
 PUBLISHER = "PublisherFunction"
 FILLS = (1, 10, 100, 500)
@@ -69,16 +70,17 @@ def rows_of(desk: Desk) -> dict[str, list[Record]]:
 def row_texts(desk: Desk, rows: Mapping[str, list[Record]]) -> Iterator[tuple[str, Units]]:
     """Yield, for each table of engagement, how long its row is without the texts that a sender chooses.
 
-    bytes: without them. Every other name is such a text, with how many times a row has it; that of properties
-    is the whole field.
+    bytes: without them, with the end of its line. Every other name is such a text, with how many times a row
+    has it; that of properties is the whole field.
     """
     (body,) = bodies(["0d5f3c1e-7b0e-4f0f-8a43-000000000000"], 1, desk.now)
     for table, records in sorted(rows.items()):
         image = records[0]["dynamodb"]["NewImage"]
         desk.forget()
         desk.call("PublisherFunction", {"Records": records})
-        ((_, row),) = desk.services.delivered
-        text, left = row.decode(), len(row)
+        ((_, record),) = desk.services.delivered
+        (row,) = packed_records.row_texts(record)
+        text, left = row.decode(), len(row) + len(packed_records.END)
         found: Units = {}
         for name, value in _chosen(body, image).items():
             times = text.count(value)

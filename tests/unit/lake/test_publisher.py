@@ -1,80 +1,27 @@
-"""Every change is published, or comes again, or is kept with its reason; in as few calls as Firehose allows."""
+"""Every change is published, or comes again, or is kept with its reason; those of one hour as one record."""
 
 import json
-from collections.abc import Sequence
 from dataclasses import fields
-from itertools import pairwise
 from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
-from hypothesis import given
-from hypothesis import strategies as st
 
 from adapters import settings
 from adapters.platform import firehose
-from adapters.platform.firehose import DeliveryStream, batches
+from adapters.platform.firehose import DeliveryStream
 from adapters.platform.items import item
 from adapters.settings.lake import PublisherSettings
 from processors import publisher
 from processors.publisher import PublishedBatch, Publisher, table_of
 from rules.lake.entities import DAILY_ACTIVITY, ENTITIES, EVENTS
-
-
-class Firehose:
-    """Takes what it is sent, but refuses the records it was told to, as often as it was told to."""
-
-    def __init__(self, refusals: dict[bytes, int] | None = None, error: Exception | None = None) -> None:
-        self.calls: list[list[bytes]] = []
-        self.taken: list[bytes] = []
-        self.refusals, self.error = refusals or {}, error
-
-    def put_record_batch(self, DeliveryStreamName: str, Records: list[dict[str, bytes]]) -> dict[str, Any]:  # noqa: N803
-        rows = [each["Data"] for each in Records]
-        self.calls.append(rows)
-        if self.error:
-            raise self.error
-        results: list[dict[str, str]] = []
-        for row in rows:
-            if self.refusals.get(row, 0) > 0:
-                self.refusals[row] -= 1
-                results.append({"ErrorCode": "ServiceUnavailableException"})
-            else:
-                self.taken.append(row)
-                results.append({"RecordId": "1"})
-        return {"FailedPutCount": sum("ErrorCode" in each for each in results), "RequestResponses": results}
+from rules.lake.packed_records import row_texts
+from tests.support.firehose import Firehose
 
 
 @pytest.fixture(autouse=True)
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(firehose, "pauses", range)
-
-
-@given(st.lists(st.integers(1, 3_000_000), max_size=40), st.integers(0, 1200))
-def test_calls_hold_what_they_may_and_every_row_is_in_one(sizes: Sequence[int], small: int) -> None:
-    rows: list[Any] = [range(size) for size in [*sizes, *[10] * small]]  # something with a length
-    calls = list(batches(rows))
-    assert [place for call in calls for place in call] == list(range(len(rows)))
-    for call in calls:
-        assert 0 < len(call) <= 500
-        assert len(call) == 1 or sum(len(rows[place]) for place in call) <= 4 * 1024 * 1024
-    for call, after in pairwise(calls):
-        total = sum(len(rows[place]) for place in [*call, after[0]])
-        assert len(call) == 500 or total > 4 * 1024 * 1024, "a call that could have held more"
-
-
-def test_only_what_was_refused_is_sent_again() -> None:
-    rows = [b"a", b"b", b"c", b"d"]
-    client = Firehose({b"b": 2, b"d": 1})
-    assert DeliveryStream(client, "s").put(rows) == []
-    assert client.calls == [rows, [b"b", b"d"], [b"b"]]
-    assert sorted(client.taken) == rows
-
-
-def test_what_is_refused_every_time_is_told() -> None:
-    client = Firehose({b"b": 99})
-    assert DeliveryStream(client, "s").put([b"a", b"b", b"c"]) == [1]
-    assert len(client.calls) == firehose.ATTEMPTS_MAX
 
 
 def change(number: int, name: str = "INSERT", table: str = "Days", **attributes: Any) -> dict[str, Any]:
@@ -98,13 +45,17 @@ def published(client: Firehose, records: list[Any]) -> PublishedBatch:
     return Publisher(streams).publish(records)
 
 
+def rows_of(record: bytes) -> list[dict[str, Any]]:
+    return [json.loads(text) for text in row_texts(record)]
+
+
 def test_a_change_becomes_one_line_with_its_partition() -> None:
     client = Firehose()
     assert published(client, [change(1)]) == PublishedBatch(published=1)
-    assert client.taken[0].endswith(b"\n")
-    assert b"\n" not in client.taken[0][:-1]
+    assert client.taken[0].splitlines()[0] == b'{"dt":"2026-01-02","hour":"00","rows":['
+    [row] = rows_of(client.taken[0])
     assert (
-        json.loads(client.taken[0]).items()
+        row.items()
         >= {
             "user_id": "u",
             "activity_date": "2026-01-02",
@@ -118,8 +69,47 @@ def test_a_change_becomes_one_line_with_its_partition() -> None:
 def test_a_line_break_in_a_text_stays_inside_the_line() -> None:
     client = Firehose()
     published(client, [change(1, note="a\nb\u2028é")])
-    assert client.taken[0].count(b"\n") == 1
-    assert json.loads(client.taken[0])["note"] == "a\nb\u2028é"
+    assert client.taken[0].count(b"\n") == 3
+    assert rows_of(client.taken[0])[0]["note"] == "a\nb\u2028é"
+
+
+def on(number: int, dt: str) -> dict[str, Any]:
+    return change(number, activity_date=dt)
+
+
+def test_changes_of_one_hour_are_one_record() -> None:
+    client = Firehose()
+    dates = ["2026-01-02", "2026-01-03", "2026-01-02", "2026-01-04", "2026-01-03", "2026-01-02"]
+    assert published(client, [on(*each) for each in enumerate(dates)]) == PublishedBatch(published=6)
+    assert [[row["events_count"] for row in rows_of(each)] for each in client.taken] == [
+        [0, 2, 5],
+        [1, 4],
+        [3],
+    ]
+    assert len(client.calls) == 1
+
+
+def test_a_record_is_no_larger_than_firehose_takes() -> None:
+    client = Firehose()
+    assert published(client, [change(number, note="x" * 90_000) for number in range(30)]).published == 30
+    assert [len(rows_of(each)) for each in client.taken] == [11, 11, 8]
+    assert all(len(each) <= firehose.RECORD_BYTES_MAX for each in client.taken)
+
+
+def test_the_largest_row_is_published_and_a_larger_one_is_poison() -> None:
+    client = Firehose()
+    published(client, [change(1, note="")])
+    spare = firehose.RECORD_BYTES_MAX - len(client.taken[0])
+    outcome = published(client, [change(1, note="x" * (spare - 1)), change(2, note="x" * (spare + 1))])
+    assert (outcome.published, len(outcome.poison)) == (1, 1)
+    assert len(client.taken[1]) == firehose.RECORD_BYTES_MAX - 1
+
+
+def test_a_partition_that_raw_has_no_place_for_is_poison() -> None:
+    outcome = published(Firehose(), [on(1, "0999-12-31")])
+    assert [reason for _, reason in outcome.poison] == [
+        """ValueError: no partition: b'{"dt":"999-12-31","hour":"00","rows":[\\n'"""
+    ]
 
 
 def test_a_changed_event_is_a_newer_version() -> None:
@@ -127,16 +117,29 @@ def test_a_changed_event_is_a_newer_version() -> None:
     event_id = "2026-01-02T03:04:05.000000Z#x"
     records = [change(n, name, "Events", event_id=event_id) for n, name in enumerate(("INSERT", "MODIFY"))]
     published(client, records)
-    assert [json.loads(row)["version"] for row in client.taken] == [0, 1]
+    assert [row["version"] for row in rows_of(client.taken[0])] == [0, 1]
 
 
 def test_what_firehose_refuses_comes_again_and_nothing_else_does() -> None:
-    records = [change(number) for number in range(4)]
-    rows = Firehose()
-    published(rows, records)
-    client = Firehose({rows.taken[2]: 99})
+    dates = ["2026-01-02", "2026-01-03", "2026-01-02", "2026-01-04", "2026-01-03"]
+    records = [on(*each) for each in enumerate(dates)]
+    whole = Firehose()
+    published(whole, records)
+    client = Firehose({whole.taken[1]: 99})
     outcome = published(client, records)
-    assert (outcome.published, outcome.again, outcome.poison) == (3, ["100002"], [])
+    assert (outcome.published, outcome.again, outcome.poison) == (3, ["100001", "100004"], [])
+    assert client.taken == [whole.taken[0], whole.taken[2]]
+    published(again := Firehose(), [records[1], records[4]])  # what a redelivery sends
+    assert again.taken == [whole.taken[1]]
+
+
+def test_a_record_that_is_taken_at_a_later_attempt_is_published_whole() -> None:
+    records = [change(number) for number in range(3)]
+    whole = Firehose()
+    published(whole, records)
+    client = Firehose({whole.taken[0]: 2})
+    assert published(client, records) == PublishedBatch(published=3)
+    assert client.taken == whole.taken
 
 
 def test_all_comes_again_when_firehose_is_gone() -> None:
