@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 Row = dict[str, str]
-Item = tuple[str, str]
+Combination = tuple[tuple[str, str], ...]  # names in the order of the domains
 FLIPS_MAX = 2  # how many further values may have to change so that a combination is allowed
 
 
@@ -26,13 +26,16 @@ def covering(space: Space, strength: int) -> list[Row]:
     rows = [usual]
     left = dict.fromkeys(_combinations(space, strength))
     _cover(usual, left, strength)
-    reached = {item: _nearest(dict([item]), [usual], space) for (item,) in _combinations(space, 1)}
+    reach = {item: _flipped(dict([item]), usual, space) for (item,) in _combinations(space, 1)}
+    impossible: dict[Combination, bool] = {}
     while left:
         wanted = next(iter(left))
-        changes = {
-            name: value for item in wanted for name, value in reached[item].items() if value != usual[name]
-        }
-        row = _nearest(dict(wanted), [{**usual, **changes}, *rows], space)
+        changes = dict(item for each in wanted for item in reach[each].items() - usual.items())
+        row = _over(dict(wanted), [{**usual, **changes}, *rows], space)
+        if not row and not any(
+            _impossible(each, usual, space, impossible) for each in combinations(wanted, 2)
+        ):
+            row = _flipped(dict(wanted), {**usual, **changes}, space)
         if row:
             rows.append(_filled(row, wanted, space, left))
             _cover(rows[-1], left, strength)
@@ -40,51 +43,59 @@ def covering(space: Space, strength: int) -> list[Row]:
     return rows
 
 
-def _combinations(space: Space, size: int) -> Iterator[tuple[Item, ...]]:
+def _combinations(space: Space, size: int) -> Iterator[Combination]:
     for names in combinations(space.domains, size):
         yield from (tuple(zip(names, values, strict=True)) for values in _products(names, space))
 
 
 def _products(names: Sequence[str], space: Space) -> Iterator[tuple[str, ...]]:
-    if not names:
-        yield ()
-        return
-    for rest in _products(names[1:], space):
-        yield from ((value, *rest) for value in space.domains[names[0]])
+    return product(*(space.domains[name] for name in names))
 
 
-def _cover(row: Row, left: dict[tuple[Item, ...], None], strength: int) -> None:
+def _cover(row: Row, left: dict[Combination, None], strength: int) -> None:
     for each in combinations(row.items(), strength):
         left.pop(each, None)
 
 
-def _nearest(fixed: Row, bases: Sequence[Row], space: Space) -> Row:
-    """Return an allowed row that has the fixed values and differs little from a base; {} for none."""
+def _over(fixed: Row, bases: Sequence[Row], space: Space) -> Row:
+    """Return the first of some rows that is allowed with the fixed values put over it; {} for none."""
+    return next(filter(space.allowed, ({**base, **fixed} for base in bases)), {})
+
+
+def _flipped(fixed: Row, base: Row, space: Space) -> Row:
+    """Return an allowed row that has the fixed values and else differs little from a base; {} for none."""
     free = [name for name in space.domains if name not in fixed]
-    rows = ({**base, **fixed} for base in bases)
-    flipped = (
-        {**bases[0], **fixed, **dict(zip(names, values, strict=True))}
-        for flips in range(1, FLIPS_MAX + 1)
-        for names in combinations(free, flips)
+    flips = (
+        dict(zip(names, values, strict=True))
+        for size in range(FLIPS_MAX + 1)
+        for names in combinations(free, size)
         for values in _products(names, space)
     )
-    for candidates in (rows, flipped):
-        found = next(filter(space.allowed, candidates), None)
-        if found:
-            return found
-    return {}
+    return next(filter(space.allowed, ({**base, **each, **fixed} for each in flips)), {})
 
 
-def _filled(row: Row, wanted: tuple[Item, ...], space: Space, left: Mapping[tuple[Item, ...], None]) -> Row:
+def _impossible(pair: Combination, usual: Row, space: Space, known: dict[Combination, bool]) -> bool:
+    """Tell whether a pair is never allowed. Rules mostly refuse pairs, which are in many combinations."""
+    if pair not in known:
+        known[pair] = not _flipped(dict(pair), usual, space)
+    return known[pair]
+
+
+def _filled(row: Row, wanted: Combination, space: Space, left: Mapping[Combination, None]) -> Row:
     """Give each free name, one after another, the value that covers most of what is left and is allowed."""
+    place = {name: number for number, name in enumerate(space.domains)}
     for name in [each for each in space.domains if each not in dict(wanted)]:
-        rows = [{**row, name: value} for value in space.domains[name]]
-        gains = [_gain(each, name, len(wanted), left) for each in rows]
-        best = [rows[number] for number in sorted(range(len(rows)), key=gains.__getitem__, reverse=True)]
-        row = next((each for each in best if each == row or space.allowed(each)), row)
+        others = [item for item in row.items() if item[0] != name]
+        near = [
+            (sum(place[each] < place[name] for each, _ in some), some)
+            for some in combinations(others, len(wanted) - 1)
+        ]
+        gains = {
+            value: sum((*some[:at], (name, value), *some[at:]) in left for at, some in near)
+            for value in space.domains[name]
+        }
+        for value in sorted(gains, key=gains.__getitem__, reverse=True):
+            if value == row[name] or space.allowed({**row, name: value}):
+                row = {**row, name: value}
+                break
     return row
-
-
-def _gain(row: Row, name: str, strength: int, left: Mapping[tuple[Item, ...], None]) -> int:
-    """Count what a row covers of what is left, by combinations that the name is part of."""
-    return sum(each in left for each in combinations(row.items(), strength) if (name, row[name]) in each)

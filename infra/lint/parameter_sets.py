@@ -27,11 +27,16 @@ def parameter_sets(template: Path) -> list[Row]:
     defaults = {name: spelled(shape["Default"]) for name, shape in declared.items() if "Default" in shape}
     deciding, others = domains(template)
     needed = {name: values[0] for name, values in {**deciding, **others}.items() if name not in defaults}
+    usual = {**placeholders.PSEUDO, **refusals.values(declared, needed)}
+    typed = {
+        (name, value): refusals.values({name: declared[name]}, {name: value})[name]
+        for name, values in {**deciding, **others}.items()
+        for value in values
+    }
 
     def allowed(row: Row) -> bool:
         try:
-            values = refusals.values(declared, {**needed, **row})
-            refusals.check(rules, Scope({**placeholders.PSEUDO, **values}))
+            refusals.check(rules, Scope({**usual, **{item[0]: typed[item] for item in row.items()}}))
         except Refused:
             return False
         return True

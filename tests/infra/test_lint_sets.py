@@ -123,3 +123,19 @@ SETS: list[dict[str, str]] = [{}, {"A": "1"}, {"B": "1"}, {"A": "1", "B": "1"}, 
 )
 def test_words_tell_with_which_parameters_a_fault_occurs(numbers: list[int], words: str) -> None:
     assert Sets(SETS, {"A": "", "B": "", "C": ""}).where(numbers) == words
+
+
+def test_what_only_rules_could_refuse_is_among_the_sets(tmp_path: Path) -> None:
+    sets = parameter_sets(planted(tmp_path, ("Rules:\n", "Metadata:\n")))
+    assert any(each.get("Issuer") and "Audience" not in each for each in sets)
+    assert any("CreateCache" in each and "CacheUrl" in each and "OnAws" not in each for each in sets)
+
+
+def test_a_value_that_needs_two_others_is_reached() -> None:
+    space = {name: ["", "x"] for name in NAMES}
+
+    def allowed(row: dict[str, str]) -> bool:
+        return not row["a"] or bool(row["b"] and row["c"])
+
+    rows = covering(Space(space, allowed), 3)
+    assert any(row["a"] and row["d"] and not row["e"] for row in rows)
