@@ -8,11 +8,12 @@ from datetime import timedelta
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes, profile_from
-from adapters.engagement.cache_commands import BOARDS
+
 from adapters.platform.items import item, plain
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, http
 from bench.engagement.workload import Body, bodies
+from rules.engagement.standings import BOARDS
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
