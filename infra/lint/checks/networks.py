@@ -14,8 +14,9 @@ from infra.lint.resolved import NESTED, Stack, references
 
 # The endpoint's name, where it is not the service's prefix in policies.
 ENDPOINTS = {"firehose": "kinesis-firehose", "kinesis": "kinesis-streams"}
-# Prefixes without an endpoint: Lambda itself does this for a function, or it is the database's own port.
-WITHOUT = {"logs", "xray", "ec2", "rds-db"}
+# Prefixes without an endpoint: Lambda does this for a function, redshift-data does it for whoever asks it for
+# credentials (redshift-serverless:GetCredentials), or it is the database's own port.
+WITHOUT = {"logs", "xray", "ec2", "rds-db", "redshift-serverless"}
 # What an event source mapping does, not the function.
 BY_MAPPINGS = {
     *(
