@@ -4,7 +4,6 @@ Nothing leaves the process. A path is measured by calling handlers one after the
 handler writes comes out as records of the table's stream, and these are handed to the stream's consumers.
 """
 
-import io
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -20,12 +19,13 @@ from unittest.mock import patch
 from adapters import clock
 from adapters.platform import aws
 from adapters.platform.items import Item
+from bench.counting.log_lines import logged
 from bench.counting.meter import Meter
 from bench.counting.past_the_meter import PastTheMeter
 from bench.counting.table_shapes import shape_of
 from bench.counting.wire_answers import Canned, Services
 from local.cloud.dynamodb_engine import TABLES, Engine, table_definition
-from local.plan.deployed import consumers, handler_modules
+from local.plan.given.deployed import consumers, handler_modules
 
 CONTEXT = SimpleNamespace(
     function_name="f",
@@ -124,19 +124,6 @@ class Desk:
         self.streams.clear()
         for each in ("messages", "announced", "delivered", "objects"):
             getattr(self.services, each).clear()
-
-
-@contextmanager
-def logged(logger: Any) -> Iterator[io.StringIO]:
-    """Hold what a Powertools logger writes, at the level that functions have in the template."""
-    (handler,), level, lines = logger.handlers, logger._logger.level, io.StringIO()
-    stream = handler.setStream(lines)
-    logger.setLevel("INFO")
-    try:
-        yield lines
-    finally:
-        handler.setStream(stream)
-        logger.setLevel(level)
 
 
 @contextmanager

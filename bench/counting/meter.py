@@ -16,7 +16,7 @@ from typing import Any
 from adapters.platform.items import Item
 from bench.counting.item_sizes import STORED_OVERHEAD_BYTES, item_bytes, read_units, write_units
 from bench.counting.table_shapes import TableShape
-from bench.counting.written_keys import Place, places_of, refused_places
+from bench.counting.written_keys import WrittenItem, places_of, refused_places
 
 TRANSACTION_FACTOR = 2
 NOTE = "streakline_meter"
@@ -78,7 +78,7 @@ class Meter:
             for place, units in self._reads(model.name, params, parsed):
                 self.counts[f"read.{place}"] += units
 
-    def _write(self, place: Place, before: Item | None, factor: int, *, is_refused: bool) -> None:
+    def _write(self, place: WrittenItem, before: Item | None, factor: int, *, is_refused: bool) -> None:
         shape = self.shapes[place.table]
         after = before if is_refused or place.is_check else self.peek(place.table, place.key)
         if before == after:  # It was refused, or changes nothing: the table's own unit is billed.

@@ -14,7 +14,7 @@ Shapes = Mapping[str, TableShape]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class WrittenItem:
     """An item that is written. is_check: a transaction only checks it, which is billed all the same."""
 
     table: str
@@ -30,11 +30,11 @@ def inserted(statement: Mapping[str, Any]) -> tuple[str, Item]:
     return found["table"], dict(zip(NAME.findall(found["names"]), statement["Parameters"], strict=True))
 
 
-def places_of(operation: str, params: Mapping[str, Any], shapes: Shapes) -> list[Place]:
+def places_of(operation: str, params: Mapping[str, Any], shapes: Shapes) -> list[WrittenItem]:
     """Return the items that a request writes, in its order; none for a read."""
     if operation == "BatchExecuteStatement":
         rows = map(inserted, params["Statements"])
-        return [Place(table, shapes[table].key_of(item)) for table, item in rows]
+        return [WrittenItem(table, shapes[table].key_of(item)) for table, item in rows]
     if operation == "TransactWriteItems":
         return [
             _of_action(kind, action, shapes)
@@ -49,15 +49,15 @@ def places_of(operation: str, params: Mapping[str, Any], shapes: Shapes) -> list
     return []
 
 
-def _of_action(kind: str, action: Mapping[str, Any], shapes: Shapes) -> Place:
+def _of_action(kind: str, action: Mapping[str, Any], shapes: Shapes) -> WrittenItem:
     table = action["TableName"]
     key = shapes[table].key_of(action["Item"] if kind == "Put" else action["Key"])
-    return Place(table, key, kind == "ConditionCheck")
+    return WrittenItem(table, key, kind == "ConditionCheck")
 
 
-def _of_request(table: str, request: Mapping[str, Any], shapes: Shapes) -> Place:
+def _of_request(table: str, request: Mapping[str, Any], shapes: Shapes) -> WrittenItem:
     ((_, inner),) = request.items()
-    return Place(table, shapes[table].key_of(inner.get("Item") or inner["Key"]))
+    return WrittenItem(table, shapes[table].key_of(inner.get("Item") or inner["Key"]))
 
 
 def refused_places(parsed: Mapping[str, Any], count: int) -> frozenset[int]:

@@ -11,7 +11,7 @@ from adapters.platform.postgres import Postgres
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import LEADS, http, queue
 from bench.units.publishing_paths import PUBLISHER, rows_of
-from local.plan.deployed import template
+from local.plan.given.deployed import template
 
 ORGANIZATION = "acme"
 HISTORY = 6  # events of a lead that is known

@@ -13,13 +13,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from bench.counting.desk import CONTEXT, Call, Desk, desk, logged
+from bench.counting.desk import CONTEXT, Call, Desk, desk
+from bench.counting.log_lines import logged
 from bench.units.engagement_paths import board_paths
 from bench.units.lead_paths import lead_rows, registry
 from bench.units.measure import FAMILIES
 from bench.units.packed_rows import packed_rows
 from bench.units.publishing_paths import engagement_rows, publishing_paths
-from local.plan.deployed import handler_modules
+from local.plan.given.deployed import handler_modules
 
 ROUNDS = 5
 Times = dict[str, dict[str, float]]

@@ -1,17 +1,18 @@
 """A plan: two designs side by side, with their amounts, dollars and limits."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from local.plan.environments import Deployment
+from local.plan.demand.month import Load, running
+from local.plan.demand.storage import table_bytes
+from local.plan.demand.traffic import Traffic
+from local.plan.given.environments import Deployment
+from local.plan.given.measured_units import MeasuredUnits, tables_of
+from local.plan.given.price_list import PriceList
+from local.plan.given.schedules import DAYS_A_MONTH, SECONDS_A_DAY
 from local.plan.idle import idle
 from local.plan.limits import Reached, reached
-from local.plan.measured_units import MeasuredUnits, tables_of
-from local.plan.month import Load, running
-from local.plan.price_list import PriceList
-from local.plan.schedules import DAYS_A_MONTH, SECONDS_A_DAY
-from local.plan.storage import table_bytes
-from local.plan.traffic import Traffic
 
 SERVICES = {
     "dynamodb": "DynamoDB",
@@ -47,7 +48,12 @@ class Design:
     idle: Dollars
     running: Dollars
     load: Load
-    limits: list[Reached]
+    reached: Callable[[], list[Reached]]
+
+    @cached_property
+    def limits(self) -> list[Reached]:
+        """What ends first, and where: worked out when asked for, because it takes many days of traffic."""
+        return self.reached()
 
     @property
     def idle_dollars(self) -> float:
@@ -61,7 +67,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CostPlan:
     """What an environment costs with a traffic, in our design and in the naive one."""
 
     traffic: Traffic
@@ -80,9 +86,9 @@ class Plan:
         return 1e6 * sum(design.running.values()) / self.events if self.events else None
 
 
-def make_plan(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, prices: PriceList) -> Plan:
+def make_plan(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, prices: PriceList) -> CostPlan:
     """Work out a plan; raises BadPriceList for a price that is missing."""
-    return Plan(
+    return CostPlan(
         traffic,
         deployed.name,
         prices,
@@ -99,8 +105,13 @@ def _design(
     amounts = {name: standing.get(name, 0.0) + more.get(name, 0.0) for name in {*standing, *more}}
     idle_dollars, all_dollars = prices.dollars(standing), prices.dollars(amounts)
     running_dollars = {name: each - idle_dollars.get(name, 0.0) for name, each in all_dollars.items()}
-    listed = reached(traffic, deployed, units, naive=naive)
-    return Design(amounts, idle_dollars, running_dollars, load, listed)
+    return Design(
+        amounts,
+        idle_dollars,
+        running_dollars,
+        load,
+        lambda: reached(traffic, deployed, units, naive=naive),
+    )
 
 
 def by_service(dollars: Dollars) -> dict[str, float]:
@@ -115,7 +126,7 @@ def shards(design: Design, peak: float) -> dict[str, int]:
     """Return the partitions that each table needs at the peak, at 1,000 write units a second each."""
     from math import ceil
 
-    from local.plan.price_list import fact
+    from local.plan.given.price_list import fact
 
     per_second = {
         table: units * peak / SECONDS_A_DAY for table, units in tables_of(design.load.day, "write").items()

@@ -8,7 +8,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from local.plan.traffic import Traffic, option
+from local.plan.demand.traffic import Traffic, option
 
 HELP = {
     "daily_actives": "users who do something in a day",
@@ -74,9 +74,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print a plan. Raises ValueError for what cannot be planned; the text names the option."""
     from local.plan.bill import make_plan
-    from local.plan.environments import SAMCONFIG, deployment
-    from local.plan.measured_units import load_units
-    from local.plan.price_list import prices_of
+    from local.plan.given.environments import SAMCONFIG, deployment
+    from local.plan.given.measured_units import load_units
+    from local.plan.given.price_list import prices_of
     from local.plan.report import as_json, table
 
     given: dict[str, Any] = {each.name: getattr(arguments, each.name) for each in fields(Traffic)}

@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from local.paths import ROOT
-from local.plan.environments import Deployment
-from local.plan.measured_units import MeasuredUnits, total
-from local.plan.price_list import fact
-from local.plan.schedules import DAYS_A_MONTH, SECONDS_A_DAY, fires_a_day, states_of
+from local.plan.given.environments import Deployment
+from local.plan.given.measured_units import MeasuredUnits, total
+from local.plan.given.price_list import fact
+from local.plan.given.schedules import DAYS_A_MONTH, SECONDS_A_DAY, fires_a_day, states_of
 
 Properties = Mapping[str, Any]
 Amounts = dict[str, float]

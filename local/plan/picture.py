@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from local.paths import ROOT
-from local.plan.bill import Design, Plan, make_plan
-from local.plan.environments import Deployment
+from local.plan.bill import CostPlan, Design, make_plan
+from local.plan.demand.traffic import Traffic
+from local.plan.given.environments import Deployment
+from local.plan.given.measured_units import MeasuredUnits
+from local.plan.given.price_list import PriceList
 from local.plan.limits import Reached, reached, scaled
-from local.plan.measured_units import MeasuredUnits
-from local.plan.price_list import PriceList
-from local.plan.traffic import Traffic
 
 SIGN_IN = "cognito.monthly_actives"
 FIRST, LAST, A_DECADE = 3, 8, 4  # powers of ten, and points in each
@@ -72,7 +72,7 @@ def _dollars(design: Design) -> float:
     return design.dollars - design.running.get(SIGN_IN, 0.0)
 
 
-def chart(plans: Sequence[Plan], limits: dict[str, list[Reached]]) -> str:
+def chart(plans: Sequence[CostPlan], limits: dict[str, list[Reached]]) -> str:
     """Return the SVG: dollars a month of both designs, with the limits that each reaches first."""
     least = max(1.0, plans[0].ours.idle_dollars)
     most = max(_dollars(each) for plan in plans for each in (plan.ours, plan.naive))
@@ -96,7 +96,7 @@ def _axes(scale: Scale) -> Iterator[str]:
     yield f'<text x="{(LEFT + right) / 2:.0f}" y="{HEIGHT - 8}" text-anchor="middle">daily actives</text>'
 
 
-def _lines(plans: Sequence[Plan], scale: Scale) -> Iterator[str]:
+def _lines(plans: Sequence[CostPlan], scale: Scale) -> Iterator[str]:
     users = [plan.traffic.daily_actives for plan in plans]
     for name in ("naive", "ours"):
         costs = [_dollars(getattr(plan, name)) for plan in plans]
@@ -144,7 +144,7 @@ def _users(users: float | None) -> str:
     return "never" if users is None else f"{users:,.0f}"
 
 
-def _figures(plans: Sequence[Plan]) -> str:
+def _figures(plans: Sequence[CostPlan]) -> str:
     rows = "".join(
         f"<tr><td>{plan.traffic.daily_actives:,.0f}</td><td>{_dollars(plan.ours):,.0f}</td>"
         f"<td>{_dollars(plan.naive):,.0f}</td><td>{plan.ours.running.get(SIGN_IN, 0.0):,.0f}</td></tr>"

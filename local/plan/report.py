@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from local.plan.bill import Design, Plan, by_service, concurrency, shards, stored_gb
+from local.plan.bill import CostPlan, Design, by_service, concurrency, shards, stored_gb
+from local.plan.given.measured_units import MeasuredUnits, tables_of
 from local.plan.limits import Reached
-from local.plan.measured_units import MeasuredUnits, tables_of
 
 LIMITS_SHOWN = 3
 NOT_COUNTED = (
@@ -15,14 +15,14 @@ NOT_COUNTED = (
 )
 
 
-def table(plan: Plan, units: MeasuredUnits) -> str:
+def table(plan: CostPlan, units: MeasuredUnits) -> str:
     """Return the plan as text."""
     return "\n".join(
         [*_head(plan), "", *_services(plan), "", *_units(plan, units), "", *_limits(plan), "", *_foot(plan)]
     )
 
 
-def _head(plan: Plan) -> Iterator[str]:
+def _head(plan: CostPlan) -> Iterator[str]:
     traffic = plan.traffic
     yield f"{plan.environment}, {plan.prices.region}, prices of {plan.prices.dated}"
     yield (
@@ -36,7 +36,7 @@ def _head(plan: Plan) -> Iterator[str]:
     )
 
 
-def _services(plan: Plan) -> Iterator[str]:
+def _services(plan: CostPlan) -> Iterator[str]:
     ours, naive = by_service(plan.ours.running), by_service(plan.naive.running)
     idle = by_service(plan.ours.idle)
     yield f"{'dollars a month':24} {'idle':>12} {'running':>14} {'of naive':>14}"
@@ -55,7 +55,7 @@ def _money(dollars: float) -> str:
     return f"{dollars:,.2f}" if abs(dollars) < 1000 else f"{dollars:,.0f}"
 
 
-def _units(plan: Plan, units: MeasuredUnits) -> Iterator[str]:
+def _units(plan: CostPlan, units: MeasuredUnits) -> Iterator[str]:
     stored, partitions = stored_gb(plan.traffic, units, plan.ours), shards(plan.ours, plan.traffic.peak)
     by_table = {kind: _by_table(plan.ours, kind) for kind in ("write", "read")}
     yield f"{'table':24} {'writes a day':>14} {'reads a day':>14} {'partitions':>11} {'GB':>10}"
@@ -79,7 +79,7 @@ def _by_table(design: Design, kind: str) -> dict[str, float]:
     return found
 
 
-def _limits(plan: Plan) -> Iterator[str]:
+def _limits(plan: CostPlan) -> Iterator[str]:
     for name, design in (("our design", plan.ours), ("the naive one", plan.naive)):
         yield f"what ends first in {name}"
         for each in design.limits[:LIMITS_SHOWN]:
@@ -92,13 +92,13 @@ def _limit(each: Reached) -> str:
     return f"{limit.name}: {limit.most:,.0f} {limit.what}, reached at {when} (now {limit.load:,.2f})"
 
 
-def _foot(plan: Plan) -> Iterator[str]:
+def _foot(plan: CostPlan) -> Iterator[str]:
     yield f"Prices: {plan.prices.source}"
     yield "Units: local/plan/units.json, measured by `make units`. Assumptions: local/plan/facts.json."
     yield NOT_COUNTED
 
 
-def as_json(plan: Plan, units: MeasuredUnits) -> dict[str, Any]:
+def as_json(plan: CostPlan, units: MeasuredUnits) -> dict[str, Any]:
     """Return the whole plan as plain data."""
     return {
         "environment": plan.environment,
@@ -111,7 +111,7 @@ def as_json(plan: Plan, units: MeasuredUnits) -> dict[str, Any]:
     }
 
 
-def _design(plan: Plan, design: Design, units: MeasuredUnits) -> Mapping[str, Any]:
+def _design(plan: CostPlan, design: Design, units: MeasuredUnits) -> Mapping[str, Any]:
     return {
         "idle_dollars": design.idle_dollars,
         "dollars": design.dollars,

@@ -20,9 +20,9 @@ from bench.counting.item_sizes import item_bytes, read_units
 from bench.counting.requests import ADMIN, http
 from bench.units.publishing_paths import billed_bytes
 from ingest.engagement import events_api
-from local.plan.deployed import StreamConsumer, consumers, handler_modules
-from local.plan.measured_units import load_units
-from local.plan.replayed import predicted
+from local.plan.demand.replayed import predicted
+from local.plan.given.deployed import StreamConsumer, consumers, handler_modules
+from local.plan.given.measured_units import load_units
 from local.replay.event_sources import Body, from_csv
 from tests.support.engine import Engine
 from tests.support.gateway import CONTEXT

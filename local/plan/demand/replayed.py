@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from adapters.platform.batches import chunks
-from local.plan.file_rows import FileTexts, row_bytes
-from local.plan.measured_units import Functions, MeasuredUnits, Spent, add, minus, tables_of, total
+from local.plan.demand.file_rows import FileTexts, row_bytes
+from local.plan.given.measured_units import Functions, MeasuredUnits, Spent, add, minus, tables_of, total
 from local.replay.event_sources import DEFAULT_TYPE, Body
 from local.replay.verify import local_date
 from rules.days import EPOCH, parse_moment, region_of, start_of

@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from local.plan.environments import Deployment, EventSource
-from local.plan.measured_units import MeasuredUnits, Spent, add, tables_of
-from local.plan.price_list import fact
-from local.plan.schedules import SECONDS_A_DAY
+from local.plan.given.environments import Deployment, EventSource
+from local.plan.given.measured_units import MeasuredUnits, Spent, add, tables_of
+from local.plan.given.price_list import fact
+from local.plan.given.schedules import SECONDS_A_DAY
 
 PUBLISHER = "PublisherFunction"
 NAIVE = "NaivePublisher"

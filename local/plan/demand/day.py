@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from local.plan.measured_units import Functions, MeasuredUnits, Spent, add, minus, together
-from local.plan.traffic import Part, Traffic
+from local.plan.demand.traffic import Part, Traffic
+from local.plan.given.measured_units import Functions, MeasuredUnits, Spent, add, minus, together
 
 BOARDS = ("streaks", "points")
 CUT = 0.05  # of a path's size, so that a change in it shows

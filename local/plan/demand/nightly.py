@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from math import ceil
 
-from local.plan.environments import Deployment
-from local.plan.measured_units import MeasuredUnits, Spent, tables_of, total
-from local.plan.price_list import fact
-from local.plan.schedules import DAYS_A_MONTH
-from local.plan.storage import lake_rows, table_bytes
-from local.plan.traffic import Traffic
+from local.plan.demand.storage import lake_rows, table_bytes
+from local.plan.demand.traffic import Traffic
+from local.plan.given.environments import Deployment
+from local.plan.given.measured_units import MeasuredUnits, Spent, tables_of, total
+from local.plan.given.price_list import fact
+from local.plan.given.schedules import DAYS_A_MONTH
 
 HOURS = 24
 # What a batch of the state machine's map holds at most: analytics/curation/plan.py.

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-from local.plan.batches import NAIVE, PUBLISHER, waiting
-from local.plan.measured_units import MeasuredUnits, Spent, tables_of
-from local.plan.traffic import Traffic
+from local.plan.demand.batches import NAIVE, PUBLISHER, waiting
+from local.plan.demand.traffic import Traffic
+from local.plan.given.measured_units import MeasuredUnits, Spent, tables_of
 from rules.engagement.events import RETENTION
 
 if TYPE_CHECKING:

@@ -3,16 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from local.plan.batches import batches, naively_published, published, waiting
-from local.plan.day import a_day, naive_day
-from local.plan.environments import Deployment
+from local.plan.demand.batches import batches, naively_published, published, waiting
+from local.plan.demand.day import a_day, naive_day
+from local.plan.demand.nightly import nightly
+from local.plan.demand.storage import lake_rows, stored
+from local.plan.demand.traffic import Traffic
+from local.plan.given.environments import Deployment
+from local.plan.given.measured_units import MeasuredUnits, Spent, add, tables_of, total
+from local.plan.given.price_list import fact
+from local.plan.given.schedules import DAYS_A_MONTH
 from local.plan.idle import GB, acu_hours, add_to
-from local.plan.measured_units import MeasuredUnits, Spent, add, tables_of, total
-from local.plan.nightly import nightly
-from local.plan.price_list import fact
-from local.plan.schedules import DAYS_A_MONTH
-from local.plan.storage import lake_rows, stored
-from local.plan.traffic import Traffic
 
 DOORS = ("EventsApiFunction", "UsersApiFunction", "LeadsApiFunction", "QuestionsApiFunction", "NaiveDoor")
 NAIVE_MB = 1024
@@ -72,31 +72,38 @@ def running(
     """Return a month's amounts beyond the idle ones, and the day that they are of."""
     found = load(traffic, deployed, units, naive=naive)
     day, month = found.day, DAYS_A_MONTH
-    invocations = sum(counts.get("invocations", 0.0) for counts in day.values())
-    requests = sum(day.get(door, {}).get("invocations", 0.0) for door in DOORS)
-    logs = (
-        total(day, "logs") + invocations * fact("logs.platform_bytes") + requests * fact("logs.access_bytes")
-    )
+    has_pool = any(deployed.of_type("AWS::Cognito::UserPool"))
     amounts: Amounts = {
         "dynamodb.write": sum(tables_of(day, "write").values()) * month,
         "dynamodb.read": sum(tables_of(day, "read").values()) * month,
-        "lambda.requests": invocations * month,
-        "lambda.gb_seconds": month
-        * sum(s * memory_mb(function, deployed) / 1024 for function, s in found.seconds.items()),
-        "api.requests": requests * month,
-        "logs.in_gb": logs * month / GB,
-        "xray.traces": traced(requests * month),
         "sns.requests": total(day, "calls.sns") * month,
         "sqs.requests": _queue_requests(day) * month,
+        "cognito.monthly_actives": traffic.daily_actives if has_pool else 0,
+        **_executed(found, deployed, month),
         **_delivered(day, month),
-        **_identity(traffic, deployed, day),
-        "cognito.monthly_actives": traffic.daily_actives
-        if any(deployed.of_type("AWS::Cognito::UserPool"))
-        else 0,
+        **_identity(deployed, day),
     }
     add_to(amounts, nightly(traffic, deployed, units, day))
     add_to(amounts, stored(traffic, units, day))
     return {name: amount for name, amount in amounts.items() if amount}, found
+
+
+def _executed(found: Load, deployed: Deployment, month: float) -> Amounts:
+    """Return what executions cost, with the doors' requests, logs and traces."""
+    day = found.day
+    invocations = sum(counts.get("invocations", 0.0) for counts in day.values())
+    requests = sum(day.get(door, {}).get("invocations", 0.0) for door in DOORS)
+    logs = total(day, "logs") + invocations * fact("logs.platform_bytes")
+    logs += requests * fact("logs.access_bytes")
+    gb_seconds = (s * memory_mb(function, deployed) / 1024 for function, s in found.seconds.items())
+    return {
+        "lambda.requests": invocations * month,
+        "lambda.gb_seconds": sum(gb_seconds) * month,
+        "api.requests": requests * month,
+        "logs.in_gb": logs * month / GB,
+        "logs.kept_gb": logs * float(deployed.parameters.get("LogRetentionDays", 30)) / GB,
+        "xray.traces": traced(invocations * month),
+    }
 
 
 def traced(requests: float) -> float:
@@ -119,7 +126,7 @@ def _delivered(day: Spent, month: float) -> Amounts:
     }
 
 
-def _identity(traffic: Traffic, deployed: Deployment, day: Spent) -> Amounts:
+def _identity(deployed: Deployment, day: Spent) -> Amounts:
     """Aurora: I/O of the statements, and the hours that a cluster which may pause is awake for them."""
     statements = total(day, "calls.postgres")
     found: Amounts = {"aurora.io": statements * fact("aurora.io_per_statement") * DAYS_A_MONTH}

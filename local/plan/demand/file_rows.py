@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
-from local.plan.measured_units import MeasuredUnits
+from local.plan.given.measured_units import MeasuredUnits
 from local.replay.event_sources import DEFAULT_TYPE, Body
 
 
@@ -53,4 +53,5 @@ def _properties(body: Body) -> str:
 def row_bytes(table: str, texts: FileTexts, units: MeasuredUnits) -> float:
     """Return the mean bytes of a table's rows, as this file leads to them."""
     row = units.rows[table]
-    chosen: float = sum(times * getattr(texts, name) for name, times in row.items() if name != "bytes")
+    lengths: dict[str, float] = {**asdict(texts), "bytes": 1.0}
+    return sum(times * lengths[name] for name, times in row.items())

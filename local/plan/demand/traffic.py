@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from local.plan.measured_units import Functions
+from local.plan.given.measured_units import Functions
 
 
 class BadTraffic(ValueError):

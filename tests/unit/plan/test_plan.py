@@ -1,0 +1,275 @@
+"""The planner's arithmetic: nobody costs what stands idle, more users never cost less, services add up."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.paths import ROOT
+from local.plan.bill import CostPlan, by_service, make_plan
+from local.plan.demand.traffic import BadTraffic, Traffic
+from local.plan.given.deployed import template
+from local.plan.given.environments import Deployment, UnknownEnvironment, deployment, overrides
+from local.plan.given.measured_units import MeasuredUnits, load_units, minus
+from local.plan.given.price_list import BadPriceList, Price, PriceList, fact, prices_of
+from local.plan.given.schedules import fires_a_day
+from local.plan.idle import acu_hours, idle
+from local.plan.limits import OWN, SHARED, crossing
+from local.plan.picture import picture
+from local.plan.report import as_json, table
+
+SAMCONFIG = Path(__file__).parent / "samconfig.toml"
+PRICES = ROOT / "local" / "plan" / "prices"
+TRAFFIC = Traffic(daily_actives=5000, lead_events=500, leads=1000, questions=50, phones=20)
+units = cache(load_units)
+prices = cache(lambda: prices_of("us-east-1"))
+
+
+@cache
+def deployed(name: str = "small") -> Deployment:
+    return deployment(name, SAMCONFIG)
+
+
+def planned(traffic: Traffic, environment: str = "small") -> CostPlan:
+    return make_plan(traffic, deployed(environment), units(), prices())
+
+
+# ---- what a plan is
+
+
+@pytest.mark.parametrize("environment", ["small", "standard", "large"])
+def test_nobody_costs_what_stands_idle(environment: str) -> None:
+    plan = planned(Traffic(), environment)
+    assert plan.ours.dollars == pytest.approx(plan.ours.idle_dollars)
+    assert sum(plan.ours.running.values()) == pytest.approx(0)
+    assert plan.per_million_events(plan.ours) is None
+
+
+traffics = st.builds(
+    Traffic,
+    daily_actives=st.floats(0, 1e7),
+    events_per_user=st.floats(0, 60),
+    events_per_batch=st.floats(1, 100),
+    lead_events=st.floats(0, 1e6),
+    leads=st.floats(0, 1e6),
+    questions=st.floats(0, 1e5),
+    phones=st.floats(0, 1000),
+    retention_days=st.floats(0, 2000),
+)
+
+
+@given(traffics, st.floats(1, 20))
+def test_more_users_never_cost_less(traffic: Traffic, factor: float) -> None:
+    more = replace(traffic, daily_actives=traffic.daily_actives * factor)
+    less_dollars, more_dollars = planned(traffic).ours.dollars, planned(more).ours.dollars
+    assert more_dollars >= less_dollars * (1 - 1e-3)
+
+
+@given(traffics)
+def test_services_add_up_and_nothing_is_below_zero(traffic: Traffic) -> None:
+    plan = planned(traffic)
+    for design in (plan.ours, plan.naive):
+        parts = [*by_service(design.idle).values(), *by_service(design.running).values()]
+        assert sum(parts) == pytest.approx(design.dollars)
+        assert all(amount >= 0 for amount in design.amounts.values()), design.amounts
+
+
+@given(st.floats(1, 60), st.floats(1, 60))
+def test_larger_batches_never_cost_more_units(one: float, other: float) -> None:
+    small, large = sorted((one, other))
+    writes = [
+        planned(Traffic(daily_actives=1000, events_per_user=60, events_per_batch=size)).ours.amounts[
+            "dynamodb.write"
+        ]
+        for size in (small, large)
+    ]
+    assert writes[1] <= writes[0] * 1.02  # between two measured sizes a line stands for a step
+
+
+def test_the_naive_design_costs_nine_to_ten_units_an_event_and_ours_less_the_larger_the_batch() -> None:
+    traffic = Traffic(daily_actives=1000, events_per_user=20, redemptions_per_user=0)
+
+    def per_event(batch: float, *, naive: bool) -> float:
+        plan = planned(replace(traffic, events_per_batch=batch))
+        amounts = (plan.naive if naive else plan.ours).amounts
+        return amounts["dynamodb.write"] / plan.events
+
+    assert 9 <= per_event(20, naive=True) <= 10
+    assert per_event(1, naive=False) > per_event(5, naive=False) > per_event(20, naive=False)
+    assert per_event(20, naive=False) < 0.4 * per_event(20, naive=True)
+
+
+# ---- what was measured
+
+
+@pytest.mark.parametrize(("kind", "size"), [("next", 5), ("next", 20), ("first", 5), ("first", 20)])
+def test_a_post_is_its_events_and_what_its_kind_adds(kind: str, size: int) -> None:
+    from local.plan.demand.day import post
+    from local.plan.given.measured_units import tables_of
+
+    built, measured = post(units(), kind, size), units().paths[f"events.{kind}.{size}"]
+    assert tables_of(built, "write") == pytest.approx(tables_of(measured, "write"))
+
+
+def test_between_two_sizes_there_is_a_line() -> None:
+    some = MeasuredUnits({f"a.{n}": {"F": {"x": float(10 * n)}} for n in (1, 2, 6)}, {})
+    assert [some.at("a", size)["F"]["x"] for size in (0.5, 1, 1.5, 4, 6, 9)] == [10, 10, 15, 40, 60, 90]
+    assert minus(some.paths["a.2"], some.paths["a.1"]) == {"F": {"x": 10.0}}
+
+
+def test_every_index_is_known_to_the_limits() -> None:
+    """An index whose partitions many users share has a limit; a new one must say which kind it is."""
+    found = {
+        f"{name}/{index['IndexName']}"
+        for name, each in template()["Resources"].items()
+        if each["Type"] == "AWS::DynamoDB::Table"
+        for index in each["Properties"].get("GlobalSecondaryIndexes", ())
+    }
+    assert found == {*SHARED, *OWN}
+    parameters = {shards for shards in SHARED.values() if isinstance(shards, str)}
+    assert parameters <= set(template()["Parameters"])
+
+
+# ---- limits
+
+
+def test_the_first_limit_is_reached_where_it_says() -> None:
+    first = planned(TRAFFIC).ours.limits[0]
+    assert first.daily_actives
+    factor = first.daily_actives / TRAFFIC.daily_actives
+    there = replace(
+        TRAFFIC,
+        daily_actives=first.daily_actives,
+        lead_events=TRAFFIC.lead_events * factor,
+        leads=TRAFFIC.leads * factor,
+        questions=TRAFFIC.questions * factor,
+    )
+    again = next(each for each in planned(there).ours.limits if each.limit.name == first.limit.name)
+    assert again.limit.share == pytest.approx(1, rel=0.01)
+
+
+@given(st.floats(1, 1e9), st.floats(0.5, 2))
+def test_a_crossing_is_where_the_share_is_one(at: float, power: float) -> None:
+    assert crossing(lambda users: (users / at) ** power) == pytest.approx(at, rel=0.01)
+    assert crossing(lambda _: 0.0) is None
+
+
+# ---- idle
+
+
+def test_idle_follows_the_resources() -> None:
+    standard, small = (idle(deployed(each), units()) for each in ("standard", "small"))
+    assert "aurora.acu_hours" not in small
+    assert standard["proxy.acu_hours"] == fact("proxy.acu_min") * fact("month.hours")
+    assert standard["secrets.secret"] == small["secrets.secret"] + 1  # Aurora's own
+    alarms = sum(1 for _ in deployed("small").of_type("AWS::CloudWatch::Alarm"))
+    assert small["alarms.standard"] >= alarms
+
+
+@given(st.floats(0, 200))
+def test_a_cluster_that_may_pause_is_never_awake_for_more_than_all_the_time(wakes: float) -> None:
+    hours = acu_hours({"MinCapacity": 0, "SecondsUntilAutoPause": 600}, wakes)
+    assert 0 <= hours <= 0.5 * fact("month.hours")
+    assert acu_hours({"MinCapacity": 0.5}, wakes) == 0.5 * fact("month.hours")
+
+
+@pytest.mark.parametrize(
+    ("expression", "times"),
+    [
+        ("rate(5 minutes)", 288),
+        ("rate(1 hour)", 24),
+        ("cron(30 2 * * ? *)", 1),
+        ("cron(0/15 8-9,20 * * ? *)", 12),
+    ],
+)
+def test_a_schedule_fires_as_often_as_it_says(expression: str, times: int) -> None:
+    assert fires_a_day(expression) == times
+
+
+def test_a_schedule_that_is_not_of_every_day_is_refused() -> None:
+    with pytest.raises(ValueError, match="every day"):
+        fires_a_day("cron(0 0 1 * ? *)")
+
+
+# ---- what is asked for
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"daily_actives": -1}, "--daily-actives"),
+        ({"events_per_batch": 101}, "--events-per-batch"),
+        ({"peak": 0.5}, "--peak"),
+        ({"new_users": 2}, "--new-users"),
+        ({"daily_actives": 10, "users": 5}, "--users"),
+    ],
+)
+def test_a_figure_that_makes_no_sense_is_refused_with_its_option(
+    change: dict[str, float], named: str
+) -> None:
+    with pytest.raises(BadTraffic, match=named):
+        Traffic(**change)
+
+
+def test_an_unknown_region_or_environment_says_what_there_is() -> None:
+    with pytest.raises(BadPriceList, match=r"--region: no prices of mars \(there are us-east-1\)"):
+        prices_of("mars")
+    with pytest.raises(UnknownEnvironment, match="default, large, small, standard"):
+        deployment("tiny", SAMCONFIG)
+    assert overrides(SAMCONFIG)["small"] == overrides(SAMCONFIG)["default"]
+
+
+def break_prices(text: str) -> str:
+    return text.replace('"per": 1000000', '"per": 0', 1)
+
+
+@pytest.mark.parametrize("spoil", [lambda _: "{", lambda _: "{}", break_prices])
+def test_a_price_list_that_cannot_be_used_is_refused(tmp_path: Path, spoil: Callable[[str], str]) -> None:
+    path = tmp_path / "mine.json"
+    path.write_text(spoil((PRICES / "us-east-1.json").read_text()))
+    with pytest.raises(
+        BadPriceList, match="--prices" if spoil is not break_prices else "per must be above 0"
+    ):
+        prices_of("us-east-1", path)
+
+
+def test_a_price_list_of_your_own_replaces_ours(tmp_path: Path) -> None:
+    given_prices = json.loads((PRICES / "us-east-1.json").read_text())
+    for each in given_prices["prices"].values():
+        each["dollars"] *= 2
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps({**given_prices, "region": "home"}))
+    plan = make_plan(TRAFFIC, deployed(), units(), prices_of("us-east-1", path))
+    assert plan.ours.dollars == pytest.approx(2 * planned(TRAFFIC).ours.dollars)
+    assert plan.prices.region == "home"
+
+
+def test_an_amount_without_a_price_is_named() -> None:
+    with pytest.raises(BadPriceList, match=r"lacks lambda\.requests"):
+        PriceList("r", "d", "s", {}).dollars({"lambda.requests": 1})
+    assert Price(2.0, 10.0, "u", "s", free=5.0).of(15.0) == 2.0
+    assert Price(2.0, 10.0, "u", "s", free=5.0).of(3.0) == 0.0
+
+
+# ---- what is shown
+
+
+def test_table_and_json_tell_the_same() -> None:
+    plan = planned(TRAFFIC)
+    text, told = table(plan, units()), as_json(plan, units())
+    assert f"{plan.ours.idle_dollars:,.2f}" in text
+    assert plan.ours.limits[0].limit.name in text
+    assert json.loads(json.dumps(told))["ours"]["dollars"] == pytest.approx(plan.ours.dollars)
+
+
+def test_the_picture_needs_no_other_file_and_reads_in_the_dark() -> None:
+    page = picture(TRAFFIC, deployed(), units(), prices())
+    assert "<svg" in page
+    assert "prefers-color-scheme: dark" in page
+    assert "<script" not in page
+    assert "http" not in page.replace("http://www.w3.org", "")
