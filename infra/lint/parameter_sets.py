@@ -20,7 +20,7 @@ def parameter_sets(template: Path) -> list[Row]:
     """Return sets of overrides that Rules allow. The first is {}, but for what has no default.
 
     Each allowed combination of STRENGTH values of the parameters that decide something occurs. Each value of
-    the others occurs by itself, so that a fault names its parameter.
+    any parameter occurs by itself, too: most users change one thing.
     """
     declared = read(template).get("Parameters", {})
     rules = read(template).get("Rules", {})
@@ -42,7 +42,8 @@ def parameter_sets(template: Path) -> list[Row]:
         return True
 
     rows = [{}, *covering(Space(deciding, allowed), STRENGTH)]
-    rows += [{name: value} for name, values in others.items() for value in values if allowed({name: value})]
+    singly = ({name: value} for name, values in {**others, **deciding}.items() for value in values)
+    rows += filter(allowed, singly)
     sets = [{**needed, **row} for row in rows]
     sets = [{name: value for name, value in each.items() if defaults.get(name) != value} for each in sets]
     return [each for number, each in enumerate(sets) if each not in sets[:number]]

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from samtranslator.model.exceptions import InvalidDocumentException
 
@@ -22,8 +23,8 @@ from infra.lint.checks import (
     roles,
     values,
 )
-from infra.lint.expanded import read
-from infra.lint.faults import Fault, Sets, words
+from infra.lint.checks.found import on_aws
+from infra.lint.faults import Fault, shrunk, words
 from infra.lint.intrinsics import Unresolvable, spelled
 from infra.lint.parameter_sets import environments, parameter_sets
 from infra.lint.refusals import Refused
@@ -70,10 +71,36 @@ def run(template: Path, memory: Path = variants.MEMORY) -> tuple[list[str], int]
             found.setdefault(fault, set()).add(number)
     for fault, numbers in variants.faults(runs.sets, runs.first, memory):
         found.setdefault(fault, set()).update(numbers)
-    where = Sets(runs.told, {**_defaults(template), ENVIRONMENT: ""}).where
     lines = [f"{fault} (for instance with {words(each)})" for fault, each in runs.refused.items()]
-    lines += [f"{fault} ({where(found[fault])})" for fault in sorted(found)]
+    lines += [f"{fault} ({_where(fault, found[fault], runs, template)})" for fault in sorted(found)]
     return lines + [str(fault) for fault in _once(runs.sets)], len(runs.sets) + len(runs.refused)
+
+
+def _where(fault: Fault, numbers: set[int], runs: Runs, template: Path) -> str:
+    """Return the words for the parameters with which a fault occurs. numbers: of the sets that have it."""
+    if len(numbers) == len(runs.sets):
+        return "with any parameters"
+    number = min(numbers, key=lambda each: (not on_aws(runs.sets[each]), len(runs.told[each]), each))
+    told = runs.told[number]
+    variant = _variant(fault, runs.sets[number])
+
+    def still(fewer: Mapping[str, str]) -> bool:
+        try:
+            stacks = resolved(fewer, template)
+        except (Refused, Unresolvable, InvalidDocumentException):
+            return False
+        return fault in _checked(stacks) or _variant(fault, stacks) == variant is not None
+
+    return "with " + words(told if ENVIRONMENT in told or len(told) < 2 else shrunk(told, still))
+
+
+def _variant(fault: Fault, stacks: Stacks) -> Mapping[str, Any] | None:
+    """Return the resource that a fault is in, if cfn-lint found it."""
+    return (
+        stacks[fault.stack].resources.get(fault.place)
+        if variants.by_cfn_lint(fault) and fault.stack in stacks
+        else None
+    )
 
 
 def _runs(template: Path) -> Runs:
@@ -97,16 +124,11 @@ def _runs(template: Path) -> Runs:
     return runs
 
 
-def _checked(stacks: Stacks, *, defaults: bool, first: bool) -> Iterator[Fault]:
+def _checked(stacks: Stacks, *, defaults: bool = False, first: bool = False) -> Iterator[Fault]:
     """Run the checks. first: with these parameters somebody may deploy for the first time."""
     yield from chain.from_iterable(check(stacks) for check in CHECKS)
     yield from retained.protected(stacks) if first else ()
     yield from reserved.faults(stacks) if defaults else ()
-
-
-def _defaults(template: Path) -> dict[str, str]:
-    declared = read(template).get("Parameters", {})
-    return {name: spelled(shape["Default"]) for name, shape in declared.items() if "Default" in shape}
 
 
 def _once(sets: Iterable[Stacks]) -> Iterator[Fault]:

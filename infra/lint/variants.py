@@ -61,6 +61,11 @@ def faults(
                 yield Fault(job.stack, name, reason), job.sets[variant]
 
 
+def by_cfn_lint(fault: Fault) -> bool:
+    """Tell whether a fault is one of these, by its words."""
+    return "(cfn-lint " in fault.reason
+
+
 def _lint(templates: Sequence[Any]) -> list[Found]:
     if not templates:
         return []

@@ -25,9 +25,9 @@ def test_a_sound_template_has_no_fault(tmp_path: Path, monkeypatch: pytest.Monke
 
 EXPECTED = """\
 / parameters: there is no parameter Size (for instance with Size=10 and --config-env=large)
-/ Function: it names Network, which is not made: its condition HasCache does not hold (with OnAws=true and CreateCache=false)
-/ FunctionRole: its policy FunctionRolePolicy0 names an action that does not exist: dynamodb:GetItems (with OnAws=true)
-/ Table: Properties.Columns: Additional properties are not allowed ('Columns' was unexpected) (cfn-lint E3002) (with Issuer=https://example.com)
+/ Function: it names Network, which is not made: its condition HasCache does not hold (with the defaults)
+/ FunctionRole: its policy FunctionRolePolicy0 names an action that does not exist: dynamodb:GetItems (with the defaults)
+/ Table: Properties.Columns: Additional properties are not allowed ('Columns' was unexpected) (cfn-lint E3002) (with Issuer=https://example.com and Audience=example)
 / Never: the condition is false in every set, so nobody sees what it decides
 """.splitlines()
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from infra.lint.covering import Space, covering
 from infra.lint.domains import domains
-from infra.lint.faults import Sets
+from infra.lint.faults import shrunk, words
 from infra.lint.parameter_sets import environments, parameter_sets
 from infra.lint.resolved import resolved
 from tests.support.lint_world import planted
@@ -106,23 +106,12 @@ def test_environments_are_read_from_samconfig(tmp_path: Path, given: str) -> Non
     assert environments(tmp_path / "samconfig.toml") == {"large": {"A": "1", "B": "x y"}, "small": {}}
 
 
-SETS: list[dict[str, str]] = [{}, {"A": "1"}, {"B": "1"}, {"A": "1", "B": "1"}, {"C": "1"}]
-
-
-@pytest.mark.parametrize(
-    ("numbers", "words"),
-    [
-        ([0, 1, 2, 3, 4], "with any parameters"),
-        ([0], "with the defaults"),
-        ([1, 3], "with A=1"),
-        ([3], "with A=1 and B=1"),
-        ([1, 2, 3], "with A=1, or with B=1"),
-        ([0, 2, 4], "with A=nothing"),
-        ([0, 3], "for instance with the defaults"),
-    ],
-)
-def test_words_tell_with_which_parameters_a_fault_occurs(numbers: list[int], words: str) -> None:
-    assert Sets(SETS, {"A": "", "B": "", "C": ""}).where(numbers) == words
+def test_a_fault_is_told_with_the_parameters_that_it_needs() -> None:
+    given = {"A": "1", "B": "", "C": "2"}
+    assert shrunk(given, lambda fewer: fewer.get("A") == "1" and "B" in fewer) == {"A": "1", "B": ""}
+    assert shrunk(given, lambda _: True) == {}
+    assert words({"A": "1", "B": ""}) == "A=1 and B=nothing"
+    assert words({}) == "the defaults"
 
 
 def test_what_only_rules_could_refuse_is_among_the_sets(tmp_path: Path) -> None:
