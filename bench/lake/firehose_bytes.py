@@ -51,7 +51,7 @@ def run() -> Iterator[Figure]:
     publisher.logger.setLevel("CRITICAL")
     with running() as engine:
         os.environ.update(engine.environment())
-        site = Site(engine, {table: TableStream(engine, table) for table in MAPPINGS})
+        site = FirehoseBill(engine, {table: TableStream(engine, table) for table in MAPPINGS})
         client("firehose").meta.events.register("before-call.firehose", site.sent.note)
         for (users, per_user), budget in (BUDGETS | FEW).items():
             yield from site.figures(users, per_user, 0.0, budget)
@@ -99,7 +99,7 @@ class TableStream:
 
 
 @dataclass(slots=True)
-class Site:
+class FirehoseBill:
     """The doors, the processor and the publisher over an engine, and what Firehose got from them."""
 
     engine: Engine
