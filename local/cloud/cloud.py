@@ -7,6 +7,7 @@ import fcntl
 import json
 import shutil
 import sys
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from local.cloud.tools import tool
 from local.paths import LOCAL, STACK, WAREHOUSE
 from local.stack import KEY, SECRET, Stack, load
 
+RANKS_SECONDS_MAX = 20
 PROCESSES = ("poller", "redis", "postgres", "ministack")
 TTL = {
     "BPEvents": "ttl",
@@ -48,7 +50,7 @@ def _up() -> Stack:
     stack.save()
     _enable_ttl(stack)
     _disable_mappings(stack)
-    _build_ranks(stack)
+    build_ranks(stack)
     if processes.pid_of("poller") is None:
         heartbeat = LOCAL / "poller.json"
         heartbeat.unlink(missing_ok=True)
@@ -156,12 +158,18 @@ def _disable_mappings(stack: Stack) -> None:
             client.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
 
 
-def _build_ranks(stack: Stack) -> None:
+def build_ranks(stack: Stack) -> None:
     """Make what the leaderboards are read from now, and not when the schedule first does."""
-    name = stack.outputs["RanksFunctionName"]
-    answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
-    if "FunctionError" in answer:
-        raise RuntimeError(f"{name} failed: {answer['Payload'].read().decode()[:500]}")
+    name, deadline = stack.outputs["RanksFunctionName"], time.monotonic() + RANKS_SECONDS_MAX
+    while True:
+        answer = stack.client("lambda").invoke(FunctionName=name, Payload=b"{}")
+        built = json.loads(answer["Payload"].read())
+        if "FunctionError" in answer:
+            raise RuntimeError(f"{name} failed: {built}")
+        # If Redis has just come back, the function may leave it alone for some seconds yet.
+        if built["rebuilt"] or built["counted"] is None or time.monotonic() > deadline:
+            return
+        time.sleep(1)
 
 
 def status() -> dict[str, Any]:

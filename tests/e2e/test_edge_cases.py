@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from local.cloud import cloud
 from local.replay.api import Api
+from local.stack import Stack
 from tests.e2e.conftest import event
 
 # There is one cloud: one process runs all of these.
@@ -178,7 +180,7 @@ def test_a_pause_protects_the_run(me: Api, user: str, settled: Settled) -> None:
     ]
 
 
-def test_ties_share_a_rank(admin: Api, user: str, post: Post, settled: Settled) -> None:
+def test_ties_share_a_rank(stack: Stack, admin: Api, user: str, post: Post, settled: Settled) -> None:
     zone = "Arctic/Longyearbyen"
     today = datetime.now(UTC)
     lengths = {"a": 4, "b": 3, "c": 3, "d": 2}
@@ -186,6 +188,7 @@ def test_ties_share_a_rank(admin: Api, user: str, post: Post, settled: Settled) 
         moments = [(today - timedelta(days=back)).isoformat() for back in range(length)]
         post(*[event(f"{user}-{name}", f"k{n}", moment, timezone=zone) for n, moment in enumerate(moments)])
     settled(*[f"{user}-{name}" for name in lengths])
+    cloud.build_ranks(stack)
     board = admin.get("/v1/leaderboards/streaks?region=arctic&limit=100")["entries"]
     mine = [row for row in board if row["user_id"].startswith(user)]
     best = mine[0]["rank"]
