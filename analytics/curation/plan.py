@@ -76,7 +76,9 @@ def _plan(
     last: str,
     mark: datetime,
 ) -> Plan:
-    tasks = _tasks({*places, *_new_days(sizes, files, last)}, files)
+    listed = set(places)
+    new = {place: size for place, size in sizes.items() if place in listed}
+    tasks = _tasks({*listed, *_new_days(new, files, last)}, files)
     wanted = set(tasks)
     by_task: Counter[Task] = Counter()
     for place, size in sizes.items():

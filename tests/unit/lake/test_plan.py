@@ -112,6 +112,13 @@ def test_a_range_of_dates_takes_all_that_is_there(lake: Lake) -> None:
     assert plan(lake, SOON, since_dt=DT).watermark == NOW
 
 
+def test_a_range_of_dates_leaves_other_days_alone(lake: Lake) -> None:
+    lake.put_at("a", PLACE, NOW)
+    lake.put_at("b", replace(PLACE, dt="2026-02-01"), NOW)
+    found = plan(lake, SOON, since_dt=DT, until_dt=DT)
+    assert {each.dt for each in found.tasks} == {DT}
+
+
 def test_small_past_days_are_compacted_once(lake: Lake) -> None:
     for place in (PLACE, OTHER):
         lake.put_at("a", place, NOW)
