@@ -78,4 +78,4 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
             "poison": len(outcome.poison),
         },
     )
-    return {"batchItemFailures": [{"itemIdentifier": number} for number in outcome.again]}
+    return failures.answer(outcome.again)

@@ -168,4 +168,4 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         "batch",
         extra={**_named(outcome.told), "to_come_again": len(outcome.again), "poison": len(outcome.poison)},
     )
-    return {"batchItemFailures": [{"itemIdentifier": number} for number in outcome.again]}
+    return failures.answer(outcome.again)

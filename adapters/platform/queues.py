@@ -7,7 +7,7 @@ from typing import Any
 
 from aws_lambda_powertools import Logger
 
-from adapters.platform.failures import FailureQueue
+from adapters.platform.failures import FailureQueue, partial_failures
 
 
 class Poison(ValueError):
@@ -26,21 +26,22 @@ def serve(  # noqa: PLR0913, PLR0917 (what comes, and what it is served with)
 
     Poison is kept in the failure queue with its reason, and is done. After any other exception, also one from
     keeping poison, the message comes again. After too many attempts (template.yaml) SQS itself moves it to
-    the failure queue. On a redrive poison is reported as failed, and so stays there.
+    the failure queue. On a redrive what fails is reported with the reason, and stays there.
     """
-    again: list[str] = []
+    again: dict[str, str] = {}
+    is_redrive = bool(event.get("streakline_redrive"))
     for record in event["Records"]:
         try:
             reason = _handle(record["body"], handle)
-            if reason is not None and event.get("streakline_redrive"):
-                again.append(record["messageId"])
+            if reason is not None and is_redrive:
+                again[record["messageId"]] = reason
             elif reason is not None:
                 failures.keep(consumer, [(record["body"], reason)], now)
-        except Exception:
+        except Exception as error:
             logger.exception("to come again", extra={"message_id": record["messageId"]})
-            again.append(record["messageId"])
+            again[record["messageId"]] = f"{type(error).__name__}: {error}" if is_redrive else ""
     logger.info("batch", extra={"messages": len(event["Records"]), "again": len(again)})
-    return {"batchItemFailures": [{"itemIdentifier": each} for each in again]}
+    return partial_failures(again)
 
 
 def _handle(body: str, handle: Callable[[Any], object]) -> str | None:

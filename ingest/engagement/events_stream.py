@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue
+from adapters.platform.failures import FailureQueue, partial_failures
 from adapters.settings.engagement import EventsStreamSettings
 from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.wiring import acceptor
@@ -94,14 +94,14 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         batch = decoded[start : start + BATCH_MAX]
         results = accept.accept([body for _, body in batch], PRODUCER, now, default_source="kinesis")
         if any((result.error or {}).get("code") == "unavailable" for result in results):
-            return _again(batch[0][0])
+            return _again(batch[0][0], "unavailable" if is_redrive else "")
         bad = [
             (record, reason)
             for (record, body), result in zip(batch, results, strict=True)
             if (reason := reason_of(body, result))
         ]
         if bad and is_redrive:
-            return _again(bad[0][0])
+            return _again(*bad[0])
         failures.keep(CONSUMER, bad, now)
         counts["accepted"] += len(batch) - len(bad)
         counts["kept"] += len(bad)
@@ -121,5 +121,5 @@ def _decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
         )
 
 
-def _again(record: Mapping[str, Any]) -> dict[str, Any]:
-    return {"batchItemFailures": [{"itemIdentifier": record["sequence_number"]}]}
+def _again(record: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    return partial_failures({record["sequence_number"]: reason})

@@ -113,7 +113,8 @@ def test_the_handler_keeps_poison_and_goes_on(
     body = json.loads(kept["Body"])
     assert (body["consumer"], body["reason"]) == ("notify", "KeyError: 'prompt'")
     again = {"Records": [bad], "streakline_redrive": True}
-    assert notify.handler(again, CONTEXT) == {"batchItemFailures": [{"itemIdentifier": "1"}]}
+    told = {"itemIdentifier": "1", "reason": "KeyError: 'prompt'"}
+    assert notify.handler(again, CONTEXT) == {"batchItemFailures": [told]}
     hurried = SimpleNamespace(**{**vars(CONTEXT), "get_remaining_time_in_millis": lambda: 1_000})
     assert notify.handler({"Records": [asked]}, hurried) == {"batchItemFailures": [{"itemIdentifier": "1"}]}
     monkeypatch.setenv("PLATFORM_APPLICATION_ARN", "")

@@ -74,6 +74,28 @@ def test_poison_of_a_redrive_stays_where_it_is(sqs: Sqs) -> None:
     assert sqs.sent == []
 
 
+def reasons(sqs: Sqs, event: dict[str, Any]) -> dict[str, Any]:
+    answer = serve(event, handle, FailureQueue(lambda: sqs, "url"), "leads", NOW, Logger(level="CRITICAL"))
+    return {each["itemIdentifier"]: each.get("reason") for each in answer["batchItemFailures"]}
+
+
+def test_a_redrive_says_why_it_failed_again_and_nobody_else_is_told(sqs: Sqs) -> None:
+    bodies = ('"good"', '"bad"', '"later"')
+    told = reasons(sqs, batch(*bodies, streakline_redrive=True))
+    assert told == {"1": "it is bad", "2": "RuntimeError: the database is away"}
+    assert reasons(sqs, batch(*bodies)) == {"2": None}
+
+
+def test_a_stream_s_redrive_says_why_too() -> None:
+    kept, record = FailureQueue(Sqs, "url"), {"dynamodb": {"SequenceNumber": "7"}}
+    assert kept.settle({"streakline_redrive": True}, "engagement", [(record, "no key")], NOW) == ["7"]
+    assert kept.answer(["7", "8"]) == {
+        "batchItemFailures": [{"itemIdentifier": "7", "reason": "no key"}, {"itemIdentifier": "8"}]
+    }
+    kept.settle({}, "engagement", [], NOW)  # the next batch of a warm function
+    assert kept.answer(["7"]) == {"batchItemFailures": [{"itemIdentifier": "7"}]}
+
+
 def test_an_operator_sees_the_reason_and_the_record(sqs: Sqs) -> None:
     served(sqs, batch('"bad"'))
     told = waiting_message("leads", "handle", sqs.sent[0]["MessageBody"])
