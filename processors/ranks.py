@@ -18,6 +18,7 @@ from adapters.engagement.everybody import count_everybody, everybody
 from adapters.platform.aws import client
 from adapters.settings.engagement import RanksSettings
 from rules.engagement.standings import is_due
+from rules.smoke_names import is_smoke
 
 # The sets are made anew before their marker expires, which is looked at every 5 minutes.
 RENEW_SECONDS = 360
@@ -65,7 +66,14 @@ def _parts() -> RankBuilder:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a schedule. Twice at once does no harm."""
-    built = _parts().build(clock.now())
+    """Lambda entry: a schedule. Twice at once does no harm.
+
+    {"streakline_forget": [user_id, ...]} takes users of smoke tests out of the ranks instead.
+    """
+    builder = _parts()
+    if "streakline_forget" in event:
+        users = [each for each in event["streakline_forget"] if is_smoke(each)]
+        return {"forgotten": not builder.cache.is_configured or builder.cache.forget(users)}
+    built = builder.build(clock.now())
     logger.info("ranks", extra=built)
     return built

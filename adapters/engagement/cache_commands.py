@@ -128,5 +128,13 @@ def finish_command(token: str) -> Command:
     return [*_eval(FINISH, BUILDING, READY), token, READY_SECONDS]
 
 
+def forget_commands(user_id: str) -> list[Command]:
+    """Return the commands that take a user out of the sorted sets and delete the profile: one key each."""
+    state, lapses = STATE
+    sets = [["ZREM", name, user_id] for name in (lapses, *SETS["streaks"], *SETS["points"])]
+    keys = [["DEL", f"{name}:{user_id}"] for name in ("streak", "processed")]
+    return [["HDEL", state, user_id], *sets, *keys]
+
+
 def _eval(script: str, *keys: str) -> tuple[str | int, ...]:
     return ("EVAL", script, len(keys), *keys)

@@ -32,6 +32,7 @@ from adapters.engagement.cache_commands import (
     READY,
     clear_command,
     finish_command,
+    forget_commands,
     hold_command,
     keep_command,
     lapse_command,
@@ -102,6 +103,10 @@ class EngagementCache:
             commands.append(["EXPIRE", f"processed:{user}", PROCESSED_SECONDS])
         self._run(commands, stale)
 
+    def forget(self, user_ids: Iterable[str]) -> bool:
+        """Take users out of the ranks, and forget their profiles; False if Redis did not do it."""
+        return self._run([each for user in user_ids for each in forget_commands(user)]) is not None
+
     def processed(self, event_ids: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
         """Return, per user, those event ids that are known to be fully applied."""
         asked = {user: ids for user, ids in event_ids.items() if ids}
@@ -129,9 +134,8 @@ class EngagementCache:
 
     def keep_top_list(self, region: str, board: str, limit: int, made: dict[str, Any]) -> None:
         """Keep a top list for a minute."""
-        self._run(
-            [["SET", f"leaderboard:{region}:{board}:{limit}", json.dumps(made), "EX", TOP_LIST_SECONDS]]
-        )
+        key = f"leaderboard:{region}:{board}:{limit}"
+        self._run([["SET", key, json.dumps(made), "EX", TOP_LIST_SECONDS]])
 
     def ranks_ready(self, seconds: int = 0) -> bool:
         """Whether the sorted sets hold everybody, and count for more than so many seconds yet."""

@@ -126,6 +126,16 @@ class IdentityStore:
         found: list[dict[str, Any]] = self._call("history(%s::text)", [lead_organization_id])
         return found
 
+    def forget(self, organization_id: str) -> int:
+        """Delete the leads that a smoke test's organization alone knows; returns how many leads it still has.
+
+        The database refuses any other organization.
+        """
+        found = self._database.run(
+            lambda each: each.execute("SELECT identity.forget(%s::text)", [organization_id]).fetchone()[0]
+        )
+        return int(found)
+
     def _call(self, call: str, values: list[Any], attempts: int = 2) -> Any:
         return self._database.run(lambda each: ask_for_many(each, call, values), attempts)
 

@@ -16,6 +16,7 @@ from analytics.recompute.recompute import Recomputed
 from analytics.reconcile.candidates import SEGMENTS, scan_days, scan_profiles
 from analytics.reconcile.differences import Difference
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
+from rules.smoke_names import is_smoke
 
 RESULT = "differences.json"
 
@@ -94,6 +95,8 @@ def reconcile(
 ) -> Findings:
     """Compare the tables with the nightly run's recompute; check and repair whoever differs by the ledger.
 
+    Users of smoke tests are left out: their rows stay in the lake, and nothing of them in the tables.
+
     Raises adapters.platform.objects.NoObject if the recompute has left no result.
     """
     lake = Snapshot(Recomputed.load(objects, run_id).table)
@@ -102,6 +105,7 @@ def reconcile(
     candidates = scan.candidates | scan_days(reconciler.projections, days)
     if scope.everybody:
         candidates |= scan.seen
+    candidates = {each for each in candidates if not is_smoke(each)}
     findings = Findings(users=len(scan.seen), looked_at=len(candidates), in_flight=scan.in_flight)
     _examine(findings, reconciler, lake, sorted(candidates), now)
     wrong = set(findings.different)

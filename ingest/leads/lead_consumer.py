@@ -191,7 +191,9 @@ def _parts() -> tuple[LeadConsumer, FailureQueue]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: an SQS batch. The answer lists the messages that must come again."""
+    """Lambda entry: an SQS batch; the answer lists what must come again. Or the end of a smoke test."""
     consumer, failures = _parts()
+    if "streakline_forget" in event:
+        return {"left": consumer.identities.forget(event["streakline_forget"])}
     now = clock.now()
     return serve(event, partial(consumer.handle, now=now), failures, CONSUMER, now, logger)

@@ -3,6 +3,7 @@
 import random
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from adapters.engagement.account_items import profile_attributes
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.platform.redis import Redis
+from processors import ranks
 from rules.days import region_of
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Head
 from rules.engagement.streaks import Streak
+from rules.smoke_names import smoke_name
 from tests.support.board_tables import BoardTables
 from tests.support.engine import Engine
 
@@ -105,6 +108,30 @@ def test_an_older_version_never_replaces_a_newer_one(redis_url: str) -> None:
     assert cache.top("points", "asia", 5, NOW) == [("u", 990)]
     assert cache.top("points", "global", 5, NOW) == [("u", 990)]
     assert cache.count_above("points", "america", 1, NOW) == 0
+
+
+def test_who_is_forgotten_is_on_no_board(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Redis(redis_url).call("FLUSHALL")
+    cache, smoke = EngagementCache(redis_url), smoke_name(7)
+    crowd = [
+        replace(profile(user, random.Random(1)), total_points=points, timezone="Asia/Tokyo")
+        for user, points in (("u", 10), (smoke, 90))
+    ]
+    cache.rebuild_ranks(crowd)
+    cache.write_through(crowd)
+    monkeypatch.setattr(ranks, "_parts", lambda: SimpleNamespace(cache=cache))
+    context = SimpleNamespace(
+        function_name="f", memory_limit_in_mb=1, invoked_function_arn="a", aws_request_id="r"
+    )
+    assert ranks.handler({"streakline_forget": [smoke, "u"]}, context) == {"forgotten": True}
+    for region in ("global", "asia"):
+        assert cache.top("points", region, 5, NOW) == [("u", 10)]
+        assert cache.count_above("streaks", region, 0, NOW) == 1
+    assert cache.profile(smoke) is None
+    assert cache.profile("u") == crowd[0]
+    held = Redis(redis_url)
+    assert [key for key in held.call("KEYS", "*") if smoke in key] == []
+    assert smoke not in held.call("HGETALL", "{board}:state")
 
 
 def test_a_streak_leaves_the_board_when_it_lapses(redis_url: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from adapters.engagement.account_items import entry_item
+from adapters.engagement.account_store import BEFORE_ALL
 from tests.support.corruptions import HAND, edit_day, lost_day, number
 from tests.support.engine import Engine
 from tests.support.town import START, Town, lived_in
@@ -55,6 +56,24 @@ def test_fifty_corruptions_are_named_and_put_right(town: Town) -> None:
     again = town.reconcile("again")
     assert (again["different"], again["counts"]["settled"]) == ([], 0)
     assert again["disagreements"] == []
+
+
+def test_a_smoke_test_s_user_may_be_in_the_lake_and_nowhere_else(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its items are removed, its rows stay. Of anybody else that is told, and the profile is put again."""
+    town.load()
+    user = town.users[0]
+    for when in town.projections.days(user):
+        town.delete("DailyActivity", user_id=user, activity_date=when)
+    for each in town.accounts.ledger.after(user, BEFORE_ALL)[0]:
+        town.delete("RewardsLedger", account_id=user, created_at=each.created_at)
+    town.delete("UserStreaks", user_id=user)
+    told = town.reconcile("told", repair=False)
+    assert (told["different"], {name for name, _ in told["disagreements"]}) == ([user], {user})
+    monkeypatch.setattr("analytics.reconcile.reconcile_all.is_smoke", lambda name: name == user)
+    left_out = town.reconcile("left-out", repair=False)
+    assert (left_out["different"], left_out["disagreements"]) == ([], [])
 
 
 def _missed(victims: dict[str, str], found: list[str]) -> Any:
