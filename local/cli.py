@@ -1,4 +1,4 @@
-"""`streakline`: commands for the laptop cloud and for operators."""
+"""`streakline`: commands for operators, of the laptop cloud or, with --stack-name, of a stack on AWS."""
 
 # Long: one short function a command, and the table of them.
 
@@ -10,28 +10,49 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from local.aws.sentences import AwsError, sentence
 from local.cloud import cloud
 from local.paths import REPORT
 from local.plan.command import add_options as plan_options
 from local.replay.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
-from local.stack import load
+from local.stack import Stack, load
 
 
 def _print(answer: object) -> None:
     print(json.dumps(answer, indent=2))
 
 
-def _token(arguments: argparse.Namespace) -> None:
-    from local.cloud.tokens import token
+def _stack(arguments: argparse.Namespace) -> Stack:
+    """Return the stack that a command acts on: the laptop's, unless one is named."""
+    if arguments.stack_name:
+        from local.aws.deployed_stack import find
 
-    print(token(load(), arguments.user, arguments.group))
+        return find(arguments.stack_name, arguments.region)
+    return load()
+
+
+def _status(arguments: argparse.Namespace) -> None:
+    from local.operate import stack_status
+
+    _print(stack_status.status(_stack(arguments)) if arguments.stack_name else cloud.status())
+
+
+def _token(arguments: argparse.Namespace) -> None:
+    from local.bearer import bearer, subject
+
+    stack = _stack(arguments)
+    token = bearer(stack, arguments.user, arguments.group)
+    if not stack.is_laptop:
+        print(f"the API knows {arguments.user} as {subject(token)}", file=sys.stderr)
+    print(token)
 
 
 def _page(arguments: argparse.Namespace) -> None:
-    from local.cloud.tokens import token
+    from local.bearer import bearer
     from local.operate import page_link
 
-    print(page_link.link(load(), token(load(), arguments.user, arguments.group)))
+    stack = _stack(arguments)
+    print(page_link.link(stack, bearer(stack, arguments.user, arguments.group)))
 
 
 def _replay(arguments: argparse.Namespace) -> None:
@@ -46,7 +67,7 @@ def _replay(arguments: argparse.Namespace) -> None:
         events += events
     if arguments.shuffle is not None:
         events = replay.shuffled(events, arguments.shuffle)
-    outcome = replay.replay(load(), events, arguments.via)
+    outcome = replay.replay(_stack(arguments), events, arguments.via)
     _print({**outcome.counts, "seconds": round(outcome.seconds, 1)})
     if outcome.refused:
         raise RuntimeError(f"{len(outcome.refused)} refused, with reasons: {replay.REFUSED_FILE}")
@@ -60,9 +81,9 @@ def _replay_orders(arguments: argparse.Namespace) -> None:
     )
     if arguments.shuffle is not None:
         webhooks = replay.shuffled(webhooks, arguments.shuffle)
-    started = time.monotonic()
-    outcome = (order_webhooks.post if arguments.via == "http" else order_webhooks.send)(load(), webhooks)
-    draining.drain_leads(load(), seconds_max=60 + len(webhooks))
+    started, stack = time.monotonic(), _stack(arguments)
+    outcome = (order_webhooks.post if arguments.via == "http" else order_webhooks.send)(stack, webhooks)
+    draining.drain_leads(stack, seconds_max=60 + len(webhooks))
     _print({**outcome.counts, "seconds": round(time.monotonic() - started, 1)})
 
 
@@ -77,7 +98,7 @@ def _verify(arguments: argparse.Namespace) -> None:
     from local.replay.api import Api
 
     expected = verify.expect(from_csv(arguments.file), arguments.as_of)
-    differences = verify.compare(Api(load()), expected, arguments.as_of)
+    differences = verify.compare(Api(_stack(arguments)), expected, arguments.as_of)
     _print({"users": len(expected), "differences": differences})
     if differences:
         raise RuntimeError(f"{len(differences)} answers differ from the independent calculation")
@@ -86,13 +107,13 @@ def _verify(arguments: argparse.Namespace) -> None:
 def _redrive(arguments: argparse.Namespace) -> None:
     from local.operate.redrive import redrive
 
-    _print(redrive(load(), only_list=arguments.list))
+    _print(redrive(_stack(arguments), only_list=arguments.list))
 
 
 def _rebuild(arguments: argparse.Namespace) -> None:
     from local.operate.rebuild_features import rebuild
 
-    _print(rebuild(load(), arguments.lead, dry_run=arguments.dry_run))
+    _print(rebuild(_stack(arguments), arguments.lead, dry_run=arguments.dry_run))
 
 
 def _recompute(arguments: argparse.Namespace) -> None:
@@ -100,7 +121,7 @@ def _recompute(arguments: argparse.Namespace) -> None:
 
     if (arguments.since is None) != (arguments.until is None):
         raise RuntimeError("--from and --to go together")
-    found = nightly_run.run(load(), arguments.since, arguments.until, repair=not arguments.dry_run)
+    found = nightly_run.run(_stack(arguments), arguments.since, arguments.until, repair=not arguments.dry_run)
     _print(found)
     if found["unrepaired"] and not arguments.dry_run:
         raise RuntimeError(f"{len(found['unrepaired'])} users could not be repaired")
@@ -117,7 +138,7 @@ def _training_set(arguments: argparse.Namespace) -> None:
     from adapters.platform.objects import S3Objects
     from analytics.features.point_in_time import training_set
 
-    stack = load()
+    stack = _stack(arguments)
     lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
     rows = training_set(lake, arguments.labels, arguments.out, known_by=arguments.known_by)
     _print({"rows": rows, "file": str(arguments.out)})
@@ -145,17 +166,21 @@ GROUPS = {
 def _parser() -> argparse.ArgumentParser:
     # Long: it is a table in code, with one line for each command and flag. It decides nothing.
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
+    _add_stack(parser, None)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    def command(name: str, run: Callable[[argparse.Namespace], object], text: str) -> argparse.ArgumentParser:
+    def command(
+        name: str, run: Callable[[argparse.Namespace], object], text: str, *, on_aws: bool = True
+    ) -> argparse.ArgumentParser:
         sub = commands.add_parser(name, help=text, description=text)
-        sub.set_defaults(run=run)
+        sub.set_defaults(run=run, on_aws=on_aws, command=name)
+        _add_stack(sub, argparse.SUPPRESS)  # what was said before the command stays
         return sub
 
-    command("up", lambda _: cloud.up(), "start the laptop cloud and deploy template.yaml to it")
-    command("down", lambda _: cloud.down(), "stop it")
-    command("status", lambda _: _print(cloud.status()), "what runs, what waits, how far behind")
-    command("demo", _demo, "up, replay, check, show")
+    command("up", lambda _: cloud.up(), "start the laptop cloud and deploy template.yaml to it", on_aws=False)
+    command("down", lambda _: cloud.down(), "stop it", on_aws=False)
+    command("status", _status, "what runs, what waits, how far behind")
+    command("demo", _demo, "up, replay, check, show", on_aws=False)
     for name, run, text in (
         ("token", _token, "print a JWT of a user"),
         ("page", _page, "print the web page's address, with a user signed in"),
@@ -194,17 +219,29 @@ def _parser() -> argparse.ArgumentParser:
     training.add_argument("labels", type=Path, help="Parquet: lead_organization_id, as_of, anything else")
     training.add_argument("out", type=Path, help="Parquet: the labels with the features")
     training.add_argument("--known-by", action="store_true", help="leave out what arrived after the instant")
-    plan_options(command("plan", _plan, "what an environment costs, and what ends first, for a traffic"))
-    html_report = command("report", _report, "write the report as one HTML file")
+    planned = command("plan", _plan, "what an environment costs, and what ends first, for a traffic")
+    plan_options(planned)
+    html_report = command("report", _report, "write the report as one HTML file", on_aws=False)
     html_report.add_argument("--out", type=Path, default=REPORT)
     return parser
+
+
+def _add_stack(parser: argparse.ArgumentParser, default: str | None) -> None:
+    parser.add_argument("--stack-name", default=default, metavar="NAME", help="a stack on AWS; the laptop's")
+    parser.add_argument("--region", default=default, help="where it is; as AWS_REGION and the profile say")
 
 
 def main() -> None:
     """Run a command. If an operator can act on an error, it ends with the error's message and status 1."""
     arguments = _parser().parse_args()
     try:
+        if arguments.region and not arguments.stack_name:
+            raise RuntimeError("--region is of a stack on AWS: name that too, with --stack-name")
+        if arguments.stack_name and not arguments.on_aws:
+            raise RuntimeError(f"`{arguments.command}` is of the laptop cloud: it knows no --stack-name")
         arguments.run(arguments)
+    except AwsError as error:
+        sys.exit(f"streakline: {sentence(error)}")
     except (RuntimeError, BadRow, OSError, ValueError) as error:
         sys.exit(f"streakline: {error}")
     except KeyboardInterrupt:

@@ -1,7 +1,7 @@
-"""The deployed stack, for the command line and the tests."""
+"""A deployed stack, for the command line and the tests: the laptop's, or one on AWS (local/aws)."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from typing import Any
 
@@ -13,11 +13,18 @@ from local.paths import STACK
 REGION = "us-east-1"
 # The emulator's root credentials. They are valid nowhere else.
 KEY = SECRET = "test"
+# A client waits for an answer as long as a function may run.
+LAPTOP_SECONDS_MAX, AWS_SECONDS_MAX = 130, 910
+TABLE = "Table"
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """What .local/stack.json holds. tables: logical id -> name."""
+    """What .local/stack.json holds. tables: logical id -> name.
+
+    endpoint_url: the emulator's; "" on AWS, where clients find endpoint and credentials as botocore does.
+    parameters: of a stack on AWS, by name; those that the template hides are `****`.
+    """
 
     api_url: str
     endpoint_url: str
@@ -25,35 +32,56 @@ class Stack:
     outputs: dict[str, str]
     tables: dict[str, str]
     redis_url: str
+    name: str = "streakline"
+    parameters: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_laptop(self) -> bool:
+        """Whether this is the laptop cloud."""
+        return bool(self.endpoint_url)
 
     def save(self) -> None:
         """Write .local/stack.json."""
         STACK.write_text(json.dumps(asdict(self), indent=2) + "\n")
 
     def client(self, service: str, attempts: int = 4) -> Any:
-        """Return a client of the emulator. It waits for an answer as long as a function may run."""
-        return _client(self.endpoint_url, service, attempts)
+        """Return a client of the emulator or of AWS; the same one for the same arguments."""
+        return _client(self.endpoint_url, self.region, service, attempts)
+
+    def output(self, name: str, what: str) -> str:
+        """Return an output; raises RuntimeError if there is none: the stack was deployed without `what`."""
+        if name not in self.outputs:
+            raise RuntimeError(f"the stack {self.name} has no {what}: its outputs lack {name}")
+        return self.outputs[name]
 
 
 @cache
-def _client(endpoint_url: str, service: str, attempts: int) -> Any:
+def _client(endpoint_url: str, region: str, service: str, attempts: int) -> Any:
+    return fresh_client(endpoint_url, region, service, attempts)
+
+
+def fresh_client(endpoint_url: str, region: str, service: str, attempts: int = 4) -> Any:
+    """Return a client that nobody else has. endpoint_url: "" for AWS."""
     config = Config(
-        read_timeout=130,
+        read_timeout=LAPTOP_SECONDS_MAX if endpoint_url else AWS_SECONDS_MAX,
         retries={"mode": "standard", "total_max_attempts": attempts},
         max_pool_connections=80,
     )
+    ours = {"aws_access_key_id": KEY, "aws_secret_access_key": SECRET, "endpoint_url": endpoint_url}
     return boto3.client(  # type: ignore[call-overload]  # the service is a parameter
-        service,
-        endpoint_url=endpoint_url,
-        region_name=REGION,
-        aws_access_key_id=KEY,
-        aws_secret_access_key=SECRET,
-        config=config,
+        service, region_name=region or None, config=config, **(ours if endpoint_url else {})
     )
 
 
+def tables_in(outputs: dict[str, str]) -> dict[str, str]:
+    """Return the tables that a stack's outputs name, by logical id."""
+    return {name.removesuffix(TABLE): value for name, value in outputs.items() if name.endswith(TABLE)}
+
+
 def load() -> Stack:
-    """Return the running stack. If there is none, raises SystemExit with what to do."""
+    """Return the running laptop cloud. If there is none, raises SystemExit with what to do."""
     if not STACK.exists():
-        raise SystemExit("no laptop cloud is up: run `streakline up` first")
+        raise SystemExit(
+            "no laptop cloud is up: run `streakline up` first, or name a stack on AWS: --stack-name"
+        )
     return Stack(**json.loads(STACK.read_text()))

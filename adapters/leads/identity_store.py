@@ -131,10 +131,7 @@ class IdentityStore:
 
         The database refuses any other organization.
         """
-        found = self._database.run(
-            lambda each: each.execute("SELECT identity.forget(%s::text)", [organization_id]).fetchone()[0]
-        )
-        return int(found)
+        return int(self._database.run(lambda each: ask(each, "forget(%s::text)", [organization_id])))
 
     def _call(self, call: str, values: list[Any], attempts: int = 2) -> Any:
         return self._database.run(lambda each: ask_for_many(each, call, values), attempts)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from local.cloud import tokens
 from local.cloud.tools import tool
 from local.paths import LOCAL, LOGS, ROOT, WAREHOUSE
-from local.stack import KEY, REGION, SECRET, Stack
+from local.stack import KEY, REGION, SECRET, Stack, tables_in
 
 STACK_NAME = "streakline"
 ARTIFACTS = "streakline-artifacts"
@@ -108,6 +108,5 @@ def describe(endpoint: str, redis_url: str) -> Stack:
     client = Stack("", endpoint, REGION, {}, {}, "").client("cloudformation")
     described = client.describe_stacks(StackName=STACK_NAME)["Stacks"][0]
     outputs = {each["OutputKey"]: each["OutputValue"] for each in described["Outputs"]}
-    tables = {name.removesuffix("Table"): value for name, value in outputs.items() if name.endswith("Table")}
     api_url = f"{endpoint}/_aws/execute-api/{outputs['ApiId']}/$default"
-    return Stack(api_url, endpoint, REGION, outputs, tables, redis_url)
+    return Stack(api_url, endpoint, REGION, outputs, tables_in(outputs), redis_url, STACK_NAME)

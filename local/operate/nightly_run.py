@@ -2,17 +2,23 @@
 
 import json
 import time
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Any
 
 from local.stack import Stack
 
 SECONDS_MAX = 1800
-POLL_SECONDS = 0.3
+LAPTOP_POLL_SECONDS, AWS_POLL_SECONDS = 0.3, 5.0
+BY_HAND = "by-hand"
 DONE = ("SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED")
 
 
-def start(stack: Stack, since: date | None, until: date | None, *, repair: bool) -> str:
+def _print(text: str) -> None:
+    print(text, flush=True)
+
+
+def start(stack: Stack, since: date | None, until: date | None, *, repair: bool, name: str = BY_HAND) -> str:
     """Start a nightly run over the days `since` to `until` (both None: all that is new); returns its ARN."""
     wanted = {
         "from": since.isoformat() if since else None,
@@ -21,26 +27,31 @@ def start(stack: Stack, since: date | None, until: date | None, *, repair: bool)
     }
     answer = stack.client("stepfunctions").start_execution(
         stateMachineArn=stack.outputs["NightlyArn"],
-        name=f"by-hand-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
+        name=f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}",
         input=json.dumps(wanted),
     )
     return str(answer["executionArn"])
 
 
-def wait(stack: Stack, execution: str, seconds_max: float = SECONDS_MAX) -> str:
-    """Wait for a nightly run to end, printing each step as it begins; returns its status."""
+def wait(
+    stack: Stack, execution: str, seconds_max: float = SECONDS_MAX, say: Callable[[str], None] = _print
+) -> str:
+    """Wait for a nightly run to end, telling each step as it begins; returns its status.
+
+    Raises RuntimeError if it takes longer than that. The run goes on.
+    """
     states, shown, deadline = stack.client("stepfunctions"), 0, time.monotonic() + seconds_max
     while True:
         status = str(states.describe_execution(executionArn=execution)["status"])
         entered = _entered(states, execution)
         for name in entered[shown:]:
-            print(f"  {name}", flush=True)
+            say(f"  {name}")
         shown = len(entered)
         if status in DONE:
             return status
         if time.monotonic() > deadline:
-            raise RuntimeError(f"{execution} has not ended in {seconds_max:.0f} s")
-        time.sleep(POLL_SECONDS)
+            raise RuntimeError(f"{execution} has not ended in {seconds_max:.0f} s, and goes on")
+        time.sleep(LAPTOP_POLL_SECONDS if stack.is_laptop else AWS_POLL_SECONDS)
 
 
 def _entered(states: Any, execution: str) -> list[str]:

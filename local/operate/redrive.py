@@ -1,6 +1,7 @@
 """Sends what waits in the failure queues to its consumer again. What succeeds leaves its queue.
 
-Repair the cause first, the code or the item in its table: the item is sent in its present state.
+Repair the cause first, the code or the item in its table: the item is sent in its present state. What fails
+again, for whatever reason, stays in its queue and stops nothing.
 """
 
 import base64
@@ -10,12 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from local.cloud.delivery import sequence_of
-from local.cloud.stream_records import kinesis_record, table_record
+from local.aws.sentences import AwsError, sentence
+from local.operate.discarded_batches import records_of
+from local.operate.invocations import invoke
 from local.stack import Stack
 
 RECEIVE_MAX = 10
 HIDDEN_SECONDS = 120
+# SQS asks all of its servers only if a reader waits. The emulator has one.
+AWS_WAIT_SECONDS = 2
 # By consumer: the names of its function and of its failure queue.
 CONSUMERS = {
     "engagement": ("Engagement", "Engagement"),
@@ -29,6 +33,7 @@ CONSUMERS = {
     "notify": ("Notify", "Notify"),
 }
 GIVEN_UP = "given up after all attempts: the function's log says why"
+GONE = "the records are no longer in the stream: docs/runbook.md says what to do"
 OF_QUEUES = frozenset({"leads", "memory", "features"})
 
 
@@ -44,10 +49,13 @@ class Waiting:
 
 def waiting_messages(stack: Stack, consumer: str) -> Iterator[Waiting]:
     """Yield what waits for a consumer. Each message is hidden from other readers for two minutes."""
-    sqs, url = stack.client("sqs"), _queue(stack, consumer)
+    sqs, url = stack.client("sqs"), stack.outputs[_queue(consumer)]
     while True:
         answer = sqs.receive_message(
-            QueueUrl=url, MaxNumberOfMessages=RECEIVE_MAX, VisibilityTimeout=HIDDEN_SECONDS
+            QueueUrl=url,
+            MaxNumberOfMessages=RECEIVE_MAX,
+            VisibilityTimeout=HIDDEN_SECONDS,
+            WaitTimeSeconds=0 if stack.is_laptop else AWS_WAIT_SECONDS,
         )
         if not answer.get("Messages"):
             return
@@ -70,48 +78,54 @@ def waiting_message(consumer: str, handle: str, text: str) -> Waiting:
     return Waiting(consumer, handle, GIVEN_UP, {"record": text})
 
 
-def _queue(stack: Stack, consumer: str) -> str:
-    return stack.outputs[f"{CONSUMERS[consumer][1]}FailuresUrl"]
+def _queue(consumer: str) -> str:
+    return f"{CONSUMERS[consumer][1]}FailuresUrl"
 
 
 def redrive(stack: Stack, *, only_list: bool = False) -> dict[str, Any]:
-    """Send everything again, or only list it. Returns the count, and what is left with its reason."""
+    """Send everything again, or only list it.
+
+    Returns how many messages were redriven, and what is left: `reason` says why it was kept first, `again`
+    why this attempt failed. Consumers that the stack was deployed without are left out.
+    """
     sqs, done, left = stack.client("sqs"), 0, []
     for consumer in CONSUMERS:
-        url = _queue(stack, consumer)
-        for message in list(waiting_messages(stack, consumer)):
-            reason = "listed" if only_list else _send(stack, message)
-            if reason is None:
+        url = stack.outputs.get(_queue(consumer))
+        for message in list(waiting_messages(stack, consumer)) if url else ():
+            again = "" if only_list else _send(stack, message)
+            if again is None:
                 sqs.delete_message(QueueUrl=url, ReceiptHandle=message.handle)
                 done += 1
                 continue
             sqs.change_message_visibility(QueueUrl=url, ReceiptHandle=message.handle, VisibilityTimeout=0)
-            left.append(
-                {"consumer": consumer, "reason": message.reason, "record": message.body.get("record")}
-            )
+            left.append(_told(message, again))
     return {"redriven": done, "left": left}
 
 
+def _told(message: Waiting, again: str) -> dict[str, Any]:
+    told = {"consumer": message.consumer, "reason": message.reason, "record": message.body.get("record")}
+    return told | ({"again": again} if again else {})
+
+
 def _send(stack: Stack, message: Waiting) -> str | None:
-    """Invoke the consumer with a message's records; returns why it failed, or None."""
-    records = _records(stack, message)
-    if not records:
-        return "the records are no longer in the stream"
-    payload = {"Records": records, "streakline_redrive": True}
-    answer = stack.client("lambda").invoke(
-        FunctionName=stack.outputs[f"{CONSUMERS[message.consumer][0]}FunctionName"],
-        Payload=json.dumps(payload).encode(),
-    )
-    text: str = answer["Payload"].read().decode()
-    if answer.get("FunctionError"):
-        return text[:300]
-    return "failed again" if json.loads(text)["batchItemFailures"] else None
+    """Invoke the consumer with a message's records; returns why it failed, or None. Raises nothing of AWS."""
+    try:
+        records = _records(stack, message)
+        if not records:
+            return GONE
+        function = stack.outputs[f"{CONSUMERS[message.consumer][0]}FunctionName"]
+        reply = invoke(stack, function, {"Records": records, "streakline_redrive": True})
+        return reply.failure()
+    except AwsError as error:
+        return sentence(error)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        return f"the message cannot be read: {error!r}"
 
 
 def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
     for kind in ("DDBStreamBatchInfo", "KinesisBatchInfo"):
         if kind in message.body:
-            return _from_stream(stack, message.body[kind])
+            return records_of(stack, message.body[kind])
     record = message.body["record"]
     if message.consumer in OF_QUEUES:
         return [{"messageId": "redrive", "body": record}]
@@ -130,27 +144,3 @@ def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
 def _image(answer: dict[str, Any]) -> dict[str, Any]:
     """Return the item's present state as NewImage. If the item has expired, the record goes out as it was."""
     return {"NewImage": answer["Item"]} if "Item" in answer else {}
-
-
-def _from_stream(stack: Stack, batch: dict[str, Any]) -> list[dict[str, Any]]:
-    """Fetch a discarded batch while the stream still has it. The message holds only the batch's place."""
-    source, first, last = batch["streamArn"], batch["startSequenceNumber"], batch["endSequenceNumber"]
-    if ":kinesis:" in source:
-        client, stream = stack.client("kinesis"), {"StreamARN": source}
-        start = {"StartingSequenceNumber": first}
-    else:
-        client, stream = stack.client("dynamodbstreams"), {"StreamArn": source}
-        start = {"SequenceNumber": first}
-    iterator = client.get_shard_iterator(
-        **stream, ShardId=batch["shardId"], ShardIteratorType="AT_SEQUENCE_NUMBER", **start
-    )["ShardIterator"]
-    wrap = kinesis_record if ":kinesis:" in source else table_record
-    found: list[dict[str, Any]] = []
-    while iterator:
-        answer = client.get_records(ShardIterator=iterator, Limit=1000)
-        records = (wrap(each, source) for each in answer["Records"])
-        found += [record for record in records if int(sequence_of(record)) <= int(last)]
-        if not answer["Records"] or (found and int(sequence_of(found[-1])) >= int(last)):
-            break
-        iterator = answer.get("NextShardIterator")
-    return found

@@ -6,9 +6,10 @@ from typing import Any
 
 import urllib3
 
-from local.cloud.tokens import ADMIN, token
+from local.bearer import bearer
 from local.stack import Stack
 
+ADMIN = "streakline/admin"
 ATTEMPTS_MAX = 10
 
 
@@ -18,31 +19,35 @@ class Api:
     def __init__(
         self, stack: Stack, user_id: str = "operator", *, admin: bool = True, group: str | None = None
     ) -> None:
-        self._url = stack.api_url
+        self._stack, self._who = stack, (user_id, group or (ADMIN if admin else None))
         self._pool = urllib3.PoolManager(maxsize=64, retries=False)
-        self._headers = {
-            "authorization": f"Bearer {token(stack, user_id, group or (ADMIN if admin else None))}",
-            "content-type": "application/json",
-        }
+        self.token = bearer(stack, *self._who)
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        """Return (status, JSON answer).
+        """Return (status, JSON answer). An answer that is no JSON is {"error": {"message": its text}}.
 
         A 429 or a 5xx is repeated after the seconds of Retry-After. That is safe, because requests carry
-        keys.
+        keys. After a 401 the token is fetched anew, once: a long replay outlives a token.
         """
+        renewed = False
         for attempt in range(ATTEMPTS_MAX):
-            answer = self._pool.request(
-                method,
-                self._url + path,
-                body=None if body is None else json.dumps(body).encode(),
-                headers=self._headers,
-                timeout=180,
-            )
+            answer = self._request(method, path, body)
+            if answer.status == 401 and not renewed:
+                renewed, self.token = True, bearer(self._stack, *self._who)
+                continue
             if (answer.status != 429 and answer.status < 500) or attempt == ATTEMPTS_MAX - 1:
                 break
             time.sleep(float(answer.headers.get("Retry-After", 1)))
-        return answer.status, json.loads(answer.data or b"null")
+        return answer.status, _json(answer.data)
+
+    def _request(self, method: str, path: str, body: Any) -> Any:
+        return self._pool.request(
+            method,
+            self._stack.api_url + path,
+            body=None if body is None else json.dumps(body).encode(),
+            headers={"authorization": f"Bearer {self.token}", "content-type": "application/json"},
+            timeout=180,
+        )
 
     def get(self, path: str) -> Any:
         """Return the answer to a GET; raises RuntimeError unless it is 200."""
@@ -50,3 +55,10 @@ class Api:
         if status != 200:
             raise RuntimeError(f"GET {path}: {status} {answer}")
         return answer
+
+
+def _json(data: bytes) -> Any:
+    try:
+        return json.loads(data or b"null")
+    except ValueError:  # a proxy's page, or a gateway's text
+        return {"error": {"message": data[:200].decode(errors="replace")}}

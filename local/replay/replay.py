@@ -15,6 +15,7 @@ from aws_kinesis_agg.aggregator import RecordAggregator
 from adapters.platform.batches import chunks
 from local.paths import LOCAL
 from local.replay.api import Api
+from local.replay.applied import wait_until_applied
 from local.replay.draining import drain
 from local.replay.event_sources import Body
 from local.stack import Stack
@@ -79,11 +80,11 @@ def post_events(stack: Stack, events: Sequence[Body], batch: int = BATCH) -> Rep
 
 def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
     """Put events on the Kinesis stream. Every other batch is KPL-aggregated, the others are plain."""
-    kinesis, stream = stack.client("kinesis"), stack.outputs["EventsStreamName"]
+    kinesis, stream = stack.client("kinesis"), stack.output("EventsStreamName", "Kinesis door")
     outcome, started = ReplayResult(), time.monotonic()
     more = progress_bar(len(events), "Kinesis")
     for number, some in enumerate(chunks(events, KINESIS_RECORDS_MAX)):
-        records = _aggregated(some) if number % 2 else _plain(some)
+        records = aggregated_records(some) if number % 2 else plain_records(some)
         while records:
             answer = kinesis.put_records(StreamName=stream, Records=records)
             pairs = zip(records, answer["Records"], strict=True)
@@ -94,11 +95,12 @@ def put_on_stream(stack: Stack, events: Sequence[Body]) -> ReplayResult:
     return outcome
 
 
-def _plain(events: Iterable[Body]) -> list[dict[str, Any]]:
+def plain_records(events: Iterable[Body]) -> list[dict[str, Any]]:
+    """Return a Kinesis record for each event."""
     return [{"Data": json.dumps(each).encode(), "PartitionKey": each["user_id"]} for each in events]
 
 
-def _aggregated(events: Iterable[Body]) -> list[dict[str, Any]]:
+def aggregated_records(events: Iterable[Body]) -> list[dict[str, Any]]:
     """Return one KPL record for each user: the record goes to one shard, which keeps the user's order."""
     records = []
     by_user: dict[str, list[Body]] = {}
@@ -114,7 +116,8 @@ def _aggregated(events: Iterable[Body]) -> list[dict[str, Any]]:
 
 
 def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayResult:
-    """Send events through a door ("http", "kinesis", or "both": half of them each), and drain."""
+    """Send events through a door ("http", "kinesis", "both": half of them each), and wait for the effects."""
+    sent_from = time.time()
     if via == "both":
         outcome = post_events(stack, events[::2])
         sent = put_on_stream(stack, events[1::2])
@@ -123,11 +126,20 @@ def replay(stack: Stack, events: Sequence[Body], via: str = "http") -> ReplayRes
     else:
         outcome = (post_events if via == "http" else put_on_stream)(stack, events)
     started = time.monotonic()
-    drain(stack)
+    _settle(stack, events, outcome, sent_from)
     outcome.seconds += time.monotonic() - started
     if outcome.refused:
         REFUSED_FILE.write_text("".join(json.dumps(each) + "\n" for each in outcome.refused))
     return outcome
+
+
+def _settle(stack: Stack, events: Sequence[Body], outcome: ReplayResult, sent_from: float) -> None:
+    if stack.is_laptop:
+        drain(stack)
+        return
+    refused = {(each["event"]["user_id"], each["event"]["idempotency_key"]) for each in outcome.refused}
+    taken = [each for each in events if (each["user_id"], each["idempotency_key"]) not in refused]
+    wait_until_applied(stack, taken, sent_from)
 
 
 def shuffled(events: Sequence[Body], seed: int) -> list[Body]:

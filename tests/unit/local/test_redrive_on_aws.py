@@ -1,65 +1,206 @@
-"""The runbook's way to redrive on AWS: its block is run as it stands, SQS and DynamoDB by moto."""
+"""`streakline --stack-name NAME redrive`: SQS and DynamoDB by moto, functions from here."""
 
+import base64
+import io
 import json
 import re
+from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from moto import mock_aws
 
+from local import cli
+from local import stack as stack_module
 from local.operate.redrive import CONSUMERS
+from tests.support.aws_stack import described, known
 from tests.support.template import ROOT
 
 RUNBOOK = (ROOT / "docs/runbook.md").read_text(encoding="utf-8")
 KEYS = {"user_id": "HASH", "event_id": "RANGE"}
 STORED: Any = {"user_id": {"S": "USER_ID"}, "event_id": {"S": "EVENT_ID"}, "points_awarded": {"N": "10"}}
+PLACE = {
+    "streamArn": "arn:aws:dynamodb:eu-west-1:1:table/BP_EVENTS_TABLE/stream/0",
+    "shardId": "shard",
+    "startSequenceNumber": "10",
+    "endSequenceNumber": "20",
+}
+
+
+def refusal(code: str, operation: str) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "no"}}, operation)
+
+
+class Functions:
+    """Functions that note what they are asked. answers: by function; an exception is raised."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Any]] = []
+        self.answers: dict[str, Any] = {}
+        self.log = ""
+
+    def invoke(self, FunctionName: str, Payload: bytes, LogType: str) -> Any:  # noqa: N803
+        self.asked.append((FunctionName, json.loads(Payload)))
+        answer = self.answers.get(FunctionName, {"batchItemFailures": []})
+        if isinstance(answer, Exception):
+            raise answer
+        more = {"FunctionError": "Unhandled"} if "errorMessage" in answer else {}
+        log = base64.b64encode(self.log.encode()).decode()
+        return {"Payload": io.BytesIO(json.dumps(answer).encode()), "LogResult": log, **more}
+
+
+class Streams:
+    """A table's stream; `gone` once its records are trimmed."""
+
+    def __init__(self) -> None:
+        self.gone = False
+        self.parts: list[list[int]] = []
+
+    def get_shard_iterator(self, **_: Any) -> Any:
+        if self.gone:
+            raise refusal("TrimmedDataAccessException", "GetShardIterator")
+        return {"ShardIterator": "0"}
+
+    def get_records(self, ShardIterator: str, Limit: int) -> Any:  # noqa: N803
+        place = int(ShardIterator)
+        numbers = self.parts[place] if place < len(self.parts) else []
+        records = [
+            {"eventID": str(n), "eventName": "INSERT", "dynamodb": {"SequenceNumber": str(n)}}
+            for n in numbers
+        ]
+        return {"Records": records, "NextShardIterator": str(place + 1)}
 
 
 @pytest.fixture
-def stack(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A stack whose functions answer that all is well; `invoked` has what they were asked."""
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
     with mock_aws():
-        sqs, dynamodb, real = boto3.client("sqs"), boto3.client("dynamodb"), boto3.client
-        schema: Any = [{"AttributeName": name, "KeyType": kind} for name, kind in KEYS.items()]
-        types: Any = [{"AttributeName": name, "AttributeType": "S"} for name in KEYS]
+        sqs: Any = boto3.client("sqs", region_name="eu-west-1")
+        dynamodb: Any = boto3.client("dynamodb", region_name="eu-west-1")
         dynamodb.create_table(
             TableName="BP_EVENTS_TABLE",
-            KeySchema=schema,
-            AttributeDefinitions=types,
+            KeySchema=[{"AttributeName": name, "KeyType": kind} for name, kind in KEYS.items()],
+            AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in KEYS],
             BillingMode="PAY_PER_REQUEST",
         )
         dynamodb.put_item(TableName="BP_EVENTS_TABLE", Item=STORED)
         outputs = {f"{function}FunctionName": function for function, _ in CONSUMERS.values()}
+        outputs["ApiUrl"] = "https://api"
         for _, queue in CONSUMERS.values():
             outputs[f"{queue}FailuresUrl"] = sqs.create_queue(QueueName=queue)["QueueUrl"]
-        invoked: list[tuple[str, Any]] = []
+        functions, streams, real = Functions(), Streams(), stack_module.fresh_client
+        ours = {"lambda": functions, "dynamodbstreams": streams}
+        monkeypatch.setattr(
+            stack_module,
+            "fresh_client",
+            lambda url, region, service, attempts=4: (
+                ours.get(service) or real(url, region, service, attempts)
+            ),
+        )
+        monkeypatch.setattr("local.operate.redrive.AWS_WAIT_SECONDS", 0)
+        found = described(outputs)
+        with known(monkeypatch, "live", found):
+            yield SimpleNamespace(outputs=outputs, found=found, functions=functions, streams=streams, sqs=sqs)
 
-        def invoke(FunctionName: str, Payload: bytes) -> Any:  # noqa: N803 (Lambda's names)
-            invoked.append((FunctionName, json.loads(Payload)))
-            return {"Payload": SimpleNamespace(read=lambda: b'{"batchItemFailures": []}')}
 
-        listed = [{"OutputKey": name, "OutputValue": value} for name, value in outputs.items()]
-        ours = {
-            "cloudformation": SimpleNamespace(describe_stacks=lambda **_: {"Stacks": [{"Outputs": listed}]}),
-            "lambda": SimpleNamespace(invoke=invoke),
-        }
-        monkeypatch.setattr(boto3, "client", lambda name, **more: ours.get(name) or real(name, **more))
-        yield SimpleNamespace(outputs=outputs, invoked=invoked, sqs=sqs)
+@pytest.fixture
+def redrive(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    def run(*arguments: str) -> Any:
+        monkeypatch.setattr("sys.argv", ["streakline", "--stack-name", "live", "redrive", *arguments])
+        cli.main()
+        return json.loads(capsys.readouterr().out)
+
+    return run
 
 
-def test_a_message_made_by_hand_is_listed_and_sent(stack: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def keep(aws: Any, queue: str, body: Any) -> None:
+    text = body if isinstance(body, str) else json.dumps(body)
+    aws.sqs.send_message(QueueUrl=aws.outputs[f"{queue}FailuresUrl"], MessageBody=text)
+
+
+def by_hand() -> str:
+    """The message of the runbook, word by word."""
     (message,) = re.findall(r"```json\n(.*?)```", RUNBOOK, re.DOTALL)
-    stack.sqs.send_message(QueueUrl=stack.outputs["EngagementFailuresUrl"], MessageBody=message)
-    block = re.findall(r"^```python\n(.*?)^```", RUNBOOK, re.DOTALL | re.MULTILINE)[0]
-    session: dict[str, Any] = {}
-    exec(block, session)  # the document's own words
-    assert "'reason': 'by hand'" in capsys.readouterr().out
-    assert stack.invoked == []
-    assert session["redrive"](session["stack"]) == {"redriven": 1, "left": []}
-    ((function, payload),) = stack.invoked
+    return str(message)
+
+
+def given_up(queue: str, aws: Any) -> None:
+    keep(aws, queue, {"requestContext": {"condition": "RetryAttemptsExhausted"}, "DDBStreamBatchInfo": PLACE})
+
+
+def test_a_message_made_by_hand_is_listed_and_sent(aws: Any, redrive: Any) -> None:
+    keep(aws, "Engagement", by_hand())
+    (left,) = redrive("--list")["left"]
+    assert (left["consumer"], left["reason"]) == ("engagement", "by hand")
+    assert aws.functions.asked == []
+    assert redrive() == {"redriven": 1, "left": []}
+    ((function, payload),) = aws.functions.asked
     assert (function, payload["streakline_redrive"]) == ("Engagement", True)
     assert payload["Records"][0]["dynamodb"]["NewImage"] == STORED
-    assert session["redrive"](session["stack"], only_list=True) == {"redriven": 0, "left": []}
+    assert redrive("--list") == {"redriven": 0, "left": []}
+
+
+def test_what_fails_again_is_kept_with_the_reason_and_stops_nothing(aws: Any, redrive: Any) -> None:
+    keep(aws, "Engagement", by_hand())
+    keep(aws, "Feature", '{"lead": 1}')
+    keep(aws, "Memory", '{"lead": 2}')
+    failed = [{"itemIdentifier": "1", "reason": "client_key is missing"}]
+    aws.functions.answers = {
+        "Engagement": {"batchItemFailures": failed},
+        "Memory": {"errorMessage": "out of memory"},
+    }
+    answer = redrive()
+    assert answer["redriven"] == 1
+    told = {each["consumer"]: (each["reason"], each["again"]) for each in answer["left"]}
+    assert told["engagement"] == ("by hand", "client_key is missing")
+    assert told["memory"][1] == "Unhandled: out of memory"
+    assert {each["consumer"] for each in redrive("--list")["left"]} == {"engagement", "memory"}
+
+
+def test_a_transient_failure_s_reason_is_in_the_log(aws: Any, redrive: Any) -> None:
+    keep(aws, "Engagement", by_hand())
+    aws.functions.answers = {"Engagement": {"batchItemFailures": [{"itemIdentifier": "1"}]}}
+    trouble = {"level": "ERROR", "message": "to come again", "exception": "Traceback\nUnprocessed: busy"}
+    aws.functions.log = f"START\n{json.dumps(trouble)}\n" + '{"level": "INFO", "message": "batch"}\nEND\n'
+    assert redrive()["left"][0]["again"] == "to come again: Unprocessed: busy"
+    aws.functions.log = ""
+    assert "log says why" in redrive()["left"][0]["again"]
+
+
+def test_a_batch_that_its_stream_still_has_is_read_and_sent(aws: Any, redrive: Any) -> None:
+    given_up("Engagement", aws)
+    aws.streams.parts = [[10, 11], [], [20, 21]]  # a part in the middle of a shard may be empty
+    assert redrive() == {"redriven": 1, "left": []}
+    ((_, payload),) = aws.functions.asked
+    assert [each["dynamodb"]["SequenceNumber"] for each in payload["Records"]] == ["10", "11", "20"]
+
+
+def test_a_batch_that_is_trimmed_is_kept_and_the_others_go_on(aws: Any, redrive: Any) -> None:
+    given_up("Engagement", aws)
+    keep(aws, "Feature", '{"lead": 1}')
+    aws.streams.gone = True
+    answer = redrive()
+    assert answer["redriven"] == 1
+    (left,) = answer["left"]
+    assert "no longer in the stream" in left["again"]
+    assert left["reason"] == "RetryAttemptsExhausted"
+
+
+def test_a_function_that_may_not_be_called_and_a_message_that_is_none(aws: Any, redrive: Any) -> None:
+    keep(aws, "Feature", '{"lead": 1}')
+    keep(aws, "Publisher", {"reason": "odd", "record": {"no": "keys"}})
+    aws.functions.answers = {"Features": refusal("AccessDeniedException", "Invoke")}
+    told = {each["consumer"]: each["again"] for each in redrive()["left"]}
+    assert told["features"] == "these credentials may not do Invoke: no"
+    assert "cannot be read" in told["publisher"]
+
+
+def test_a_stack_without_the_kinesis_door_has_no_queue_of_it(aws: Any, redrive: Any) -> None:
+    door = {"EventsStreamFunctionName", "EventsStreamFailuresUrl"}
+    aws.found["Outputs"] = [each for each in aws.found["Outputs"] if each["OutputKey"] not in door]
+    keep(aws, "Feature", '{"lead": 1}')
+    assert redrive() == {"redriven": 1, "left": []}

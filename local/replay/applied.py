@@ -1,0 +1,86 @@
+"""Waits on AWS until events are in their accounts. Tables tell it, as nobody sees how far the consumers are.
+
+An event is applied if, and only if, a ledger entry names it; it is shown once the profile has counted that.
+"""
+
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.batches import get_all
+from adapters.platform.items import item
+from local.replay.event_sources import Body
+from local.stack import Stack
+from rules.days import parse_moment, stamp
+from rules.engagement.events import event_id
+
+READERS = 8
+PAUSE_SECONDS = 2.0
+SECONDS_MIN, EVENTS_PER_SECOND = 300, 20
+# This machine's clock and AWS's may differ by so much.
+SKEW = timedelta(minutes=5)
+
+
+def ids_by_user(events: Iterable[Body]) -> dict[str, set[str]]:
+    """Return the ids under which events are stored, by user."""
+    found: dict[str, set[str]] = {}
+    for each in events:
+        user = each["user_id"]
+        found.setdefault(user, set()).add(
+            event_id(user, each["idempotency_key"], parse_moment(each["occurred_at"]))
+        )
+    return found
+
+
+def wait_until_applied(
+    stack: Stack, events: Iterable[Body], sent_from: float, seconds_max: float | None = None
+) -> None:
+    """Wait until profiles show all events that were new. sent_from: when the first was sent (epoch seconds).
+
+    Raises RuntimeError when the time is up: 5 minutes, and 1 s for 20 events.
+    """
+    waiting = ids_by_user(events)
+    count = sum(map(len, waiting.values()))
+    seconds = SECONDS_MIN + count / EVENTS_PER_SECOND if seconds_max is None else seconds_max
+    since = stamp(datetime.fromtimestamp(sent_from, UTC) - SKEW)
+    deadline = time.monotonic() + seconds
+    while waiting := _still_waiting(stack, waiting, since):
+        if time.monotonic() > deadline:
+            left = sum(map(len, waiting.values()))
+            raise RuntimeError(
+                f"{left} of {count} events are in no account after {seconds:.0f} s: "
+                "`streakline status` and `streakline redrive --list` say what is wrong"
+            )
+        time.sleep(PAUSE_SECONDS)
+
+
+def _still_waiting(stack: Stack, waiting: Mapping[str, set[str]], since: str) -> dict[str, set[str]]:
+    with ThreadPoolExecutor(READERS) as pool:
+        left = pool.map(lambda user: (user, _missing(stack, user, waiting[user], since)), waiting)
+        return {user: ids for user, ids in left if ids}
+
+
+def _missing(stack: Stack, user: str, ids: set[str], since: str) -> set[str]:
+    """Return which of a user's events are not shown yet. An event that was stored before counts as shown."""
+    dynamodb = stack.client("dynamodb")
+    entries, _ = LedgerStore(dynamodb, stack.tables["RewardsLedger"]).after(user, since)
+    places = {str(each.draft.event_id): each.created_at for each in entries if each.draft.event_id in ids}
+    missing = ids - places.keys()
+    if missing:
+        keys = [{"user_id": user, "event_id": each} for each in sorted(missing)]
+        stored = get_all(dynamodb, stack.tables["BPEvents"], keys)
+        missing -= {each["event_id"]["S"] for each in stored if each["created_at"]["S"] < since}
+    return missing | _unseen(stack, user, places)
+
+
+def _unseen(stack: Stack, user: str, places: Mapping[str, str]) -> set[str]:
+    """Return the events whose entries the profile has not counted yet."""
+    if not places:
+        return set()
+    answer = stack.client("dynamodb").get_item(
+        TableName=stack.tables["UserStreaks"], Key=item({"user_id": user}), ConsistentRead=True
+    )
+    head = answer.get("Item", {}).get("ledger_head", {}).get("S", "")
+    return {each for each, place in places.items() if place > head}
