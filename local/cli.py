@@ -55,6 +55,13 @@ def _page(arguments: argparse.Namespace) -> None:
     print(page_link.link(stack, bearer(stack, arguments.user, arguments.group)))
 
 
+def _smoke(arguments: argparse.Namespace) -> None:
+    from local.smoke.report import smoke
+
+    if not smoke(_stack(arguments), as_json=arguments.json):
+        raise SystemExit(1)
+
+
 def _replay(arguments: argparse.Namespace) -> None:
     from local.replay import replay
 
@@ -181,6 +188,8 @@ def _parser() -> argparse.ArgumentParser:
     command("down", lambda _: cloud.down(), "stop it", on_aws=False)
     command("status", _status, "what runs, what waits, how far behind")
     command("demo", _demo, "up, replay, check, show", on_aws=False)
+    smoke = command("smoke", _smoke, "prove a deployment: each part once, then remove what was made")
+    smoke.add_argument("--json", action="store_true", help="the steps as JSON instead of a table")
     for name, run, text in (
         ("token", _token, "print a JWT of a user"),
         ("page", _page, "print the web page's address, with a user signed in"),

@@ -41,11 +41,12 @@ class NoWarehouse:
         return nullcontext()
 
 
-def warehouse_at(url: str, lake: str = "") -> Warehouse:
+def warehouse_at(url: str, lake: str = "", data_api: Any = None) -> Warehouse:
     """Return the warehouse at `duckdb:/path/file` or `redshift://workgroup/database[?secret_arn=ARN]`.
 
     An empty URL gives NoWarehouse. lake: `s3://bucket` or a folder, from which a DuckDB file's COPY reads
-    (Redshift reads the bucket itself). Raises ValueError for any other URL.
+    (Redshift reads the bucket itself). data_api: a client of redshift-data; None: the process's own. Raises
+    ValueError for any other URL.
     """
     if not url:
         return NoWarehouse()
@@ -56,5 +57,6 @@ def warehouse_at(url: str, lake: str = "") -> Warehouse:
         return DuckWarehouse(Path(parts.path), lake, objects_at(lake) if lake else None)
     if parts.scheme == "redshift" and parts.netloc and parts.path.strip("/"):
         secret = parse_qs(parts.query).get("secret_arn", [""])[0]
-        return RedshiftWarehouse(client("redshift-data"), parts.netloc, parts.path.strip("/"), secret)
+        data_api = data_api or client("redshift-data")
+        return RedshiftWarehouse(data_api, parts.netloc, parts.path.strip("/"), secret)
     raise ValueError(f"no warehouse is at {url!r}: duckdb:/path/file or redshift://workgroup/database")

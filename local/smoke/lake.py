@@ -1,0 +1,77 @@
+"""Rows reach the lake; the nightly run curates, loads and compares; the warehouse answers."""
+
+import gzip
+from datetime import timedelta
+from typing import Any
+
+from analytics.lake.layout import raw_prefix
+from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
+from local.operate import nightly_run
+from local.smoke.asking import must
+from local.smoke.steps import SmokeStep, StepSkipped
+from local.smoke.subject import Subject
+
+GZIP = b"\x1f\x8b"
+SKEW = timedelta(minutes=5)  # between this machine's clock and S3's
+NOON = "12"
+EVENTS = "SELECT COUNT(*) AS events FROM lake.events WHERE user_id = '{user}' AND activity_date = '{day}'"
+
+
+def rows_arrive(subject: Subject) -> str:
+    """The oldest day's event comes through the publisher and Firehose."""
+    prefix = raw_prefix("events", subject.days[0].isoformat(), NOON)
+    what = f"the event is in the lake, under {prefix} (on AWS Firehose gathers rows for 5 minutes)"
+    subject.until(lambda: _object_with(subject, prefix), what, subject.waits.lake)
+    return f"found under {prefix}"
+
+
+def _object_with(subject: Subject, prefix: str) -> tuple[str | None, Any]:
+    """Return the new object that has this test's event; and how many new ones there are."""
+    s3, bucket, count = subject.stack.client("s3"), subject.stack.outputs["LakeBucketName"], 0
+    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
+        for each in page.get("Contents", ()):
+            if each["LastModified"] < subject.began - SKEW:
+                continue
+            count += 1
+            body = s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
+            text = gzip.decompress(body) if body.startswith(GZIP) else body
+            if f'"{subject.name}"'.encode() in text:
+                return str(each["Key"]), count
+    return None, f"{count} new objects without it"
+
+
+def nightly(subject: Subject) -> str:
+    """The state machine runs over the oldest day. It repairs nothing: it only looks."""
+    stack, day = subject.stack, subject.days[0]
+    execution = nightly_run.start(stack, day, day, repair=False, name=subject.name)
+    subject.executions.append(execution)
+    status = nightly_run.wait(stack, execution, say=lambda _: None)
+    must(status == "SUCCEEDED", "a nightly run that succeeds", f"{status}: {execution}")
+    report = nightly_run.report_of(stack, execution)
+    must(report["error"] is None, "a report without an error", report["error"])
+    return f"over {day}: {report['counts']['users']} users, {report['counts']['different']} differ"
+
+
+def warehouse_of(subject: Subject) -> Warehouse:
+    """Return the warehouse that the stack's function loads, with this command's credentials and region."""
+    function = subject.stack.outputs["WarehouseFunctionName"]
+    told = subject.stack.client("lambda").get_function_configuration(FunctionName=function)
+    url = told["Environment"]["Variables"].get("WAREHOUSE_URL", "")
+    return warehouse_at(url, data_api=subject.stack.client("redshift-data"))
+
+
+def warehouse(subject: Subject) -> str:
+    """The oldest day's event is in the warehouse, once."""
+    found = warehouse_of(subject)
+    if isinstance(found, NoWarehouse):
+        raise StepSkipped("not deployed: the stack has no warehouse")
+    rows = found.rows(EVENTS.format(user=subject.name, day=subject.days[0].isoformat()))
+    must([int(each["events"]) for each in rows] == [1], "the one event of the day", rows)
+    return "one query: the event of the day, once"
+
+
+STEPS = (
+    SmokeStep("lake", rows_arrive, ("late events",)),
+    SmokeStep("nightly run", nightly, ("lake",)),
+    SmokeStep("warehouse", warehouse, ("nightly run",)),
+)

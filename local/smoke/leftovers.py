@@ -1,0 +1,100 @@
+"""What a smoke test leaves in tables and buckets: found by key, never by a scan, and deleted."""
+
+from collections.abc import Iterator
+
+from adapters.leads.lead_event_store import CLAIM_KEY
+from adapters.platform.items import Item, item
+from analytics.lake.layout import report_key, run_key
+from local.smoke import leads
+from local.smoke.questions import asked_id
+from local.smoke.subject import Subject
+
+Keys = dict[str, tuple[str, ...]]
+# By table: the attributes of its key.
+OF_USER: Keys = {
+    "BPEvents": ("user_id", "event_id"),
+    "IdempotencyKeys": ("user_id", "idempotency_key"),
+    "RewardsLedger": ("account_id", "created_at"),
+    "DailyActivity": ("user_id", "activity_date"),
+    "UserStreaks": ("user_id",),
+}
+OF_LEAD: Keys = {
+    "Event": ("lead_organization_id", "occurred_at#id"),
+    "Memory": ("lead_organization_id", "memory_type#key"),
+    "Feature": ("lead_organization_id",),
+}
+OF_QUESTION: Keys = {"Questions": ("question_id",), "Responses": ("question_id", "response_id")}
+STATS: Keys = {"UserStats": ("fingerprint_hash",)}
+CLAIMS: Keys = {"IdempotencyKeys": ("user_id", "idempotency_key")}
+POINTERS = ("properties_ref", "raw_payload_ref")
+
+
+def remove_items(subject: Subject) -> tuple[int, int]:
+    """Delete all items that are there now; returns how many items and how many objects they pointed to."""
+    items = objects = 0
+    subject.places |= {(table, key): names for table, names, key in _places(subject)}
+    for (table, key), names in subject.places.items():
+        for each in _found(subject, table, names[0], key):
+            for pointer in POINTERS:
+                objects += _remove_object(subject, each.get(pointer, {}).get("S", ""))
+            subject.meter.client.delete_item(
+                TableName=subject.stack.tables[table], Key={name: each[name] for name in names}
+            )
+            items += 1
+    return items, objects
+
+
+def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
+    """Yield table, names of its key, partition. What is found by an item comes before that item."""
+    lead_claim = f"{leads.source(subject)}#{leads.EXTERNAL_ID}"
+    lead = _lead(subject, lead_claim)
+    groups = [(OF_LEAD, lead)] if lead else []
+    if subject.api is not None:
+        question = asked_id(subject)
+        responses = _found(subject, "Responses", "question_id", question)
+        groups += [(STATS, each["response_id"]["S"]) for each in responses] + [(OF_QUESTION, question)]
+    groups += [(CLAIMS, lead_claim), (OF_USER, subject.name), (OF_USER, subject.second_user)]
+    for tables, key in groups:
+        yield from ((table, names, key) for table, names in tables.items())
+
+
+def _lead(subject: Subject, claim: str) -> str | None:
+    """Return the order's lead, as the claim of its event names it."""
+    answer = subject.meter.client.get_item(
+        TableName=subject.stack.tables["IdempotencyKeys"],
+        Key=item({"user_id": claim, "idempotency_key": CLAIM_KEY}),
+        ConsistentRead=True,
+    )
+    return str(answer["Item"]["target"]["S"]).partition("#")[0] if "Item" in answer else None
+
+
+def _found(subject: Subject, table: str, name: str, key: str) -> list[Item]:
+    pages = subject.meter.client.get_paginator("query").paginate(
+        TableName=subject.stack.tables[table],
+        KeyConditionExpression="#name = :key",
+        ExpressionAttributeNames={"#name": name},
+        ExpressionAttributeValues=item({":key": key}),
+        ConsistentRead=True,
+    )
+    return [each for page in pages for each in page["Items"]]
+
+
+def _remove_object(subject: Subject, url: str) -> int:
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    if not key:
+        return 0
+    subject.stack.client("s3").delete_object(Bucket=bucket, Key=key)
+    return 1
+
+
+def remove_run_files(subject: Subject) -> int:
+    """Delete the files and reports of the nightly runs that the test started; returns how many."""
+    s3, bucket = subject.stack.client("s3"), subject.stack.outputs["LakeBucketName"]
+    runs = [each.rpartition(":")[2] for each in subject.executions]
+    keys = [report_key(run, suffix) for run in runs for suffix in ("json", "md")]
+    for run in runs:
+        for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=run_key(run, "")):
+            keys += [each["Key"] for each in page.get("Contents", ())]
+    for key in keys:
+        s3.delete_object(Bucket=bucket, Key=key)
+    return len(keys)

@@ -1,0 +1,75 @@
+"""`streakline smoke` on the deployed cloud: each part proven once, and nothing left but rows in the lake."""
+
+import contextlib
+import io
+import json
+from typing import Any
+
+import psycopg
+import pytest
+
+from adapters.platform.redis import Redis
+from local import cli
+from local.cloud import embedded_postgres
+from local.operate import nightly_run
+from local.paths import LOCAL
+from local.smoke.report import STEPS
+from local.stack import Stack
+
+# There is one cloud: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("cloud")
+
+
+@pytest.fixture(scope="module")
+def run(stack: Stack) -> dict[str, Any]:
+    """One smoke test, as an operator runs it."""
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr("sys.argv", ["streakline", "smoke", "--json"])
+        cli.main()
+    found: dict[str, Any] = json.loads(printed.getvalue())
+    return found
+
+
+def test_every_part_is_proven(run: dict[str, Any]) -> None:
+    assert run["ok"], run
+    outcomes = {each["step"]: each["outcome"] for each in run["steps"]}
+    assert list(outcomes) == [*(each.name for each in STEPS), "clean-up"]
+    assert outcomes.pop("alarms") == "skipped"  # a laptop has none
+    assert set(outcomes.values()) == {"ok"}
+    units = {each["step"]: each["units"] for each in run["steps"]}
+    assert units["clean-up"] > 10
+    assert units["HTTP door"] is None  # nobody here saw what functions used
+
+
+def test_no_item_and_no_object_is_left(stack: Stack, run: dict[str, Any]) -> None:
+    dynamodb, s3, name = stack.client("dynamodb"), stack.client("s3"), run["name"]
+    for table in stack.tables.values():
+        for page in dynamodb.get_paginator("scan").paginate(TableName=table):
+            assert [each for each in page["Items"] if name in json.dumps(each, default=str)] == [], table
+    for bucket in ("PayloadBucketName", "LakeBucketName"):
+        for page in s3.get_paginator("list_objects_v2").paginate(Bucket=stack.outputs[bucket]):
+            keys = [each["Key"] for each in page.get("Contents", ())]
+            assert [key for key in keys if name in key] == []
+
+
+def test_redis_and_postgresql_know_nothing_any_more(stack: Stack, run: dict[str, Any]) -> None:
+    redis, name = Redis(stack.redis_url), run["name"]
+    assert [key for key in redis.call("KEYS", "streak:*") if name in key] == []
+    assert [user for user in redis.call("HKEYS", "{board}:state") if name in user] == []
+    for board in redis.call("KEYS", "{board}:points:*"):
+        assert [user for user in redis.call("ZRANGE", board, 0, -1) if name in user] == []
+    password = embedded_postgres.initialise(embedded_postgres.FOLDER)["owner"]
+    port = json.loads((LOCAL / "ports.json").read_text())["postgres"]
+    url = embedded_postgres.url(embedded_postgres.OWNER, password, port, embedded_postgres.DATABASE)
+    with psycopg.connect(url) as database:
+        for table, column in (("lead_organization", "organization_id"), ("channel_identity", "external_id")):
+            rows = database.execute(
+                f"SELECT * FROM identity.{table} WHERE {column} LIKE %s", [f"%{name}%"]
+            ).fetchall()
+            assert rows == [], table
+
+
+def test_the_next_nightly_run_has_nothing_to_say_of_it(stack: Stack, run: dict[str, Any]) -> None:
+    told = nightly_run.run(stack, repair=False)
+    assert run["name"] not in json.dumps(told)

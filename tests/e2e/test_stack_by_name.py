@@ -1,0 +1,124 @@
+"""The commands as they act on AWS: a stack found by its name, credentials from the environment, no laptop's files.
+
+The emulator is reached as AWS is, by the default endpoint (AWS_ENDPOINT_URL). Only the API's address differs.
+"""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from local import stack as stack_module
+from local.aws.deployed_stack import find
+from local.aws.pool_users import PoolUsers
+from local.bearer import subject
+from local.cloud.tokens import ADMIN, token
+from local.operate import stack_status
+from local.operate.rebuild_features import rebuild
+from local.operate.redrive import redrive
+from local.replay import draining, order_webhooks, verify
+from local.replay.api import Api
+from local.replay.event_sources import Purchase, synthetic_crowd
+from local.replay.replay import replay
+from local.smoke import cleanup
+from local.smoke.report import failures, prove
+from local.smoke.subject import Subject, Waits
+from local.smoke.units import UnitMeter
+from local.stack import KEY, SECRET, Stack
+
+# There is one cloud: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("cloud")
+
+
+@pytest.fixture
+def live(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
+    environment = {
+        "AWS_ENDPOINT_URL": stack.endpoint_url,
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_REGION": stack.region,
+        "AWS_DEFAULT_REGION": stack.region,
+        "STREAKLINE_TOKEN": token(stack, "operator", ADMIN),
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(draining, "AWS_QUIET_SECONDS", 1)
+    monkeypatch.setattr(draining, "AWS_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(cleanup, "AWS_QUIET_SECONDS", 1)
+    stack_module._client.cache_clear()
+    yield replace(find(stack.name), api_url=stack.api_url)
+    stack_module._client.cache_clear()
+
+
+def test_it_is_found_with_all_that_the_laptop_knows(stack: Stack, live: Stack) -> None:
+    assert (live.outputs, live.tables, live.region) == (stack.outputs, stack.tables, stack.region)
+    assert not live.is_laptop
+
+
+def test_status_tells_what_runs_and_waits(live: Stack) -> None:
+    told = stack_status.status(live)
+    assert told["state"].endswith("_COMPLETE")
+    assert told["queues"].keys() == {"LeadIngestion", "MemoryProcessing", "FeatureProcessing"}
+    assert {"EngagementFailures", "PublisherFailures"} <= told["failures"].keys()
+    assert told["consumers"]["Leads"]["mappings"] == ["Enabled"]
+    assert told["alarms"] == {"known": 0, "not_ok": {}}
+
+
+def test_a_replay_waits_for_its_effects_and_verify_finds_them_right(live: Stack, user: str) -> None:
+    now = datetime.now(UTC)
+    events = [{**each, "user_id": f"{user}-{each['user_id']}"} for each in synthetic_crowd(5, 60, 3, now)]
+    outcome = replay(live, events, via="both")
+    assert not outcome.refused
+    as_of = (now + timedelta(days=1)).date()
+    assert verify.compare(Api(live), verify.expect(events, as_of), as_of) == []
+
+
+def test_orders_are_replayed_and_features_rebuilt(live: Stack, organization: str) -> None:
+    purchase = Purchase("c", 1, datetime.now(UTC) - timedelta(days=1), 1, Decimal("7.00"))
+    order_webhooks.send(live, [order_webhooks.webhook(purchase, organization)])
+    draining.drain_leads(live, seconds_max=60)
+    assert rebuild(live, dry_run=True)["leads"] >= 1
+
+
+def test_redrive_says_why_a_record_failed_again(live: Stack, user: str) -> None:
+    bad = {"user_id": {"S": user}, "event_id": {"S": "2026-01-01T00:00:00.000000Z#poison"}}
+    dynamodb, table = live.client("dynamodb"), live.tables["BPEvents"]
+    dynamodb.put_item(TableName=table, Item=bad)
+    deadline = time.monotonic() + 60
+    while not (left := _of(user, redrive(live))):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    assert "client_key is missing" in left[0]["again"]
+    dynamodb.delete_item(TableName=table, Key=bad)
+    live.client("sqs").purge_queue(QueueUrl=live.outputs["EngagementFailuresUrl"])
+
+
+def _of(user: str, answer: dict[str, Any]) -> list[dict[str, Any]]:
+    return [each for each in answer["left"] if user in str(each["record"])]
+
+
+def test_a_smoke_test_passes_and_its_nightly_run_is_the_state_machine_s(live: Stack) -> None:
+    results = prove(Subject(live, UnitMeter(live), Waits(pause=0.2)))
+    assert failures(results) == [], results
+
+
+def test_a_pool_s_user_is_made_signed_in_and_removed(live: Stack, user: str) -> None:
+    cognito = live.client("cognito-idp")
+    pool = cognito.create_user_pool(PoolName=user, Policies={"PasswordPolicy": {"MinimumLength": 12}})
+    pool_id = pool["UserPool"]["Id"]
+    flows = ["ALLOW_ADMIN_USER_PASSWORD_AUTH", "ALLOW_REFRESH_TOKEN_AUTH"]
+    app = cognito.create_user_pool_client(UserPoolId=pool_id, ClientName="app", ExplicitAuthFlows=flows)
+    for group in ("streakline/admin", "streakline/agents"):
+        cognito.create_group(UserPoolId=pool_id, GroupName=group)
+    users = PoolUsers(cognito, pool_id, app["UserPoolClient"]["ClientId"])
+    first = subject(users.token("ann", "streakline/admin"))
+    assert subject(users.token("ann", "streakline/agents")) == first != ""
+    listed = cognito.admin_list_groups_for_user(UserPoolId=pool_id, Username="ann")["Groups"]
+    assert [each["GroupName"] for each in listed] == ["streakline/agents"]
+    users.remove("ann")
+    assert cognito.list_users(UserPoolId=pool_id)["Users"] == []
+    cognito.delete_user_pool(UserPoolId=pool_id)
