@@ -115,13 +115,9 @@ def reading_paths(desk: Desk) -> Measured:
     """Yield what a user asks for and buys."""
     me = USER_ID.format(10**6)
     apply(desk, me, 5)
-    ask = (
-        ("read.profile", http("GET", f"/v1/users/{me}", sub=me)),
-        ("read.ledger", http("GET", f"/v1/users/{me}/ledger", sub=me)),
-        ("redeem", http("POST", f"/v1/users/{me}/redemptions", redemption(), sub=me)),
-    )
-    for name, event in ask:
-        yield name, _asked(desk, name, event)
+    yield "read.profile", ask(desk, "read.profile", f"/v1/users/{me}", me)
+    yield "read.ledger", ask(desk, "read.ledger", f"/v1/users/{me}/ledger", me)
+    yield "redeem", ask(desk, "redeem", f"/v1/users/{me}/redemptions", me, body=redemption())
 
 
 def board_paths(desk: Desk) -> Measured:
@@ -131,13 +127,23 @@ def board_paths(desk: Desk) -> Measured:
         me = crowd[users // 2]
         for board in BOARDS:
             for name, path in ((f"top.{users}", ""), (f"rank.{users}", f"/users/{me}")):
-                event = http("GET", f"/v1/leaderboards/{board}{path}", sub=me)
-                yield f"board.{board}.{name}", _asked(desk, name, event)
+                stem = f"board.{board}.{name}"
+                yield stem, ask(desk, stem, f"/v1/leaderboards/{board}{path}", me)
 
 
-def _asked(desk: Desk, name: str, event: dict[str, Any]) -> dict[str, Units]:
-    desk.tick(timedelta(minutes=5))
+def ask(
+    desk: Desk,
+    name: str,
+    path: str,
+    user: str,
+    *,
+    body: Body | None = None,
+    after: timedelta = timedelta(minutes=5),
+) -> dict[str, Units]:
+    """Let a user ask for something, or post a body; returns what that cost."""
+    desk.tick(after)
     desk.forget()
+    event = http("POST" if body else "GET", path, body, sub=user)
     answered = desk.call("UsersApiFunction", event)
     assert answered["statusCode"] in (200, 201), (name, answered)
     return desk.take()

@@ -63,19 +63,19 @@ def registry(desk: Desk) -> Iterator[None]:
 def lead_paths(desk: Desk) -> Measured:
     """Yield a lead's first event, a later one, the refresh of some leads, and reads."""
     with registry(desk):
-        yield "lead.first", _sent(desk, 0, 0)
+        yield "lead.first", sent(desk, 0, 0)
         for number in range(1, HISTORY):
-            _sent(desk, number, 0)
-        yield "lead.next", _sent(desk, HISTORY, 0)
+            sent(desk, number, 0)
+        yield "lead.next", sent(desk, HISTORY, 0)
         yield from _reads(desk)
         for lead in range(1, REFRESHED):
-            _sent(desk, HISTORY + lead, lead)
+            sent(desk, HISTORY + lead, lead)
     yield from _refreshed(desk)
 
 
-def _sent(desk: Desk, number: int, lead: int) -> dict[str, Units]:
+def sent(desk: Desk, number: int, lead: int, *, after: timedelta = timedelta(hours=7)) -> dict[str, Units]:
     """Send a webhook through all functions; returns what each has cost."""
-    desk.tick(timedelta(hours=7))
+    desk.tick(after)
     desk.forget()
     body = {"organization_id": ORGANIZATION, "source": "ecommerce", "payload": webhook(number, lead, desk)}
     answered = desk.call("LeadsApiFunction", http("POST", "/v1/leads/events", body, groups=LEADS))
@@ -94,7 +94,7 @@ def _sent(desk: Desk, number: int, lead: int) -> dict[str, Units]:
 def lead_rows(desk: Desk) -> dict[str, list[Any]]:
     """Return the rows that a webhook leads to, the last of each table."""
     with registry(desk):
-        _sent(desk, 10**6, 0)
+        sent(desk, 10**6, 0)
     return rows_of(desk)
 
 

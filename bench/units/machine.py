@@ -15,6 +15,7 @@ from typing import Any
 
 from bench.counting.desk import CONTEXT, Call, Desk, desk
 from bench.counting.log_lines import logged
+from bench.units.cached_paths import URL, cached_paths
 from bench.units.engagement_paths import board_paths
 from bench.units.lead_paths import lead_rows, registry
 from bench.units.measure import FAMILIES
@@ -38,6 +39,8 @@ def measured_here() -> dict[str, Any]:
         rows |= lead_rows(fresh)
         times |= _timed(fresh, publishing_paths(fresh, rows))
         figures = packed_rows(rows)
+    with desk(REDIS_URL=URL) as quick:
+        times |= _timed(quick, cached_paths(quick))
     return {
         "about": "Written by `make units-here`: CPU and packed sizes, which depend on machine and libraries.",
         "measured": f"{datetime.now(UTC):%Y-%m-%d}",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.counting.desk import Units, desk
+from bench.units.cached_paths import URL, cached_paths
 from bench.units.engagement_paths import board_paths, event_paths, reading_paths
 from bench.units.lead_paths import lead_paths, lead_rows
 from bench.units.naive_paths import naive_paths
@@ -34,6 +35,8 @@ def measured() -> dict[str, Any]:
             paths |= family(fresh)
         rows |= lead_rows(fresh)
         paths |= publishing_paths(fresh, rows)
+    with desk(REDIS_URL=URL) as quick:
+        paths |= cached_paths(quick)
     paths |= curation_paths(rows)
     paths["nightly.warehouse"] = {"WarehouseFunction": {"statements": statements_a_night()}}
     return {"about": ABOUT, "paths": _rounded(paths), "rows": _rounded({"": texts})[""]}

@@ -10,7 +10,7 @@ from local.plan.limits import Reached
 
 LIMITS_SHOWN = 3
 NOT_COUNTED = (
-    "Not counted: cold starts, data transfer, Aurora's storage, Redis commands, free allowances other than "
+    "Not counted: cold starts, data transfer, Aurora's storage, free allowances other than "
     "those in the price list."
 )
 

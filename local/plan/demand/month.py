@@ -9,7 +9,7 @@ from local.plan.demand.nightly import nightly
 from local.plan.demand.storage import lake_rows, stored
 from local.plan.demand.traffic import Traffic
 from local.plan.given.environments import Deployment
-from local.plan.given.measured_units import MeasuredUnits, Spent, add, tables_of, total
+from local.plan.given.measured_units import MeasuredUnits, Spent, add, tables_of, total, with_cache
 from local.plan.given.price_list import fact
 from local.plan.given.schedules import DAYS_A_MONTH
 from local.plan.idle import GB, acu_hours, add_to
@@ -29,6 +29,7 @@ class Load:
 
 def load(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, *, naive: bool = False) -> Load:
     """Return a day of our design, or of the naive one."""
+    units = units_of(deployed, units)
     if naive:
         day = naive_day(traffic, units)
         add(day, naively_published(day, units))
@@ -38,6 +39,13 @@ def load(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, *, naive:
         add(day, published(day, deployed, units, traffic.events_a_post))
     _batched(day, deployed, traffic.events_a_post)
     return Load(day, {function: _seconds(function, counts, deployed) for function, counts in day.items()})
+
+
+def units_of(deployed: Deployment, units: MeasuredUnits) -> MeasuredUnits:
+    """Return what paths cost in an environment: with its cache, if it has one."""
+    if not deployed.has_cache:
+        return units
+    return with_cache(units, {"read": fact("cache.read_hits"), "board": fact("cache.board_hits")})
 
 
 def _batched(day: Spent, deployed: Deployment, post_size: float) -> None:
@@ -83,6 +91,7 @@ def running(
         **_delivered(day, month),
         **_identity(deployed, day),
     }
+    add_to(amounts, _cached(traffic, deployed, units, day))
     add_to(amounts, nightly(traffic, deployed, units, day))
     add_to(amounts, stored(traffic, units, day))
     return {name: amount for name, amount in amounts.items() if amount}, found
@@ -123,6 +132,24 @@ def _delivered(day: Spent, month: float) -> Amounts:
         "firehose.in_gb": total(day, "firehose.billed_bytes") * month / GB,
         "firehose.partitioned_gb": total(day, "firehose.bytes") * month / GB,
         "firehose.jq_hours": rows * month / 1e6 * fact("firehose.jq_hours_per_million_rows"),
+    }
+
+
+def _cached(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, day: Spent) -> Amounts:
+    """Valkey: commands, what it holds beyond the least that is billed, and rebuilds of the rank sets."""
+    if not any(deployed.of_type("AWS::ElastiCache::ServerlessCache")):
+        return {}
+    commands = total(day, "redis.commands") - total(day, "redis.scripts")
+    scripts = total(day, "redis.scripts") * fact("valkey.ecpu_per_script")
+    held = traffic.accounts * fact("valkey.account_bytes") / GB
+    scan = units.paths["nightly.scan"]
+    # The nightly pass is eventually consistent; a rebuild reads at twice the price.
+    a_profile = 2 * total(scan, "read.UserStreaks") / total(scan, "items.UserStreaks")
+    rebuilds = fact("cache.rebuilds_a_day") * DAYS_A_MONTH
+    return {
+        "dynamodb.read": traffic.accounts * a_profile * rebuilds,
+        "valkey.ecpu": (commands + scripts) * DAYS_A_MONTH,
+        "valkey.gb_hours": max(0.0, held - fact("valkey.gb_min")) * fact("month.hours"),
     }
 
 

@@ -36,6 +36,11 @@ class Deployment:
             if each["Type"] == kind:
                 yield name, each.get("Properties", {})
 
+    @property
+    def has_cache(self) -> bool:
+        """Whether functions are given a Redis."""
+        return any(self.of_type("AWS::ElastiCache::ServerlessCache")) or bool(self.parameters.get("RedisUrl"))
+
     @cached_property
     def functions(self) -> Mapping[str, Mapping[str, Any]]:
         """The properties of each function."""

@@ -7,7 +7,7 @@ path that was measured at several sizes ends with the size: `events.again.5`.
 import json
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -74,6 +74,33 @@ class MeasuredUnits:
             return add({}, self.paths[f"{stem}.{base}"])
         slope = minus(self.paths[f"{stem}.{high}"], self.paths[f"{stem}.{low}"])
         return add(add({}, self.paths[f"{stem}.{base}"]), slope, (size - base) / (high - low))
+
+
+def with_cache(units: MeasuredUnits, hits: Mapping[str, float]) -> MeasuredUnits:
+    """Return what paths cost where there is a cache.
+
+    hits: by the beginning of a path's name, such as `read`, the share of times that the cache answers. A post
+    also writes through.
+    """
+    paths = dict(units.paths)
+    cached = {
+        name.removeprefix("cached."): each for name, each in paths.items() if name.startswith("cached.")
+    }
+    for name, plain in units.paths.items():
+        kind, stem = name.partition(".")[0], name.rstrip("0123456789").rstrip(".")
+        if kind in hits and stem in cached:
+            paths[name] = together([(hits[kind], cached[stem]), (1 - hits[kind], plain)])
+        elif kind == "events":
+            size = float(name.rpartition(".")[2])
+            paths[name] = add(add({}, plain), _of_redis(units.at("cached.events.again", size)))
+    return replace(units, paths=paths)
+
+
+def _of_redis(functions: Functions) -> Spent:
+    return {
+        function: {name: count for name, count in counts.items() if "redis" in name}
+        for function, counts in functions.items()
+    }
 
 
 def load_units(units: Path = UNITS, here: Path = HERE) -> MeasuredUnits:
