@@ -102,7 +102,9 @@ class Meter:
                     size = item_bytes(self.peek(table, key))
                     yield table, read_units(size, consistent=bool(asked.get("ConsistentRead")))
         elif operation in ("Query", "Scan"):
-            size = sum(map(item_bytes, self.evaluate(operation, params)))
+            cuts = "FilterExpression" in params or "ProjectionExpression" in params
+            whole = self.evaluate(operation, params) if cuts and parsed["ScannedCount"] else parsed["Items"]
+            size = sum(map(item_bytes, whole))
             index = params.get("IndexName")
             place = f"{params['TableName']}/{index}" if index else params["TableName"]
             yield place, read_units(size, consistent=bool(params.get("ConsistentRead")))

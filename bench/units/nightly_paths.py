@@ -26,9 +26,7 @@ def scan_paths(desk: Desk) -> Iterator[tuple[str, dict[str, Units]]]:
     """Yield the pass over profiles and days: read units, and how many items they were for."""
     from adapters.engagement.projections import Projections
 
-    for _ in range(DAYS):
-        desk.tick(timedelta(days=1))
-        apply(desk, USER_ID.format(3 * 10**6), 1)
+    _fill_days(desk)
     desk.forget()
     desk.meter.take()
     projections = Projections(client("dynamodb"), *SCANNED)
@@ -41,6 +39,20 @@ def scan_paths(desk: Desk) -> Iterator[tuple[str, dict[str, Units]]]:
     }
     desk.note("ReconcileFunction", {**desk.meter.take(), **counts})
     yield "nightly.scan", desk.take()
+
+
+def _fill_days(desk: Desk) -> None:
+    """Put further dates of a user into the table, as large as a day that an event led to."""
+    user = USER_ID.format(3 * 10**6)
+    apply(desk, user, 1)
+    ((_, stored),) = [
+        (table, records[-1]["dynamodb"]["NewImage"])
+        for (_, table), records in desk.streams.items()
+        if table == "DailyActivity"
+    ]
+    dates = (desk.now - timedelta(days=1 + number) for number in range(DAYS))
+    days = [{**stored, "activity_date": {"S": date.date().isoformat()}} for date in dates]
+    desk.past.put("DailyActivity", days)
 
 
 class _Counting:
