@@ -3,6 +3,7 @@
 The rules are those of the developer guide: "Item sizes and formats", "Read and write operations".
 """
 
+from base64 import b64decode
 from collections.abc import Mapping
 from math import ceil
 from typing import Any
@@ -24,6 +25,8 @@ def value_bytes(value: Mapping[str, Any]) -> int:
         return len(inner.encode())
     if kind == "N":
         return _number_bytes(inner)
+    if kind == "B":  # on the wire it is base64
+        return len(b64decode(inner) if isinstance(inner, str) else inner)
     if kind == "M":
         return CONTAINER_BYTES + sum(ELEMENT_BYTES + _named(name, each) for name, each in inner.items())
     if kind == "L":

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from datetime import timedelta
 
-from adapters.engagement.cache_commands import BOARDS
 from bench.counting.desk import Desk, Units
 from bench.counting.redis_stand_in import redis_stand_in
 from bench.units.engagement_paths import DAY, USER_ID, apply, ask
 from bench.units.lead_paths import registry, sent
+from rules.engagement.standings import BOARDS
 
 SIZES = (1, 5)
 URL = "redis://nowhere:6379/0"

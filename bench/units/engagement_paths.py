@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes, profile_from
-
 from adapters.platform.items import item, plain
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, http
@@ -121,10 +120,14 @@ def reading_paths(desk: Desk) -> Measured:
 
 
 def board_paths(desk: Desk) -> Measured:
-    """Yield top lists and the rank of a user in the middle, with so many users on the boards."""
+    """Yield the count of everybody; then top lists and the rank of a user in the middle."""
     for users in CROWDS:
         crowd = _crowd(desk, users)
         me = crowd[users // 2]
+        desk.tick(HOUR)
+        desk.forget()
+        desk.call("RanksFunction", {})
+        yield f"board.snapshot.{users}", desk.take()
         for board in BOARDS:
             for name, path in ((f"top.{users}", ""), (f"rank.{users}", f"/users/{me}")):
                 stem = f"board.{board}.{name}"

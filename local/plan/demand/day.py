@@ -1,9 +1,11 @@
 """A day's traffic in measured paths: how often each is taken, and what that comes to."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from local.plan.demand.traffic import Part, Traffic
 from local.plan.given.measured_units import Functions, MeasuredUnits, Spent, add, minus, together
+from rules.engagement.standings import PAUSE_MAX, USERS_A_SECOND
 
 BOARDS = ("streaks", "points")
 CUT = 0.05  # of a path's size, so that a change in it shows
@@ -38,6 +40,25 @@ def reading_parts(traffic: Traffic, units: MeasuredUnits) -> Iterator[Part]:
             each = users * traffic.boards_per_user / (2 * len(BOARDS))
             if each:
                 yield each, on_a_line(units, f"board.{board}.{what}", traffic.accounts)
+
+
+def snapshots(traffic: Traffic, units: MeasuredUnits, fires_a_day: float) -> Iterator[Part]:
+    """Yield the counts of everybody for the boards: as often as the schedule fires, less with many users.
+
+    The schedule's own invocations are not in it; they cost something without users, too. Nor is what a count
+    stores: the next one takes its place.
+    """
+    pause = min(timedelta(seconds=traffic.accounts // USERS_A_SECOND), PAUSE_MAX)
+    a_day = min(fires_a_day, timedelta(days=1) / pause if pause else fires_a_day)
+    counted = on_a_line(units, "board.snapshot", traffic.accounts)
+    left_out = ("invocations", "logs.bytes", "stored.Boards")
+    yield (
+        a_day,
+        {
+            function: {name: count for name, count in counts.items() if name not in left_out}
+            for function, counts in counted.items()
+        },
+    )
 
 
 def on_a_line(units: MeasuredUnits, stem: str, size: float) -> Spent:

@@ -4,14 +4,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from local.plan.demand.batches import batches, naively_published, published, waiting
-from local.plan.demand.day import a_day, naive_day
+from local.plan.demand.day import a_day, naive_day, snapshots
 from local.plan.demand.nightly import nightly
 from local.plan.demand.storage import lake_rows, stored
 from local.plan.demand.traffic import Traffic
 from local.plan.given.environments import Deployment
-from local.plan.given.measured_units import MeasuredUnits, Spent, add, tables_of, total, with_cache
+from local.plan.given.measured_units import (
+    MeasuredUnits,
+    Spent,
+    add,
+    tables_of,
+    together,
+    total,
+    with_cache,
+)
 from local.plan.given.price_list import fact
-from local.plan.given.schedules import DAYS_A_MONTH
+from local.plan.given.schedules import DAYS_A_MONTH, fires_a_day
 from local.plan.idle import GB, acu_hours, add_to
 
 DOORS = ("EventsApiFunction", "UsersApiFunction", "LeadsApiFunction", "QuestionsApiFunction", "NaiveDoor")
@@ -36,9 +44,21 @@ def load(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, *, naive:
         add(day, published(day, deployed, units, 1.0))
     else:
         day = a_day(traffic, units)
+        add(day, together(snapshots(traffic, units, _snapshots_a_day(deployed))))
         add(day, published(day, deployed, units, traffic.events_a_post))
     _batched(day, deployed, traffic.events_a_post)
     return Load(day, {function: _seconds(function, counts, deployed) for function, counts in day.items()})
+
+
+def _snapshots_a_day(deployed: Deployment) -> float:
+    """Return how often everybody is counted at most: with a cache, before its sets are rebuilt."""
+    if deployed.has_cache:
+        return fact("cache.rebuilds_a_day")
+    return sum(
+        fires_a_day(each["ScheduleExpression"])
+        for _, each in deployed.of_type("AWS::Scheduler::Schedule")
+        if "RanksFunction" in str(each["Target"])
+    )
 
 
 def units_of(deployed: Deployment, units: MeasuredUnits) -> MeasuredUnits:
