@@ -154,7 +154,11 @@ def _training_set(arguments: argparse.Namespace) -> None:
 def _plan(arguments: argparse.Namespace) -> None:
     from local.plan import command
 
-    command.run(arguments)
+    parameters = None
+    if arguments.stack_name:
+        deployed = _stack(arguments).parameters
+        parameters = {name: value for name, value in deployed.items() if value != HIDDEN}
+    command.run(arguments, parameters)
 
 
 def _demo(_: argparse.Namespace) -> None:
@@ -163,6 +167,7 @@ def _demo(_: argparse.Namespace) -> None:
     demo()
 
 
+HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it set or empty
 GROUPS = {
     "streakline/admin": "reaches all users and may backfill",
     "streakline/agents": "asks questions and reads the answers",
@@ -244,7 +249,7 @@ def main() -> None:
     """Run a command. If an operator can act on an error, it ends with the error's message and status 1."""
     arguments = _parser().parse_args()
     try:
-        if arguments.region and not arguments.stack_name:
+        if arguments.region and not arguments.stack_name and arguments.command != "plan":
             raise RuntimeError("--region is of a stack on AWS: name that too, with --stack-name")
         if arguments.stack_name and not arguments.on_aws:
             raise RuntimeError(f"`{arguments.command}` is of the laptop cloud: it knows no --stack-name")

@@ -18,7 +18,8 @@ generate_series(1, length(whole), 16000) AS place ORDER BY place
 def ask(connection: Any, call: str, values: list[Any]) -> Any:
     """Call a function; returns its answer parsed, None if it is null.
 
-    connection and values: see adapters.platform.sql. Example: `ask(connection, "facts(%s::text[])", [...])`.
+    connection and values: see adapters.postgresql.sql.
+    Example: `ask(connection, "facts(%s::text[])", [...])`.
     """
     return connection.execute(f"SELECT identity.{call}", values).fetchone()[0]
 

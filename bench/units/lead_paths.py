@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
 
-from adapters.platform.postgres import Postgres
+from adapters.postgresql.postgres import Postgres
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import LEADS, http, queue
 from bench.units.publishing_paths import PUBLISHER, rows_of

@@ -12,9 +12,9 @@ from aws_lambda_powertools import Logger
 
 from adapters import settings
 from adapters.platform.aws import client, pauses
-from adapters.platform.databases import database
-from adapters.platform.migrations import migrate
-from adapters.platform.sql import Database, PostgresUnavailable
+from adapters.postgresql.databases import database
+from adapters.postgresql.migrations import migrate
+from adapters.postgresql.sql import Database, PostgresUnavailable
 from adapters.settings.leads import MigrateSettings
 from ingest.leads.identity_password import set_password
 

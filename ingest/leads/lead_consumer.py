@@ -25,9 +25,9 @@ from adapters.leads.identity_store import (
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_payloads import LeadPayloads, NoPayload
 from adapters.platform.aws import client
-from adapters.platform.databases import database
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Poison, serve
+from adapters.postgresql.databases import database
 from adapters.settings.leads import LeadsSettings
 from ingest.leads.decoding import DecodedEvent, PayloadPart
 from ingest.leads.lead_accept import (

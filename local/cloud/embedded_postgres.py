@@ -22,8 +22,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from adapters.platform.migrations import migrate as apply_migrations
-from adapters.platform.postgres import Postgres
+from adapters.postgresql.migrations import migrate as apply_migrations
+from adapters.postgresql.postgres import Postgres
 from local.cloud import processes
 from local.paths import LOCAL
 

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from math import isfinite
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any
 
 from local.plan.demand.traffic import Traffic, option
 
+REGION = "us-east-1"
 HELP = {
     "daily_actives": "users who do something in a day",
     "users": "all users with an account (default: four times the daily actives)",
@@ -62,7 +63,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
             help=HELP[each.name] + shown,
         )
     parser.add_argument("--environment", default="small", help="an environment of samconfig.toml")
-    parser.add_argument("--region", default="us-east-1", help="whose prices (local/plan/prices)")
     parser.add_argument("--prices", type=Path, metavar="FILE", help="a price list of your own")
     parser.add_argument("--samconfig", type=Path, metavar="FILE", help="in place of samconfig.toml")
     parser.add_argument("--json", action="store_true", help="the whole plan as JSON")
@@ -71,18 +71,25 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(arguments: argparse.Namespace) -> None:
-    """Print a plan. Raises ValueError for what cannot be planned; the text names the option."""
+def run(arguments: argparse.Namespace, parameters: Mapping[str, str] | None = None) -> None:
+    """Print a plan. parameters: those of a stack on AWS, in place of an environment's.
+
+    arguments.region: whose prices (local/plan/prices). Raises ValueError for what cannot be planned; the text
+    names the option.
+    """
     from local.plan.bill import make_plan
-    from local.plan.given.environments import SAMCONFIG, deployment
+    from local.plan.given.environments import SAMCONFIG, deployed_with, deployment
     from local.plan.given.measured_units import load_units
     from local.plan.given.price_list import prices_of
     from local.plan.report import as_json, table
 
     given: dict[str, Any] = {each.name: getattr(arguments, each.name) for each in fields(Traffic)}
     traffic = Traffic(**given)
-    prices = prices_of(arguments.region, arguments.prices)
-    deployed = deployment(arguments.environment, arguments.samconfig or SAMCONFIG)
+    prices = prices_of(arguments.region or REGION, arguments.prices)
+    if parameters is None:
+        deployed = deployment(arguments.environment, arguments.samconfig or SAMCONFIG)
+    else:
+        deployed = deployed_with(arguments.stack_name, parameters)
     units = load_units()
     plan = make_plan(traffic, deployed, units, prices)
     print(json.dumps(as_json(plan, units), indent=2) if arguments.json else table(plan, units))

@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.template import ROOT
 
-SCRIPTS = (".ci/run", "infra/layer/build")
+SCRIPTS = (".ci/run", "infra/layer/build", "infra/layer/rds-bundle")
 TOOLS = ("cat", "cp", "find", "grep", "ln", "mkdir", "mktemp", "mv", "rm", "sed", "tr", "uname", "xargs")
 BUSYBOX = shutil.which("busybox")
 

@@ -11,8 +11,8 @@ import psycopg
 import pytest
 
 from adapters.leads.identity_store import CannotUnmerge, IdentityStore, IdentityUnavailable
-from adapters.platform.postgres import Postgres
-from adapters.platform.sql import PostgresRefused
+from adapters.postgresql.postgres import Postgres
+from adapters.postgresql.sql import PostgresRefused
 from local.cloud.processes import free_port
 from rules.leads.identity.identities import Identity
 from tests.support.identity_server import NOW, TABLES, WAYS, Registry, Server

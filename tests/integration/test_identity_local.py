@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from adapters.leads.identity_store import IdentityStore, LeadEventKey
-from adapters.platform.postgres import Postgres
+from adapters.postgresql.postgres import Postgres
 from local.cloud import embedded_postgres, processes
 from rules.leads.identity.identities import Identity
 from tests.support.identity_server import NOW

@@ -9,9 +9,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.platform.databases import database
-from adapters.platform.migrations import FOLDER, PREPARE, MigrationChanged, migrate
-from adapters.platform.sql import PostgresRefused
+from adapters.postgresql.databases import database
+from adapters.postgresql.migrations import FOLDER, PREPARE, MigrationChanged, migrate
+from adapters.postgresql.sql import PostgresRefused
 from tests.support.identity_server import WAYS, Server
 from tests.support.rds_data_api import OWNER_SECRET, RdsDataApi
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from adapters.platform.databases import database
-from adapters.platform.rds import BUNDLE, authorities
-from adapters.platform.sql import PostgresUnavailable
+from adapters.postgresql.databases import database
+from adapters.postgresql.rds import BUNDLE, authorities
+from adapters.postgresql.sql import PostgresUnavailable
 from tests.support.identity_server import Server
 from tests.support.tls_postgres import make_authority, securing
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.xdist_group("identity")
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adapters.platform.postgres.authorities", authorities.__wrapped__)
+    monkeypatch.setattr("adapters.postgresql.postgres.authorities", authorities.__wrapped__)
 
 
 def ask(server: Server, port: int, host: str = "localhost") -> None:

@@ -11,9 +11,9 @@ import pytest
 from adapters.leads.identity_store import IdentityStore
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
-from adapters.platform.postgres import Postgres
 from adapters.platform.queues import Poison
 from adapters.platform.redis import Redis
+from adapters.postgresql.postgres import Postgres
 from ingest.leads import lead_consumer, sources
 from tests.support.engine import Engine
 from tests.support.identity_server import WAYS, Registry

@@ -14,8 +14,8 @@ import pytest
 from moto import mock_aws
 
 from adapters import settings
-from adapters.platform import postgres
 from adapters.platform.aws import client
+from adapters.postgresql import postgres
 from adapters.settings.leads import MigrateSettings
 from ingest.leads import identity_migration as function
 from ingest.leads.identity_password import ROLE, verifier
@@ -77,9 +77,9 @@ def stack(
         monkeypatch.setenv("IDENTITY_URL", bare)
         # The laptop's server has no TLS: the rest of the way is the real one.
         real = postgres.connection_arguments
-        monkeypatch.setattr("adapters.platform.postgres.authorities", str)
+        monkeypatch.setattr("adapters.postgresql.postgres.authorities", str)
         monkeypatch.setattr(
-            "adapters.platform.postgres.connection_arguments",
+            "adapters.postgresql.postgres.connection_arguments",
             lambda *each: real(*each) | {"sslmode": "disable"},
         )
         cloudformation = CloudFormation()

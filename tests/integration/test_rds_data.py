@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from adapters.leads.identity_store import CannotUnmerge, IdentityUnavailable
 from adapters.platform.aws import client
-from adapters.platform.rds_data import RdsData
+from adapters.postgresql.rds_data import RdsData
 from local.cloud.processes import free_port
 from local.paths import ROOT
 from rules.leads.identity.identities import Identity
@@ -151,7 +151,7 @@ def test_the_function_needs_no_driver(registry: Registry) -> None:
         "import sys; sys.modules['psycopg'] = None\n"
         "from datetime import datetime, UTC\n"
         "from adapters.leads.identity_store import IdentityStore, LeadEventKey, CannotUnmerge\n"
-        "from adapters.platform.databases import database\n"
+        "from adapters.postgresql.databases import database\n"
         "from rules.leads.identity.identities import Identity\n"
         "import ingest.leads.lead_consumer, ingest.leads.identity_migration\n"
         "store = IdentityStore(database(sys.argv[1]))\n"

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from adapters.leads.identity_store import IdentityUnavailable
-from adapters.platform.rds_data import WAKING, WAKING_PAUSES_SECONDS
+from adapters.postgresql.rds_data import WAKING, WAKING_PAUSES_SECONDS
 from rules.leads.identity.identities import Identity
 from tests.support.identity_server import NOW, Registry
 
@@ -23,7 +23,7 @@ def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     waited: list[float] = []
     monkeypatch.setattr("adapters.platform.aws.time.sleep", waited.append)
     clock = SimpleNamespace(sleep=waited.append, monotonic=lambda: 1000 + sum(waited))
-    monkeypatch.setattr("adapters.platform.rds_data.time", clock)
+    monkeypatch.setattr("adapters.postgresql.rds_data.time", clock)
     return waited
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.databases import database
-from adapters.platform.sql import Database, PostgresRefused, PostgresUnavailable
+from adapters.postgresql.databases import database
+from adapters.postgresql.sql import Database, PostgresRefused, PostgresUnavailable
 from tests.support.identity_server import WAYS, Server
 from tests.support.rds_data_api import OWNER_SECRET, RdsDataApi
 

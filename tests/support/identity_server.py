@@ -12,10 +12,10 @@ from typing import Any
 import psycopg
 
 from adapters.leads.identity_store import IdentityStore, LeadEventKey, Resolution
-from adapters.platform.databases import database as database_of
-from adapters.platform.postgres import Postgres
-from adapters.platform.rds_data import RdsData
-from adapters.platform.sql import Database
+from adapters.postgresql.databases import database as database_of
+from adapters.postgresql.postgres import Postgres
+from adapters.postgresql.rds_data import RdsData
+from adapters.postgresql.sql import Database
 from ingest.leads.identity_password import ROLE, set_password
 from local.cloud import embedded_postgres
 from local.cloud.processes import free_port

@@ -106,12 +106,17 @@ def _pairs(given: str | list[str]) -> dict[str, str]:
 
 def deployment(name: str, path: Path = SAMCONFIG) -> Deployment:
     """Resolve the template for an environment; raises UnknownEnvironment."""
-    from infra.lint.resolved import resolved
-
     known = overrides(path)
     if name not in known:
         raise UnknownEnvironment(f"{path.name} has no environment {name}: it has {', '.join(sorted(known))}")
-    stacks = resolved(known[name])
+    return deployed_with(name, known[name])
+
+
+def deployed_with(name: str, parameters: Mapping[str, str]) -> Deployment:
+    """Resolve the template for some parameters, by the name of what has them."""
+    from infra.lint.resolved import resolved
+
+    stacks = resolved(parameters)
     resources = {
         f"{place.strip('/')}/{each}".lstrip("/"): resource
         for place, stack in stacks.items()

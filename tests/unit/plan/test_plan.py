@@ -1,5 +1,7 @@
 """The planner's arithmetic: nobody costs what stands idle, more users never cost less, services add up."""
 
+# Long: what a plan is, from traffic to picture.
+
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,7 +25,6 @@ from local.plan.limits import OWN, SHARED, crossing
 from local.plan.picture import picture
 from local.plan.report import as_json, table
 
-SAMCONFIG = Path(__file__).parent / "samconfig.toml"
 PRICES = ROOT / "local" / "plan" / "prices"
 TRAFFIC = Traffic(daily_actives=5000, lead_events=500, leads=1000, questions=50, phones=20)
 units = cache(load_units)
@@ -32,7 +33,7 @@ prices = cache(lambda: prices_of("us-east-1"))
 
 @cache
 def deployed(name: str = "small") -> Deployment:
-    return deployment(name, SAMCONFIG)
+    return deployment(name)
 
 
 def planned(traffic: Traffic, environment: str = "small") -> CostPlan:
@@ -44,9 +45,10 @@ def planned(traffic: Traffic, environment: str = "small") -> CostPlan:
 
 @pytest.mark.parametrize("environment", ["small", "standard", "large"])
 def test_nobody_costs_what_stands_idle(environment: str) -> None:
+    """The boards are counted all the same, which is a few cents a month."""
     plan = planned(Traffic(), environment)
-    assert plan.ours.dollars == pytest.approx(plan.ours.idle_dollars)
-    assert sum(plan.ours.running.values()) == pytest.approx(0)
+    assert plan.ours.dollars == pytest.approx(plan.ours.idle_dollars, abs=0.1)
+    assert set(plan.ours.running) <= {"dynamodb.read", "dynamodb.write", "lambda.gb_seconds"}
     assert plan.per_million_events(plan.ours) is None
 
 
@@ -164,9 +166,12 @@ def test_a_crossing_is_where_the_share_is_one(at: float, power: float) -> None:
 
 def test_idle_follows_the_resources() -> None:
     standard, small = (idle(deployed(each), units()) for each in ("standard", "small"))
-    assert "aurora.acu_hours" not in small
-    assert standard["proxy.acu_hours"] == fact("proxy.acu_min") * fact("month.hours")
-    assert standard["secrets.secret"] == small["secrets.secret"] + 1  # Aurora's own
+    large = idle(deployed("large"), units())
+    assert small["aurora.acu_hours"] < 2
+    assert standard["aurora.acu_hours"] == 0.5 * fact("month.hours")
+    assert "proxy.acu_hours" not in {**small, **standard}
+    assert large["proxy.acu_hours"] >= fact("proxy.acu_min") * fact("month.hours")
+    assert small["secrets.secret"] == standard["secrets.secret"] + 1  # the consumer's, for the Data API
     alarms = sum(1 for _ in deployed("small").of_type("AWS::CloudWatch::Alarm"))
     assert small["alarms.standard"] >= alarms
 
@@ -220,8 +225,8 @@ def test_an_unknown_region_or_environment_says_what_there_is() -> None:
     with pytest.raises(BadPriceList, match=r"--region: no prices of mars \(there are us-east-1\)"):
         prices_of("mars")
     with pytest.raises(UnknownEnvironment, match="default, large, small, standard"):
-        deployment("tiny", SAMCONFIG)
-    assert overrides(SAMCONFIG)["small"] == overrides(SAMCONFIG)["default"]
+        deployment("tiny")
+    assert overrides()["small"] == overrides()["default"]
 
 
 def break_prices(text: str) -> str:

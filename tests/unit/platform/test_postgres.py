@@ -10,10 +10,10 @@ from urllib.parse import parse_qs, urlsplit
 import botocore.session
 import pytest
 
-from adapters.platform.databases import database
-from adapters.platform.postgres import connection_arguments
-from adapters.platform.rds import BUNDLE, authorities, token
-from adapters.platform.rds_data import RdsData
+from adapters.postgresql.databases import database
+from adapters.postgresql.postgres import connection_arguments
+from adapters.postgresql.rds import BUNDLE, authorities, token
+from adapters.postgresql.rds_data import RdsData
 
 CLUSTER = "arn:aws:rds:eu-west-1:123456789012:cluster:identity"
 LIST = "-----BEGIN CERTIFICATE-----\nof RDS\n-----END CERTIFICATE-----\n"

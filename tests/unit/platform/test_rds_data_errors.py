@@ -3,8 +3,8 @@
 import pytest
 from botocore.exceptions import ClientError
 
-from adapters.platform.rds_data_errors import LostConnection, told
-from adapters.platform.sql import PostgresRefused, PostgresUnavailable
+from adapters.postgresql.rds_data_errors import LostConnection, told
+from adapters.postgresql.sql import PostgresRefused, PostgresUnavailable
 
 
 def error(code: str, message: str) -> ClientError:

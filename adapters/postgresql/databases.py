@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from adapters.platform.postgres import Postgres
-from adapters.platform.rds_data import RdsData
-from adapters.platform.sql import Database
+from adapters.postgresql.postgres import Postgres
+from adapters.postgresql.rds_data import RdsData
+from adapters.postgresql.sql import Database
 
 
 def database(url: str, password: Callable[[], str] | None = None) -> Database:

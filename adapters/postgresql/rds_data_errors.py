@@ -9,7 +9,7 @@ import re
 from botocore.exceptions import ClientError
 
 from adapters.platform import aws
-from adapters.platform.sql import LOST_RACES, PostgresRefused, PostgresUnavailable, may_pass
+from adapters.postgresql.sql import LOST_RACES, PostgresRefused, PostgresUnavailable, may_pass
 
 RESUMING = "DatabaseResumingException"
 THROTTLES = aws.THROTTLES | {"TooManyRequestsException"}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from adapters.platform.sql_statements import statements
+from adapters.postgresql.sql_statements import statements
 
 FOLDER = Path(__file__).resolve().parents[2] / "sql" / "identity"
 SCHEMA = "identity"
@@ -33,7 +33,7 @@ class MigrationChanged(Exception):
 def migrate(connection: Any, folder: Path = FOLDER) -> list[str]:
     """Apply the files that are not applied yet; returns their names. Safe to repeat and to run concurrently.
 
-    connection: the owner's, as adapters.platform.sql describes it. Migrations without a file here are
+    connection: the owner's, as adapters.postgresql.sql describes it. Migrations without a file here are
     ignored: a newer version may have applied them. Raises MigrationChanged before anything is applied, and
     what the connection raises; the files before the failing one then stay applied.
     """

@@ -22,8 +22,8 @@ from botocore.exceptions import (
 )
 
 from adapters.platform.aws import client, pauses
-from adapters.platform.rds_data_errors import RESUMING, THROTTLES, LostConnection, told
-from adapters.platform.sql import URL_FORMS, PostgresUnavailable
+from adapters.postgresql.rds_data_errors import RESUMING, THROTTLES, LostConnection, told
+from adapters.postgresql.sql import URL_FORMS, PostgresUnavailable
 
 T = TypeVar("T")
 # The service ends a statement after 45 seconds.
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 class RdsData:
-    """One database of a cluster; see adapters.platform.sql.Database."""
+    """One database of a cluster; see adapters.postgresql.sql.Database."""
 
     def __init__(self, url: str) -> None:
         """url: rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN; else raises ValueError."""
@@ -57,7 +57,7 @@ class RdsData:
         self._still_asleep_at = -float("inf")
 
     def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
-        """Return work(connection); see adapters.platform.sql.Database."""
+        """Return work(connection); see adapters.postgresql.sql.Database."""
         for attempt in range(attempts):
             try:
                 return work(Connection(self))

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
-from adapters.platform.rds import authorities, token
-from adapters.platform.sql import LOST_RACES, URL_FORMS, PostgresRefused, PostgresUnavailable, may_pass
+from adapters.postgresql.rds import authorities, token
+from adapters.postgresql.sql import LOST_RACES, URL_FORMS, PostgresRefused, PostgresUnavailable, may_pass
 
 T = TypeVar("T")
 CONNECT_SECONDS_MAX = 5
@@ -25,7 +25,7 @@ NETWORK: dict[str, Any] = {
 
 
 class Postgres:
-    """The process's connection to one database; see adapters.platform.sql.Database."""
+    """The process's connection to one database; see adapters.postgresql.sql.Database."""
 
     def __init__(self, url: str, password: Callable[[], str] | None = None) -> None:
         """url: postgresql://user[:password]@host:port/database.
@@ -62,7 +62,7 @@ class Postgres:
         self._connection = None
 
     def run(self, work: Callable[[Any], T], attempts: int = 2) -> T:
-        """Return work(connection); see adapters.platform.sql.Database."""
+        """Return work(connection); see adapters.postgresql.sql.Database."""
         import psycopg  # noqa: PLC0415 (see above)
 
         for attempt in range(attempts):
