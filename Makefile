@@ -41,7 +41,6 @@ check: setup ## the gate: format, lint, types, imports, templates, unit tests
 	@$(RUN) lint-imports
 	@$(RUN) python -m infra.assemble --check
 	@$(RUN) cfn-lint template.yaml infra/*.yaml
-	@$(RUN) python -m infra.lint
 	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup
 
 models: setup ## the SQL that follows from declarations in rules/
