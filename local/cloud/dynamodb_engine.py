@@ -113,6 +113,8 @@ class Engine:
             "GLUE_DATABASE": "streakline",
             "WAREHOUSE_URL": "",
             "COPY_ROLE_ARN": "",
+            "WAREHOUSE_WORKGROUP_ARN": "",
+            "WAREHOUSE_DAILY_RPU_HOURS": "4",
             **{f"{name.upper()}_DELIVERY_STREAM": name for name in ENTITIES},
             "POWERTOOLS_LOG_LEVEL": "CRITICAL",
             "POWERTOOLS_SERVICE_NAME": "test",
