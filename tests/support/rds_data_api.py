@@ -156,11 +156,15 @@ class RdsDataApi:
             raise Refused("DatabaseErrorException", f"FATAL: {error}; SQLState: {state}") from None
 
     def _give_back(self, who: tuple[str, str], connection: Any) -> None:
+        status = connection.pgconn.transaction_status
         with self._lock:
-            if connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE:
+            if status == psycopg.pq.TransactionStatus.IDLE:
                 self._free[who].append(connection)
-            else:
-                connection.close()
+                return
+            connection.close()
+            if status == psycopg.pq.TransactionStatus.UNKNOWN:  # lost, and so are those that wait, most likely
+                while self._free[who]:
+                    self._free[who].pop().close()
 
     def close(self) -> None:
         open_ones = [each.connection for each in self._transactions.values()]
