@@ -26,7 +26,7 @@ FLAGS = (
 SHOTS = ROOT / ".local" / "screenshots"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 812}
 GROUPS = {"admin": "streakline/admin", "agent": "streakline/agents"}
-TIMEOUT_MILLISECONDS = 8000
+TIMEOUT_MILLISECONDS = 30_000  # a loaded machine is no failure
 
 
 @pytest.fixture(scope="session")

@@ -162,7 +162,7 @@ class RdsDataApi:
                 self._free[who].append(connection)
                 return
             connection.close()
-            if status == psycopg.pq.TransactionStatus.UNKNOWN:  # lost, and so are those that wait, most likely
+            if status == psycopg.pq.TransactionStatus.UNKNOWN:  # lost; most likely those that wait are, too
                 while self._free[who]:
                     self._free[who].pop().close()
 
