@@ -45,11 +45,11 @@ def _fill_days(desk: Desk) -> None:
     """Put further dates of a user into the table, as large as a day that an event led to."""
     user = USER_ID.format(3 * 10**6)
     apply(desk, user, 1)
-    ((_, stored),) = [
-        (table, records[-1]["dynamodb"]["NewImage"])
+    stored = next(
+        records[-1]["dynamodb"]["NewImage"]
         for (_, table), records in desk.streams.items()
         if table == "DailyActivity"
-    ]
+    )
     dates = (desk.now - timedelta(days=1 + number) for number in range(DAYS))
     days = [{**stored, "activity_date": {"S": date.date().isoformat()}} for date in dates]
     desk.past.put("DailyActivity", days)

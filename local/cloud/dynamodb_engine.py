@@ -1,5 +1,7 @@
 """Starts an engine for one process's tests or benchmarks: the emulator, without functions, on a free port."""
 
+# Long: a variable a line of what the functions read.
+
 import contextlib
 import json
 import os

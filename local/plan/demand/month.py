@@ -74,7 +74,7 @@ def _batched(day: Spent, deployed: Deployment, post_size: float) -> None:
         records = waiting(day, source.function).get(source.source, 0.0)
         if source.kind == "StreamArn" and source.function != "PublisherFunction" and records:
             at_once = post_size if source.source == "BPEvents" else 1.0
-            day[source.function]["invocations"] = batches(records, source, at_once).invocations
+            day.setdefault(source.function, {})["invocations"] = batches(records, source, at_once).invocations
 
 
 def _seconds(function: str, counts: Mapping[str, float], deployed: Deployment) -> float:
