@@ -1,6 +1,6 @@
 """lead-ingestion queue -> whose event it is (PostgreSQL) -> table Event.
 
-A message is a webhook (lead_accept.py), the command to undo a merge, or the hourly command `announce`. A
+A message is a webhook (lead_accept.py), the command to undo a merge, or the daily command `announce`. A
 consumer may die between a change of identity and its announcement; `announce` makes up for that. Every step
 is idempotent, so if any step fails, the whole message comes again. Poison is kept with its reason.
 """

@@ -59,6 +59,11 @@ def test_a_region_alone_is_no_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "--stack-name" in said(monkeypatch, "--region", "eu-west-1", "status")
 
 
+def test_a_plan_is_of_a_region_without_a_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = said(monkeypatch, "plan", "--daily-actives", "1", "--region", "mars")
+    assert "no prices of mars" in told
+
+
 def refusal(code: str) -> ClientError:
     return ClientError({"Error": {"Code": code, "Message": "told so"}}, "DescribeStacks")
 
