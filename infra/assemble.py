@@ -10,10 +10,10 @@ import sys
 from itertools import islice
 
 from infra.assembly import marks, watching
-from infra.assembly.fragments import assembled, declared, read
+from infra.assembly.fragments import assembled, declared, parameters, read
 from infra.assembly.text import ROOT
 
-FRAGMENTS = ("head", "network", "api", "engagement", "leads", "questions", "lake", "observe")
+FRAGMENTS = ("head", "release", "network", "api", "engagement", "leads", "questions", "lake", "observe")
 HEADER = """\
 # Assembled by `make template` from infra/app/*.yaml, infra/patterns/*.yaml and what the code declares
 # (routes, entities of the lake, types of lead events). Change those, not this file.
@@ -23,7 +23,7 @@ DIFF_LINES_MAX = 20
 
 def templates() -> dict[str, str]:
     """Return the assembled templates: path -> text."""
-    known = marks.marks(declared(FRAGMENTS))
+    known = marks.marks(declared(FRAGMENTS), parameters(FRAGMENTS))
     app = [read(each, known) for each in FRAGMENTS]
     alarms, _ = read("alarms", watching.marks([each for _, resources in app for each in resources]))
     return {

@@ -17,6 +17,12 @@ def declared(names: Iterable[str]) -> list[tuple[str, str, str]]:
     return re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+).*(?:\n    Condition: (\w+))?", resources)
 
 
+def parameters(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return (name, type) of each of the template's parameters."""
+    texts = (sections(f"infra/app/{each}.yaml").get("Parameters", "") for each in names)
+    return re.findall(r"(?m)^  (\w+):\n    Type: (\S+)", "".join(texts))
+
+
 def read(name: str, marks: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
     """Return a fragment with all that is derived from it, and its resources.
 

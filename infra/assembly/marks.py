@@ -28,8 +28,12 @@ PUBLISHED = {
 }
 
 
-def marks(declared: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """Return the text of each mark of template.yaml. declared: see fragments.declared."""
+# What the settings of functions and their layers come from; infra/observability.yaml follows from these.
+SOURCES = ("infra/app/*.yaml", "infra/patterns/*.yaml", "infra/[!o]*.yaml", "infra/layer/*", "uv.lock")
+
+
+def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the text of each mark of template.yaml. declared, parameters: see fragments."""
     streams = {entity: entity.title().replace("_", "") + "Delivery" for entity in ENTITIES}
     watched = [*declared, *((each, DELIVERY, "") for each in streams.values())]
     queues = [each for each, kind, _ in watched if kind == QUEUE]
@@ -48,7 +52,9 @@ def marks(declared: Iterable[tuple[str, str, str]]) -> dict[str, str]:
         ),
         "memory_events": _listed("event_type", sorted(EVENT_TYPES - {ORDER_REFUNDED})),
         "feature_events": _listed("event_type", sorted(triggers | IDENTITY_TYPES)),
-        "schema_digest": f"Digest: {_schema_digest()} # of sql/identity, so that a change of it is applied\n",
+        "schema_digest": f"Digest: {_digest('sql/identity/*.sql')} # so that a change of it is applied\n",
+        "sources": f"Sources: {_digest(*SOURCES)} # of the template and the layers\n",
+        "parameters": "".join(f"{name}: {_text_of(name, kind)}\n" for name, kind in parameters),
         "watched": "".join(f"{each[0]}: {_shown(*each)}\n" for each in watched if each[1] in WATCHED),
     }
 
@@ -74,6 +80,10 @@ def _shown(logical_id: str, kind: str, condition: str) -> str:
     return f"!If [{condition}, {shown}, none]" if condition else shown
 
 
-def _schema_digest() -> str:
-    files = sorted((ROOT / "sql" / "identity").glob("*.sql"))
+def _text_of(parameter: str, kind: str) -> str:
+    return f"!Ref {parameter}" if kind in ("String", "Number") else f'!Join [",", !Ref {parameter}]'
+
+
+def _digest(*patterns: str) -> str:
+    files = sorted(path for each in patterns for path in ROOT.glob(each) if path.is_file())
     return hashlib.sha256(b"".join(each.read_bytes() for each in files)).hexdigest()[:16]

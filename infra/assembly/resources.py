@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from infra.assembly.text import Block, blocks, fill, patterns, under
 from ingest.openapi import ROUTES
+from ingest.web.routes import Route
 
 FUNCTION, TABLE, QUEUE = "AWS::Serverless::Function", "AWS::DynamoDB::Table", "AWS::SQS::Queue"
 BUCKET = "AWS::S3::Bucket"
@@ -28,6 +29,9 @@ NETWORKS = {
 }
 OUTPUTS = {FUNCTION: "Name", QUEUE: "Url", TABLE: "Table"}
 GATEWAY_SECONDS_MIN = 16
+# These are called by an alias, and so are the functions that routes lead to: infra/app/release.yaml says why.
+CALLED_BY_ALIAS = {"Engagement"}
+VARIABLES = "        Variables:\n"
 
 
 def whole(resources: str) -> Iterator[Block]:
@@ -50,7 +54,7 @@ def _following(block: Block) -> str:
     if block.kind != FUNCTION:
         return ""
     text = fill(DERIVED["log_group"], name=block.name)
-    routes = [each for each in ROUTES if each.api == block.name]
+    routes = _routes(block)
     if routes:  # the gateway must wait at least a second longer than the function may run
         seconds = max(GATEWAY_SECONDS_MIN, block.properties["Timeout"] + 1)
         text += fill(DERIVED["door"], name=block.name, milliseconds=1000 * seconds)
@@ -63,14 +67,28 @@ def _following(block: Block) -> str:
 def _completed(block: Block) -> str:
     if block.kind not in COMMON:
         return block.text
-    attributes, _, shared = fill(COMMON[block.kind], name=block.name).partition("    Properties:\n")
+    attributes, shared = _parted(fill(COMMON[block.kind], name=block.name))
     parts = PARTS.fullmatch(block.text)
     if parts is None:
         raise ValueError(f"{block.logical_id}: its Type needs a line of its own")
     opening, own_attributes, own = parts.groups()
     if condition := _network(block):
         shared += fill(DERIVED["network"], condition=condition)
+    if block.kind == FUNCTION and (_routes(block) or block.name in CALLED_BY_ALIAS):
+        gradual, properties = _parted(DERIVED["gradual"])
+        attributes, shared = attributes + gradual, shared + properties
+        own = own.replace(VARIABLES, VARIABLES + DERIVED["gradual_variable"])
     return f"{opening}{attributes}{own_attributes}    Properties:\n{shared}{own}"
+
+
+def _parted(pattern: str) -> tuple[str, str]:
+    """Return the attributes and the properties of a pattern."""
+    attributes, _, properties = pattern.partition("    Properties:\n")
+    return attributes, properties
+
+
+def _routes(block: Block) -> list[Route]:
+    return [each for each in ROUTES if each.api == block.name]
 
 
 def _network(block: Block) -> str | None:

@@ -44,7 +44,8 @@ def marks(resources: Sequence[Block]) -> dict[str, str]:
     """Return the text of each mark of infra/app/alarms.yaml. resources: all of template.yaml."""
     watched = [each for each in resources if each.kind in WATCHED]
     mappings = [each.properties for each in resources if each.kind == MAPPING]
-    streams = Counter(each["FunctionName"]["Ref"] for each in mappings if "StartingPosition" in each)
+    fed = (each["FunctionName"]["Ref"] for each in mappings if "StartingPosition" in each)
+    streams = Counter(each.removesuffix(".Alias") for each in fed)
     functions, tables, queues, deliveries = ([b for b in watched if b.kind == kind] for kind in DIMENSIONS)
     throttled = [each for each in functions if each.name in THROTTLES_SHOWN]
     errors = _metrics(functions, "Errors", "{} errors")

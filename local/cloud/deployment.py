@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,8 @@ DEPLOYED_PARTS = (
     *("template.yaml", "samconfig.toml", "Makefile", "uv.lock", "infra"),
     *("rules", "adapters", "ingest", "processors", "analytics", "sql", "page"),
 )
+BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
+GRADUAL = re.compile(r"(  GradualDeployment:\n    Type: String\n    Default: )'true'")
 
 
 def _sam(arguments: list[str], endpoint: str) -> None:
@@ -63,6 +66,7 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
         return
     print("sam build ...", flush=True)
     _sam(["build"], endpoint)
+    BUILT.write_text(_at_once(BUILT.read_text()))
     print("sam deploy ...", flush=True)
     bare = Stack("", endpoint, REGION, {}, {}, "")
     bare.client("s3").create_bucket(Bucket=ARTIFACTS)
@@ -82,6 +86,7 @@ def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
     """Return the template's parameters that differ from AWS (ARCHITECTURE.md)."""
     return [
         "OnAws=false",
+        "GradualDeployment=false",
         "CreateStreamDoor=true",
         "IndexIdempotencyKeys=true",
         "PublishWindowSeconds=1",
@@ -92,6 +97,18 @@ def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
         f"JwtIssuer={tokens.issuer(endpoint)}",
         f"JwtAudience={tokens.AUDIENCE}",
     ]
+
+
+def _at_once(built: str) -> str:
+    """Return a built template that makes no gradual deployment unless it is told to.
+
+    The emulator expands SAM's resources with the defaults of parameters, whatever values are given, and
+    refuses a template with resources of CodeDeploy. Raises RuntimeError if the default is not found.
+    """
+    changed, count = GRADUAL.subn(r"\g<1>'false'", built)
+    if count != 1:
+        raise RuntimeError(f"{BUILT}: the default of GradualDeployment is not there")
+    return changed
 
 
 def _digest(parameters: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ import pytest
 
 from infra.assemble import FRAGMENTS, stale
 from infra.assembly import watching
-from infra.assembly.fragments import assembled, declared, read
+from infra.assembly.fragments import assembled, declared, parameters, read
 from infra.assembly.marks import marks
 from infra.assembly.resources import output, whole
 from infra.assembly.short_forms import parse
@@ -108,7 +108,7 @@ def test_an_unknown_mark_and_an_unknown_placeholder_are_refused() -> None:
 
 
 def test_all_of_a_domain_s_resources_stand_together() -> None:
-    known = marks(declared(FRAGMENTS))
+    known = marks(declared(FRAGMENTS), parameters(FRAGMENTS))
     domains = [read(each, known) for each in FRAGMENTS]
     text = assembled([parts for parts, _ in domains])
     assert list(parse(text)["Resources"]) == [each.logical_id for _, blocks in domains for each in blocks]

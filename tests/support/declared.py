@@ -34,7 +34,7 @@ def logical_ids(value: Any) -> set[str]:
         found = set()
         for name, inner in value.items():
             if name == "Ref":
-                found.add(str(inner))
+                found.add(str(inner).removesuffix(".Alias"))
             elif name == "Fn::GetAtt":
                 found.add((inner if isinstance(inner, str) else inner[0]).split(".")[0])
             elif name == "Fn::Sub":

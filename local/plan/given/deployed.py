@@ -9,6 +9,7 @@ from typing import Any
 from infra.assembly.short_forms import parse
 from local.cloud.event_filters import matches
 from local.paths import ROOT
+from local.plan.given.environments import called
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ def consumers(table: str) -> tuple[StreamConsumer, ...]:
     )
     return tuple(
         StreamConsumer(
-            each["FunctionName"]["Ref"],
+            called(each["FunctionName"]),
             table,
             tuple(one["Pattern"] for one in each.get("FilterCriteria", {}).get("Filters", ())),
         )

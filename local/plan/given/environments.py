@@ -66,10 +66,16 @@ class EventSource:
     concurrency_max: int
 
 
+def called(function: Mapping[str, Any]) -> str:
+    """Return the logical id of a function that a template names by Ref, by its alias or by GetAtt."""
+    named = function.get("Ref") or _attribute(function)[0]
+    return str(named).removesuffix(".Alias")
+
+
 def _source(mapping: Mapping[str, Any]) -> EventSource:
     source, kind = _attribute(mapping["EventSourceArn"])
     return EventSource(
-        function=str(mapping["FunctionName"].get("Ref") or _attribute(mapping["FunctionName"])[0]),
+        function=called(mapping["FunctionName"]),
         source=source,
         kind=kind,
         batch_size=int(mapping.get("BatchSize", 100)),
