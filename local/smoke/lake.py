@@ -57,7 +57,8 @@ def warehouse_of(subject: Subject) -> Warehouse:
     function = subject.stack.outputs["WarehouseFunctionName"]
     told = subject.stack.client("lambda").get_function_configuration(FunctionName=function)
     url = told["Environment"]["Variables"].get("WAREHOUSE_URL", "")
-    return warehouse_at(url, data_api=subject.stack.client("redshift-data"))
+    data_api, serverless = map(subject.stack.client, ("redshift-data", "redshift-serverless"))
+    return warehouse_at(url, data_api=data_api, serverless=serverless)
 
 
 def warehouse(subject: Subject) -> str:

@@ -89,7 +89,7 @@ def digest_of(monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]) -> str:
 
     monkeypatch.setattr("urllib.request.urlopen", urlopen)
     code: dict[str, Any] = {}
-    exec(properties("SettingsFunction")["Code"]["ZipFile"], code)  # noqa: S102 (the template's own)
+    exec(properties("SettingsFunction")["Code"]["ZipFile"], code)
     known = {"StackId": "stack", "RequestId": "request", "LogicalResourceId": "Settings"}
     code["handler"]({**known, "ResponseURL": "https://answer.example/", "ResourceProperties": asked}, None)
     (request,) = sent

@@ -64,7 +64,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(events, "Api", lambda *_, **__: api)
     monkeypatch.setattr(cleanup, "LAPTOP_QUIET_SECONDS", 0)
     rows = SimpleNamespace(rows=lambda _: [{"events": world.rows}])
-    monkeypatch.setattr(lake, "warehouse_at", lambda url, data_api: rows)
+    monkeypatch.setattr(lake, "warehouse_at", lambda url, **_: rows)
     return Bench(world, subject, api)
 
 
@@ -187,11 +187,13 @@ def test_every_step_has_a_fault() -> None:
 
 
 def test_the_warehouse_is_the_function_s_and_the_data_api_this_command_s(bench: Bench) -> None:
-    url = "redshift://group/base?secret_arn=arn:secret"
+    url = "redshift://group/base?namespace=ours"
     told = {"Environment": {"Variables": {"WAREHOUSE_URL": url}}}
     clients: Any = bench.world.stack
     clients.clients["lambda"] = SimpleNamespace(get_function_configuration=lambda **_: told)
     clients.clients["redshift-data"] = data_api = object()
+    kept = {"namespace": {"adminPasswordSecretArn": "arn:secret"}}
+    clients.clients["redshift-serverless"] = SimpleNamespace(get_namespace=lambda namespaceName: kept)  # noqa: N803
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lake, "warehouse_at", warehouse_at)
         found = lake.warehouse_of(bench.subject)
@@ -219,7 +221,7 @@ def test_what_is_not_deployed_is_skipped(bench: Bench, monkeypatch: pytest.Monke
     bench.world.stack.client("cloudformation").get_paginator = lambda _: SimpleNamespace(
         paginate=lambda **_: []
     )
-    monkeypatch.setattr(lake, "warehouse_at", lambda url, data_api: NoWarehouse())
+    monkeypatch.setattr(lake, "warehouse_at", lambda url, **_: NoWarehouse())
     found = bench.run()
     assert failures(found) == []
     assert [each.name for each in found if each.outcome is StepOutcome.SKIPPED] == [
