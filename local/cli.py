@@ -134,6 +134,15 @@ def _recompute(arguments: argparse.Namespace) -> None:
         raise RuntimeError(f"{len(found['unrepaired'])} users could not be repaired")
 
 
+def _backfill(arguments: argparse.Namespace) -> None:
+    from local.operate import backfill, nightly_run
+
+    stack = _stack(arguments)
+    span = arguments.since, arguments.until
+    print(backfill.run(stack, *span, rebuild=arguments.rebuild, workers=arguments.workers), flush=True)
+    _print(nightly_run.run(stack, *span, repair=False))
+
+
 def _report(arguments: argparse.Namespace) -> None:
     from local.operate import html_report
 
@@ -173,6 +182,13 @@ GROUPS = {
     "streakline/agents": "asks questions and reads the answers",
     "streakline/leads": "sends leads' events and reads what is known of leads",
 }
+
+
+def _backfill_options(backfill: argparse.ArgumentParser) -> None:
+    backfill.add_argument("--from", dest="since", type=date.fromisoformat, required=True, help="first day")
+    backfill.add_argument("--to", dest="until", type=date.fromisoformat, required=True, help="last day")
+    backfill.add_argument("--rebuild", action="store_true", help="also the hours that are curated already")
+    backfill.add_argument("--workers", type=int, default=10, help="of type G.1X; 10")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -229,6 +245,9 @@ def _parser() -> argparse.ArgumentParser:
     recompute.add_argument("--from", dest="since", type=date.fromisoformat, help="first day; all that is new")
     recompute.add_argument("--to", dest="until", type=date.fromisoformat, help="last day, included")
     recompute.add_argument("--dry-run", action="store_true", help="report differences, repair nothing")
+    _backfill_options(
+        command("backfill", _backfill, "curate many days at once by Spark (Glue), then load them")
+    )
     training = command("training-set", _training_set, "features of leads as of the instants of labels")
     training.add_argument("labels", type=Path, help="Parquet: lead_organization_id, as_of, anything else")
     training.add_argument("out", type=Path, help="Parquet: the labels with the features")

@@ -5,6 +5,7 @@ A mark is a line like `# @queue_arns`. Some stand for a list over all domains, s
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 
 from infra.assembly.resources import DELIVERY, DERIVED, FUNCTION, QUEUE, TABLE
@@ -50,6 +51,7 @@ def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[s
         "published_streams": _listed(
             "Resource", (f"!GetAtt {PUBLISHED[each][0]}.StreamArn" for each in streams)
         ),
+        "spark_modules": f"--additional-python-modules: {_locked('duckdb', 'isal')}\n",
         "memory_events": _listed("event_type", sorted(EVENT_TYPES - {ORDER_REFUNDED})),
         "feature_events": _listed("event_type", sorted(triggers | IDENTITY_TYPES)),
         "schema_digest": f"Digest: {_digest('sql/identity/*.sql')} # so that a change of it is applied\n",
@@ -78,6 +80,13 @@ def _shown(logical_id: str, kind: str, condition: str) -> str:
         raise ValueError(f"{logical_id} has a condition; only functions may")
     shown = f"!GetAtt {logical_id}.QueueName" if kind == QUEUE else f"!Ref {logical_id}"
     return f"!If [{condition}, {shown}, none]" if condition else shown
+
+
+def _locked(*packages: str) -> str:
+    """Return packages as pip names them, in the versions of uv.lock."""
+    lock = (ROOT / "uv.lock").read_text()
+    found = dict(re.findall(r'(?m)^name = "(.+)"\nversion = "(.+)"$', lock))
+    return ",".join(f"{each}=={found[each]}" for each in packages)
 
 
 def _text_of(parameter: str, kind: str) -> str:

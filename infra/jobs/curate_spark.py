@@ -1,8 +1,8 @@
 """Glue 5 job for backfills: curates every hour of a range of dates (analytics.curation.curate).
 
-Arguments: --lake (s3://bucket, or a folder), --from, --to (YYYY-MM-DD), --rebuild (true or false). Glue's
---extra-py-files brings the packages rules, adapters and analytics, --additional-python-modules brings duckdb
-and isal.
+Arguments: --lake (s3://bucket, or a folder), --from, --to (YYYY-MM-DD), --rebuild (true or false).
+infra/app/lake.yaml has the job (CurateJob) and says what Glue installs. local/operate/backfill.py uploads
+this file and the packages that it imports, and starts the job.
 """
 
 # ruff: noqa: PLC0415 (what the job needs is unpacked by Glue before the first use, on the workers too)

@@ -65,6 +65,10 @@ ROLES = {
         "xray:PutTelemetryRecords",
         "xray:PutTraceSegments",
     },
+    "CurateJobRole": {
+        *("s3:DeleteObject", "s3:GetObject", "s3:ListBucket", "s3:PutObject"),
+        *("logs:CreateLogGroup", "logs:CreateLogStream", "logs:PutLogEvents"),
+    },
     "DeliveryRole": {
         "s3:AbortMultipartUpload",
         "s3:GetBucketLocation",
