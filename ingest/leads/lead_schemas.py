@@ -76,6 +76,7 @@ GENERIC = closed_object(
         "event_type": {"type": "string", "enum": sorted(EVENT_TYPES - IDENTITY_TYPES)},
         "occurred_at": {"type": "string"},
         "identities": {"type": "object", "minProperties": 1},
+        "claimed": {"type": "array", "items": {"type": "string"}},
         "object": closed_object(["id"], {"id": TEXT_OR_NUMBER, "type": {"type": "string", "pattern": SHORT}}),
         "data": {"type": "object"},
     },

@@ -4,7 +4,7 @@ They raise DecodeError that names the field.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodeError
@@ -18,16 +18,19 @@ PREFERENCES_MAX = 20
 VALUE_CHARACTERS_MAX = 128
 
 
-def identities(found: Iterable[tuple[str, Any]], context: DecodeContext, at: str) -> tuple[Identity, ...]:
+def identities(
+    found: Iterable[tuple[str, Any]], context: DecodeContext, at: str, *, are_verified: bool
+) -> tuple[Identity, ...]:
     """Return the identities in (channel, raw value) pairs, each once, in order, at most 20.
 
+    are_verified: whether the source proves that they are this person's (docs/rules.md, "Who is who").
     Forms of other systems often hold values that identify nobody, such as an empty text or `n/a`. These are
     left out. Raises DecodeError that names the field `at` if nothing is left.
     """
     usable: dict[Identity, None] = {}
     for channel, raw in found:
         try:
-            usable.setdefault(_identity(channel, raw, context))
+            usable.setdefault(_identity(channel, raw, context, is_verified=are_verified))
         except ValueError:
             continue
     if not usable:
@@ -35,13 +38,18 @@ def identities(found: Iterable[tuple[str, Any]], context: DecodeContext, at: str
     return tuple(usable)[:IDENTITIES_MAX]
 
 
-def strict_identities(given: Mapping[str, Any], context: DecodeContext, at: str) -> tuple[Identity, ...]:
-    """Read {channel: id or [ids]}; raises DecodeError for the first bad id, for none, or for more than 20."""
+def strict_identities(
+    given: Mapping[str, Any], context: DecodeContext, at: str, claimed: Collection[str] = ()
+) -> tuple[Identity, ...]:
+    """Read {channel: id or [ids]}; raises DecodeError for the first bad id, for none, or for more than 20.
+
+    claimed: the channels whose ids nobody has proven. All others are verified.
+    """
     found: dict[Identity, None] = {}
     for channel, ids in given.items():
         for raw in ids if isinstance(ids, list) else [ids]:
             try:
-                found.setdefault(_identity(channel, raw, context))
+                found.setdefault(_identity(channel, raw, context, is_verified=channel not in claimed))
             except ValueError as error:
                 raise DecodeError(f"{at}.{channel}"[:100], str(error)[:200]) from None
     if not 1 <= len(found) <= IDENTITIES_MAX:
@@ -49,10 +57,10 @@ def strict_identities(given: Mapping[str, Any], context: DecodeContext, at: str)
     return tuple(found)
 
 
-def _identity(channel: str, raw: Any, context: DecodeContext) -> Identity:
+def _identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bool) -> Identity:
     if type(raw) not in (str, int):
         raise ValueError("must be text or a whole number")
-    return identity(channel, str(raw), context.organization_id, context.integration)
+    return identity(channel, str(raw), context.organization_id, context.integration, is_verified=is_verified)
 
 
 def derived_from_text(

@@ -27,7 +27,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
             external_event_id=text_id(body["signup_id"], "signup_id"),
             event_type=FORM_SUBMITTED,
             occurred_at=moment(body["signed_up_at"], "signed_up_at"),
-            identities=identities([("email", body["email"])], context, "email"),
+            identities=identities([("email", body["email"])], context, "email", are_verified=False),
             object_id=body.get("list"),
             object_id_ref="list" if "list" in body else None,
         )

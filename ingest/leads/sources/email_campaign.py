@@ -4,7 +4,7 @@ https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
 The campaign's id is marketing_campaign_id, singlesend_id, campaign_id (a unique argument) or the first
 category. `delivered` counts as sent, because nobody can ignore a mail that never came. An `open` with
 sg_machine_open is left out: a mail program fetched the mail, and perhaps nobody read it. `reply` is our
-extension.
+extension. The recipient is verified: the mail provider knows whose mailbox did this.
 """
 
 from collections.abc import Mapping
@@ -74,7 +74,7 @@ def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | N
         external_event_id=text_id(event.get("sg_event_id"), "sg_event_id"),
         event_type=TYPES[name],
         occurred_at=epoch(event.get("timestamp"), "timestamp"),
-        identities=identities([("email", event.get("email"))], context, "email"),
+        identities=identities([("email", event.get("email"))], context, "email", are_verified=True),
         object_id=campaign,
         object_id_ref="campaign",
         payload={"campaign_id": campaign},

@@ -1,7 +1,10 @@
 """Our own format, for integrations that have none: one event in our words.
 
     {"external_event_id", "event_type", "occurred_at", "identities": {channel: id or [ids]},
-     "object"?: {"id", "type"?}, "data"?: {...}}
+     "claimed"?: [channel], "object"?: {"id", "type"?}, "data"?: {...}}
+
+claimed: the channels of which the sender says that nobody has proven them, as what a person typed. All other
+identities are verified: the sender holds the organization's key, and answers for them.
 
 data by event type: order_*: order_id, currency, amount (decimal text or number), products?;
 message_received and form_submitted: text?, sentiment? (-1 to 1), objections?, preferences?;
@@ -36,7 +39,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
             external_event_id=text_id(body["external_event_id"], "external_event_id"),
             event_type=kind,
             occurred_at=moment(body["occurred_at"], "occurred_at"),
-            identities=strict_identities(body["identities"], context, "identities"),
+            identities=strict_identities(body["identities"], context, "identities", body.get("claimed", ())),
             object_id=text_id(about["id"], "object.id") if about else derived.get("order_id"),
             object_id_ref=about.get("type") if about else "order" if "order_id" in derived else None,
             payload=derived,

@@ -4,6 +4,7 @@
      "fields": {"email"?, "phone"?, "message"? or "comments"?, ...},
      "sentiment"?, "objections"?, "preferences"?}
 
+Anybody can type anything into a form, so all its identities are claimed.
 The event holds what we derive from people's words, and not the words: see `derived_from_text`.
 """
 
@@ -31,7 +32,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
             external_event_id=text_id(body["submission_id"], "submission_id"),
             event_type=FORM_SUBMITTED,
             occurred_at=moment(body["submitted_at"], "submitted_at"),
-            identities=identities(found, context, "fields"),
+            identities=identities(found, context, "fields", are_verified=False),
             object_id=None if form is None else text_id(form, "form_id"),
             object_id_ref=None if form is None else "form",
             payload=derived_from_text(

@@ -3,6 +3,7 @@
 https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/payload-examples
 A webhook holds any number of messages under entry[].changes[].value.messages[]. It may also tell the status
 of messages that the business sent; these are no events of ours. `sentiment` on a message is our extension.
+WhatsApp proves its senders: `from` is verified. It is an international number without its plus sign.
 """
 
 from collections.abc import Iterator, Mapping
@@ -69,7 +70,9 @@ def _message(path: str, message: Mapping[str, Any], context: DecodeContext) -> D
             external_event_id=text_id(message.get("id"), "id"),
             event_type=MESSAGE_RECEIVED,
             occurred_at=epoch(message.get("timestamp"), "timestamp"),
-            identities=identities([("phone", sender)], context, "from"),
+            identities=identities(
+                [("phone", "+" + sender.removeprefix("+"))], context, "from", are_verified=True
+            ),
             object_id=text_id(message.get("id"), "id"),
             object_id_ref="message",
             payload=derived_from_text(_words(message), message.get("sentiment")),

@@ -7,7 +7,7 @@ channel: its ids are E.164 digits. Example: "+49 (151) 123-4567" and "0049 151 1
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 RAW_CHARACTERS_MAX = 200
 PHONE_DIGITS_MIN, PHONE_DIGITS_MAX = 8, 15
@@ -43,10 +43,16 @@ STRONG = tuple(channel.name for channel in CHANNELS if channel.is_strong)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One identity. `identity` makes it, so that two spellings of the same one are equal."""
+    """One identity. `identity` makes it, so that two spellings of the same one are equal.
+
+    is_verified: whether the source proves that it is this person's; if not, somebody claimed it. It is no
+    part of the identity: the same address, claimed once and proven once, is one identity.
+    Example: the sender of a WhatsApp message is verified, an address typed into a form is claimed.
+    """
 
     channel: str
     external_id: str
+    is_verified: bool = field(default=True, compare=False)
 
     @property
     def kind(self) -> Channel:
@@ -60,14 +66,19 @@ class Identity:
 
 
 def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
-    """Return identities by precedence, each once."""
-    return tuple(sorted(set(identities), key=lambda each: (RANKS[each.channel], each.external_id)))
+    """Return identities by precedence, each once: verified, if it is verified anywhere among them."""
+    once: dict[Identity, Identity] = {}
+    for each in identities:
+        if each.is_verified or each not in once:
+            once[each] = each
+    return tuple(sorted(once.values(), key=lambda each: (RANKS[each.channel], each.external_id)))
 
 
-def identity(channel: str, raw: str, organization: str, integration: str) -> Identity:
+def identity(channel: str, raw: str, organization: str, integration: str, *, is_verified: bool) -> Identity:
     """Return an identity in its one spelling.
 
-    organization, integration: where it comes from; the scope of customers, devices and cookies.
+    organization, integration: where it comes from; the scope of customers, devices and cookies. is_verified:
+    whether that source proves it.
     Raises ValueError, with channel and reason.
     """
     if channel not in RANKS:
@@ -75,9 +86,9 @@ def identity(channel: str, raw: str, organization: str, integration: str) -> Ide
     try:
         text = _printable(raw, "it")
         if channel in _SPELLINGS:
-            return Identity(channel, _SPELLINGS[channel](text))
+            return Identity(channel, _SPELLINGS[channel](text), is_verified)
         scope = [_part(organization, "the organization"), _part(integration, "the integration")]
-        return Identity(channel, "/".join([*scope, text]))
+        return Identity(channel, "/".join([*scope, text]), is_verified)
     except ValueError as reason:
         raise ValueError(f"{channel}: {reason}") from None
 

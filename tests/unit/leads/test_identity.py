@@ -8,7 +8,7 @@ from rules.leads.identity.identities import CHANNELS, RAW_CHARACTERS_MAX, STRONG
 
 
 def of(channel: str, raw: str) -> Identity:
-    return identity(channel, raw, "acme", "shop")
+    return identity(channel, raw, "acme", "shop", is_verified=True)
 
 
 @pytest.mark.parametrize("raw", ["4915112345678", "+49 151 1234-5678", "0049 (151) 12345678"])
@@ -26,7 +26,7 @@ def test_scoped_ids_carry_their_scope_and_keep_their_case(channel: str) -> None:
     found = of(channel, " a/B ")
     assert found.external_id == "acme/shop/a/B"
     assert found.scope == "acme/shop"
-    assert identity(channel, "a/B", "acme", "other") != found
+    assert identity(channel, "a/B", "acme", "other", is_verified=True) != found
 
 
 def test_what_is_global_has_no_scope() -> None:
@@ -62,14 +62,14 @@ def test_what_is_no_identity_is_refused_with_channel_and_reason(channel: str, ra
 
 def test_a_scope_that_could_be_read_two_ways_is_refused() -> None:
     with pytest.raises(ValueError, match="customer: the organization has a /"):
-        identity("customer", "1", "a/b", "c")
+        identity("customer", "1", "a/b", "c", is_verified=True)
     with pytest.raises(ValueError, match="customer: the integration is empty"):
-        identity("customer", "1", "a", "")
+        identity("customer", "1", "a", "", is_verified=True)
 
 
 def test_what_is_no_text_is_refused() -> None:
     with pytest.raises(ValueError, match="customer: it is no text"):
-        identity("customer", 17, "acme", "shop")  # type: ignore[arg-type]
+        identity("customer", 17, "acme", "shop", is_verified=True)  # type: ignore[arg-type]
 
 
 def test_precedence_is_the_table_s_order() -> None:

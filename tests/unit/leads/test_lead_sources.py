@@ -133,7 +133,7 @@ from ingest.leads.payload_fields import moment, text_id
 from ingest.leads.person_fields import identities
 
 def decode(payload, context):
-    who = identities([("email", payload["who"])], context, "who")
+    who = identities([("email", payload["who"])], context, "who", are_verified=True)
     return [DecodedEvent(text_id(payload["id"], "id"), "page_viewed", moment(payload["at"], "at"), who)]
 """
 
