@@ -11,24 +11,24 @@ from local.stack import Stack
 GIVEN = "STREAKLINE_TOKEN"
 
 
-def bearer(stack: Stack, user_id: str, group: str | None = None) -> str:
-    """Return an access token of a user who is a member of the group.
+def bearer(stack: Stack, user_id: str, *groups: str) -> str:
+    """Return an access token of a user who is a member of these groups.
 
     On AWS a token in STREAKLINE_TOKEN is taken as it is, whoever it names. Raises RuntimeError if the stack
     takes tokens of another issuer and there is no such token.
     """
     if stack.is_laptop:
-        return tokens.token(stack, user_id, group)
+        return tokens.token(stack, user_id, *groups)
     if given := os.environ.get(GIVEN):
         return given
     users = users_of(stack)
     if users is None:
         issuer = stack.parameters.get("JwtIssuer") or "an issuer of your own"
-        needs = f" of a member of {group}" if group else ""
+        needs = f" of a member of {' and '.join(groups)}" if groups else ""
         raise RuntimeError(
             f"the stack {stack.name} takes tokens of {issuer}: get one{needs} there, and put it into {GIVEN}"
         )
-    return users.token(user_id, group)
+    return users.token(user_id, *groups)
 
 
 def users_of(stack: Stack) -> PoolUsers | None:

@@ -41,7 +41,7 @@ def _token(arguments: argparse.Namespace) -> None:
     from local.bearer import bearer, subject
 
     stack = _stack(arguments)
-    token = bearer(stack, arguments.user, arguments.group)
+    token = bearer(stack, arguments.user, *_groups(arguments))
     if not stack.is_laptop:
         print(f"the API knows {arguments.user} as {subject(token)}", file=sys.stderr)
     print(token)
@@ -52,7 +52,7 @@ def _page(arguments: argparse.Namespace) -> None:
     from local.operate import page_link
 
     stack = _stack(arguments)
-    print(page_link.link(stack, bearer(stack, arguments.user, arguments.group)))
+    print(page_link.link(stack, bearer(stack, arguments.user, *_groups(arguments))))
 
 
 def _smoke(arguments: argparse.Namespace) -> None:
@@ -156,7 +156,13 @@ def _training_set(arguments: argparse.Namespace) -> None:
 
     stack = _stack(arguments)
     lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    rows = training_set(lake, arguments.labels, arguments.out, known_by=arguments.known_by)
+    rows = training_set(
+        lake,
+        arguments.labels,
+        arguments.out,
+        known_by=arguments.known_by,
+        organizations=arguments.organization or None,
+    )
     _print({"rows": rows, "file": str(arguments.out)})
 
 
@@ -180,8 +186,13 @@ HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it se
 GROUPS = {
     "streakline/admin": "reaches all users and may backfill",
     "streakline/agents": "asks questions and reads the answers",
-    "streakline/leads": "sends leads' events and reads what is known of leads",
 }
+LEADS = "streakline/leads/"
+LEADS_HELP = "sends, reads and mends the leads of this organization, and of no other; repeatable"
+
+
+def _groups(arguments: argparse.Namespace) -> list[str]:
+    return [f"{LEADS}{each}" for each in arguments.lead] + ([arguments.group] if arguments.group else [])
 
 
 def _backfill_options(backfill: argparse.ArgumentParser) -> None:
@@ -221,6 +232,7 @@ def _parser() -> argparse.ArgumentParser:
         for group, does in GROUPS.items():
             flag = f"--{group.rpartition('/')[2].removesuffix('s')}"
             may.add_argument(flag, dest="group", action="store_const", const=group, help=does)
+        may.add_argument("--lead", action="append", default=[], metavar="ORG", help=LEADS_HELP)
     replay = command("replay", _replay, "post events of a CSV file or of a git history, as an admin")
     source = replay.add_mutually_exclusive_group(required=True)
     source.add_argument("file", nargs="?", type=Path, help="user_id, occurred_at, idempotency_key[, ...]")
@@ -252,6 +264,12 @@ def _parser() -> argparse.ArgumentParser:
     training.add_argument("labels", type=Path, help="Parquet: lead_organization_id, as_of, anything else")
     training.add_argument("out", type=Path, help="Parquet: the labels with the features")
     training.add_argument("--known-by", action="store_true", help="leave out what arrived after the instant")
+    training.add_argument(
+        "--organization",
+        action="append",
+        metavar="ORG",
+        help="on behalf of a caller of this organization: leads of others are unknown; repeatable",
+    )
     planned = command("plan", _plan, "what an environment costs, and what ends first, for a traffic")
     plan_options(planned)
     html_report = command("report", _report, "write the report as one HTML file", on_aws=False)

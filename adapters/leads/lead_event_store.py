@@ -13,6 +13,7 @@ from adapters.platform.items import Item, item, plain
 from rules.leads.lead_events import SORT_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 
 ATTEMPTS_MAX = 8
+REMEMBERED_MAX = 10_000  # organizations of leads, in a process
 # Claims of lead events share the table IdempotencyKeys with users' keys. There they have this key, and
 # `{source}#{external_event_id}` in place of a user id. A source has a `/`, and no user id has one.
 CLAIM_KEY = "lead-event"
@@ -34,6 +35,7 @@ class LeadEventStore:
     def __init__(self, dynamodb: Any, table: str, claims_table: str = "") -> None:
         """claims_table: needed by put_new and claimed alone."""
         self._dynamodb, self._table, self._claims = dynamodb, table, claims_table
+        self._organizations: dict[str, str] = {}
 
     def put_new(self, event: LeadEvent, body_hash: str) -> StoreOutcome:
         """Store an event and its claim together, unless its external id has been claimed: one request.
@@ -104,6 +106,27 @@ class LeadEventStore:
             ExpressionAttributeValues=item({":source": source, ":id": external_event_id}),
         )
         return str(page["Items"][0]["lead_organization_id"]["S"]) if page["Items"] else None
+
+    def organization_of(self, leaf: str) -> str | None:
+        """Return the organization that a lead organization's events are of; None if it has none yet.
+
+        It never changes, so each process asks once.
+        """
+        if leaf not in self._organizations:
+            page = self._dynamodb.query(
+                TableName=self._table,
+                KeyConditionExpression="lead_organization_id = :leaf",
+                ExpressionAttributeValues={":leaf": {"S": leaf}},
+                ProjectionExpression="organization_id",
+                ConsistentRead=True,
+                Limit=1,
+            )
+            if not page["Items"]:
+                return None
+            if len(self._organizations) >= REMEMBERED_MAX:
+                self._organizations.clear()
+            self._organizations[leaf] = str(page["Items"][0]["organization_id"]["S"])
+        return self._organizations[leaf]
 
     def newest(self, leaves: Iterable[str], since: str, until: str, limit: int) -> list[dict[str, Any]]:
         """Return events of some lead organizations, newest first over all of them, as table attributes.

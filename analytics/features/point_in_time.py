@@ -7,15 +7,15 @@ order of 2 March does not count in a row as of 1 March. The declaration is the l
 
 # ruff: noqa: S608 (what the statements are made of is our own declaration)
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
+from analytics.features.labels import COLUMNS, LEAD, check, numbered
 from analytics.features.series_parts import (
     DUCKDB_DIVISION,
     ROWS,
@@ -27,54 +27,60 @@ from analytics.features.series_parts import (
     windows_of,
 )
 from analytics.lake import curated_files
-from analytics.lake.arrow_schema import ARROW
 from analytics.lake.duckdb_memory import connect, query, registered
-from rules.lake.entities import LEAD_EVENTS, Type
+from rules.lake.entities import LEAD_EVENTS
 from rules.lake.lead_entities import column_of
-from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input, Unit
+from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input
 from rules.leads.lead_events import CAMPAIGN_SENT
 
-LEAD, AS_OF = "lead_organization_id", "as_of"
 READ = (
-    *(LEAD, "event_type", "occurred_at", "unreadable", "amount_minor", "sentiment_milli"),
+    *(LEAD, "organization_id", "event_type", "occurred_at", "unreadable", "amount_minor", "sentiment_milli"),
     *("campaign_id", "change_number", "change_groups"),
 )
 READERS = 4  # files at a time: fetching a file takes longer than reading it
 LABELS_AT_ONCE = 250_000  # the sums for so many labels fit into memory
-COLUMNS = {
-    column_of(each): ARROW[Type.BOOLEAN if each.unit is Unit.FLAG else Type.INTEGER] for each in FEATURES
-}
 
 
-def training_set(objects: Objects, labels_path: Path, out_path: Path, *, known_by: bool = False) -> int:
+def training_set(
+    objects: Objects,
+    labels_path: Path,
+    out_path: Path,
+    *,
+    known_by: bool = False,
+    organizations: Collection[str] | None = None,
+) -> int:
     """Write the labels of a Parquet file with their features to another one; returns the number of rows.
 
     `point_in_time` tells the shapes of labels and result. Raises ValueError for labels of another shape.
     """
-    found = point_in_time(objects, pq.read_table(labels_path), known_by=known_by)
+    labels = pq.read_table(labels_path)
+    found = point_in_time(objects, labels, known_by=known_by, organizations=organizations)
     pq.write_table(found, out_path, compression="zstd")
     return int(found.num_rows)
 
 
-def point_in_time(objects: Objects, labels: pa.Table, *, known_by: bool = False) -> pa.Table:
+def point_in_time(
+    objects: Objects,
+    labels: pa.Table,
+    *,
+    known_by: bool = False,
+    organizations: Collection[str] | None = None,
+) -> pa.Table:
     """Return the labels, in their order, with one more column for each feature, in whole units.
 
     labels: lead_organization_id (text), as_of (timestamp with a zone), and any others, which pass through.
     Labels may come in any order and more than once.
     No event that occurred after as_of is used. With known_by, no event that was received after as_of is used
-    either, so late arrivals cannot leak into the past. known_by is off by default, because a history that was
-    loaded at once was received at once.
+    either, so late arrivals cannot leak into the past. It is off by default: a history may be loaded at once.
+    organizations: those that the caller belongs to; nothing is known of leads of others (None: all are read).
     Leads that were one at as_of share their features: each of them gets those of the group.
     Days and averages of nothing are null; sums and counts of nothing are 0. A lead of whom nothing was known
     at as_of has null in every feature.
     Raises ValueError for labels of another shape.
     """
-    _check(labels)
+    check(labels)
     with connect() as db:
-        names = (*READ, "received_at") if known_by else READ
-        with registered(db, "read", curated_files.reader(objects, LEAD_EVENTS.name, names, READERS)):
-            db.execute(_events(known_by=known_by))
-        db.execute(_MEMBERS)
+        _read(db, objects, known_by, organizations)
         parts = [
             _answered(db, labels.slice(at, LABELS_AT_ONCE))
             for at in range(0, max(labels.num_rows, 1), LABELS_AT_ONCE)
@@ -85,28 +91,21 @@ def point_in_time(objects: Objects, labels: pa.Table, *, known_by: bool = False)
     return labels
 
 
-def _check(labels: pa.Table) -> None:
-    for name in (LEAD, AS_OF):
-        if labels.column_names.count(name) != 1:
-            raise ValueError(f"labels must have one column {name}")
-        if labels[name].null_count:
-            raise ValueError(f"{name} is null in {labels[name].null_count} labels")
-    kind = labels.schema.field(AS_OF).type
-    if not pa.types.is_timestamp(kind) or kind.tz is None:
-        raise ValueError(f"{AS_OF} must be a timestamp with a zone, not {kind}")
-    if taken := sorted(COLUMNS.keys() & set(labels.column_names)):
-        raise ValueError(f"labels have columns of the names of features: {', '.join(taken)}")
-
-
-def _numbered(labels: pa.Table) -> pa.Table:
-    moments = labels[AS_OF].cast(pa.timestamp("us", "UTC"), safe=False)  # cuts nanoseconds off
-    numbers = pa.array(np.arange(labels.num_rows))
-    return pa.table({"n": numbers, "lead": labels[LEAD].cast(pa.string()), "as_of": moments})
+def _read(
+    db: duckdb.DuckDBPyConnection, objects: Objects, known_by: bool, organizations: Collection[str] | None
+) -> None:
+    """Make the tables of events and of groups."""
+    names = (*READ, "received_at") if known_by else READ
+    with registered(db, "read", curated_files.reader(objects, LEAD_EVENTS.name, names, READERS)):
+        db.execute(_events(known_by=known_by))
+    if organizations is not None:
+        db.execute(_OTHERS, [list(organizations)])
+    db.execute(_MEMBERS)
 
 
 def _answered(db: duckdb.DuckDBPyConnection, labels: pa.Table) -> pa.Table:
     """Return the features of some labels, in the labels' order."""
-    with registered(db, "given", _numbered(labels)):
+    with registered(db, "given", numbered(labels)):
         for statement in (_LABELS, _PAIRS):
             db.execute(statement)
     return query(db, _result())
@@ -127,9 +126,12 @@ def _events(*, known_by: bool) -> str:
     usable = "greatest(occurred_at, received_at)" if known_by else "occurred_at"
     return f"""CREATE TEMP TABLE events AS
 SELECT
-    {LEAD} AS leaf, epoch_us({usable}) AS usable_at, day, campaign_id AS campaign,
+    {LEAD} AS leaf, organization_id, epoch_us({usable}) AS usable_at, day, campaign_id AS campaign,
     event_type = '{CAMPAIGN_SENT}' AS is_sent, change_number, change_groups, {", ".join(columns)}
 FROM (SELECT *, occurred_at::DATE - DATE '1970-01-01' AS day FROM read WHERE unreadable IS NULL)"""
+
+
+_OTHERS = "DELETE FROM events WHERE NOT list_contains(?, organization_id)"
 
 
 _LABELS = """CREATE OR REPLACE TEMP TABLE labels AS

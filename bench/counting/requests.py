@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 USER = "user"
-ADMIN, AGENTS, LEADS = "[streakline/admin]", "[streakline/agents]", "[streakline/leads]"
+ADMIN, AGENTS, LEADS = "[streakline/admin]", "[streakline/agents]", "[streakline/leads/acme]"
 
 
 def http(method: str, path: str, body: Any = None, *, sub: str = USER, groups: str = "") -> dict[str, Any]:

@@ -44,7 +44,15 @@ LEAD_EVENTS = closed_object(
 # PostgreSQL refuses the character NUL in a text.
 NO_NUL = r"^[^\u0000]+$"
 REVERSAL = closed_object(
-    ["reason"], {"reason": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": NO_NUL}}
+    ["reason"],
+    {
+        "reason": {"type": "string", "minLength": 1, "maxLength": 500, "pattern": NO_NUL},
+        "organization_id": {
+            "type": "string",
+            "pattern": ORGANIZATION,
+            "description": "whose change it is (default: that of your organizations which has it)",
+        },
+    },
 )
 STAMP: Schema = {"type": "string", "maxLength": 40}
 # A webhook as it waits on the lead-ingestion queue. The HTTP door sends it, or an integration does itself.
@@ -63,7 +71,7 @@ UNMERGE = closed_object(
     {
         "command": {"const": UNMERGE_COMMAND},
         "change": {"type": "integer", "minimum": 1, "maximum": 2**63 - 1},
-        "reason": REVERSAL["properties"]["reason"],
+        **REVERSAL["properties"],
         "by": {"type": "string", "minLength": 1, "maxLength": 128, "pattern": NO_NUL},
     },
 )

@@ -12,7 +12,8 @@ from typing import Any
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
-from ingest.web.caller import ApiError
+from ingest.leads.lead_accept import RESERVED
+from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
 from rules.leads.evidence import MemoryEntry, confidence_at
@@ -22,6 +23,7 @@ from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
 # other for a moment, while a change of identity is being applied.
 HOPS_MAX = 5
+NO_EVENT, NO_LEAD = "no such event has been stored", "there is no such lead"
 HIDDEN = frozenset({SORT_KEY, "event_type#occurred_at", "raw_payload", "raw_payload_ref", "root_id"})
 # DynamoDB takes no longer sort key.
 NAME_BYTES_MAX = 1024
@@ -45,11 +47,21 @@ class LeadViews:
     memories: MemoryStore
     features_store: FeatureStore
 
+    def check_reach(self, lead_id: str, caller: Caller) -> None:
+        """Raise 404 unless the caller reaches the lead: 403 would tell that it exists."""
+        organization = self.event_store.organization_of(lead_id)
+        if organization is None or not caller.reaches(organization):
+            raise ApiError(404, "not_found", NO_LEAD)
+
+    def has_change(self, organization: str, change: str) -> bool:
+        """Whether a change of who is who, by its number, has been told to an organization."""
+        return self.event_store.leaf_of(f"{organization}/{RESERVED}", change) is not None
+
     def find(self, source: str, external_event_id: str) -> dict[str, Any]:
         """Return the root of the lead that an integration's event was stored for; raises 404 if none was."""
         leaf = self.event_store.leaf_of(source, external_event_id)
         if leaf is None:
-            raise ApiError(404, "not_found", "no such event has been stored")
+            raise ApiError(404, "not_found", NO_EVENT)
         return {"lead_id": self._lead(leaf).root}
 
     def events(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
@@ -114,7 +126,7 @@ class LeadViews:
 
     def _check_known(self, lead: Lead) -> None:
         if not self.event_store.newest(lead.leaves, "0", "~", 1):
-            raise ApiError(404, "not_found", "there is no such lead")
+            raise ApiError(404, "not_found", NO_LEAD)
 
 
 def event_view(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from ingest.leads.lead_schemas import (
     REVERSAL,
     UNMERGE_COMMAND,
 )
-from ingest.leads.lead_views import LeadViews
+from ingest.leads.lead_views import NO_EVENT, LeadViews
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.exact_json import exact_json
 from ingest.web.http import answer, json_body, resolver
@@ -61,8 +61,10 @@ def _parts() -> _Parts:
 @app.post("/v1/leads/events")
 def post_events() -> Response[str]:
     """Put a webhook on the queue, then answer 202 with its events; 422 if all of its parts are refused."""
-    _caller().check_leads()
+    caller = _caller()
+    caller.check_leads()
     body, now = json_body(app.current_event.raw_event, LEAD_EVENTS), clock.now()
+    caller.check_organization(body["organization_id"])
     try:
         sent = read_envelope(body | {"received_at": stamp(now)}, _parts().currency, now)
     except BadEnvelope as bad:
@@ -97,11 +99,14 @@ def _invalid(errors: list[Any]) -> ApiError:
 @app.get("/v1/leads")
 def find_lead() -> Response[str]:
     """The lead that an integration's event was stored for."""
-    _caller().check_leads()
+    caller = _caller()
+    caller.check_leads()
     wanted = {name: _query().get(name, "") for name in FINDING}
     for name, pattern in FINDING.items():
         if problem := first_problem({"type": "string", "pattern": pattern}, wanted[name]):
             raise ApiError(400, "invalid_parameter", f"{name} {problem[1]}")
+    if not caller.reaches(wanted["organization_id"]):
+        raise ApiError(404, "not_found", NO_EVENT)
     source = f"{wanted['organization_id']}/{wanted['integration']}"
     return _exactly(_parts().views.find(source, wanted["external_event_id"]))
 
@@ -131,18 +136,31 @@ def get_features(lead_id: str) -> Response[str]:
 def post_reversal(change: str) -> Response[str]:
     """Undo a merge of leads: a command for the queue's consumer."""
     caller = _caller()
-    caller.check_admin()
+    caller.check_leads()
     if not (change.isascii() and change.isdigit() and 0 < len(change) < 19 and int(change)):
         raise ApiError(400, "invalid_parameter", "change must be a whole number from 1")
-    reason = json_body(app.current_event.raw_event, REVERSAL)["reason"]
+    body = json_body(app.current_event.raw_event, REVERSAL)
     command = {
         "command": UNMERGE_COMMAND,
         "change": int(change),
-        "reason": reason,
+        "reason": body["reason"],
         "by": caller.user_id[:BY_CHARACTERS_MAX],
     }
+    if organization := _organization_of(change, body.get("organization_id"), caller):
+        command["organization_id"] = organization
     _parts().queue.put(command)
     return answer(202, {"change": int(change)})
+
+
+def _organization_of(change: str, named: str | None, caller: Caller) -> str | None:
+    """Return whose change it is, None if an admin did not say; raises 404 for another's."""
+    if caller.is_admin:
+        return named
+    asked = caller.organizations & {named} if named else caller.organizations
+    for each in sorted(asked):
+        if _parts().views.has_change(each, change):
+            return each
+    raise ApiError(404, "not_found", "there is no such change")
 
 
 def _caller() -> Caller:
@@ -150,10 +168,13 @@ def _caller() -> Caller:
 
 
 def _reader(lead_id: str) -> None:
-    """Raise 401 or 403 unless the caller may read leads, 400 for a malformed lead id."""
-    _caller().check_leads()
+    """Raise 401 or 403 unless the caller may read leads, 400 for a malformed id, 404 for another's lead."""
+    caller = _caller()
+    caller.check_leads()
     if problem := first_problem({"type": "string", "pattern": LEAD_ID}, lead_id):
         raise ApiError(400, "invalid_parameter", f"lead_id {problem[1]}")
+    if not caller.is_admin:
+        _parts().views.check_reach(lead_id, caller)
 
 
 def _query() -> Mapping[str, str]:

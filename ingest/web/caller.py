@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 ADMIN = "streakline/admin"
-# Integrations send leads' events and read what is known of leads. This group permits nothing else.
-LEADS = "streakline/leads"
+# Integrations send one organization's events of leads, and read and mend what is known of its leads. The
+# group's name ends in the organization; without one it permits nothing. A caller may be in several.
+LEADS = "streakline/leads/"
 # Agents ask questions, read their answers, and relay the answers of people without an account.
 AGENTS = "streakline/agents"
 
@@ -29,11 +30,14 @@ class ApiError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who is calling, according to the token. The gateway has verified the token."""
+    """Who is calling, according to the token. The gateway has verified the token.
+
+    organizations: those whose leads the caller reaches. An admin of the deployment reaches all of them.
+    """
 
     user_id: str
     is_admin: bool
-    is_integration: bool = False
+    organizations: frozenset[str] = frozenset()
     is_agent: bool = False
 
     def check(self, user_id: str) -> None:
@@ -42,9 +46,18 @@ class Caller:
             raise ApiError(403, "forbidden", "this token reaches only its own user's data")
 
     def check_leads(self) -> None:
-        """Raise 403 unless the caller may send and read leads' events."""
-        if not self.is_admin and not self.is_integration:
-            raise ApiError(403, "forbidden", f"needs {LEADS} or {ADMIN}")
+        """Raise 403 unless the caller reaches the leads of some organization."""
+        if not self.is_admin and not self.organizations:
+            raise ApiError(403, "forbidden", f"needs {LEADS}{{organization}} or {ADMIN}")
+
+    def reaches(self, organization_id: str) -> bool:
+        """Whether the caller reaches the leads of this organization."""
+        return self.is_admin or organization_id in self.organizations
+
+    def check_organization(self, organization_id: str) -> None:
+        """Raise 403 unless the caller may send events of this organization's leads."""
+        if not self.reaches(organization_id):
+            raise ApiError(403, "forbidden", f"needs {LEADS}{organization_id} or {ADMIN}")
 
     def check_agent(self) -> None:
         """Raise 403 unless the caller may ask questions."""
@@ -63,7 +76,11 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
     if not claims.get("sub"):
         raise ApiError(401, "unauthorized", "a bearer token with a sub is needed")
     granted = _names(claims, "cognito:groups") | _names(claims, "scope")
-    return Caller(str(claims["sub"]), ADMIN in granted, LEADS in granted, AGENTS in granted)
+    return Caller(str(claims["sub"]), ADMIN in granted, _organizations(granted), AGENTS in granted)
+
+
+def _organizations(granted: set[str]) -> frozenset[str]:
+    return frozenset(name.removeprefix(LEADS) for name in granted if name.startswith(LEADS)) - {""}
 
 
 def _names(claims: Mapping[str, Any], claim: str) -> set[str]:

@@ -4,12 +4,16 @@ A user that the command line made carries a mark. Only of such a user it sets pa
 else signs in with a password of their own, and keeps their groups.
 """
 
+import contextlib
 import os
 import secrets
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 GROUPS = "streakline/"
+# Groups of organizations come and go with these: who first needs one makes it.
+ORGANIZATIONS = "streakline/leads/"
 MARK = {"Name": "nickname", "Value": "made by streakline"}
 PASSWORD = "STREAKLINE_PASSWORD"
 
@@ -22,17 +26,17 @@ class PoolUsers:
     pool: str
     app: str
 
-    def token(self, user: str, group: str | None) -> str:
-        """Return an access token of a user who is a member of the group; makes the user if there is none.
+    def token(self, user: str, *groups: str) -> str:
+        """Return an access token of a user who is a member of these groups; makes the user if there is none.
 
-        Raises RuntimeError for a person's own user: without the password, or without the group.
+        Raises RuntimeError for a person's own user: without the password, or without one of the groups.
         """
         if self._is_ours(user):
             password = f"Aa1!{secrets.token_urlsafe(24)}"  # what any policy of a pool wants
             self._call("admin_set_user_password", user, Password=password, Permanent=True)
-            self._keep_only(user, group)
+            self._keep_only(user, set(groups))
             return self._sign_in(user, password)
-        return self._sign_in(user, self._own_password(user, group))
+        return self._sign_in(user, self._own_password(user, groups))
 
     def remove(self, user: str) -> None:
         """Delete a user that the command line made; does nothing to anybody else."""
@@ -57,17 +61,23 @@ class PoolUsers:
         listed = self._call("admin_list_groups_for_user", user)["Groups"]
         return {each["GroupName"] for each in listed if each["GroupName"].startswith(GROUPS)}
 
-    def _keep_only(self, user: str, group: str | None) -> None:
-        held, wanted = self._groups(user), {group} if group else set[str]()
+    def _keep_only(self, user: str, wanted: set[str]) -> None:
+        held = self._groups(user)
         for each in held - wanted:
             self._call("admin_remove_user_from_group", user, GroupName=each)
         for each in wanted - held:
+            if each.startswith(ORGANIZATIONS):
+                self._make_group(each)
             self._call("admin_add_user_to_group", user, GroupName=each)
 
-    def _own_password(self, user: str, group: str | None) -> str:
-        if group and group not in self._groups(user):
+    def _make_group(self, group: str) -> None:
+        with contextlib.suppress(self.cognito.exceptions.GroupExistsException):
+            self.cognito.create_group(UserPoolId=self.pool, GroupName=group)
+
+    def _own_password(self, user: str, groups: Collection[str]) -> str:
+        if missing := sorted(set(groups) - self._groups(user)):
             raise RuntimeError(
-                f"{user} is a person's own user, and is not in {group}: add the user to it first"
+                f"{user} is a person's own user, and is not in {missing[0]}: add the user to it first"
             )
         password = os.environ.get(PASSWORD)
         if not password:

@@ -51,8 +51,8 @@ def publish(stack: Stack) -> None:
         s3.put_object(Bucket=BUCKET, Key=f".well-known/{path}", Body=json.dumps(document).encode())
 
 
-def token(stack: Stack, user_id: str, group: str | None = None) -> str:
-    """Return an access token (JWT) for 12 hours. Its sub is the user, who is a member of the group."""
+def token(stack: Stack, user_id: str, *groups: str) -> str:
+    """Return an access token (JWT) for 12 hours. Its sub is the user, who is a member of these groups."""
     now = int(time.time())
     claims = {
         "iss": issuer(stack.endpoint_url),
@@ -62,8 +62,8 @@ def token(stack: Stack, user_id: str, group: str | None = None) -> str:
         "exp": now + LIFETIME_SECONDS,
         "token_use": "access",
     }
-    if group:
-        claims["cognito:groups"] = [group]
+    if groups:
+        claims["cognito:groups"] = list(groups)
     return jwt.encode(claims, _key(), algorithm="RS256", headers={"kid": KEY_ID})
 
 

@@ -19,7 +19,8 @@ class Api:
     def __init__(
         self, stack: Stack, user_id: str = "operator", *, admin: bool = True, group: str | None = None
     ) -> None:
-        self._stack, self._who = stack, (user_id, group or (ADMIN if admin else None))
+        member_of = group or (ADMIN if admin else None)
+        self._stack, self._who = stack, (user_id, *([member_of] if member_of else []))
         self._pool = urllib3.PoolManager(maxsize=64, retries=False)
         self.token = bearer(stack, *self._who)
 

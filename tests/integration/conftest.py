@@ -6,6 +6,7 @@ from moto import mock_aws
 
 from adapters.platform.aws import client
 from adapters.platform.redis import Redis
+from ingest.leads import leads_api
 from tests.support import redis_servers
 from tests.support.engine import TABLES, Engine, running
 from tests.support.identity_server import Registry, Server
@@ -13,6 +14,7 @@ from tests.support.lead_site import Site
 from tests.support.rds_data_api import RdsDataApi
 from tests.support.rds_data_server import serving
 from tests.support.template import table_definition
+from tests.support.webhooks import NOW
 
 
 @pytest.fixture(scope="session")
@@ -109,3 +111,14 @@ def registry(
 def site(engine: Engine, registry: Registry, lone_redis_url: str) -> Iterator[Site]:
     Redis(lone_redis_url).call("FLUSHALL")
     yield Site(engine, registry, lone_redis_url)
+
+
+@pytest.fixture
+def served(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
+    """The leads API's own wiring."""
+    for name, value in {**engine.environment(), "LEAD_QUEUE_URL": engine.queue_url}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr("adapters.clock.now", lambda: NOW)
+    client.cache_clear()
+    leads_api._parts.cache_clear()
+    return engine

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
@@ -13,7 +12,6 @@ import pytest
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
-from adapters.platform.aws import client
 from ingest.leads import leads_api
 from rules.leads.evidence import Evidence, memory_entry
 from rules.leads.feature_items import Change, FeatureItem
@@ -25,24 +23,13 @@ from tests.support.engine import Engine
 from tests.support.http_requests import called
 from tests.support.lead_requests import context
 
-NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
 STAMP = "2026-03-10T05:00:00.000000Z"
 
 
-@pytest.fixture
-def served(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
-    for name, value in {**engine.environment(), "LEAD_QUEUE_URL": engine.queue_url}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr("adapters.clock.now", lambda: NOW)
-    client.cache_clear()
-    leads_api._parts.cache_clear()
-    return engine
-
-
-def get(path: str, query: str = "") -> tuple[int, Any]:
+def get(path: str, query: str = "", scope: str = "streakline/admin") -> tuple[int, Any]:
     full = f"/v1/leads/{path}"
     more: dict[str, Any] = {
-        "requestContext": context("GET", full, "streakline/leads"),
+        "requestContext": context("GET", full, scope),
         "queryStringParameters": dict(parse_qsl(query)),
     }
     answer = called(leads_api.handler, "GET", full, **more)

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
 from analytics.features import point_in_time as module
-from analytics.features.point_in_time import COLUMNS, point_in_time, training_set
+from analytics.features.labels import COLUMNS
+from analytics.features.point_in_time import point_in_time, training_set
 from rules.lake.lead_entities import column_of
 from rules.leads.feature_values import evaluate
 from rules.leads.features import FEATURES
@@ -147,6 +148,24 @@ def test_an_unreadable_event_is_skipped(tmp_path: Path) -> None:
 def test_labels_of_another_shape_are_refused(lake: FolderObjects, labels: pa.Table, reason: str) -> None:
     with pytest.raises(ValueError, match=reason):
         point_in_time(lake, labels)
+
+
+def test_of_another_organization_s_leads_nothing_is_known(tmp_path: Path) -> None:
+    history, objects = History(7, times=4), FolderObjects(tmp_path / "lake")
+    write(objects, [row(each) for each in history.events], tmp_path)
+    labels = [each for each in history.labels(60) if each[0] in history.leads]
+
+    def seen(*organizations: str) -> list[dict[str, Any]]:
+        found = point_in_time(objects, table(labels), organizations=organizations or None)
+        return list(found.select(list(COLUMNS)).to_pylist())
+
+    everything, unknown = seen(), dict.fromkeys(COLUMNS)
+    assert seen("org-0", "org-1") == everything
+    assert seen("org-0") == [
+        each if history.organization(lead) == "org-0" else unknown
+        for each, (lead, _) in zip(everything, labels, strict=True)
+    ]
+    assert [unknown] * len(labels) == seen("nobody") != seen("org-1")
 
 
 def test_a_training_set_is_a_file(lake: FolderObjects, tmp_path: Path) -> None:

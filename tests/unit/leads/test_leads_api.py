@@ -51,7 +51,7 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
     return aws
 
 
-def post(body: Any, scope: str = "streakline/leads", path: str = "/v1/leads/events") -> tuple[int, Any]:
+def post(body: Any, scope: str = "streakline/leads/acme", path: str = "/v1/leads/events") -> tuple[int, Any]:
     raw = body if isinstance(body, str) else json.dumps(body)
     event: dict[str, Any] = {"body": raw, "requestContext": context("POST", path, scope)}
     answer = called(leads_api.handler, "POST", path, **event)
@@ -74,7 +74,7 @@ def test_what_is_accepted_is_on_the_queue(aws: Aws) -> None:
     assert [event.external_event_id for event, _ in open_payload(sent.payload, sent, NOW).events] == ["g-1"]
 
 
-@pytest.mark.parametrize("scope", ["", "openid", "streakline/other"])
+@pytest.mark.parametrize("scope", ["", "openid", "streakline/other", "streakline/leads", "streakline/leads/"])
 @pytest.mark.parametrize(
     ("method", "path"),
     [
@@ -92,12 +92,22 @@ def test_others_are_refused_before_anything_is_read(scope: str, method: str, pat
     assert aws.messages == []
 
 
-def test_integrations_may_not_undo_merges_and_admins_may(aws: Aws) -> None:
+@pytest.mark.parametrize("organization", ["acme", "no-such"])
+def test_another_organization_s_events_are_refused(organization: str, aws: Aws) -> None:
+    body = {**SENT, "organization_id": organization}
+    assert post(body, "streakline/leads/other streakline/leads/acm")[0] == 403
+    assert aws.messages == []
+    assert post(SENT, "streakline/leads/other streakline/leads/acme")[0] == 202
+
+
+def test_admins_may_undo_merges(aws: Aws) -> None:
     path = "/v1/leads/changes/7/reversal"
-    assert post({"reason": "two people"}, path=path)[0] == 403
     assert post({"reason": "two people"}, "streakline/admin", path) == (202, {"change": 7})
     command = {"command": "unmerge", "change": 7, "reason": "two people", "by": "crm"}
-    assert [json.loads(each) for each in aws.messages] == [command]
+    named = {"reason": "two people", "organization_id": "acme"}
+    assert post(named, "streakline/admin", path)[0] == 202
+    both = [command, {**command, "organization_id": "acme"}]
+    assert [json.loads(each) for each in aws.messages] == both
 
 
 @pytest.mark.parametrize(
@@ -201,7 +211,7 @@ def test_a_body_in_base64_is_the_same(aws: Aws) -> None:
     event = {
         "body": encoded,
         "isBase64Encoded": True,
-        "requestContext": context("POST", "/v1/leads/events", "streakline/leads"),
+        "requestContext": context("POST", "/v1/leads/events", "streakline/leads/acme"),
     }
     assert called(leads_api.handler, "POST", "/v1/leads/events", **event)["statusCode"] == 202
 
@@ -232,7 +242,7 @@ def test_any_message_fits_the_queue_with_its_reason_around_it(size: int, charact
 @pytest.mark.parametrize("lead_id", ["a%00", "-a", "x" * 129], ids=["zero", "dash", "long"])
 def test_a_lead_that_cannot_be_is_refused_by_name(lead_id: str, aws: Aws) -> None:
     path = f"/v1/leads/{lead_id}/features"
-    event: dict[str, Any] = {"requestContext": context("GET", path, "streakline/leads")}
+    event: dict[str, Any] = {"requestContext": context("GET", path, "streakline/leads/acme")}
     answer = called(leads_api.handler, "GET", path, **event)
     assert (answer["statusCode"], "lead_id" in answer["body"]) == (400, True)
 

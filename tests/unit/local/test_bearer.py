@@ -18,11 +18,18 @@ class UserNotFoundException(Exception):
     """As Cognito raises it."""
 
 
+class GroupExistsException(Exception):
+    """As Cognito raises it."""
+
+
 class Cognito:
     """A pool: users with attributes, groups and a password."""
 
     def __init__(self) -> None:
-        self.exceptions = SimpleNamespace(UserNotFoundException=UserNotFoundException)
+        self.exceptions = SimpleNamespace(
+            UserNotFoundException=UserNotFoundException, GroupExistsException=GroupExistsException
+        )
+        self.groups = {ADMIN, AGENTS}
         self.users: dict[str, dict[str, Any]] = {}
         self.challenge = ""
 
@@ -43,7 +50,13 @@ class Cognito:
     def admin_list_groups_for_user(self, Username: str, **_: Any) -> Any:  # noqa: N803
         return {"Groups": [{"GroupName": each} for each in sorted(self.users[Username]["groups"])]}
 
+    def create_group(self, UserPoolId: str, GroupName: str) -> None:  # noqa: N803
+        if GroupName in self.groups:
+            raise GroupExistsException
+        self.groups.add(GroupName)
+
     def admin_add_user_to_group(self, Username: str, GroupName: str, **_: Any) -> None:  # noqa: N803
+        assert GroupName in self.groups
         self.users[Username]["groups"].add(GroupName)
 
     def admin_remove_user_from_group(self, Username: str, GroupName: str, **_: Any) -> None:  # noqa: N803
@@ -63,6 +76,15 @@ def cognito() -> Cognito:
     return Cognito()
 
 
+def test_who_first_needs_an_organization_s_group_makes_it(cognito: Cognito, users: PoolUsers) -> None:
+    both = {"streakline/leads/acme", "streakline/leads/other"}
+    for _ in range(2):
+        users.token("crm", *sorted(both))
+        assert cognito.users["crm"]["groups"] == both
+    users.token("crm", "streakline/leads/acme")
+    assert cognito.users["crm"]["groups"] == {"streakline/leads/acme"}
+
+
 @pytest.fixture
 def users(cognito: Cognito) -> PoolUsers:
     return PoolUsers(cognito, "pool", "app")
@@ -74,7 +96,7 @@ def test_a_user_is_made_once_and_is_in_the_asked_group_alone(cognito: Cognito, u
     cognito.users["ann"]["groups"].add("somebody/else")
     users.token("ann", AGENTS)
     assert cognito.users["ann"]["groups"] == {AGENTS, "somebody/else"}
-    users.token("ann", None)
+    users.token("ann")
     assert cognito.users["ann"]["groups"] == {"somebody/else"}
     assert cognito.users["ann"]["password"] != first
     users.remove("ann")
@@ -101,7 +123,7 @@ def test_a_person_s_own_user_keeps_password_and_groups(
 def test_a_challenge_is_a_sentence(cognito: Cognito, users: PoolUsers) -> None:
     cognito.challenge = "SOFTWARE_TOKEN_MFA"
     with pytest.raises(RuntimeError, match="Cognito asks for SOFTWARE_TOKEN_MFA"):
-        users.token("ann", None)
+        users.token("ann")
     assert MARK in cognito.users["ann"]["attributes"]
 
 

@@ -59,3 +59,37 @@ def test_a_caller_reaches_their_own_data_and_an_admin_all() -> None:
     with pytest.raises(ApiError) as refused:
         Caller("u", False).check("v")
     assert refused.value.status == 403
+
+
+@pytest.mark.parametrize(
+    ("claims", "organizations"),
+    [
+        ({"groups": ["streakline/leads/acme"]}, {"acme"}),
+        ({"groups": "[streakline/leads/acme streakline/leads/other]"}, {"acme", "other"}),
+        ({"groups": ["streakline/leads/acme"], "scope": "openid streakline/leads/third"}, {"acme", "third"}),
+        ({"groups": "[streakline/leads]"}, set()),
+        ({"groups": "[streakline/leads/]"}, set()),
+        ({"groups": "[streakline/leadsacme my-streakline/leads/acme]"}, set()),
+        ({"groups": "[streakline/leads/ACME]"}, {"ACME"}),
+        ({"username": "streakline/leads/acme"}, set()),
+    ],
+)
+def test_a_caller_belongs_to_the_organizations_that_its_groups_name(
+    claims: dict[str, Any], organizations: set[str]
+) -> None:
+    assert caller_of(with_claims(sub="u", **claims)) == Caller("u", False, frozenset(organizations))
+
+
+def test_an_organization_s_caller_reaches_its_leads_and_no_others() -> None:
+    ours = Caller("u", False, frozenset({"acme"}))
+    ours.check_leads()
+    ours.check_organization("acme")
+    for caller, check in (
+        (ours, lambda each: each.check_organization("acm")),
+        (ours, lambda each: each.check_admin()),
+        (Caller("u", False), Caller.check_leads),
+    ):
+        with pytest.raises(ApiError) as refused:
+            check(caller)
+        assert refused.value.status == 403
+    assert Caller("u", True).reaches("whoever")
