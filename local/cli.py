@@ -185,6 +185,7 @@ def _demo(_: argparse.Namespace) -> None:
 HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it set or empty
 GROUPS = {
     "streakline/admin": "reaches all users and may backfill",
+    "streakline/producers": "sends events of any user, also those that only a server may declare",
     "streakline/agents": "asks questions and reads the answers",
 }
 LEADS = "streakline/leads/"

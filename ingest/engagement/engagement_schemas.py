@@ -4,7 +4,7 @@ The doors validate with these schemas, and the OpenAPI document shows the same o
 """
 
 from ingest.web.json_schema import DATE, KEY, SHORT, USER_ID, Schema, closed_object
-from rules.engagement.points import RULES, SERVER_WRITTEN
+from rules.engagement.points import RULES, is_servers
 
 EVENTS_MAX = 100
 EVENT = closed_object(
@@ -16,15 +16,19 @@ EVENT = closed_object(
             "enum": sorted(RULES),
             "description": "; ".join(
                 f"{name}: {each.points} points, at most {each.daily_points_max} a day"
-                + (" (written by the service; sent by admins alone)" if name in SERVER_WRITTEN else "")
+                + (
+                    " (declared by servers alone: streakline/producers or streakline/admin)"
+                    if is_servers(name)
+                    else ""
+                )
                 for name, each in sorted(RULES.items())
             ),
         },
         "occurred_at": {
             "type": "string",
             "maxLength": 40,
-            "description": "RFC 3339 with Z or an offset; at most 72 hours ago (admins: any time from"
-            " 1970 on), at most 5 minutes ahead",
+            "description": "RFC 3339 with Z or an offset; at most 72 hours ago (admins, producers: any time"
+            " from 1970 on), at most 5 minutes ahead",
         },
         "timezone": {
             "type": "string",
@@ -33,7 +37,11 @@ EVENT = closed_object(
             "description": "IANA name or offset (-07:00); decides the activity date",
         },
         "source": {"type": "string", "pattern": SHORT},
-        "user_id": {"type": "string", "pattern": USER_ID, "description": "admins; else the caller's own"},
+        "user_id": {
+            "type": "string",
+            "pattern": USER_ID,
+            "description": "admins and producers; else the caller's own",
+        },
         "properties": {"type": "object", "description": "anything, up to 64 KB as JSON"},
     },
     example={

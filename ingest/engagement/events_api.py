@@ -33,7 +33,7 @@ def post_events() -> Response[str]:
     accept, limit = _parts()
     caller, now = caller_of(app.current_event.raw_event), clock.now()
     bodies = json_body(app.current_event.raw_event, EVENTS)["events"]
-    if not caller.is_admin:
+    if not caller.is_server:
         limit.check(caller.user_id, len(bodies), now)
     results = accept.accept(bodies, caller, now)
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}

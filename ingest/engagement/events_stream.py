@@ -19,7 +19,7 @@ from ingest.web.validate import parse_json
 
 logger = Logger(service="events-stream")
 # IAM decides who may put records on the stream. Such a producer may send events of any user, and late ones.
-PRODUCER = Caller("", is_admin=True)
+PRODUCER = Caller("", is_admin=False, is_producer=True)
 CONSUMER = "events-stream"
 BATCH_MAX = 100
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from ingest.web.caller import Caller
+from ingest.web.caller import ADMIN, PRODUCERS, Caller
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
 from rules.engagement import points
 from rules.engagement.events import Event, InputRefused, check_age, event_id
@@ -36,7 +36,7 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
     user = _user_of(body, door.caller)
     moment = _moment_of(body)
     day, zone = _date_of(body, moment, door.zones.get(user))
-    check_age(moment, door.now, door.caller.is_admin)
+    check_age(moment, door.now, door.caller.is_server)
     return Event(
         user_id=user,
         event_id=event_id(user, body["idempotency_key"], moment),
@@ -58,10 +58,10 @@ def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
     user = str(body.get("user_id") or caller.user_id)
     if not user:
         raise InputRefused("invalid_field", "user_id", "is missing")
-    if user != caller.user_id and not caller.is_admin:
-        raise InputRefused("forbidden", "user_id", "is not the caller's own: needs streakline/admin")
-    if body["event_type"] in points.SERVER_WRITTEN and not caller.is_admin:
-        reason = "is the service's own to write: needs streakline/admin"
+    if user != caller.user_id and not caller.is_server:
+        raise InputRefused("forbidden", "user_id", f"is not the caller's own: needs {PRODUCERS} or {ADMIN}")
+    if points.is_servers(body["event_type"]) and not caller.is_server:
+        reason = f"{body['event_type']} is for servers to declare: needs {PRODUCERS} or {ADMIN}"
         raise InputRefused("forbidden", "event_type", reason)
     return user
 

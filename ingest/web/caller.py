@@ -10,6 +10,9 @@ ADMIN = "streakline/admin"
 LEADS = "streakline/leads/"
 # Agents ask questions, read their answers, and relay the answers of people without an account.
 AGENTS = "streakline/agents"
+# Servers of the app send events of any user, late ones too, and those that a user may not declare. They read
+# nothing.
+PRODUCERS = "streakline/producers"
 
 
 class ApiError(Exception):
@@ -39,6 +42,12 @@ class Caller:
     is_admin: bool
     organizations: frozenset[str] = frozenset()
     is_agent: bool = False
+    is_producer: bool = False
+
+    @property
+    def is_server(self) -> bool:
+        """Whether the caller is believed what only a server can know."""
+        return self.is_admin or self.is_producer
 
     def check(self, user_id: str) -> None:
         """Raise 403 unless the caller may reach this user's data."""
@@ -76,11 +85,17 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
     if not claims.get("sub"):
         raise ApiError(401, "unauthorized", "a bearer token with a sub is needed")
     granted = _names(claims, "cognito:groups") | _names(claims, "scope")
-    return Caller(str(claims["sub"]), ADMIN in granted, _organizations(granted), AGENTS in granted)
+    return Caller(
+        user_id=str(claims["sub"]),
+        is_admin=ADMIN in granted,
+        organizations=_organizations(granted),
+        is_agent=AGENTS in granted,
+        is_producer=PRODUCERS in granted,
+    )
 
 
 def _organizations(granted: set[str]) -> frozenset[str]:
-    return frozenset(name.removeprefix(LEADS) for name in granted if name.startswith(LEADS)) - {""}
+    return frozenset(name.removeprefix(LEADS) for name in granted if name.startswith(LEADS)) - {\"\"}
 
 
 def _names(claims: Mapping[str, Any], claim: str) -> set[str]:

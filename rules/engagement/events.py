@@ -80,7 +80,7 @@ def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
         raise InputRefused("too_old", "occurred_at", "is before 1970")
     if not may_backfill and occurred.utc < now - LATE_MAX:
         raise InputRefused(
-            "backfill_forbidden", "occurred_at", "is more than 72 hours ago: needs streakline/admin"
+            "backfill_forbidden", "occurred_at", "is more than 72 hours ago: needs streakline/producers"
         )
 
 

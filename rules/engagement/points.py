@@ -8,15 +8,28 @@ arrival. The event that crosses the cap gets what is left. Example: cap 60, 45 e
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from types import MappingProxyType
+
+
+class Declarer(StrEnum):
+    """Who may say that an event has happened."""
+
+    ANYBODY = "anybody"
+    # It stands for something of value that only a server has seen: from a user it would prove nothing.
+    SERVER = "server"
 
 
 @dataclass(frozen=True, slots=True)
 class PointsRule:
-    """Points of one event, and the most that one user can earn with its type on one date."""
+    """Points of one event, and the most that one user can earn with its type on one date.
+
+    declared_by: who may send it. SERVER means admins, producers and the Kinesis stream.
+    """
 
     points: int
     daily_points_max: int
+    declared_by: Declarer = Declarer.ANYBODY
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,17 +48,20 @@ RULES = MappingProxyType(
         "CHECK_IN": PointsRule(points=5, daily_points_max=5),
         "CHALLENGE_COMPLETED": PointsRule(points=25, daily_points_max=100),
         "CONTRIBUTION": PointsRule(points=10, daily_points_max=100),
-        "FRIEND_INVITED": PointsRule(points=50, daily_points_max=250),
+        "FRIEND_INVITED": PointsRule(50, 250, Declarer.SERVER),
         "LESSON_COMPLETED": PointsRule(points=10, daily_points_max=200),
-        "PURCHASE_COMPLETED": PointsRule(points=20, daily_points_max=200),
-        "QUESTION_ANSWERED": PointsRule(points=10, daily_points_max=150),
+        "PURCHASE_COMPLETED": PointsRule(20, 200, Declarer.SERVER),
+        "QUESTION_ANSWERED": PointsRule(10, 150, Declarer.SERVER),
         "WORKOUT_COMPLETED": PointsRule(points=15, daily_points_max=60),
     }
 )
-# Only the service writes these, because it has seen them happen. From anybody else they would prove nothing.
-SERVER_WRITTEN = frozenset({"QUESTION_ANSWERED"})
 FREEZE_PRICE_POINTS = 0
 FREEZES_HELD_MAX = 5
+
+
+def is_servers(event_type: str) -> bool:
+    """Whether only a server may declare events of this type (rule 5)."""
+    return RULES[event_type].declared_by is Declarer.SERVER
 
 
 def points_of(event_type: str, occurred: datetime, boosts: Sequence[Boost] = ()) -> int:

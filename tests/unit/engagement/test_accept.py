@@ -14,8 +14,7 @@ from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
 from ingest.web.caller import ApiError, Caller
 from ingest.web.http import json_body
 from rules.engagement.account_state import Profile
-from rules.engagement.points import SERVER_WRITTEN
-from rules.questions.answer_events import EVENT_TYPE
+from rules.engagement.points import RULES, is_servers
 from tests.support.http_requests import VALID, sent
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -120,10 +119,27 @@ def test_an_admin_may_send_another_user_s_event_and_backfill() -> None:
     assert stores.stored[0].user_id == "v"
 
 
-def test_only_an_admin_sends_what_the_service_writes_itself() -> None:
-    assert EVENT_TYPE in SERVER_WRITTEN
-    (result,) = accepted([{**VALID, "event_type": EVENT_TYPE}], Stores(), Caller("admin", True))
+SERVERS = [Caller("admin", is_admin=True), Caller("shop", is_admin=False, is_producer=True)]
+
+
+@pytest.mark.parametrize("event_type", [name for name in RULES if is_servers(name)])
+def test_what_a_server_declares_is_refused_from_a_user_with_the_reason(event_type: str) -> None:
+    body = {**VALID, "event_type": event_type}
+    (refused,) = accepted([body], stores := Stores())
+    assert refused.error is not None
+    assert (refused.error["code"], refused.error["field"]) == ("forbidden", "event_type")
+    assert event_type in refused.error["message"]
+    assert "streakline/producers" in refused.error["message"]
+    assert stores.stored == []
+    for server in SERVERS:
+        assert accepted([body], Stores(), server)[0].status is AcceptStatus.ACCEPTED
+
+
+def test_a_producer_sends_events_of_any_user_and_late_ones() -> None:
+    body = {**VALID, "user_id": "v", "occurred_at": "2016-06-01T12:00:00Z"}
+    (result,) = accepted([body], stores := Stores(), SERVERS[1])
     assert result.status is AcceptStatus.ACCEPTED
+    assert stores.stored[0].user_id == "v"
 
 
 def test_a_key_that_another_request_has_claimed_in_the_same_instant_is_not_accepted_twice() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.points import RULES, Boost, capped_points, points_of
+from rules.engagement.points import RULES, Boost, capped_points, is_servers, points_of
 
 AT = datetime(2026, 6, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -24,6 +24,14 @@ def test_points_are_those_of_the_table() -> None:
 def test_a_type_that_is_not_in_the_table_has_no_points() -> None:
     with pytest.raises(KeyError):
         points_of("CLIENT_SAYS_1000", AT)
+
+
+def test_what_stands_for_something_of_value_is_declared_by_servers_alone() -> None:
+    assert {name for name in RULES if is_servers(name)} == {
+        "FRIEND_INVITED",
+        "PURCHASE_COMPLETED",
+        "QUESTION_ANSWERED",
+    }
 
 
 def test_every_cap_takes_at_least_one_whole_event() -> None:

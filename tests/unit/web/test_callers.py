@@ -53,6 +53,16 @@ def test_without_a_verified_sub_nobody_is_calling(event: dict[str, Any]) -> None
     assert (refused.value.status, refused.value.code) == (401, "unauthorized")
 
 
+def test_a_producer_is_believed_what_happened_and_reads_nothing_of_others() -> None:
+    shop = caller_of(with_claims(sub="shop", groups="[streakline/producers]"))
+    assert shop.is_server
+    assert not shop.is_admin
+    with pytest.raises(ApiError) as refused:
+        shop.check("ann")
+    assert refused.value.status == 403
+    assert not caller_of(with_claims(sub="u", groups="[streakline/producer]")).is_server
+
+
 def test_a_caller_reaches_their_own_data_and_an_admin_all() -> None:
     Caller("u", False).check("u")
     Caller("u", True).check("v")
