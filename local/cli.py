@@ -186,6 +186,7 @@ HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it se
 GROUPS = {
     "streakline/admin": "reaches all users and may backfill",
     "streakline/producers": "sends events of any user, also those that only a server may declare",
+    "streakline/fulfilment": "undoes redemptions that cannot be fulfilled",
     "streakline/agents": "asks questions and reads the answers",
 }
 LEADS = "streakline/leads/"

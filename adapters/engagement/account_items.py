@@ -8,7 +8,7 @@ from adapters.platform.items import Item, item, plain
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
-from rules.engagement.streaks import Cover, Streak, lapse_date
+from rules.engagement.streaks import Cover, Streak, lapse_date, net_freezes
 
 
 def partition_of(user_id: str, zone: str, shards: int) -> str:
@@ -106,7 +106,7 @@ def _streak_from(attributes: dict[str, Any]) -> Streak:
 
 def _cover_from(attributes: dict[str, Any]) -> Cover:
     return Cover(
-        freezes=tuple(
+        freezes=net_freezes(
             (date.fromisoformat(each[:10]), int(each[10:])) for each in attributes.get("freezes") or ()
         ),
         pauses=tuple(

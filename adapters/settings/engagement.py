@@ -32,7 +32,11 @@ class EventsStreamSettings:
 
 @dataclass(frozen=True, slots=True)
 class UsersApiSettings:
-    """ingest.engagement.users_api."""
+    """ingest.engagement.users_api.
+
+    freeze_price_points, freezes_free_a_month: see rules.engagement.allowances.FreezeTerms. pause_days_a_year:
+    the dates that may be paused of any 365 in a row.
+    """
 
     user_streaks_table: str
     daily_activity_table: str
@@ -42,6 +46,9 @@ class UsersApiSettings:
     boards_table: str
     redis_url: str
     leaderboard_shards: int
+    freeze_price_points: int
+    freezes_free_a_month: int
+    pause_days_a_year: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ ENGAGEMENT_ROUTES = [
         USERS_API,
         "post",
         f"{OF_USER}/redemptions/{{entry_id}}/reversal",
-        "Undo a redemption",
+        "Undo a redemption (streakline/fulfilment)",
         [USER, ENTRY_ID],
         status=201,
         answer=ENTRY,
@@ -93,6 +93,7 @@ ENGAGEMENT_ROUTES = [
         body=FREEZE,
         status=201,
         answer=ENTRY,
+        description="Some a month are free, further ones cost points. What an admin gives is free.",
     ),
     Route(
         "PostPause",

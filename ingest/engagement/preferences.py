@@ -13,17 +13,21 @@ from ingest.web.paging import day_of
 from rules.days import UnknownZone, today, zone
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.accounts import change_timezone
+from rules.engagement.allowances import paused_dates_a_year
 
 PAUSE_DAYS_MAX = 90
+AHEAD_MAX = timedelta(days=365)
 PAUSES_KEPT_MAX = 40
+Pauses = tuple[tuple[date, date], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """Sets what a user has chosen."""
+    """Sets what a user has chosen. pause_days_a_year: how many of any 365 dates in a row may be paused."""
 
     accounts: AccountStore
     cache: EngagementCache
+    pause_days_a_year: int
 
     def set_timezone(self, user_id: str, zone: str, now: datetime) -> Profile:
         """Set the user's zone; stored activity dates stay as they are."""
@@ -32,22 +36,13 @@ class Preferences:
     def pause(self, user_id: str, first: date, last: date, now: datetime) -> Profile:
         """Pause the streak from `first` to `last`, both included.
 
-        Raises 422 if `first` is before the user's today or newest active date, 409 for too many pauses.
+        Raises 422 if `first` is before the user's today or newest active date, or more than a year ahead;
+        409 pauses_max for more pauses, or more paused dates in a year, than are allowed.
         """
 
         def paused(account: Account) -> Profile:
             profile = account.profile
-            if first < today(now, profile.zone):
-                raise ApiError(422, "invalid_field", "first is before today", [{"field": "first"}])
-            if profile.streak and first < profile.streak.last:
-                # An event from a zone further east can have tomorrow's date. The streak has passed the dates
-                # before it, and a pause cannot change them any more.
-                reason = f"first is before the newest active date, {profile.streak.last}"
-                raise ApiError(422, "invalid_field", reason, [{"field": "first"}])
-            known = (*profile.cover.pauses, (first, last))
-            if len(known) > PAUSES_KEPT_MAX:
-                # Old pauses must stay: a late event folds the streak anew, and the fold needs all of them.
-                raise ApiError(409, "pauses_max", f"{PAUSES_KEPT_MAX} pauses have been taken already")
+            known = self._pauses_with(profile, first, last, today(now, profile.zone))
             return replace(
                 profile,
                 cover=replace(profile.cover, pauses=known),
@@ -56,6 +51,24 @@ class Preferences:
             )
 
         return self._change(user_id, now, paused)
+
+    def _pauses_with(self, profile: Profile, first: date, last: date, local: date) -> Pauses:
+        if not local <= first <= local + AHEAD_MAX:
+            reason = "before today" if first < local else "more than a year ahead"
+            raise ApiError(422, "invalid_field", f"first is {reason}", [{"field": "first"}])
+        if profile.streak and first < profile.streak.last:
+            # An event from a zone further east can have tomorrow's date. The streak has passed the dates
+            # before it, and a pause cannot change them any more.
+            reason = f"first is before the newest active date, {profile.streak.last}"
+            raise ApiError(422, "invalid_field", reason, [{"field": "first"}])
+        known = (*profile.cover.pauses, (first, last))
+        if len(known) > PAUSES_KEPT_MAX:
+            # Old pauses must stay: a late event folds the streak anew, and the fold needs all of them.
+            raise ApiError(409, "pauses_max", f"{PAUSES_KEPT_MAX} pauses have been taken already")
+        if (paused_dates := paused_dates_a_year(known)) > self.pause_days_a_year:
+            reason = f"{paused_dates} dates of a year would be paused; at most {self.pause_days_a_year}"
+            raise ApiError(409, "pauses_max", reason)
+        return known
 
     def _change(self, user_id: str, now: datetime, change: Callable[[Account], Profile]) -> Profile:
         for _ in pauses(ATTEMPTS_MAX):

@@ -19,17 +19,19 @@ from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.settings.engagement import UsersApiSettings
+from ingest.engagement.commands import CommandResult, Commands
 from ingest.engagement.engagement_schemas import FREEZE, PAUSE, REDEMPTION, TIMEZONE
 from ingest.engagement.history import Histories, created_at, entry_view
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.preferences import Preferences, known_zone, pause_span, pauses_view, timezone_view
 from ingest.engagement.profiles import Profiles
-from ingest.engagement.rewards import CommandResult, Rewards
+from ingest.engagement.rewards import Rewards
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, failure, json_body, resolver
 from ingest.web.json_schema import USER_ID, Schema
 from ingest.web.paging import day_of, integer
 from ingest.web.validate import first_problem
+from rules.engagement.allowances import FreezeTerms
 from rules.engagement.standings import GLOBAL
 
 TOP_DEFAULT, TOP_MAX = 10, 100
@@ -57,13 +59,14 @@ def _parts() -> _Parts:
     events = EventStore(dynamodb, config.bp_events_table)
     redis = EngagementCache(config.redis_url, config.leaderboard_shards)
     profiles = Profiles(accounts, events, redis)
+    terms = FreezeTerms(config.freeze_price_points, config.freezes_free_a_month)
     claims = ClaimStore(dynamodb, config.idempotency_keys_table)
     index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
     return _Parts(
         profiles,
         Histories(accounts, events),
-        Rewards(accounts, claims, config.idempotency_keys_table, redis),
-        Preferences(accounts, redis),
+        Rewards(Commands(accounts, claims, config.idempotency_keys_table, redis), terms),
+        Preferences(accounts, redis, config.pause_days_a_year),
         Leaderboards(profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis),
     )
 
@@ -72,11 +75,16 @@ def _query() -> dict[str, str]:
     return app.current_event.query_string_parameters or {}
 
 
-def _caller(user_id: str) -> Caller:
-    """Return the caller; raises 400 for a malformed user id, 403 if the caller may not reach this user."""
-    caller = caller_of(app.current_event.raw_event)
+def _anybody(user_id: str) -> Caller:
+    """Return the caller, whoever it is; raises 400 for a malformed user id."""
     if problem := first_problem({"type": "string", "pattern": USER_ID}, user_id):
         raise ApiError(400, "invalid_parameter", f"user_id {problem[1]}")
+    return caller_of(app.current_event.raw_event)
+
+
+def _caller(user_id: str) -> Caller:
+    """Return the caller; raises 400 for a malformed user id, 403 if the caller may not reach this user."""
+    caller = _anybody(user_id)
     caller.check(user_id)
     return caller
 
@@ -142,7 +150,7 @@ def post_redemption(user_id: str) -> Response[str]:
 @app.post("/v1/users/<user_id>/redemptions/<entry_id>/reversal")
 def post_reversal(user_id: str, entry_id: str) -> Response[str]:
     """Undo a redemption, once."""
-    _caller(user_id)
+    _anybody(user_id).check_fulfilment()
     return _entry(_parts().rewards.reverse(user_id, created_at(entry_id), clock.now()))
 
 
@@ -154,8 +162,10 @@ def post_freeze(user_id: str) -> Response[str]:
     granted_on = day_of(body, "granted_on")
     if granted_on and not caller.is_admin:
         raise ApiError(403, "forbidden", "granted_on needs streakline/admin")
-    key = body.get("idempotency_key")
-    return _entry(_parts().rewards.grant_freeze(user_id, key, granted_on, clock.now()))
+    key, rewards = body.get("idempotency_key"), _parts().rewards
+    if caller.is_admin:
+        return _entry(rewards.give_freeze(user_id, key, granted_on, clock.now()))
+    return _entry(rewards.take_freeze(user_id, key, clock.now()))
 
 
 @app.post("/v1/users/<user_id>/pauses")

@@ -13,6 +13,9 @@ AGENTS = "streakline/agents"
 # Servers of the app send events of any user, late ones too, and those that a user may not declare. They read
 # nothing.
 PRODUCERS = "streakline/producers"
+# Those who hand out rewards undo a redemption that they cannot fulfil. A user who could undo it alone would
+# keep reward and points.
+FULFILMENT = "streakline/fulfilment"
 
 
 class ApiError(Exception):
@@ -43,6 +46,7 @@ class Caller:
     organizations: frozenset[str] = frozenset()
     is_agent: bool = False
     is_producer: bool = False
+    is_fulfilment: bool = False
 
     @property
     def is_server(self) -> bool:
@@ -53,6 +57,11 @@ class Caller:
         """Raise 403 unless the caller may reach this user's data."""
         if not self.is_admin and user_id != self.user_id:
             raise ApiError(403, "forbidden", "this token reaches only its own user's data")
+
+    def check_fulfilment(self) -> None:
+        """Raise 403 unless the caller may undo redemptions."""
+        if not self.is_admin and not self.is_fulfilment:
+            raise ApiError(403, "forbidden", f"needs {FULFILMENT} or {ADMIN}")
 
     def check_leads(self) -> None:
         """Raise 403 unless the caller reaches the leads of some organization."""
@@ -91,6 +100,7 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
         organizations=_organizations(granted),
         is_agent=AGENTS in granted,
         is_producer=PRODUCERS in granted,
+        is_fulfilment=FULFILMENT in granted,
     )
 
 

@@ -13,6 +13,7 @@ from rules.days import UnknownZone, skipped_beside
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Entry, EntryKind, FreezeNote
+from rules.engagement.streaks import net_freezes
 
 
 def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
@@ -63,7 +64,7 @@ def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
         profile,
         head=entries[-1].head,
         total_points=profile.total_points + earned,
-        cover=replace(profile.cover, freezes=tuple(sorted(freezes))),
+        cover=replace(profile.cover, freezes=net_freezes(freezes)),
     )
 
 

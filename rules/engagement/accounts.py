@@ -4,7 +4,6 @@ The ledger is the journal; profile and days follow from it (rules/engagement/abs
 repairs what a dead writer left: it counts in the pending entries first, by the same code as new ones.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -130,12 +129,9 @@ def _reaches_back(profile: Profile, cover: Cover) -> bool:
     if profile.streak is None or cover == profile.cover:
         return False
     last = profile.streak.last
-    # Counters, because two freezes may have been granted on one date.
-    now, then = Counter(cover.freezes), Counter(profile.cover.freezes)
-    freezes = (now - then) + (then - now)
     return (
         any(day < last for day in cover.skipped ^ profile.cover.skipped)
-        or any(since < last for since, _ in freezes)
+        or any(since < last for since, _ in set(cover.freezes) ^ set(profile.cover.freezes))
         or any(first < last for first, _ in set(cover.pauses) ^ set(profile.cover.pauses))
     )
 

@@ -55,7 +55,6 @@ RULES = MappingProxyType(
         "WORKOUT_COMPLETED": PointsRule(points=15, daily_points_max=60),
     }
 )
-FREEZE_PRICE_POINTS = 0
 FREEZES_HELD_MAX = 5
 
 

@@ -26,8 +26,8 @@ class StreakStatus(StrEnum):
 class Cover:
     """What protects a streak.
 
-    freezes: (date, change) pairs: +1 from the date of a grant, -1 from the date on which a grant was
-    reversed. If a freeze was spent before its grant was reversed, the sum is too low by one: the next grant
+    freezes: (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each
+    that was returned. If a freeze was spent before it was returned, the sum is too low by one: the next grant
     makes up for it. pauses: (first, last) dates, both included. skipped: dates that the user's zone never
     had.
     """
@@ -145,6 +145,26 @@ def lapse_date(state: Streak, cover: Cover) -> date:
             spent = (*spent, day)
         day += DAY
     return day + DAY
+
+
+def net_freezes(changes: Iterable[tuple[date, int]]) -> tuple[tuple[date, int], ...]:
+    """Return changes of freezes with those of one date added up; what adds up to 0 is left out."""
+    net: dict[date, int] = {}
+    for day, change in changes:
+        net[day] = net.get(day, 0) + change
+    return tuple(sorted((day, change) for day, change in net.items() if change))
+
+
+def return_date(state: Streak | None, cover: Cover, granted: date, today: date) -> date:
+    """Return the date from which a freeze that was granted on a date, and is returned today, is gone.
+
+    A freeze that no covered date needs is gone from its grant on, as if it had never been there: then grant
+    and return add up to nothing. One that has been used stays used, and is gone from today on.
+    """
+    as_of = max(today, state.last) if state else today
+    left = Cover((*cover.freezes, (granted, -1)), cover.pauses, cover.skipped)
+    covered = enumerate(effective(state, cover, as_of).spent)
+    return granted if all(left.granted(day) > before for before, day in covered) else max(today, granted)
 
 
 class DateReason(StrEnum):

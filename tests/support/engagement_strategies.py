@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rules.days import stamp
 from rules.engagement.events import Event
 from rules.engagement.points import RULES
-from rules.engagement.streaks import Cover
+from rules.engagement.streaks import Cover, net_freezes
 
 FIRST, LAST = date(1990, 1, 1), date(2035, 12, 31)
 ZONES = (
@@ -52,7 +52,7 @@ def covers(draw: st.DrawFn, base: date, revocations: bool = True) -> Cover:
                 freezes.append((day + timedelta(days=draw(st.integers(0, 20))), -1))
     pauses = draw(st.lists(st.tuples(near(base), st.integers(0, 6)), max_size=2))
     return Cover(
-        freezes=tuple(sorted(freezes)),
+        freezes=net_freezes(freezes),
         pauses=tuple((first, first + timedelta(days=length)) for first, length in pauses),
         skipped=frozenset(draw(st.lists(near(base), max_size=2))),
     )

@@ -23,6 +23,7 @@ FUNCTIONS = (
     (r"/|/app/.*", "ingest.page"),
     (r"/v1/(operations|health|openapi.json)", "ingest.operations_api"),
     (r"/v1/(questions|agents|subscriptions|stats)(/.*)?", "ingest.questions.questions_api"),
+    (r"/v1/events", "ingest.engagement.events_api"),
     (r"/v1/.*", "ingest.engagement.users_api"),
 )
 GROUP_ADMIN, GROUP_AGENTS = "streakline/admin", "streakline/agents"

@@ -27,11 +27,13 @@ from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
+from ingest.engagement.commands import Commands
 from ingest.engagement.preferences import Preferences
 from ingest.engagement.rewards import Rewards
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor
 from rules.days import date_of, parse_moment, stamp
+from rules.engagement.allowances import FreezeTerms
 from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.points import RULES
 from rules.lake.entities import ENTITIES, row_of
@@ -108,8 +110,10 @@ class Town:
         self.events = EventStore(self.dynamodb, "BPEvents")
         self.engagement = EngagementProcessor(self.accounts, self.events, self.redis)
         claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
-        self.rewards = Rewards(self.accounts, claims, "IdempotencyKeys", self.redis)
-        self.preferences = Preferences(self.accounts, self.redis)
+        self.rewards = Rewards(
+            Commands(self.accounts, claims, "IdempotencyKeys", self.redis), FreezeTerms(100, 2)
+        )
+        self.preferences = Preferences(self.accounts, self.redis, 92)
         self.projections = Projections(self.dynamodb, "UserStreaks", "DailyActivity")
         self.objects = FolderObjects(self.folder / "lake")
         self.warehouse = DuckWarehouse(
@@ -181,7 +185,7 @@ class Town:
             now, kind = self.tick(), self.chance.randrange(4)
             if kind == 0:
                 granted = (START - timedelta(days=self.chance.randrange(9))).date()
-                outcome = self.rewards.grant_freeze(user, None, granted, now)
+                outcome = self.rewards.give_freeze(user, None, granted, now)
                 if self.chance.random() < 0.4:
                     self.rewards.reverse(user, outcome.entry.created_at, self.tick())
             elif kind == 1:

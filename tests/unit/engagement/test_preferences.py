@@ -1,5 +1,6 @@
 """Which pauses of a streak a user may ask for."""
 
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -31,7 +32,7 @@ class Settled:
 
 def test_a_pause_that_was_granted_is_kept_or_the_next_one_is_refused() -> None:
     store: Any = Settled()
-    preferences = Preferences(store, EngagementCache(""))
+    preferences = Preferences(store, EngagementCache(""), 92)
     granted: set[tuple[date, date]] = set()
     for week in range(30):
         day = NOW.date() + timedelta(weeks=week)
@@ -48,11 +49,39 @@ def test_a_pause_that_was_granted_is_kept_or_the_next_one_is_refused() -> None:
             )
 
 
+def test_nobody_pauses_more_dates_of_a_year_than_are_allowed_however_the_pauses_lie() -> None:
+    store: Any = Settled()
+    preferences = Preferences(store, EngagementCache(""), 92)
+    for month in range(200):
+        now = NOW + timedelta(days=15 * month)
+        with suppress(ApiError):
+            preferences.pause("u", now.date(), now.date() + timedelta(days=60), now)
+    pauses = store.account.profile.cover.pauses
+    assert len(pauses) > 3
+    for first, _ in pauses:
+        year = [first + timedelta(days=n) for n in range(365)]
+        assert sum(any(since <= day <= until for since, until in pauses) for day in year) <= 92
+
+
+def test_one_pause_too_many_says_so_and_changes_nothing() -> None:
+    store: Any = Settled()
+    preferences = Preferences(store, EngagementCache(""), 92)
+    start = NOW.date()
+    before = preferences.pause("u", start, start + timedelta(days=89), NOW)
+    with pytest.raises(ApiError) as refused:
+        preferences.pause("u", start + timedelta(days=200), start + timedelta(days=202), NOW)
+    assert (refused.value.status, refused.value.code) == (409, "pauses_max")
+    assert store.account.profile == before
+    with pytest.raises(ApiError) as refused:
+        preferences.pause("u", start + timedelta(days=366), start + timedelta(days=366), NOW)
+    assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
+
+
 def test_a_pause_in_the_past_is_refused() -> None:
     store: Any = Settled()
     yesterday = NOW.date() - timedelta(days=1)
     with pytest.raises(ApiError) as refused:
-        Preferences(store, EngagementCache("")).pause("u", yesterday, NOW.date(), NOW)
+        Preferences(store, EngagementCache(""), 92).pause("u", yesterday, NOW.date(), NOW)
     assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
 
 
@@ -63,7 +92,7 @@ def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_ref
     streak = fold([NOW.date() - timedelta(days=1), tomorrow], store.account.profile.cover)
     profile = replace(store.account.profile, streak=streak)
     store.account = replace(store.account, profile=profile)
-    preferences = Preferences(store, EngagementCache(""))
+    preferences = Preferences(store, EngagementCache(""), 92)
     with pytest.raises(ApiError) as refused:
         preferences.pause("u", NOW.date(), tomorrow, NOW)
     assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
