@@ -26,6 +26,11 @@ class AppliedBatch:
     days: dict[Any, Day] = field(default_factory=dict)
     done: dict[str, list[str]] = field(default_factory=dict)
 
+    def counts(self) -> dict[str, int]:
+        """Return how many records came to what."""
+        kept = {"again": len(self.again), "poison": len(self.poison)}
+        return {"applied": self.applied, "duplicates": self.duplicates, **kept}
+
     def add(self, other: "AppliedBatch") -> None:
         """Add what became of other records."""
         self.applied += other.applied

@@ -7,7 +7,7 @@ writes. Then the processor needs no look-up. In every other case it reads the le
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 from typing import Any
@@ -29,6 +29,7 @@ from processors.applied_batch import AppliedBatch, Pairs, Record, distinct_event
 from rules.engagement.account_state import Account, Decision, Profile
 from rules.engagement.accounts import decide
 from rules.engagement.events import Event, MalformedItem, from_item
+from rules.engagement.placing import beside, dates_to_look_at
 
 logger = Logger(service="engagement")
 CONSUMER = "engagement"
@@ -67,13 +68,18 @@ class EngagementProcessor:
         days = self.accounts.days(
             (user, event.activity_date) for user, pairs in by_user.items() for _, event in pairs
         )
+        asked = {
+            user: dates_to_look_at([event for _, event in pairs], profiles[user].streak, days)
+            for user, pairs in by_user.items()
+        }
+        days |= self.accounts.days((user, day) for user, dates in asked.items() for day in dates)
         known = self.cache.processed(
             {user: _maybe_applied(profiles[user], pairs) for user, pairs in by_user.items()}
         )
 
         def apply(user: str) -> AppliedBatch:
             fresh = [pair for pair in by_user[user] if pair[1].event_id not in known.get(user, ())]
-            read = {event.activity_date: days.get((user, event.activity_date)) for _, event in fresh}
+            read = {day: days.get((user, day)) for day in beside(event.activity_date for _, event in fresh)}
             done = self._apply_user(Account(profiles[user], read), fresh, now)
             done.duplicates += len(by_user[user]) - len(fresh)
             return done
@@ -101,7 +107,7 @@ class EngagementProcessor:
                 return AppliedBatch(poison=[(pairs[0][0], _reason(error))])
             outcome = AppliedBatch()
             for pair in pairs:
-                alone = self.accounts.load(user, [pair[1].activity_date])[0]
+                alone = self.accounts.load(user, beside([pair[1].activity_date]))[0]
                 outcome.add(self._apply_user(alone, [pair], now))
             return outcome
 
@@ -120,7 +126,7 @@ class EngagementProcessor:
     def _settle(self, user: str, pairs: Pairs, now: datetime, read: Account) -> AppliedBatch:
         """Read the ledger's newer entries, count in those that are pending, apply events without an entry."""
         events = distinct_events(pairs)
-        dates = {event.activity_date for event in events}
+        dates = beside(event.activity_date for event in events)
         since = min(event.created_at for event in events)
         account, applied = self.accounts.complete(read, since)
         for _ in pauses(ATTEMPTS_MAX):
@@ -132,18 +138,18 @@ class EngagementProcessor:
             except (HeadMoved, ProjectionMoved):
                 account, applied = self.accounts.load(user, dates, since)
                 continue
-            # A process that died after writing an entry may not have corrected the points of its event.
-            repeated = [
-                (event, applied[event.event_id])
-                for event in events
-                if applied.get(event.event_id, event.points_awarded) != event.points_awarded
-            ]
-            self.events.correct_points(repeated)
+            # A process that died after writing an entry may not have corrected its event.
+            repeated = [(event, applied[event.event_id]) for event in events if event.event_id in applied]
+            self.events.correct(
+                (replace(event, activity_date=day), points)
+                for event, (day, points) in repeated
+                if (day, points) != (event.activity_date, event.points_awarded)
+            )
             return self._done(decision, fresh, pairs)
         raise AccountContended(user)
 
     def _done(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> AppliedBatch:
-        self.events.correct_points(decision.cut)
+        self.events.correct(decision.cut)
         user = decision.profile.user_id
         return AppliedBatch(
             applied=len(applied),
@@ -187,13 +193,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     outcome.again += failures.settle(event, CONSUMER, outcome.poison, now)
     engagement.cache.write_through(outcome.profiles.values(), outcome.days.values(), outcome.done)
     engagement.gauges.count(CONSUMER, outcome.applied, records, clock.now())
-    logger.info(
-        "batch",
-        extra={
-            "applied": outcome.applied,
-            "duplicates": outcome.duplicates,
-            "again": len(outcome.again),
-            "poison": len(outcome.poison),
-        },
-    )
+    logger.info("batch", extra=outcome.counts())
     return failures.answer(outcome.again)

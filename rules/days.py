@@ -12,6 +12,8 @@ RFC3339 = re.compile(
 OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})", re.ASCII)
 ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+_-]*(/[A-Za-z0-9+_-]+)*", re.ASCII)
 OFFSET_HOURS_MAX = 18
+# Where people live: Baker Island to Kiritimati. Stored zones of earlier versions may be further off.
+LEAST_OFFSET, GREATEST_OFFSET = timedelta(hours=-12), timedelta(hours=14)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
 DAY = timedelta(days=1)
@@ -48,7 +50,7 @@ def parse_moment(text: str) -> Moment:
     offset = None if written in ("Z", "z", "-00:00") else written
     try:
         local = datetime.fromisoformat(f"{day}T{clock}{(fraction or '.0')[:7]:0<7}")
-        return Moment((local.replace(tzinfo=zone(offset or "+00:00"))).astimezone(UTC), offset)
+        return Moment((local.replace(tzinfo=sent_zone(offset or "+00:00"))).astimezone(UTC), offset)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"is not a time that exists: {error}") from None
 
@@ -70,12 +72,22 @@ def zone(name: str) -> tzinfo:
         raise UnknownZone(f"no zone is called {name}") from None
 
 
+def sent_zone(name: str) -> tzinfo:
+    """Return the zone that a caller names; raises UnknownZone, also for an offset where nobody lives."""
+    found = zone(name)
+    if isinstance(found, timezone) and not LEAST_OFFSET <= found.utcoffset(None) <= GREATEST_OFFSET:
+        raise UnknownZone(f"offset {name} is not from -12:00 to +14:00")
+    return found
+
+
 def date_of(moment: Moment, timezone_given: str | None, zone_stored: str | None) -> tuple[date, str]:
     """Return the activity date and the zone it was read in.
 
     The event's own timezone wins, then the offset it was written with, then the user's stored
     zone, then UTC (rule 1).
     """
+    if timezone_given:
+        sent_zone(timezone_given)
     name = timezone_given or moment.offset or zone_stored or "UTC"
     return moment.utc.astimezone(zone(name)).date(), name
 

@@ -1,5 +1,7 @@
 """Profiles, days and ledger entries as table attributes, and back (keys and indexes: template.yaml)."""
 
+# Long: each item is written and read in one place.
+
 import zlib
 from datetime import date
 from typing import Any
@@ -9,6 +11,9 @@ from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.streaks import Cover, Streak, lapse_date, net_freezes
+
+# The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
+UNDER_REVIEW = "open"
 
 
 def partition_of(user_id: str, zone: str, shards: int) -> str:
@@ -30,7 +35,12 @@ def profile_attributes(profile: Profile, shards: int) -> dict[str, Any]:
         "streak_updated_at": profile.updated_at,
         **_cover_attributes(profile.cover),
         "recent_tz_changes": [f"{at} {to}" for at, to in profile.tz_changes] or None,
+        "zones_seen": [f"{at} {to}" for at, to in profile.zones_seen] or None,
         "tz_review": profile.tz_review or None,
+        "review_state": UNDER_REVIEW if profile.tz_review else None,
+        "review_since": profile.review_since or None,
+        "review_evidence": list(profile.review_evidence) or None,
+        "released_at": profile.released_at or None,
     }
     if profile.head:
         attributes |= {"ledger_head": profile.head.created_at, "ledger_seq": profile.head.seq}
@@ -85,13 +95,18 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         timezone=attributes.get("timezone_chosen"),
         observed_zone=attributes.get("observed_zone"),
         observed_at=attributes.get("observed_at") or "",
-        tz_changes=tuple(
-            (at, to)
-            for at, _, to in (each.partition(" ") for each in attributes.get("recent_tz_changes") or ())
-        ),
+        tz_changes=_changes_from(attributes.get("recent_tz_changes")),
+        zones_seen=_changes_from(attributes.get("zones_seen")),
         tz_review=bool(attributes.get("tz_review")),
+        review_since=attributes.get("review_since") or "",
+        review_evidence=tuple(attributes.get("review_evidence") or ()),
+        released_at=attributes.get("released_at") or "",
         updated_at=attributes["streak_updated_at"],
     )
+
+
+def _changes_from(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
+    return tuple((at, to) for at, _, to in (each.partition(" ") for each in texts or ()))
 
 
 def _streak_from(attributes: dict[str, Any]) -> Streak:
@@ -128,6 +143,7 @@ def day_attributes(day: Day) -> dict[str, Any]:
         "points_by_type": dict(day.points_by_type),
         "ledger_head": day.ledger_head,
         "created_at": day.created_at,
+        "last_event_id": day.last_event_id,
     }
 
 
@@ -142,6 +158,7 @@ def day_from(attributes: dict[str, Any]) -> Day:
         points_by_type=attributes["points_by_type"],
         ledger_head=attributes["ledger_head"],
         created_at=attributes["created_at"],
+        last_event_id=attributes.get("last_event_id", ""),
     )
 
 

@@ -20,6 +20,7 @@ from rules.engagement.accounts import decide
 from rules.engagement.ledger import Entry
 
 ATTEMPTS_MAX = 12
+Applied = dict[str, tuple[date, int]]
 BEFORE_ALL = "0"  # sorts before every created_at
 
 
@@ -82,13 +83,11 @@ class AccountStore:
             **options,
         )
 
-    def load(
-        self, user_id: str, dates: Iterable[date] = (), since: str = ""
-    ) -> tuple[Account, dict[str, int]]:
+    def load(self, user_id: str, dates: Iterable[date] = (), since: str = "") -> tuple[Account, Applied]:
         """Read an account; entries that a dead writer has not counted in are its pending ones.
 
-        dates: the days needed. since: the oldest arrival among the events to be applied. Also returns the
-        points of all events applied since then, by id; none is missed, because an entry is always later than
+        dates: the days needed. since: the oldest arrival among the events to be applied. Also returns date
+        and points of all events applied since then; none is missed, because an entry is always later than
         its event's arrival.
         """
         profile = self.profile(user_id)
@@ -96,7 +95,7 @@ class AccountStore:
         days = self.days((user_id, day) for day in wanted)
         return self.complete(Account(profile, {day: days.get((user_id, day)) for day in wanted}), since)
 
-    def complete(self, account: Account, since: str = "") -> tuple[Account, dict[str, int]]:
+    def complete(self, account: Account, since: str = "") -> tuple[Account, Applied]:
         """Add the pending entries, and the days that they touch, to an account.
 
         Its days must have been read after its profile. since, and what is returned: see load.
@@ -114,7 +113,11 @@ class AccountStore:
             **account.days,
             **{day: more.get((profile.user_id, day)) for day in touched - set(account.days)},
         }
-        applied = {entry.draft.event_id: entry.draft.points for entry in entries if entry.draft.event_id}
+        applied = {
+            draft.event_id: (date.fromisoformat(draft.activity_date), draft.points)
+            for draft in (entry.draft for entry in entries)
+            if draft.event_id and draft.activity_date
+        }
         return Account(profile, days, pending), applied
 
     def with_history(self, account: Account) -> Account:

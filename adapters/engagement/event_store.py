@@ -41,16 +41,18 @@ class EventStore:
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return
 
-    def correct_points(self, corrections: Iterable[tuple[Event, int]]) -> None:
-        """Store the points that a daily cap left of events, so that table, ledger and lake agree."""
+    def correct(self, corrections: Iterable[tuple[Event, int]]) -> None:
+        """Store the dates and the points that events got in the end, so that table, ledger and lake agree."""
         for event, points in corrections:
             try:
                 self._dynamodb.update_item(
                     TableName=self._table,
                     Key=item({"user_id": event.user_id, "event_id": event.event_id}),
-                    UpdateExpression="SET points_awarded = :points",
+                    UpdateExpression="SET points_awarded = :points, activity_date = :day",
                     ConditionExpression="attribute_exists(user_id)",
-                    ExpressionAttributeValues={":points": {"N": str(points)}},
+                    ExpressionAttributeValues=item(
+                        {":points": points, ":day": event.activity_date.isoformat()}
+                    ),
                 )
             except self._dynamodb.exceptions.ConditionalCheckFailedException:
                 continue  # It has expired: there is nothing left to correct.

@@ -30,7 +30,11 @@ KEPT = (
     "pauses",
     "skipped_dates",
     "recent_tz_changes",
+    "zones_seen",
     "tz_review",
+    "review_since",
+    "review_evidence",
+    "released_at",
 )
 Changes = tuple[tuple[str, str], ...]
 

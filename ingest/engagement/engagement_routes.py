@@ -9,11 +9,13 @@ from ingest.engagement.engagement_schemas import (
     RANK,
     REDEMPTION,
     RESULTS,
+    REVIEW,
+    REVIEW_LIST,
     TIMEZONE,
     TOP_LIST,
 )
 from ingest.web.json_schema import USER_ID, Schema
-from ingest.web.routes import PAGE, Route, in_path, in_query, matching
+from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching
 from rules.days import OTHER_REGION, REGIONS
 
 EVENTS_API, USERS_API = "EventsApi", "UsersApi"
@@ -106,6 +108,24 @@ ENGAGEMENT_ROUTES = [
         status=201,
     ),
     Route("PutTimezone", USERS_API, "put", f"{OF_USER}/timezone", "Set the zone", [USER], body=TIMEZONE),
+    Route(
+        "GetReview",
+        USERS_API,
+        "get",
+        "/v1/review",
+        "Accounts under review, by user id (admins)",
+        [in_query("limit", {"type": "integer", "minimum": 1, "maximum": 500}), in_query("cursor", TEXT)],
+        answer=REVIEW_LIST,
+    ),
+    Route(
+        "PostRelease",
+        USERS_API,
+        "post",
+        "/v1/review/{user_id}/release",
+        "End a review (admins)",
+        [USER],
+        answer=REVIEW,
+    ),
     Route(
         "GetLeaderboard",
         USERS_API,

@@ -3,6 +3,8 @@
 The doors validate with these schemas, and the OpenAPI document shows the same ones.
 """
 
+# Long: a table of bodies.
+
 from ingest.web.json_schema import DATE, KEY, SHORT, USER_ID, Schema, closed_object
 from rules.engagement.points import RULES, is_servers
 
@@ -143,6 +145,33 @@ PROFILE: Schema = {
         "as_of": {"type": "string"},
     },
 }
+_REASONS: Schema = {"type": "array", "items": {"type": "string"}}
+REVIEW = closed_object(
+    ["user_id", "under_review", "evidence"],
+    {
+        "user_id": {"type": "string"},
+        "under_review": {"type": "boolean", "description": "true: redemptions wait"},
+        "evidence": _REASONS,
+        "released_at": {"type": ["string", "null"]},
+    },
+)
+REVIEW_LIST = closed_object(
+    ["accounts", "cursor"],
+    {
+        "accounts": {
+            "type": "array",
+            "items": closed_object(
+                ["user_id", "since", "evidence"],
+                {
+                    "user_id": {"type": "string"},
+                    "since": {"type": ["string", "null"]},
+                    "evidence": _REASONS,
+                },
+            ),
+        },
+        "cursor": {"type": ["string", "null"], "description": "null: no more"},
+    },
+)
 AS_OF: Schema = {"type": "string", "format": "date-time", "description": "when the scores were compared"}
 BOARD_ROW = closed_object(
     ["rank", "user_id", "score"],

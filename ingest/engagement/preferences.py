@@ -1,4 +1,4 @@
-"""Commands that change only the profile, and write no ledger entry: time zone and pauses (rules 2 and 8)."""
+"""What changes only the profile, and writes no ledger entry: time zone, pauses, reviews (rules 2 and 8)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -7,12 +7,13 @@ from typing import Any
 
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.review_index import ReviewIndex
 from adapters.platform.aws import pauses
 from ingest.web.caller import ApiError
-from ingest.web.paging import day_of
-from rules.days import UnknownZone, today, zone
+from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, day_of, integer
+from rules.days import UnknownZone, sent_zone, today
 from rules.engagement.account_state import Account, Profile
-from rules.engagement.accounts import change_timezone
+from rules.engagement.accounts import change_timezone, release
 from rules.engagement.allowances import paused_dates_a_year
 
 PAUSE_DAYS_MAX = 90
@@ -32,6 +33,10 @@ class Preferences:
     def set_timezone(self, user_id: str, zone: str, now: datetime) -> Profile:
         """Set the user's zone; stored activity dates stay as they are."""
         return self._change(user_id, now, lambda account: change_timezone(account.profile, zone, now))
+
+    def release(self, user_id: str, now: datetime) -> Profile:
+        """End a review (rule 8)."""
+        return self._change(user_id, now, lambda account: release(account.profile, now))
 
     def pause(self, user_id: str, first: date, last: date, now: datetime) -> Profile:
         """Pause the streak from `first` to `last`, both included.
@@ -85,10 +90,46 @@ class Preferences:
         raise AccountContended(user_id)
 
 
+@dataclass(frozen=True, slots=True)
+class Reviews:
+    """Reads and ends reviews."""
+
+    index: ReviewIndex
+    preferences: Preferences
+
+    def waiting(self, query: Mapping[str, str]) -> dict[str, Any]:
+        """Return accounts under review, by user id. cursor: the user id to go on after, null at the end."""
+        limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+        rows = self.index.waiting(query.get("cursor") or "", limit)
+        accounts = [
+            {
+                "user_id": row["user_id"],
+                "since": row.get("review_since"),
+                "evidence": list(row.get("review_evidence") or ()),
+            }
+            for row in rows
+        ]
+        return {"accounts": accounts, "cursor": rows[-1]["user_id"] if len(rows) == limit else None}
+
+    def release(self, user_id: str, now: datetime) -> dict[str, Any]:
+        """End the review of an account, if there is one: its redemptions wait no longer."""
+        return review_view(self.preferences.release(user_id, now))
+
+
+def review_view(profile: Profile) -> dict[str, Any]:
+    """Return whether an account is under review, and why."""
+    return {
+        "user_id": profile.user_id,
+        "under_review": profile.tz_review,
+        "evidence": list(profile.review_evidence),
+        "released_at": profile.released_at or None,
+    }
+
+
 def known_zone(name: str) -> str:
     """Return the name of a zone; raises 422 if there is no such zone."""
     try:
-        zone(name)
+        sent_zone(name)
     except UnknownZone as error:
         details = [{"field": "timezone", "reason": str(error)}]
         raise ApiError(422, "invalid_field", f"timezone: {error}", details) from None
@@ -101,6 +142,7 @@ def timezone_view(profile: Profile) -> dict[str, Any]:
         "user_id": profile.user_id,
         "timezone": profile.zone,
         "recent_tz_changes": [{"at": at, "timezone": to} for at, to in profile.tz_changes],
+        "observed_zones": [{"at": at, "timezone": to} for at, to in profile.zones_seen],
         "under_review": profile.tz_review,
     }
 

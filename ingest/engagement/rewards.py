@@ -23,24 +23,34 @@ class Rewards:
     terms: FreezeTerms
 
     def redeem(self, user_id: str, points: int, reward_id: str, key: str, now: datetime) -> CommandResult:
-        """Spend points; raises 409 insufficient_balance, 409 conflict for a key used with another body."""
+        """Spend points.
+
+        Raises 409 insufficient_balance, conflict for a key used with another body, or under_review.
+        """
         draft = Draft(EntryKind.REDEEM, -points, reward_id=reward_id)
-        return self.commands.once(
-            user_id, f"redeem:{key}", f"{points} {reward_id}", now, lambda _: Command(draft)
-        )
+
+        def command(account: Account) -> Command:
+            _check_review(account.profile)
+            return Command(draft)
+
+        return self.commands.once(user_id, f"redeem:{key}", f"{points} {reward_id}", now, command)
 
     def take_freeze(self, user_id: str, key: str | None, now: datetime) -> CommandResult:
         """Take a freeze: one of the month's free ones, or at its price.
 
-        Raises 409 insufficient_balance, conflict or freezes_held_max. Each free one is a claim of its own,
-        put by the same transaction, so no month has more, however many ask at once.
+        Raises 409 insufficient_balance, conflict, freezes_held_max, or under_review for one that costs.
+        Each free one is a claim of its own, put by the same transaction, so no month has more, however many
+        ask at once.
         """
 
         def command(account: Account) -> Command:
             places = [f"free-freeze:{now:%Y-%m}:{n}" for n in range(self.terms.free_a_month)]
             taken = self.commands.claims.get([(user_id, place) for place in places], now)
             left = [place for place in places if (user_id, place) not in taken]
-            freeze = self._freeze(account, None, self.terms.price(len(taken)), now)
+            price = self.terms.price(len(taken))
+            if price:
+                _check_review(account.profile)
+            freeze = self._freeze(account, None, price, now)
             return Command(freeze, left[0] if left else None)
 
         return self.commands.once(user_id, key and f"freeze:{key}", str(None), now, command)
@@ -110,3 +120,10 @@ class Rewards:
             gone = return_date(profile.streak, profile.cover, granted, today(now, profile.zone))
             return replace(undo, freeze=FreezeNote.REVOKED, freeze_date=gone.isoformat())
         return undo
+
+
+def _check_review(profile: Profile) -> None:
+    """Raise 409 while an admin has yet to look at the account (rule 8)."""
+    if profile.tz_review:
+        text = "the account is under review: its points stay, and can be spent once an admin releases it"
+        raise ApiError(409, "under_review", text, {"since": profile.review_since})

@@ -17,13 +17,21 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.review_index import ReviewIndex
 from adapters.platform.aws import client
 from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.commands import CommandResult, Commands
 from ingest.engagement.engagement_schemas import FREEZE, PAUSE, REDEMPTION, TIMEZONE
 from ingest.engagement.history import Histories, created_at, entry_view
 from ingest.engagement.leaderboards import Leaderboards
-from ingest.engagement.preferences import Preferences, known_zone, pause_span, pauses_view, timezone_view
+from ingest.engagement.preferences import (
+    Preferences,
+    Reviews,
+    known_zone,
+    pause_span,
+    pauses_view,
+    timezone_view,
+)
 from ingest.engagement.profiles import Profiles
 from ingest.engagement.rewards import Rewards
 from ingest.web.caller import ApiError, Caller, caller_of
@@ -47,6 +55,7 @@ class _Parts:
     rewards: Rewards
     preferences: Preferences
     boards: Leaderboards
+    reviews: Reviews
 
 
 @cache
@@ -60,14 +69,16 @@ def _parts() -> _Parts:
     redis = EngagementCache(config.redis_url, config.leaderboard_shards)
     profiles = Profiles(accounts, events, redis)
     terms = FreezeTerms(config.freeze_price_points, config.freezes_free_a_month)
+    preferences = Preferences(accounts, redis, config.pause_days_a_year)
     claims = ClaimStore(dynamodb, config.idempotency_keys_table)
     index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
     return _Parts(
         profiles,
         Histories(accounts, events),
         Rewards(Commands(accounts, claims, config.idempotency_keys_table, redis), terms),
-        Preferences(accounts, redis, config.pause_days_a_year),
+        preferences,
         Leaderboards(profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis),
+        Reviews(ReviewIndex(dynamodb, config.user_streaks_table), preferences),
     )
 
 
@@ -183,6 +194,20 @@ def put_timezone(user_id: str) -> Response[str]:
     _caller(user_id)
     name = known_zone(_body(TIMEZONE)["timezone"])
     return answer(200, timezone_view(_parts().preferences.set_timezone(user_id, name, clock.now())))
+
+
+@app.get("/v1/review")
+def get_review() -> Response[str]:
+    """Accounts that wait for an admin."""
+    caller_of(app.current_event.raw_event).check_admin()
+    return answer(200, _parts().reviews.waiting(_query()))
+
+
+@app.post("/v1/review/<user_id>/release")
+def post_release(user_id: str) -> Response[str]:
+    """End a review."""
+    _anybody(user_id).check_admin()
+    return answer(200, _parts().reviews.release(user_id, clock.now()))
 
 
 @app.get("/v1/leaderboards/<board>")

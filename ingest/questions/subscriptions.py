@@ -18,7 +18,7 @@ from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.subscription_schemas import SUBSCRIPTION, SUBSCRIPTION_ID
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, json_body
-from rules.days import UnknownZone, zone
+from rules.days import UnknownZone, sent_zone
 from rules.questions.notifications import QuietHours, Subscription, quiet_hours
 
 NAMESPACE = uuid.UUID("5f2d3b0c-8c0e-5d0c-9b57-2f6d3e1a4c90")
@@ -99,7 +99,7 @@ def _wanted(owner: str, body: Mapping[str, Any]) -> Subscription:
 
 def _zone(name: str) -> str:
     try:
-        zone(name)
+        sent_zone(name)
     except UnknownZone as error:
         raise _invalid("timezone", str(error)) from None
     return name

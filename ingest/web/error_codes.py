@@ -24,5 +24,6 @@ CODES = {
     "too_large": "the body is too large",
     "too_old": "the event is older than events may be",
     "unauthorized": "there is no valid token",
+    "under_review": "an admin has yet to look at the account; its points can be spent afterwards",
     "unavailable": "try again",
 }

@@ -13,6 +13,7 @@ from rules.days import UnknownZone, skipped_beside
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Entry, EntryKind, FreezeNote
+from rules.engagement.review import zones_seen
 from rules.engagement.streaks import net_freezes
 
 
@@ -37,6 +38,7 @@ def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> di
             user_id=day.user_id,
             activity_date=when,
             first_event_id=min(day.first_event_id, draft.event_id),
+            last_event_id=max(day.last_event_id, draft.event_id),
             events_count=day.events_count + 1,
             points_earned=day.points_earned + draft.points,
             points_by_type={**day.points_by_type, kind: day.points_by_type.get(kind, 0) + draft.points},
@@ -83,19 +85,21 @@ def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:
 
 
 def observe(profile: Profile, events: Iterable[Event]) -> Profile:
-    """Note the zone that the newest event names, and the dates that zones skipped.
+    """Note the zone that the newest event names, changes of zone, and the dates that zones skipped.
 
     The order of events does not matter, and observing an event twice changes nothing.
     """
+    events = sorted(events, key=lambda each: each.event_id)
     zone, at = profile.observed_zone, profile.observed_at
     skipped = profile.cover.skipped
     for event in events:
+        skipped |= _skipped(event)
         if event.timezone and event.event_id > at:
             zone, at = event.timezone, event.event_id
-        skipped |= _skipped(event)
+    seen = zones_seen(profile, events)
     if at == profile.observed_at and skipped == profile.cover.skipped:
-        return profile
-    return replace(profile, observed_zone=zone, observed_at=at, cover=replace(profile.cover, skipped=skipped))
+        return seen
+    return replace(seen, observed_zone=zone, observed_at=at, cover=replace(profile.cover, skipped=skipped))
 
 
 def _skipped(event: Event) -> frozenset[date]:

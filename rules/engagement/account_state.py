@@ -25,6 +25,7 @@ class Day:
     points_by_type: Mapping[str, int]
     ledger_head: str
     created_at: str
+    last_event_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,10 @@ class Profile:
 
     version: counts the writes. head: the newest entry counted in. timezone: the zone that the user set.
     observed_zone: the zone that the user's latest event named; "latest" goes by when it occurred, not by when
-    it arrived. It decides which date is today, never which date an event belongs to.
+    it arrived. It decides which date is today, never which date an event belongs to. tz_changes: zones that
+    the user set, zones_seen: those that events named, each with when it began. tz_review: whether redemptions
+    wait for an admin, review_since and review_evidence: since when and why; released_at: when the last review
+    ended.
     """
 
     user_id: str
@@ -46,7 +50,11 @@ class Profile:
     observed_zone: str | None = None
     observed_at: str = ""
     tz_changes: tuple[tuple[str, str], ...] = ()
+    zones_seen: tuple[tuple[str, str], ...] = ()
     tz_review: bool = False
+    review_since: str = ""
+    review_evidence: tuple[str, ...] = ()
+    released_at: str = ""
     updated_at: str = ""
 
     @property
@@ -78,8 +86,8 @@ class Account:
 class Decision:
     """What to write, in this order: new entries, changed days, the profile.
 
-    head: what the new entries build on. cut: the events whose points a daily cap lowered, each with the
-    points that it got.
+    head: what the new entries build on. cut: the events that a daily cap gave other points, or that earned
+    another date than they claimed (rule 8): each with the date and the points that it got.
     """
 
     before: Account

@@ -6,7 +6,7 @@ repairs what a dead writer left: it counts in the pending entries first, by the 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 from rules.days import EPOCH, unstamp
 from rules.engagement import points
@@ -14,10 +14,11 @@ from rules.engagement.absorbing import absorb, absorb_days, journalled_freezes, 
 from rules.engagement.account_state import Account, Day, Decision, NeedsHistory, Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
+from rules.engagement.placing import flown_over, place
+from rules.engagement.review import released, suspected, with_zone_review
 from rules.engagement.streaks import Cover, Streak, advance, fold
 
 TZ_CHANGES_KEPT_MAX = 10
-TZ_CHANGES_PER_DAY_MAX = 2
 
 
 def streak_after(
@@ -70,8 +71,11 @@ def decide(
     before = account.profile
     repaired = absorb(before, account.pending)
     days = absorb_days(account.days, account.pending)
-    profile = observe(repaired, [*events, *observed])
+    claimed, events = events, place(events, {**account.days, **days})
+    profile = _reviewed(observe(repaired, [*claimed, *observed]), claimed, events, now)
+    profile = _flown(profile, flown_over(events, {**account.days, **days}))
     earned, cut = _award(events, {**account.days, **days})
+    cut += _moved(claimed, events, earned)
     streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover)
     freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
     drafts = [*commands, *freezes, *earned]
@@ -89,7 +93,8 @@ def _award(
 ) -> tuple[list[Draft], list[tuple[Event, int]]]:
     """Return each event's EARN draft under its daily cap, and the events whose points were cut."""
     earned: dict[tuple[date, str], int] = {}
-    drafts, cut = [], []
+    drafts: list[Draft] = []
+    cut: list[tuple[Event, int]] = []
     for event in events:
         key = (event.activity_date, event.event_type)
         if key not in earned:
@@ -103,6 +108,31 @@ def _award(
             Draft(EntryKind.EARN, award, event.event_id, event.event_type, event.activity_date.isoformat())
         )
     return drafts, cut
+
+
+def _moved(
+    claimed: Sequence[Event], placed: Sequence[Event], earned: Sequence[Draft]
+) -> list[tuple[Event, int]]:
+    """Return the events that earned another date than they claimed, except those that a cap has cut."""
+    return [
+        (after, draft.points)
+        for before, after, draft in zip(claimed, placed, earned, strict=True)
+        if before is not after and draft.points == before.points_awarded
+    ]
+
+
+def _flown(profile: Profile, over: set[date]) -> Profile:
+    skipped = profile.cover.skipped | over
+    return replace(profile, cover=replace(profile.cover, skipped=skipped)) if over else profile
+
+
+def _reviewed(profile: Profile, claimed: Sequence[Event], placed: Sequence[Event], now: datetime) -> Profile:
+    """Put the account under review if an event claimed an impossible date, or zones changed too often."""
+    for before, after in zip(claimed, placed, strict=True):
+        if before is not after:
+            text = f"{before.event_id[:27]} claimed {before.activity_date} in {before.zone}, counts for"
+            profile = suspected(profile, now, f"{text} {after.activity_date}")
+    return with_zone_review(profile, now)
 
 
 def _unplaced(user_id: str, commands: Sequence[Draft]) -> list[Entry]:
@@ -147,6 +177,10 @@ def change_timezone(profile: Profile, zone: str, now: datetime) -> Profile:
     if zone == profile.timezone:
         return profile
     changes = (*profile.tz_changes, (now.isoformat(), zone))[-TZ_CHANGES_KEPT_MAX:]
-    recent = [at for at, _ in changes if datetime.fromisoformat(at) > now - timedelta(days=1)]
-    review = profile.tz_review or len(recent) > TZ_CHANGES_PER_DAY_MAX
-    return _touch(profile, replace(profile, timezone=zone, tz_changes=changes, tz_review=review), now)
+    changed = with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
+    return _touch(profile, changed, now)
+
+
+def release(profile: Profile, now: datetime) -> Profile:
+    """End an account's review (rule 8)."""
+    return _touch(profile, released(profile, now), now)

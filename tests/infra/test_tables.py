@@ -10,7 +10,10 @@ Key = tuple[str, str]
 TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "UserStreaks": (
         ("user_id", ""),
-        {"StreakLeaderboard": ("leaderboard_partition", "current_streak")},
+        {
+            "StreakLeaderboard": ("leaderboard_partition", "current_streak"),
+            "UnderReview": ("review_state", "user_id"),
+        },
         "",
         "NEW_IMAGE",
     ),

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
@@ -109,3 +109,58 @@ def test_nine_years_of_pauses_are_refused(api: Site, user: str) -> None:
             span = {"first": f"{year}-{month:02}-01", "last": f"{year}-{month + 2:02}-28"}
             taken += api.call(user, "POST", f"/v1/users/{user}/pauses", span)[0] == 201
     assert taken <= 1
+
+
+def test_one_instant_in_three_zones_is_one_date_and_redemptions_wait_for_a_release(
+    api: Site, user: str
+) -> None:
+    rich(api, user)
+    at = datetime.now(UTC) - timedelta(hours=30)
+    for zone in ("-12:00", "+00:00", "+14:00"):
+        api.send(user, event("CONTRIBUTION", at.isoformat(), timezone=zone))
+    days = api.admin("GET", f"/v1/users/{user}/activity")[1]["activity"]
+    assert len(days) == 2  # that instant's, and today's
+    stored = api.admin("GET", f"/v1/users/{user}/events")[1]["events"]
+    dates = {each["activity_date"] for each in stored if each["event_type"] == "CONTRIBUTION"}
+    assert dates == {days[-1]["activity_date"]}
+    ledger = api.admin("GET", f"/v1/users/{user}/ledger?limit=100")[1]["entries"]
+    assert {each["activity_date"] for each in ledger if each["kind"] == "EARN"} == {
+        each["activity_date"] for each in days
+    }
+    status, told = redeem(api, user, 50)
+    assert (status, told["error"]["code"]) == (409, "under_review")
+    assert api.call(user, "GET", "/v1/review")[0] == 403
+    assert api.call(user, "POST", f"/v1/review/{user}/release")[0] == 403
+    (mine,) = [each for each in api.admin("GET", "/v1/review")[1]["accounts"] if each["user_id"] == user]
+    assert any("claimed" in reason for reason in mine["evidence"])
+    rich(api, user, 1)
+    assert api.profile(user)["balance"] == 140
+    assert api.admin("POST", f"/v1/review/{user}/release")[1]["under_review"] is False
+    status, told = redeem(api, user, 50)
+    assert (status, told["balance"]) == (201, 90)
+    assert user not in [each["user_id"] for each in api.admin("GET", "/v1/review")[1]["accounts"]]
+
+
+def test_the_review_list_comes_in_pages(api: Site, user: str) -> None:
+    users = sorted(f"{user}-{n}" for n in range(5))
+    for each in users:
+        for zone in ("Asia/Tokyo", "Europe/Rome", "Asia/Dubai"):
+            api.call(each, "PUT", f"/v1/users/{each}/timezone", {"timezone": zone})
+    found, cursor = list[str](), ""
+    while True:
+        page = api.admin("GET", f"/v1/review?limit=2{cursor}")[1]
+        found += [each["user_id"] for each in page["accounts"]]
+        if not page["cursor"]:
+            break
+        cursor = f"&cursor={page['cursor']}"
+    assert [each for each in found if each in users] == users
+    assert len(found) == len(set(found))
+
+
+@pytest.mark.parametrize("offset", ["+14:01", "-12:01", "+18:00", "-13:00"])
+def test_nobody_lives_beyond_the_offsets_of_the_world(api: Site, user: str, offset: str) -> None:
+    told = api.send(user, event(timezone=offset))
+    assert told["results"][0]["error"]["field"] == "timezone"
+    at = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + offset
+    assert api.send(user, event(at=at))["results"][0]["error"]["field"] == "occurred_at"
+    assert api.call(user, "PUT", f"/v1/users/{user}/timezone", {"timezone": offset})[0] == 422

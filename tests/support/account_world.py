@@ -9,6 +9,7 @@ from rules.engagement.account_state import Account, Day, Decision, NeedsHistory,
 from rules.engagement.accounts import decide
 from rules.engagement.events import Event
 from rules.engagement.ledger import OPENED_AT, Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.placing import beside
 from rules.engagement.streaks import fold
 from tests.support.engagement_strategies import NOW
 
@@ -40,7 +41,9 @@ class World:
         watermark = self.profile.head.created_at if self.profile.head else ""
         pending = [entry for entry in self.entries if entry.created_at > watermark]
         concerned = {date.fromisoformat(e.draft.activity_date) for e in pending if e.draft.activity_date}
-        return Account(self.profile, {day: self.days.get(day) for day in {*dates, *concerned}}, pending)
+        return Account(
+            self.profile, {day: self.days.get(day) for day in {*beside(dates), *concerned}}, pending
+        )
 
     def decide(self, delivered: Sequence[Event], commands: Sequence[Draft] = ()) -> Decision:
         """Decide on the events that are in no entry yet; all of them are observed."""

@@ -29,7 +29,7 @@ from tests.support.engagement_strategies import instants, zones
         ("2026-11-20T10:00:00+00:00", datetime(2026, 11, 20, 10, tzinfo=UTC), "+00:00"),
         ("2026-11-20T10:00:00.5+05:45", datetime(2026, 11, 20, 4, 15, 0, 500000, tzinfo=UTC), "+05:45"),
         ("2026-11-20T10:00:00.123456789Z", datetime(2026, 11, 20, 10, 0, 0, 123456, tzinfo=UTC), None),
-        ("2026-11-20T10:00:00-18:00", datetime(2026, 11, 21, 4, tzinfo=UTC), "-18:00"),
+        ("2026-11-20T10:00:00-12:00", datetime(2026, 11, 20, 22, tzinfo=UTC), "-12:00"),
     ],
 )
 def test_a_timestamp_is_read_with_the_offset_that_it_was_written_with(

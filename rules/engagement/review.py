@@ -1,0 +1,79 @@
+"""Which accounts a person should look at (docs/rules.md, rule 8), and why.
+
+Redemptions of such an account wait until an admin releases it. Its activity counts all the while.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from rules.days import UnknownZone, unstamp, zone
+from rules.engagement.account_state import Profile
+from rules.engagement.events import Event
+from rules.engagement.placing import instant_of
+from rules.engagement.points import RULES, is_servers
+
+WINDOW = timedelta(days=1)
+CHANGES_MAX = 2
+EVIDENCE_KEPT_MAX = 5
+# The zone that was seen first, and one change more than are allowed.
+ZONES_KEPT_MAX = CHANGES_MAX + 2
+
+
+def suspected(profile: Profile, now: datetime, reason: str) -> Profile:
+    """Put an account under review, with one more reason. The newest reasons are kept."""
+    if reason in profile.review_evidence:
+        return profile
+    return replace(
+        profile,
+        tz_review=True,
+        review_since=profile.review_since or now.isoformat(),
+        review_evidence=(*profile.review_evidence, reason)[-EVIDENCE_KEPT_MAX:],
+    )
+
+
+def released(profile: Profile, now: datetime) -> Profile:
+    """End a review. What was seen before is no reason for another one."""
+    if not profile.tz_review:
+        return profile
+    return replace(profile, tz_review=False, review_since="", review_evidence=(), released_at=now.isoformat())
+
+
+def zones_seen(profile: Profile, events: Iterable[Event]) -> Profile:
+    """Note changes of the zone that events name, oldest first; an offset of 0 is how servers write.
+
+    Of a zone only the offset counts: Europe/Berlin and +01:00 are one in winter. An event that is older
+    than the newest change is not looked at.
+    """
+    seen = profile.zones_seen
+    for event in sorted(events, key=lambda each: each.event_id):
+        if not event.timezone or (event.event_type in RULES and is_servers(event.event_type)):
+            continue
+        at, place = instant_of(event.event_id), event.event_id[:27]
+        offset = _offset(event.timezone, at)
+        is_newer = not seen or (place >= seen[-1][0] and _offset(seen[-1][1], at) != offset)
+        if offset and is_newer:
+            seen = (*seen, (place, event.timezone))[-ZONES_KEPT_MAX:]
+    return replace(profile, zones_seen=seen) if seen != profile.zones_seen else profile
+
+
+def with_zone_review(profile: Profile, now: datetime) -> Profile:
+    """Put an account under review whose zone changed more than twice in 24 hours, as set and as observed."""
+    since = datetime.fromisoformat(profile.released_at) if profile.released_at else None
+    changes = [(datetime.fromisoformat(at), to) for at, to in profile.tz_changes]
+    changes += [(unstamp(at), to) for at, to in profile.zones_seen[1:]]
+    changes = sorted(each for each in changes if since is None or each[0] > since)
+    for newest, _ in reversed(changes):
+        near = [to for at, to in changes if newest - WINDOW < at <= newest]
+        if len(near) > CHANGES_MAX:
+            return suspected(
+                profile, now, f"{len(near)} changes of zone in 24 hours: {', '.join(near)}"[:200]
+            )
+    return profile
+
+
+def _offset(name: str, at: datetime) -> timedelta | None:
+    try:
+        return at.astimezone(zone(name)).utcoffset()
+    except (UnknownZone, OverflowError):
+        return None

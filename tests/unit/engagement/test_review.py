@@ -1,0 +1,85 @@
+"""Rule 8: which accounts wait for an admin, and what a release forgets."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rules.engagement.account_state import Profile
+from rules.engagement.accounts import change_timezone, release
+from rules.engagement.review import EVIDENCE_KEPT_MAX, ZONES_KEPT_MAX, suspected, with_zone_review, zones_seen
+from tests.support.account_world import World
+from tests.support.engagement_strategies import NOW, event
+
+T = datetime(2026, 6, 10, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def seen(*zones: str, hours: int = 5, kind: str = "CONTRIBUTION") -> Profile:
+    events = [
+        event(str(n), (T + n * hours * HOUR).date(), kind, zone=zone, at=T + n * hours * HOUR)
+        for n, zone in enumerate(zones)
+    ]
+    return with_zone_review(zones_seen(Profile("u"), events), NOW)
+
+
+def test_zones_that_events_name_count_as_changes() -> None:
+    told = seen("Asia/Tokyo", "Asia/Dubai", "Asia/Kolkata", "Asia/Bangkok")
+    assert told.tz_review
+    assert told.review_evidence == ("3 changes of zone in 24 hours: Asia/Dubai, Asia/Kolkata, Asia/Bangkok",)
+    assert not seen("Asia/Tokyo", "Asia/Dubai", "Asia/Kolkata").tz_review
+    assert not seen("Asia/Tokyo", "Asia/Dubai", "Asia/Kolkata", "Asia/Bangkok", hours=12).tz_review
+
+
+@pytest.mark.parametrize(
+    "zones",
+    [
+        ("Europe/Berlin", "+02:00") * 4,  # one offset in summer
+        ("Europe/Berlin", "+00:00") * 4,  # a server writes UTC
+        ("Europe/Berlin", "UTC") * 4,
+    ],
+)
+def test_a_phone_and_a_server_are_no_traveller(zones: tuple[str, ...]) -> None:
+    assert not seen(*zones, hours=1).tz_review
+
+
+def test_utc_in_between_hides_no_change() -> None:
+    assert seen("-12:00", "UTC", "+14:00", "UTC", "-11:00", "UTC", "+13:00", hours=1).tz_review
+
+
+def test_what_a_server_declares_says_nothing_of_the_user_s_zone() -> None:
+    assert seen("-12:00", "+14:00", "-11:00", "+13:00", hours=1, kind="PURCHASE_COMPLETED").zones_seen == ()
+
+
+def test_set_and_observed_changes_add_up() -> None:
+    profile = seen("Asia/Tokyo", "Asia/Dubai")
+    for minute, zone in enumerate(("Europe/Rome", "Europe/Paris")):
+        assert not profile.tz_review
+        profile = change_timezone(profile, zone, T + 6 * HOUR + timedelta(minutes=minute))
+    assert profile.tz_review
+
+
+def test_a_release_forgets_what_was_seen_and_not_what_comes() -> None:
+    profile = seen("Asia/Tokyo", "Asia/Dubai", "Asia/Kolkata", "Asia/Bangkok")
+    free = release(profile, T + 16 * HOUR)
+    assert (free.tz_review, free.review_evidence, free.version) == (False, (), profile.version + 1)
+    assert not with_zone_review(free, T + 16 * HOUR).tz_review
+    for minute, zone in enumerate(("Europe/Rome", "Europe/Paris", "Asia/Tokyo")):
+        free = change_timezone(free, zone, T + 17 * HOUR + timedelta(minutes=minute))
+    assert free.tz_review
+    assert release(Profile("u"), NOW) == Profile("u")
+
+
+def test_little_is_kept_of_it() -> None:
+    profile = Profile("u")
+    for number in range(50):
+        profile = suspected(profile, NOW, f"reason {number}")
+    assert profile.review_evidence[-1] == "reason 49"
+    assert len(profile.review_evidence) == EVIDENCE_KEPT_MAX
+    assert len(seen(*("+01:00", "+02:00") * 9).zones_seen) == ZONES_KEPT_MAX
+
+
+def test_activity_counts_during_a_review() -> None:
+    world = World(suspected(Profile("u"), NOW, "why"))
+    world.apply([event("a", T.date())])
+    assert world.profile.tz_review
+    assert world.profile.balance == 10
