@@ -10,7 +10,7 @@ from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue, partial_failures
+from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
 from adapters.settings.engagement import EventsStreamSettings
 from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.wiring import acceptor
@@ -27,7 +27,8 @@ BATCH_MAX = 100
 @cache
 def _parts() -> tuple[Acceptor, FailureQueue]:
     config = settings.read(EventsStreamSettings)
-    return acceptor(config), FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    large = LargeRecords(lambda: client("s3"), config.payload_bucket)
+    return acceptor(config), FailureQueue(lambda: client("sqs"), config.failure_queue_url, large)
 
 
 def decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
@@ -50,7 +51,8 @@ def decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
         if not events:
             yield kept, None
         for event in events:
-            yield {**kept, "event": event}, event
+            # Of a record with many events only the bad one is kept.
+            yield {"event": event, "sequence_number": kept["sequence_number"]}, event
 
 
 def _kept(record: Mapping[str, Any], data: str) -> dict[str, Any]:
@@ -89,6 +91,8 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     accept, failures = _parts()
     now, is_redrive = clock.now(), bool(event.get("streakline_redrive"))
     decoded = [pair for record in event["Records"] for pair in _decode(record)]
+    # A single event that still is bad stays in its queue. Of several the bad ones are kept, each by itself.
+    stays = is_redrive and len(decoded) == 1
     counts = {"accepted": 0, "kept": 0}
     for start in range(0, len(decoded), BATCH_MAX):
         batch = decoded[start : start + BATCH_MAX]
@@ -100,7 +104,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
             for (record, body), result in zip(batch, results, strict=True)
             if (reason := reason_of(body, result))
         ]
-        if bad and is_redrive:
+        if bad and stays:
             return _again(*bad[0])
         failures.keep(CONSUMER, bad, now)
         counts["accepted"] += len(batch) - len(bad)

@@ -127,18 +127,26 @@ def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
         if kind in message.body:
             return records_of(stack, message.body[kind])
     record = message.body["record"]
+    if isinstance(record, dict) and "stored" in record:
+        record = _stored(stack, record["stored"])
     if message.consumer in OF_QUEUES:
         return [{"messageId": "redrive", "body": record}]
     if message.consumer != "events-stream":
         keys, table = record["dynamodb"]["Keys"], record["eventSourceARN"].split("/")[1]
         now = stack.client("dynamodb").get_item(TableName=table, Key=keys, ConsistentRead=True)
         return [{**record, "dynamodb": {**record["dynamodb"], **_image(now)}}]
-    data = record["data"]
+    data = record.get("data")
     if "event" in record:
         data = base64.b64encode(json.dumps(record["event"]).encode()).decode()
     return [
         {"kinesis": {"data": data, "sequenceNumber": record["sequence_number"], "partitionKey": "redrive"}}
     ]
+
+
+def _stored(stack: Stack, url: str) -> Any:
+    """Return a record that was too large for its message."""
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    return json.loads(stack.client("s3").get_object(Bucket=bucket, Key=key)["Body"].read())
 
 
 def _image(answer: dict[str, Any]) -> dict[str, Any]:

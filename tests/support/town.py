@@ -248,9 +248,9 @@ class Town:
         told: dict[str, Any] = {}
         for user in self.users:
             profile = self.projections.profile(user) or {}
-            kept = {
-                name: value for name, value in profile.items() if name not in ("version", "streak_updated_at")
-            }
+            # What was seen of zones is kept for days only: with its item it is gone, and begins anew.
+            changing = ("version", "streak_updated_at", "zones_seen")
+            kept = {name: value for name, value in profile.items() if name not in changing}
             told[user] = (kept, self.projections.days(user))
         return told
 

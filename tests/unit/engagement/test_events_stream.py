@@ -101,6 +101,26 @@ def test_what_was_done_before_a_store_went_down_does_not_come_again(door: Door) 
     assert handle(*many) == ["2"]
 
 
+def test_of_240_events_in_a_record_the_bad_one_alone_is_kept_and_all_others_are_taken(door: Door) -> None:
+    events: list[Any] = [
+        {**EVENT, "idempotency_key": str(n), "properties": {"text": "x" * 1_000}} for n in range(240)
+    ]
+    events[7] = "bad"
+    assert handle(record(as_bytes({"events": events}))) == []
+    assert len(door.taken) == 240
+    assert door.kept == [
+        ({"event": "bad", "sequence_number": "1"}, "rejected: invalid_field: user_id is missing")
+    ]
+
+
+def test_a_redrive_of_a_record_with_one_bad_event_takes_the_others_in_every_part(door: Door) -> None:
+    events: list[Any] = ["bad", *[EVENT] * 239]
+    assert handle(record(as_bytes({"events": events})), streakline_redrive=True) == []
+    assert len(door.taken) == 240
+    assert [kept for kept, _ in door.kept] == [{"event": "bad", "sequence_number": "1"}]
+    assert handle(record(as_bytes("bad")), streakline_redrive=True) == ["1"]
+
+
 def test_a_redriven_record_that_still_is_bad_stays_in_its_queue(door: Door) -> None:
     assert handle(record(b"garbage", "5"), streakline_redrive=True) == ["5"]
     assert door.kept == []
