@@ -9,6 +9,10 @@ A source's file has
         It splits a payload into pieces of one event. `decode` reads each piece by itself, so that a bad
         event does not affect the others. It raises DecodeError if it cannot split the payload.
 
+    SIGNATURE: Signature | None
+        How its webhooks are signed (rules.leads.webhook_signatures), for the door /v1/hooks. None: they are
+        not, and the source takes no webhooks of its own there.
+
 Only these files know an integration's format. They share decoding.py, payload_fields.py and
 person_fields.py.
 """
@@ -19,10 +23,15 @@ from functools import cache
 from typing import Any, Protocol
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, PayloadPart
+from rules.leads.webhook_signatures import Signature
 
 
 class Source(Protocol):
     """What a source's file offers."""
+
+    @property
+    def signature(self) -> Signature | None:
+        """How its webhooks are signed; None: they are not."""
 
     def parts(self, payload: Any) -> list[PayloadPart]:
         """Split a payload into pieces of one event; raises DecodeError."""
@@ -37,6 +46,7 @@ class _Module:
     def __init__(self, name: str) -> None:
         module = importlib.import_module(f"{__name__}.{name}")
         self.decode = module.decode
+        self.signature: Signature | None = module.SIGNATURE
         self.parts = getattr(module, "parts", lambda payload: [PayloadPart(payload)])
 
 

@@ -14,6 +14,15 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, Payl
 from ingest.leads.payload_fields import epoch, text_id
 from ingest.leads.person_fields import identities
 from rules.leads import lead_events
+from rules.leads.webhook_signatures import Algorithm, Part, Signature
+
+# https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
+SIGNATURE = Signature(
+    "x-twilio-email-event-webhook-signature",
+    message=(Part.TIMESTAMP, Part.BODY),
+    timestamp_header="x-twilio-email-event-webhook-timestamp",
+    algorithm=Algorithm.ECDSA_SHA256,
+)
 
 TYPES = {
     "delivered": lead_events.CAMPAIGN_SENT,

@@ -20,6 +20,17 @@ from ingest.leads.lead_schemas import GENERIC, GENERIC_DATA
 from ingest.leads.payload_fields import minor_units, moment, products, same_currency, text_id
 from ingest.leads.person_fields import derived_from_text, preferences_of, strict_identities, topics_of
 from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
+from rules.leads.webhook_signatures import Part, Signature
+
+# https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
+SIGNATURE = Signature(
+    "webhook-signature",
+    "v1,",
+    (Part.ID, b".", Part.TIMESTAMP, b".", Part.BODY),
+    timestamp_header="webhook-timestamp",
+    id_header="webhook-id",
+    base64_secret=True,
+)
 
 Data = dict[str, Any]
 

@@ -16,6 +16,8 @@ from ingest.leads.payload_fields import moment, text_id
 from ingest.leads.person_fields import derived_from_text, identities
 from rules.leads.lead_events import FORM_SUBMITTED
 
+SIGNATURE = None  # a browser cannot keep a secret: see `from_browser`
+
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the submission."""

@@ -13,6 +13,10 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, Payl
 from ingest.leads.payload_fields import epoch, text_id
 from ingest.leads.person_fields import derived_from_text, identities
 from rules.leads.lead_events import MESSAGE_RECEIVED
+from rules.leads.webhook_signatures import Signature
+
+# https://developers.facebook.com/docs/graph-api/webhooks/getting-started: with the app's secret.
+SIGNATURE = Signature("x-hub-signature-256", "sha256=", is_hex=True)
 
 # Nobody wrote these items of the list: a changed number, a kind of message that WhatsApp does not deliver.
 NOTICES = frozenset({"system", "unsupported", "unknown", "errors"})

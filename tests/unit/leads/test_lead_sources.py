@@ -132,6 +132,8 @@ from ingest.leads.decoding import DecodedEvent
 from ingest.leads.payload_fields import moment, text_id
 from ingest.leads.person_fields import identities
 
+SIGNATURE = None
+
 def decode(payload, context):
     who = identities([("email", payload["who"])], context, "who", are_verified=True)
     return [DecodedEvent(text_id(payload["id"], "id"), "page_viewed", moment(payload["at"], "at"), who)]

@@ -1,0 +1,47 @@
+"""ECDSA signatures, by the library `cryptography`, which only the layer of hooks carries."""
+
+import base64
+import binascii
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_der_public_key,
+)
+
+
+class BadPublicKey(ValueError):
+    """A text is no public key of an elliptic curve (SubjectPublicKeyInfo in DER, base64)."""
+
+
+def public_key(text: str) -> ec.EllipticCurvePublicKey:
+    """Read a public key; raises BadPublicKey."""
+    try:
+        key = load_der_public_key(base64.b64decode(text, validate=True))
+    except (ValueError, TypeError, binascii.Error, UnsupportedAlgorithm):
+        raise BadPublicKey("is no public key in DER, base64") from None
+    if not isinstance(key, ec.EllipticCurvePublicKey):
+        raise BadPublicKey("is the public key of another algorithm than ECDSA")
+    return key
+
+
+def ecdsa_check(message: bytes, signature: bytes, secret: str) -> bool:
+    """Return whether a signature (DER) over SHA-256 is of the private key that goes with a public one."""
+    try:
+        public_key(secret).verify(signature, message, ec.ECDSA(hashes.SHA256()))
+    except InvalidSignature:
+        return False
+    return True
+
+
+def new_key_pair() -> tuple[str, str]:
+    """Make keys on the curve P-256; returns private (PKCS 8) and public key, both DER in base64."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    private = key.private_bytes(Encoding.DER, PrivateFormat.PKCS8, NoEncryption())
+    public = key.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return base64.b64encode(private).decode(), base64.b64encode(public).decode()

@@ -1,0 +1,133 @@
+"""How vendors sign the webhooks that they send. A source names its `Signature`; this reads and checks it.
+
+A signature is made over the raw body: JSON that was parsed and written again has other bytes. Some vendors
+sign a timestamp or the delivery's id along with it. HMAC is checked here; ECDSA needs a library, so that
+is in adapters/leads/ecdsa.py.
+"""
+
+import base64
+import binascii
+import hmac
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, StrEnum
+
+AGE_SECONDS_MAX = 300
+# A sender that rotates its secrets signs with two of them for a while. Many would only cost us CPU.
+SIGNATURES_MAX = 5
+TIMESTAMP = re.compile(r"[0-9]{1,12}", re.ASCII)
+# An id is joined to what follows by a dot. With a dot in it, one signature would fit several messages.
+DELIVERY_ID = re.compile(r"[!-\-/-~]{1,256}", re.ASCII)
+STANDARD_PREFIX = "whsec_"
+
+
+class Algorithm(StrEnum):
+    """With what a vendor signs."""
+
+    HMAC_SHA256 = "hmac-sha256"  # both sides know the secret
+    ECDSA_SHA256 = "ecdsa-sha256"  # the vendor has a private key; our secret is its public key (DER, base64)
+
+
+class Part(Enum):
+    """A piece of the message that is signed."""
+
+    ID = "id"
+    TIMESTAMP = "timestamp"
+    BODY = "body"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How one vendor signs. Header names are in lower case.
+
+    prefix: stands before each signature, such as `sha256=`. Several signatures are separated by blanks.
+    message: what is signed. timestamp_header: whole seconds since 1970. id_header: names a delivery.
+    is_hex: the signature is hexadecimal, and base64 otherwise. base64_secret: the key is the secret's base64,
+    after `whsec_`; otherwise the secret's characters are the key.
+    """
+
+    header: str
+    prefix: str = ""
+    message: tuple[Part | bytes, ...] = (Part.BODY,)
+    timestamp_header: str = ""
+    id_header: str = ""
+    is_hex: bool = False
+    base64_secret: bool = False
+    algorithm: Algorithm = Algorithm.HMAC_SHA256
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a request says of itself. sent_at: seconds since 1970; None if its scheme has no timestamp."""
+
+    message: bytes
+    signatures: tuple[bytes, ...]
+    sent_at: int | None = None
+
+
+Check = Callable[[bytes, bytes, str], bool]  # message, signature, secret
+
+
+def claim_of(scheme: Signature, headers: Mapping[str, str], body: bytes) -> Claim | None:
+    """Read what a request claims; None if a header is missing or malformed. headers: names in lower case."""
+    signatures = tuple(_signatures(scheme, headers.get(scheme.header, "")))
+    timestamp, delivery = headers.get(scheme.timestamp_header, ""), headers.get(scheme.id_header, "")
+    needed = set(scheme.message)
+    if not 0 < len(signatures) <= SIGNATURES_MAX:
+        return None
+    if Part.ID in needed and DELIVERY_ID.fullmatch(delivery) is None:
+        return None
+    if Part.TIMESTAMP in needed and TIMESTAMP.fullmatch(timestamp) is None:
+        return None
+    parts = {Part.ID: delivery.encode(), Part.TIMESTAMP: timestamp.encode(), Part.BODY: body}
+    message = b"".join(each if isinstance(each, bytes) else parts[each] for each in scheme.message)
+    return Claim(message, signatures, int(timestamp) if Part.TIMESTAMP in needed else None)
+
+
+def _signatures(scheme: Signature, header: str) -> Iterable[bytes]:
+    """Yield the signatures of a header; those of another version, such as `v1a,`, are left out."""
+    for each in header.split(" "):
+        if each and each.startswith(scheme.prefix):
+            try:
+                text = each.removeprefix(scheme.prefix).encode("ascii")
+                yield binascii.unhexlify(text) if scheme.is_hex else base64.b64decode(text, validate=True)
+            except ValueError:
+                continue
+
+
+def is_fresh(claim: Claim, now: datetime) -> bool:
+    """Return whether a request was signed within five minutes of now, or says nothing of when."""
+    return claim.sent_at is None or abs(int(now.timestamp()) - claim.sent_at) <= AGE_SECONDS_MAX
+
+
+def is_signed(claim: Claim, secrets: Iterable[str], check: Check) -> bool:
+    """Return whether one of the signatures is of one of the secrets. All are tried, whichever fits."""
+    found = [check(claim.message, each, secret) for secret in secrets for each in claim.signatures]
+    return any(found)
+
+
+def hmac_check(scheme: Signature) -> Check:
+    """Return the check of a scheme that signs by HMAC. It takes the same time wherever a difference is."""
+
+    def check(message: bytes, signature: bytes, secret: str) -> bool:
+        return hmac.compare_digest(hmac_of(scheme, message, secret), signature)
+
+    return check
+
+
+def hmac_of(scheme: Signature, message: bytes, secret: str) -> bytes:
+    """Sign a message. Raises ValueError for a secret that must be base64 and is not."""
+    key = (
+        base64.b64decode(secret.removeprefix(STANDARD_PREFIX), validate=True)
+        if scheme.base64_secret
+        else secret.encode()
+    )
+    return hmac.digest(key, message, "sha256")
+
+
+def header_of(scheme: Signature, signature: bytes) -> str:
+    """Return a signature as its header holds it."""
+    text = signature.hex() if scheme.is_hex else base64.b64encode(signature).decode()
+    return scheme.prefix + text
