@@ -85,6 +85,9 @@ build-DependenciesLayer:
 build-AnalyticsLayer:
 	infra/layer/build "$(ARTIFACTS_DIR)" analytics
 
+build-HooksLayer:
+	infra/layer/build "$(ARTIFACTS_DIR)" hooks
+
 build-IdentityLayer:
 	infra/layer/build "$(ARTIFACTS_DIR)" identity
 

@@ -48,6 +48,7 @@ REFUSALS = {
     "404": "there is no such thing",
     "409": "refused by a rule: the code says which",
     "413": "too large",
+    "415": "a compressed body, or one of another type",
     "422": "a field is invalid: details name it",
     "429": "too many events a minute",
     "503": "try again",

@@ -16,6 +16,17 @@ class LeadsApiSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class HooksApiSettings:
+    """ingest.leads.hooks.hooks_api. hook_secret_prefix: of hooks' names, such as `streakline/hooks/`."""
+
+    lead_queue_url: str
+    payload_bucket: str
+    idempotency_keys_table: str
+    hook_secret_prefix: str
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
 class LeadsSettings:
     """ingest.leads.lead_consumer.
 

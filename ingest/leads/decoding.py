@@ -21,13 +21,18 @@ class DecodeError(ValueError):
 class DecodeContext:
     """What a payload does not say itself.
 
-    currency: ISO 4217; all amounts must be in it. received_at: a stamp.
+    currency: ISO 4217; all amounts must be in it. received_at: a stamp. topic: the kind of webhook, if a
+    header says it. delivery_id: the vendor's name for this delivery. is_signed: a secret of the organization
+    signed the payload, so what it says of people is its source's word, and not a stranger's.
     """
 
     organization_id: str
     integration: str
     currency: str
     received_at: str
+    topic: str = ""
+    delivery_id: str = ""
+    is_signed: bool = False
 
     @property
     def source(self) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from ingest.leads import sources
@@ -14,6 +15,11 @@ from rules.leads.lead_events import FUTURE_MAX, LeadEvent, body_hash
 
 # The consumer stores merges of leads under this name. No integration may use it.
 RESERVED = "identity"
+# What only the door for signed webhooks says of a payload (DecodeContext).
+FROM_HOOKS = ("topic", "delivery_id", "is_signed")
+# Events in one payload, and refusals that are told of one.
+PARTS_MAX = 1_000
+REFUSALS_MAX = 100
 
 
 class BadEnvelope(ValueError):
@@ -42,6 +48,7 @@ class Envelope:
             "integration": self.context.integration,
             **held,
             "received_at": self.context.received_at,
+            **{name: each for name in FROM_HOOKS if (each := getattr(self.context, name))},
         }
 
 
@@ -72,7 +79,10 @@ def read_envelope(message: Any, currency: str, now: datetime) -> Envelope:
         raise BadEnvelope("integration", f"must not be {RESERVED}: that is our own")
     if message["source"] not in sources.names():
         raise BadEnvelope("source", f"must be one of {', '.join(sources.names())}")
-    context = DecodeContext(message["organization_id"], integration, currency, _received(message, now))
+    said = {name: message[name] for name in FROM_HOOKS if name in message}
+    context = DecodeContext(
+        message["organization_id"], integration, currency, _received(message, now), **said
+    )
     return Envelope(message["source"], context, message.get("payload"), message.get("payload_ref"))
 
 
@@ -93,7 +103,9 @@ def open_payload(payload: Any, sent: Envelope, now: datetime) -> OpenedPayload:
     opened = OpenedPayload()
     try:
         source = sources.source_named(sent.source_type)
-        parts = source.parts(payload)
+        parts = list(islice(source.parts(payload), PARTS_MAX + 1))
+        if len(parts) > PARTS_MAX:
+            raise DecodeError("", f"holds more than {PARTS_MAX} events")
     except DecodeError as error:
         opened.refused.append(_within(PayloadPart(payload), error))
         return opened

@@ -1,10 +1,12 @@
 """The routes of leads."""
 
 from ingest.leads import sources
-from ingest.leads.lead_schemas import FEATURES_VIEW, LEAD_EVENTS, LEAD_ID, RECEIPT, REVERSAL
+from ingest.leads.lead_schemas import FEATURES_VIEW, LEAD_EVENTS, LEAD_ID, ORGANIZATION, RECEIPT, REVERSAL
+from ingest.leads.lead_schemas import SOURCE as SOURCE_NAME
+from ingest.web.json_schema import closed_object
 from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching
 
-LEADS_API = "LeadsApi"
+LEADS_API, HOOKS_API = "LeadsApi", "HooksApi"
 LEAD = in_path("lead_id", matching(LEAD_ID))
 CHANGE = in_path("change", {"type": "integer", "minimum": 1})
 # The document shows the body as the door validates it, and also lists the names of the sources.
@@ -17,7 +19,45 @@ WHEN_VISIBLE = (
     " later; after a pause in which nobody sent anything, this may take half a minute, because the database"
     " of identities has to wake up."
 )
+HOOK = "/v1/hooks/{organization}/{source}"
+OF_HOOK = [in_path("organization", matching(ORGANIZATION)), in_path("source", matching(SOURCE_NAME))]
+HOOK_ROUTES = [
+    Route(
+        "PostHook",
+        HOOKS_API,
+        "post",
+        HOOK,
+        "Take a vendor's webhook, or a browser's form",
+        OF_HOOK,
+        body={"required": [], "description": "what the vendor sends, signed as the vendor signs"},
+        answer=closed_object(["accepted"], {"accepted": {"type": "integer", "minimum": 0}}),
+        is_open=True,
+        description="It needs no token, but the source's signature; 401 for whatever does not fit. 200 means"
+        " that it is kept. A delivery that comes again changes nothing. `streakline hook add` makes a hook.",
+    ),
+    Route(
+        "GetHook",
+        HOOKS_API,
+        "get",
+        HOOK,
+        "Answer a vendor that asks whether this address is ours",
+        OF_HOOK,
+        answer={"type": "string", "contentMediaType": "text/plain"},
+        is_open=True,
+    ),
+    Route(
+        "OptionsHook",
+        HOOKS_API,
+        "options",
+        HOOK,
+        "Let a page of an allowed origin send a form as JSON",
+        OF_HOOK,
+        status=204,
+        is_open=True,
+    ),
+]
 LEAD_ROUTES = [
+    *HOOK_ROUTES,
     Route(
         "PostLeadEvent",
         LEADS_API,

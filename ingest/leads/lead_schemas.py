@@ -62,6 +62,9 @@ MESSAGE = closed_object(
         **LEAD_EVENTS["properties"],
         "payload_ref": {"type": "string", "maxLength": 1024},
         "received_at": STAMP,
+        "topic": {"type": "string", "maxLength": 128},
+        "delivery_id": {"type": "string", "maxLength": 256},
+        "is_signed": {"type": "boolean"},
     },
 )
 UNMERGE_COMMAND = "unmerge"
@@ -78,7 +81,7 @@ UNMERGE = closed_object(
 
 TEXT_OR_NUMBER: Schema = {"type": ["string", "integer"]}
 GENERIC = closed_object(
-    ["external_event_id", "event_type", "occurred_at", "identities"],
+    ["event_type", "occurred_at", "identities"],
     {
         "external_event_id": TEXT_OR_NUMBER,
         "event_type": {"type": "string", "enum": sorted(EVENT_TYPES - IDENTITY_TYPES)},
@@ -118,7 +121,7 @@ GENERIC_DATA: dict[str, Schema] = {
 _ANYTHING: Schema = {"type": ["object", "null"]}
 WEB_FORM: Schema = {
     "type": "object",
-    "required": ["submission_id", "submitted_at", "fields"],
+    "required": ["fields"],
     "properties": {"fields": {"type": "object"}},
 }
 ORDER: Schema = {
@@ -141,7 +144,9 @@ RECEIPT: Schema = {
         },
         "rejected": {
             "type": "array",
-            "description": "parts of a batch that are no events; kept for an operator, with the reason",
+            "maxItems": 100,
+            "description": "parts of a batch that are no events, at most 100 of them; all are kept for an"
+            " operator, with the reason",
             "items": closed_object(
                 ["field", "reason"], {"field": {"type": "string"}, "reason": {"type": "string"}}
             ),

@@ -16,7 +16,7 @@ from adapters.leads.lead_queue import LeadQueue
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
 from adapters.settings.leads import LeadsApiSettings
-from ingest.leads.lead_accept import BadEnvelope, OpenedPayload, open_payload, read_envelope
+from ingest.leads.lead_accept import REFUSALS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import (
     INTEGRATION,
     LEAD_EVENTS,
@@ -86,13 +86,13 @@ def _receipt(opened: OpenedPayload) -> dict[str, Any]:
         {"external_event_id": each.external_event_id, "event_type": each.event_type}
         for each, _ in opened.events
     ]
-    rejected = [{"field": each.field, "reason": each.reason} for each in opened.refused]
+    rejected = [{"field": each.field, "reason": each.reason} for each in opened.refused[:REFUSALS_MAX]]
     more = {"rejected": rejected, "undecoded": len(opened.broken)}
     return {"accepted": len(events), "events": events} | {name: each for name, each in more.items() if each}
 
 
 def _invalid(errors: list[Any]) -> ApiError:
-    details = [{"field": each.field, "reason": each.reason} for each in errors]
+    details = [{"field": each.field, "reason": each.reason} for each in errors[:REFUSALS_MAX]]
     return ApiError(422, "invalid_field", f"{errors[0].field} {errors[0].reason}", details)
 
 

@@ -26,4 +26,5 @@ CODES = {
     "unauthorized": "there is no valid token",
     "under_review": "an admin has yet to look at the account; its points can be spent afterwards",
     "unavailable": "try again",
+    "unsupported_media_type": "the body is compressed, or of a type that is not taken here",
 }

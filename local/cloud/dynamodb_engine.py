@@ -101,6 +101,7 @@ class Engine:
             **dict.fromkeys(("OIDC_AUTHORITY", "OIDC_CLIENT_ID", "OIDC_ORIGINS"), ""),
             "QUEUE_URLS": json.dumps({"Failures": self.queue_url}),
             "LEAD_QUEUE_URL": self.queue_url,
+            "HOOK_SECRET_PREFIX": "streakline/hooks/",
             "LEAD_EVENTS_TOPIC_ARN": TOPIC,
             "FEATURE_QUEUE_URL": self.queue_url,
             "PAYLOAD_BUCKET": "payloads",

@@ -46,6 +46,7 @@ def test_functions_share_runtime_architecture_tracing_and_layer() -> None:
         assert not set(each["Properties"]) & {"Tracing", "Runtime", "Architectures"}
         more = [{"Ref": "AnalyticsLayer"}] if name in NIGHTLY else []  # SAM adds them to the shared one
         more = [{"Ref": "IdentityLayer"}] if name in POSTGRES else more
+        more = [{"Ref": "HooksLayer"}] if name == "HooksApiFunction" else more
         assert each["Properties"].get("Layers", []) == more
 
 

@@ -8,11 +8,13 @@ import pytest
 
 from ingest import openapi
 from tests.support.declared import logical_ids, properties
-from tests.support.template import resources
+from tests.support.template import resources, template
 
 ROUTES = resources("AWS::ApiGatewayV2::Route")
 GATEWAY_MS_MAX = 30_000  # what API Gateway allows an integration of an HTTP API
-OPEN_ROUTES = {"GET /", "GET /app/{file}", "GET /v1/health", "GET /v1/openapi.json"}
+# A webhook has no token: its signature opens the door (tests/integration/test_hooks.py).
+HOOK_ROUTES = {f"{method} /v1/hooks/{{organization}}/{{source}}" for method in ("POST", "GET", "OPTIONS")}
+OPEN_ROUTES = {"GET /", "GET /app/{file}", "GET /v1/health", "GET /v1/openapi.json", *HOOK_ROUTES}
 
 
 def test_every_route_has_the_authorizer_but_health_and_the_description() -> None:
@@ -85,6 +87,11 @@ def test_the_gateway_may_invoke_what_it_leads_to_and_waits_longer_than_it_runs()
 
 def test_the_api_is_throttled_and_logs_who_asked_for_what() -> None:
     stage = properties("ApiStage")
-    assert stage["DefaultRouteSettings"]["ThrottlingRateLimit"] > 0
+    whole = stage["DefaultRouteSettings"]["ThrottlingRateLimit"]
+    assert whole > 0
+    assert stage["RouteSettings"].keys() == HOOK_ROUTES, "strangers take no more than a share"
+    assert all(0 < each["ThrottlingRateLimit"] <= whole / 10 for each in stage["RouteSettings"].values())
+    needed = {name for name, each in ROUTES.items() if each["Properties"]["RouteKey"] in HOOK_ROUTES}
+    assert set(template()["Resources"]["ApiStage"]["DependsOn"]) == needed, "AWS wants the routes first"
     logged = json.loads(stage["AccessLogSettings"]["Format"])
     assert {"route", "status", "sub"} <= set(logged)

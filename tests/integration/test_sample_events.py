@@ -88,6 +88,7 @@ def test_each_is_handled(handle: Any) -> None:
 def test_each_of_the_leads_is_handled(handle: Any) -> None:
     receipt = handle("LeadsApiFunction")
     assert (receipt["statusCode"], json.loads(receipt["body"])["accepted"]) == (202, 1)
+    assert handle("HooksApiFunction")["statusCode"] == 401  # there is no hook yet; test_hooks.py makes some
     assert handle("LeadsFunction") == {"batchItemFailures": []}
     assert handle("LeadEventsFunction") == {"batchItemFailures": []}
     assert handle("MemoryFunction") == {"batchItemFailures": []}

@@ -5,13 +5,16 @@ A source's file has
     decode(payload, context) -> list[DecodedEvent]
         It is pure: the same payload always gives the same events. payload: any JSON. It returns [] for a
         payload without an event of ours, and raises ingest.leads.decoding.DecodeError.
-    parts(payload) -> list[PayloadPart]   (only if a webhook can carry several events)
+    parts(payload) -> iterable of PayloadPart   (only if a webhook can carry several events)
         It splits a payload into pieces of one event. `decode` reads each piece by itself, so that a bad
         event does not affect the others. It raises DecodeError if it cannot split the payload.
 
     SIGNATURE: Signature | None
         How its webhooks are signed (rules.leads.webhook_signatures), for the door /v1/hooks. None: they are
-        not, and the source takes no webhooks of its own there.
+        not.
+    TOPIC_HEADER: str   (only if a header says what kind of webhook it is; `context.topic` has its value)
+    challenge(query) -> (token, what to answer), or None   (only if the vendor asks before it sends)
+    from_browser(fields) -> payload   (only if browsers send it as a form)
 
 Only these files know an integration's format. They share decoding.py, payload_fields.py and
 person_fields.py.
@@ -19,11 +22,14 @@ person_fields.py.
 
 import importlib
 import pkgutil
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from typing import Any, Protocol
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, PayloadPart
 from rules.leads.webhook_signatures import Signature
+
+FromBrowser = Callable[[Mapping[str, str]], dict[str, Any]]
 
 
 class Source(Protocol):
@@ -33,7 +39,18 @@ class Source(Protocol):
     def signature(self) -> Signature | None:
         """How its webhooks are signed; None: they are not."""
 
-    def parts(self, payload: Any) -> list[PayloadPart]:
+    @property
+    def topic_header(self) -> str:
+        """The header that says what kind of webhook it is; "" if none does."""
+
+    @property
+    def from_browser(self) -> FromBrowser | None:
+        """Makes a payload of a form's fields; None: a browser does not send this source."""
+
+    def challenge(self, query: Mapping[str, str]) -> tuple[str, str] | None:
+        """Read the question whether an address is ours; returns (token, what to answer), or None."""
+
+    def parts(self, payload: Any) -> Iterable[PayloadPart]:
         """Split a payload into pieces of one event; raises DecodeError."""
 
     def decode(self, payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -47,6 +64,9 @@ class _Module:
         module = importlib.import_module(f"{__name__}.{name}")
         self.decode = module.decode
         self.signature: Signature | None = module.SIGNATURE
+        self.topic_header: str = getattr(module, "TOPIC_HEADER", "")
+        self.from_browser: FromBrowser | None = getattr(module, "from_browser", None)
+        self.challenge = getattr(module, "challenge", lambda _: None)
         self.parts = getattr(module, "parts", lambda payload: [PayloadPart(payload)])
 
 

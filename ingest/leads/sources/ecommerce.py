@@ -29,6 +29,7 @@ from rules.leads.webhook_signatures import Signature
 
 # https://shopify.dev/docs/apps/build/webhooks/subscribe/https: over the body, with the app's client secret.
 SIGNATURE = Signature("x-shopify-hmac-sha256", id_header="x-shopify-webhook-id")
+TOPIC_HEADER = "x-shopify-topic"
 
 TOPICS = {
     "orders/create": ORDER_PLACED,

@@ -7,7 +7,7 @@ sg_machine_open is left out: a mail program fetched the mail, and perhaps nobody
 extension. The recipient is verified: the mail provider knows whose mailbox did this.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
@@ -40,9 +40,9 @@ IGNORED = frozenset({"processed", "deferred", "group_resubscribe", "account_stat
 CAMPAIGN = ("marketing_campaign_id", "singlesend_id", "campaign_id")
 
 
-def parts(payload: Any) -> list[PayloadPart]:
+def parts(payload: Any) -> Iterator[PayloadPart]:
     """Split a batch into its events."""
-    return [PayloadPart(each, str(place)) for place, each in enumerate(_listed(payload))]
+    return (PayloadPart(each, str(place)) for place, each in enumerate(_listed(payload)))
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:

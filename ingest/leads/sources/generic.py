@@ -6,6 +6,8 @@
 claimed: the channels of which the sender says that nobody has proven them, as what a person typed. All other
 identities are verified: the sender holds the organization's key, and answers for them.
 
+A webhook that is signed by Standard Webhooks may leave out external_event_id: then it is the `webhook-id`.
+
 data by event type: order_*: order_id, currency, amount (decimal text or number), products?;
 message_received and form_submitted: text?, sentiment? (-1 to 1), objections?, preferences?;
 page_viewed: category?, product_id?; preference_stated: preferences; objection_raised: objections;
@@ -47,7 +49,9 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
         raise DecodeError(f"data.{error.field}".rstrip("."), error.reason) from None
     return [
         DecodedEvent(
-            external_event_id=text_id(body["external_event_id"], "external_event_id"),
+            external_event_id=text_id(
+                body.get("external_event_id", context.delivery_id), "external_event_id"
+            ),
             event_type=kind,
             occurred_at=moment(body["occurred_at"], "occurred_at"),
             identities=strict_identities(body["identities"], context, "identities", body.get("claimed", ())),

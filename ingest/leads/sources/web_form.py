@@ -5,9 +5,12 @@
      "sentiment"?, "objections"?, "preferences"?}
 
 Anybody can type anything into a form, so all its identities are claimed.
+A browser sends its fields alone, to /v1/hooks (`from_browser`): then the door names the submission, and its
+time is when it arrived.
 The event holds what we derive from people's words, and not the words: see `derived_from_text`.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, checked
@@ -16,7 +19,22 @@ from ingest.leads.payload_fields import moment, text_id
 from ingest.leads.person_fields import derived_from_text, identities
 from rules.leads.lead_events import FORM_SUBMITTED
 
-SIGNATURE = None  # a browser cannot keep a secret: see `from_browser`
+SIGNATURE = None  # a browser cannot keep a secret
+# Hidden fields of a page, beside those that people fill in. A customer's id is not among them: anybody could
+# write any.
+HIDDEN = ("form_id", "device_id", "cookie_id")
+ALIASES = {"e-mail": "email", "mail": "email", "tel": "phone", "telephone": "phone", "mobile": "phone"}
+
+
+def from_browser(fields: Mapping[str, str]) -> dict[str, Any]:
+    """Return the payload of a form. fields: as a browser sends them, names in lower case."""
+    typed = {name: each for name, each in fields.items() if name not in (*HIDDEN, "submission_id")}
+    renamed = {ALIASES.get(name, name): each for name, each in typed.items()}
+    return {**{name: fields[name] for name in HIDDEN if fields.get(name)}, "fields": renamed}
+
+
+def _arrived(context: DecodeContext) -> str | None:
+    return context.received_at if context.delivery_id else None
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
@@ -31,9 +49,9 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     form = body.get("form_id")
     return [
         DecodedEvent(
-            external_event_id=text_id(body["submission_id"], "submission_id"),
+            external_event_id=text_id(body.get("submission_id", context.delivery_id), "submission_id"),
             event_type=FORM_SUBMITTED,
-            occurred_at=moment(body["submitted_at"], "submitted_at"),
+            occurred_at=moment(body.get("submitted_at", _arrived(context)), "submitted_at"),
             identities=identities(found, context, "fields", are_verified=False),
             object_id=None if form is None else text_id(form, "form_id"),
             object_id_ref=None if form is None else "form",

@@ -6,6 +6,7 @@ of messages that the business sent; these are no events of ours. `sentiment` on 
 WhatsApp proves its senders: `from` is verified. It is an international number without its plus sign.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -21,10 +22,21 @@ SIGNATURE = Signature("x-hub-signature-256", "sha256=", is_hex=True)
 # Nobody wrote these items of the list: a changed number, a kind of message that WhatsApp does not deliver.
 NOTICES = frozenset({"system", "unsupported", "unknown", "errors"})
 
+# What Meta asks before it sends webhooks to an address: our token, and a number to read back.
+CHALLENGE = re.compile(r"[ -~]{1,128}", re.ASCII)
 
-def parts(payload: Any) -> list[PayloadPart]:
+
+def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the token that a request of Meta's has, and what to answer; None: it is no such request."""
+    asked = query.get("hub.challenge", "")
+    if query.get("hub.mode") != "subscribe" or CHALLENGE.fullmatch(asked) is None:
+        return None
+    return query.get("hub.verify_token", ""), asked
+
+
+def parts(payload: Any) -> Iterator[PayloadPart]:
     """Split a webhook into its messages."""
-    return [PayloadPart(_around(message), path, FIRST) for path, message in _messages(payload)]
+    return (PayloadPart(_around(message), path, FIRST) for path, message in _messages(payload))
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:

@@ -4,6 +4,7 @@
 
 import base64
 import json
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadQueue
 from ingest.leads import leads_api, sources
-from ingest.leads.lead_accept import open_payload, read_envelope
+from ingest.leads.lead_accept import PARTS_MAX, REFUSALS_MAX, open_payload, read_envelope
 from tests.support.http_requests import called
 from tests.support.lead_requests import context
 from tests.support.webhooks import CONTEXT, GENERIC, MAIL, NOW, changed, text, whatsapp
@@ -249,3 +250,20 @@ def test_a_lead_that_cannot_be_is_refused_by_name(lead_id: str, aws: Aws) -> Non
 
 def test_the_context_of_tests_is_the_one_of_requests() -> None:
     assert read_envelope({**SENT, "integration": "shop"}, "USD", NOW).context == CONTEXT
+
+
+def test_a_thousand_parts_are_taken_and_more_are_refused_before_they_are_read(aws: Aws) -> None:
+    """980 KB of `[good, 0, 0, ...]` took 20 seconds, and answered 37 MB after it had queued."""
+    batch: list[Any] = [MAIL, *[0] * (PARTS_MAX - 1)]
+    status, told = post({**SENT, "source": "email_campaign", "payload": batch})
+    assert (status, told["accepted"], len(told["rejected"])) == (202, 1, REFUSALS_MAX)
+    for payload in ([*batch, 0], [MAIL, *[0] * 300_000], whatsapp(*[{}] * 100_000)):
+        source = "whatsapp" if isinstance(payload, dict) else "email_campaign"
+        began = time.process_time()
+        status, told = post({**SENT, "source": source, "payload": payload})
+        assert time.process_time() - began < 3
+        assert (status, told["error"]["message"]) == (422, f"payload holds more than {PARTS_MAX} events")
+        assert len(json.dumps(told)) < 1000
+    assert len(aws.messages) == 1
+    all_bad = {**SENT, "source": "email_campaign", "payload": [0] * PARTS_MAX}
+    assert len(post(all_bad)[1]["error"]["details"]) == REFUSALS_MAX

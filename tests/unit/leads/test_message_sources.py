@@ -76,7 +76,7 @@ def test_a_webhook_of_statuses_alone_has_no_events() -> None:
     payload = whatsapp(statuses=[{"id": "wamid.9", "status": "read"}])
     del payload["entry"][0]["changes"][0]["value"]["messages"]
     assert decode("whatsapp", payload) == []
-    assert sources.source_named("whatsapp").parts(payload) == []
+    assert list(sources.source_named("whatsapp").parts(payload)) == []
     other = {"entry": [{"changes": [{"field": "account_alerts", "value": 1}]}]}
     assert decode("whatsapp", other) == []
 

@@ -1,0 +1,73 @@
+"""Hooks in Secrets Manager: one secret for each organization and source, `{prefix}{organization}/{source}`.
+
+AWS bills each secret by the month, whether it is used or not, and each reading of it.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rules.leads.hooks import Hook, from_text, to_text
+
+
+class NoHook(LookupError):
+    """There is no hook of this organization and source."""
+
+
+class HookExists(ValueError):
+    """There is a hook of this organization and source already."""
+
+
+class HookStore:
+    """prefix: of the names of all hooks of a stack, such as `streakline/hooks/`."""
+
+    def __init__(self, secrets: Any, prefix: str) -> None:
+        self._secrets, self._prefix = secrets, prefix
+
+    def get(self, organization_id: str, source: str) -> Hook:
+        """Read a hook; raises NoHook, and what Secrets Manager raises."""
+        errors = self._secrets.exceptions
+        try:
+            found = self._secrets.get_secret_value(SecretId=self._name(organization_id, source))
+        except (errors.ResourceNotFoundException, errors.InvalidRequestException):
+            # InvalidRequest: it is marked for deletion, by somebody's own hand.
+            raise NoHook(f"{organization_id}/{source}") from None
+        return from_text(found["SecretString"])
+
+    def create(self, hook: Hook) -> None:
+        """Store a new hook; raises HookExists."""
+        name = self._name(hook.organization_id, hook.source)
+        try:
+            self._secrets.create_secret(
+                Name=name, SecretString=to_text(hook), Description="A webhook of Streakline"
+            )
+        except self._secrets.exceptions.ResourceExistsException:
+            raise HookExists(f"{hook.organization_id}/{hook.source}") from None
+
+    def replace(self, hook: Hook) -> None:
+        """Store a hook in place of the one that there is; raises NoHook."""
+        try:
+            self._secrets.put_secret_value(
+                SecretId=self._name(hook.organization_id, hook.source), SecretString=to_text(hook)
+            )
+        except self._secrets.exceptions.ResourceNotFoundException:
+            raise NoHook(f"{hook.organization_id}/{hook.source}") from None
+
+    def remove(self, organization_id: str, source: str) -> None:
+        """Delete a hook for good, so that its name is free again; raises NoHook."""
+        self.get(organization_id, source)
+        self._secrets.delete_secret(
+            SecretId=self._name(organization_id, source), ForceDeleteWithoutRecovery=True
+        )
+
+    def all(self) -> Iterator[Hook]:
+        """Yield every hook of the stack, by name."""
+        pages = self._secrets.get_paginator("list_secrets").paginate(
+            Filters=[{"Key": "name", "Values": [self._prefix]}]
+        )
+        names = [each["Name"] for page in pages for each in page["SecretList"]]
+        for name in sorted(each for each in names if each.startswith(self._prefix)):
+            yield from_text(self._secrets.get_secret_value(SecretId=name)["SecretString"])
+
+    def _name(self, organization_id: str, source: str) -> str:
+        """Return a hook's name. Secrets Manager allows no `:` in it, and organizations have no `=`."""
+        return f"{self._prefix}{organization_id.replace(':', '=3A')}/{source}"

@@ -1,0 +1,162 @@
+"""Takes webhooks as vendors send them, and forms as browsers do: onto the lead-ingestion queue, then 200.
+
+A signed body that is no event is queued too: its vendor would only repeat it, and the queue's consumer keeps
+it, with the reason, for an operator. A form that is none is refused, because anybody can send one.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from adapters import clock, settings
+from adapters.leads.form_counts import FormCounts
+from adapters.leads.hook_store import HookStore
+from adapters.leads.lead_payloads import LeadPayloads
+from adapters.leads.lead_queue import LeadQueue
+from adapters.platform.aws import client
+from adapters.settings.leads import HooksApiSettings
+from ingest.leads import sources
+from ingest.leads.hooks.hook_door import HookDoor
+from ingest.leads.hooks.hook_requests import (
+    JSON,
+    HookRequest,
+    delivery_id,
+    form_fields,
+    hook_request,
+    json_of,
+    origin_of,
+)
+from ingest.leads.hooks.known_hooks import KnownHooks
+from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
+from ingest.web.caller import ApiError
+from ingest.web.http import answer, resolver
+from rules.days import stamp
+from rules.leads.hooks import Hook
+
+# A batch of SendGrid's may hold more events than one message of the queue.
+MESSAGES_MAX = 10
+CORS = {"Access-Control-Allow-Methods": "POST", "Access-Control-Allow-Headers": "content-type"}
+
+logger = Logger(service="hooks-api")
+app: APIGatewayHttpResolver = resolver(logger)
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    door: HookDoor
+    queue: LeadQueue
+    forms: FormCounts
+    currency: str
+
+
+@cache
+def _parts() -> _Parts:
+    config = settings.read(HooksApiSettings)
+    store = HookStore(client("secretsmanager"), config.hook_secret_prefix)
+    payloads = LeadPayloads(lambda: client("s3"), config.payload_bucket)
+    return _Parts(
+        HookDoor(KnownHooks(store, time.monotonic)),
+        LeadQueue(client("sqs"), config.lead_queue_url, payloads),
+        FormCounts(client("dynamodb"), config.idempotency_keys_table),
+        config.currency,
+    )
+
+
+@app.post("/v1/hooks/<organization>/<source>")
+def post_hook(organization: str, source: str) -> Response[str]:
+    """Take a webhook or a form."""
+    request, now = hook_request(app.current_event.raw_event), clock.now()
+    if source in sources.names() and sources.source_named(source).signature is None:
+        return _form(organization, source, request, now)
+    hook, read = _parts().door.signed(organization, source, request, now)
+    scheme = read.signature
+    told = {"topic": request.headers.get(read.topic_header, "")[:128], "is_signed": True}
+    if scheme and (delivery := request.headers.get(scheme.id_header)):
+        told["delivery_id"] = delivery[:256]
+    accepted = 0
+    for payload in _messages(json_of(request.body)):
+        accepted += len(_queued(hook, payload, told, now, keep_bad=True).events)
+    return answer(200, {"accepted": accepted})
+
+
+@app.get("/v1/hooks/<organization>/<source>")
+def get_hook(organization: str, source: str) -> Response[str]:
+    """Answer a vendor's question whether this address is ours."""
+    query = app.current_event.query_string_parameters or {}
+    told = _parts().door.challenged(organization, source, query, clock.now())
+    return Response(200, content_type="text/plain", body=told, headers={"X-Content-Type-Options": "nosniff"})
+
+
+@app.route("/v1/hooks/<organization>/<source>", method=["OPTIONS"])
+def options_hook(organization: str, source: str) -> Response[str]:
+    """Tell a browser that a page may send a form as JSON."""
+    headers = {name.lower(): value for name, value in app.current_event.headers.items()}
+    _parts().door.of_page(organization, source, headers)
+    return Response(204, headers=_cors(headers) | CORS | {"Access-Control-Max-Age": "600"})
+
+
+def _messages(payload: Any) -> Iterator[Any]:
+    """Split a long list into payloads that the queue's consumer takes; raises 413 for a very long one."""
+    if not isinstance(payload, list) or len(payload) <= PARTS_MAX:
+        yield payload
+        return
+    if len(payload) > MESSAGES_MAX * PARTS_MAX:
+        raise ApiError(413, "too_large", f"the body holds over {MESSAGES_MAX * PARTS_MAX} events")
+    yield from (payload[start : start + PARTS_MAX] for start in range(0, len(payload), PARTS_MAX))
+
+
+def _queued(
+    hook: Hook, payload: Any, told: Mapping[str, Any], now: datetime, *, keep_bad: bool
+) -> OpenedPayload:
+    """Queue a payload that holds anything for us; raises 422 if it is bad and nobody is to keep it."""
+    named = {"organization_id": hook.organization_id, "source": hook.source, "payload": payload}
+    given = {name: value for name, value in told.items() if value}
+    try:
+        sent = read_envelope({**named, **given, "received_at": stamp(now)}, _parts().currency, now)
+    except BadEnvelope as bad:
+        raise _invalid([bad]) from None
+    opened = open_payload(payload, sent, now)
+    if opened.refused and not keep_bad:
+        raise _invalid(opened.refused)
+    if opened.events or opened.refused or opened.broken:
+        _parts().queue.put(sent.message())
+    counts = {"events": len(opened.events), "refused": len(opened.refused), "broken": len(opened.broken)}
+    logger.info("hook", extra={"organization": hook.organization_id, "source": hook.source, **counts})
+    return opened
+
+
+def _form(organization: str, source: str, request: HookRequest, now: datetime) -> Response[str]:
+    hook, read = _parts().door.of_page(organization, source, request.headers)
+    if _parts().forms.count(hook, request.address, now) > hook.per_minute:
+        wait = str(60 - int(now.timestamp()) % 60)
+        raise ApiError(429, "rate_limited", "too many forms of one address", None, {"Retry-After": wait})
+    fields = form_fields(request)
+    if not fields.pop(hook.honeypot, ""):
+        told = {"delivery_id": delivery_id(fields, now)}
+        assert read.from_browser is not None  # noqa: S101 (the door has seen to it)
+        _queued(hook, read.from_browser(fields), told, now, keep_bad=False)
+    # A robot that filled in the honeypot is told the same, and nothing is kept.
+    if hook.thanks and request.media_type != JSON:
+        return Response(303, headers={"Location": hook.thanks})
+    return answer(200, {"accepted": 1}, _cors(request.headers))
+
+
+def _cors(headers: Mapping[str, str]) -> dict[str, str]:
+    return {"Access-Control-Allow-Origin": origin_of(headers) or "null", "Vary": "Origin"}
+
+
+def _invalid(errors: list[Any]) -> ApiError:
+    details = [{"field": each.field, "reason": each.reason} for each in errors[:10]]
+    return ApiError(422, "invalid_field", f"{errors[0].field} {errors[0].reason}", details)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: an HTTP API request, payload format 2.0."""
+    return app.resolve(event, context)

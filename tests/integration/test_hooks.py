@@ -1,0 +1,138 @@
+"""POST /v1/hooks: what a vendor signed comes in once, and nothing else comes in at all."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from ingest.leads import sources
+from ingest.leads.hooks import known_hooks
+from ingest.leads.hooks.known_hooks import KEPT_SECONDS, REREAD_SECONDS, STRANGERS_BURST
+from rules.leads.hooks import HookSecret, challenge_token, rotated
+from tests.support.engine import Engine
+from tests.support.hook_site import NOW, REFUSED, SIGNED, HookSite, opened
+from tests.support.vendor_bodies import as_sent, sample_of
+from tests.support.webhook_senders import headers_of, secret_of
+
+
+@pytest.fixture
+def site(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> HookSite:
+    return HookSite(engine, monkeypatch)
+
+
+@pytest.mark.parametrize("source", SIGNED)
+def test_what_a_vendor_signs_is_queued_and_a_delivery_that_comes_again_is_the_same_event(
+    site: HookSite, source: str
+) -> None:
+    site.add(source)
+    assert [site.signed(source) for _ in range(2)] == [(200, {"accepted": 1})] * 2
+    first, again = site.queued()
+    assert opened(first) == opened(again)
+    assert len(opened(first)) == 1
+    assert (first["organization_id"], first["source"]) == (site.organization, source)
+    assert first["payload"] == sample_of(source, "t", NOW), "nothing is added to what the vendor sent"
+
+
+@pytest.mark.parametrize("source", SIGNED)
+def test_whatever_does_not_fit_is_the_same_401_and_nothing_is_stored(site: HookSite, source: str) -> None:
+    theirs = site.add(source)
+    site.add(source, "b", f"{site.organization}-other")
+    body = as_sent(source, sample_of(source, "t", site.now))
+    right = headers_of(source, body, theirs, site.now)
+    flipped = bytes([body[0], body[1] ^ 1, *body[2:]])
+    name = sources.source_named(source).signature.header  # type: ignore[union-attr]
+    attempts: list[tuple[str, bytes, dict[str, str], str]] = [
+        (source, flipped, right, site.organization),
+        (source, body, right, f"{site.organization}-other"),
+        (source, body, right, "nobody"),
+        (source, body, right, "no/body"),
+        ("newsletter", body, right, site.organization),
+        ("__init__", body, right, site.organization),
+        (source, body, {}, site.organization),
+        (source, body, right | {name: ""}, site.organization),
+        (source, body, right | {name: right[name][:-3]}, site.organization),
+        (source, body, headers_of(source, body, secret_of(source, "b")[0], site.now), site.organization),
+    ]
+    for each, sent, headers, organization in attempts:
+        answered = site.send(each, sent, headers, organization)
+        assert answered in (
+            REFUSED,
+            (404, {"error": {"code": "not_found", "message": "there is no such route"}}),
+        )
+    scheme = sources.source_named(source).signature
+    if scheme and scheme.timestamp_header:
+        for seconds in (-301, 301):
+            old = headers_of(source, body, theirs, site.now + timedelta(seconds=seconds))
+            assert site.send(source, body, old) == REFUSED
+    assert site.queued() == []
+    assert site.send(source, body, right)[0] == 200
+
+
+def test_a_secret_is_changed_without_a_gap_and_the_old_one_ends(site: HookSite) -> None:
+    old = site.add("ecommerce")
+    assert site.signed("ecommerce", secret=old)[0] == 200
+    (new, checked), (_, newest) = secret_of("ecommerce", "b"), secret_of("ecommerce", "c")
+    assert site.signed("ecommerce", secret=new) == REFUSED
+    hook = site.store.get(site.organization, "ecommerce")
+    site.store.replace(rotated(hook, checked, site.now, timedelta(hours=1)))
+    site.seconds += REREAD_SECONDS
+    assert [site.signed("ecommerce", secret=each)[0] for each in (new, old)] == [200, 200]
+    site.seconds += 3601
+    assert site.signed("ecommerce", secret=old) == REFUSED
+    assert site.signed("ecommerce", secret=new)[0] == 200
+    hook = rotated(site.store.get(site.organization, "ecommerce"), newest, site.now, timedelta())
+    assert hook.secrets == (HookSecret(newest),), "an overlap of nothing ends the old one at once"
+    site.store.remove(site.organization, "ecommerce")
+    site.seconds += KEPT_SECONDS
+    assert site.signed("ecommerce", secret=new) == REFUSED
+
+
+def test_a_hook_is_read_once_a_minute_and_strangers_cost_little(
+    site: HookSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.add("ecommerce")
+    for _ in range(5):
+        site.signed("ecommerce")
+    assert len(site.reads) == 1
+    for _ in range(50):  # wrong signatures: at most one reading in two seconds
+        site.signed("ecommerce", secret="wrong")
+    assert len(site.reads) <= 2
+    site.seconds += REREAD_SECONDS
+    site.reads.clear()
+    told = [site.signed("ecommerce", organization=f"nobody{number}")[0] for number in range(200)]
+    assert set(told) == {401, 503}
+    assert len(site.reads) == STRANGERS_BURST
+    assert site.signed("ecommerce")[0] == 200, "who is known need not wait"
+    assert site.signed("ecommerce", organization="nobody0") == REFUSED
+    assert len(site.reads) == STRANGERS_BURST
+    monkeypatch.setattr(known_hooks, "NAMES_MAX", 30)
+    for number in range(60):
+        site.seconds += 1
+        site.signed("ecommerce", organization=f"name{number}")
+    assert len(site.known._strangers) == 30
+
+
+def test_a_hook_that_somebody_asked_for_too_early_works_once_it_is_made(site: HookSite) -> None:
+    assert site.signed("ecommerce") == REFUSED
+    site.add("ecommerce")
+    site.seconds += REREAD_SECONDS
+    assert site.signed("ecommerce")[0] == 200
+
+
+def test_meta_reads_its_number_back_by_the_token_alone(site: HookSite) -> None:
+    secret = site.add("whatsapp")
+    query = {"hub.mode": "subscribe", "hub.challenge": "1158201444"}
+
+    def ask(**more: str) -> tuple[int, Any]:
+        return site.call("GET", "whatsapp", site.organization, queryStringParameters={**query, **more})
+
+    assert ask(**{"hub.verify_token": challenge_token(secret)}) == (200, "1158201444")
+    assert site.headers["content-type"] == "text/plain"
+    for wrong in ({"hub.verify_token": "x"}, {"hub.verify_token": secret}, {}, {"hub.verify_token": "ä"}):
+        assert ask(**wrong) == REFUSED
+    right = {"hub.verify_token": challenge_token(secret)}
+    assert ask(**right, **{"hub.mode": "unsubscribe"}) == REFUSED
+    assert ask(**right, **{"hub.challenge": "a\nb"}) == REFUSED
+    assert (
+        site.call("GET", "ecommerce", site.organization, queryStringParameters={**query, **right}) == REFUSED
+    )
