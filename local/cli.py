@@ -12,6 +12,7 @@ from pathlib import Path
 
 from local.aws.sentences import AwsError, sentence
 from local.cloud import cloud
+from local.operate.hook_options import add_options as hook_options
 from local.paths import REPORT
 from local.plan.command import add_options as plan_options
 from local.replay.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
@@ -176,6 +177,12 @@ def _plan(arguments: argparse.Namespace) -> None:
     command.run(arguments, parameters)
 
 
+def _hook(arguments: argparse.Namespace) -> None:
+    from local.operate import hooks
+
+    hooks.run(arguments, _stack(arguments))
+
+
 def _demo(_: argparse.Namespace) -> None:
     from local.demo import demo
 
@@ -249,6 +256,7 @@ def _parser() -> argparse.ArgumentParser:
     verify = command("verify", _verify, "hold every user's profile against an independent calculation")
     verify.add_argument("file", type=Path)
     verify.add_argument("--as-of", type=date.fromisoformat, default=datetime.now(UTC).date())
+    hook_options(command("hook", _hook, "addresses for vendors' webhooks, and their secrets"))
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
     rebuild = command("rebuild", _rebuild, "make live values what the stored events say")

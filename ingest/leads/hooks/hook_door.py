@@ -59,7 +59,8 @@ class HookDoor:
 
     def challenged(self, organization: str, source: str, query: Mapping[str, str], now: datetime) -> str:
         """Return what a vendor wants to read back before it sends webhooks; raises 401 and 503."""
-        asked = _source(source).challenge(query)
+        read = _source(source).challenge
+        asked = read(query) if read else None
         if asked is None:
             raise refused()
         token, answer = asked

@@ -30,6 +30,7 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, PayloadPart
 from rules.leads.webhook_signatures import Signature
 
 FromBrowser = Callable[[Mapping[str, str]], dict[str, Any]]
+Challenge = Callable[[Mapping[str, str]], tuple[str, str] | None]  # query -> token, what to answer
 
 
 class Source(Protocol):
@@ -47,8 +48,9 @@ class Source(Protocol):
     def from_browser(self) -> FromBrowser | None:
         """Makes a payload of a form's fields; None: a browser does not send this source."""
 
-    def challenge(self, query: Mapping[str, str]) -> tuple[str, str] | None:
-        """Read the question whether an address is ours; returns (token, what to answer), or None."""
+    @property
+    def challenge(self) -> Challenge | None:
+        """Reads the question whether an address is ours; None: its vendor does not ask."""
 
     def parts(self, payload: Any) -> Iterable[PayloadPart]:
         """Split a payload into pieces of one event; raises DecodeError."""
@@ -66,7 +68,7 @@ class _Module:
         self.signature: Signature | None = module.SIGNATURE
         self.topic_header: str = getattr(module, "TOPIC_HEADER", "")
         self.from_browser: FromBrowser | None = getattr(module, "from_browser", None)
-        self.challenge = getattr(module, "challenge", lambda _: None)
+        self.challenge: Challenge | None = getattr(module, "challenge", None)
         self.parts = getattr(module, "parts", lambda payload: [PayloadPart(payload)])
 
 

@@ -1,0 +1,113 @@
+"""Webhooks through the deployed stack, as vendors send them, with IAM enforced: they land, once, with effects."""
+
+import gzip
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+import urllib3
+
+from local.replay.api import Api
+from local.replay.draining import drain_leads
+from local.stack import Stack
+from tests.support.lead_orders import Lead
+from tests.support.vendor_bodies import as_sent, sample_of
+from tests.support.webhook_senders import headers_of
+
+# There is one cloud: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("cloud")
+SIGNED = ("ecommerce", "email_campaign", "generic", "whatsapp")
+POOL = urllib3.PoolManager(retries=False)
+ORIGIN = "https://acme.example"
+
+
+def hook(*arguments: str) -> dict[str, Any]:
+    """What `streakline hook` prints: one line of JSON."""
+    command = [sys.executable, "-m", "local.cli", "hook", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    found: dict[str, Any] = json.loads(line)
+    return found
+
+
+def post(url: str, body: bytes, headers: dict[str, str]) -> tuple[int, Any]:
+    answer = POOL.request("POST", url, body=body, headers=headers, timeout=60)
+    return answer.status, json.loads(answer.data or b"null")
+
+
+def external_id(source: str, body: Any) -> str:
+    if source == "ecommerce":
+        return f"order:{body['id']}"
+    if source == "whatsapp":
+        return str(body["entry"][0]["changes"][0]["value"]["messages"][0]["id"])
+    return str(body[0]["sg_event_id"] if source == "email_campaign" else body["external_event_id"])
+
+
+@pytest.mark.parametrize("source", SIGNED)
+def test_a_vendor_s_webhook_lands_once_and_nothing_else_lands(
+    stack: Stack, organization: str, lead_of: Lead, source: str
+) -> None:
+    now = datetime.now(UTC).replace(microsecond=0)
+    made = hook("add", "--organization", organization, "--source", source)
+    other = hook("add", "--organization", f"{organization}-other", "--source", source)
+    whole = sample_of(source, organization, now)
+    body = as_sent(source, whole)
+    right = headers_of(source, body, made["secret"], now)
+    by_other = headers_of(source, body, other["secret"], now)
+    old = headers_of(source, body, made["secret"], now - timedelta(seconds=301))
+    bad = sample_of(source, f"{organization}bad", now + timedelta(seconds=1))
+    flipped = as_sent(source, bad)
+    for url, sent, headers in (
+        (made["url"], flipped, right),
+        (made["url"], body, by_other),
+        (other["url"], body, right),
+        (made["url"].replace(organization, "nobody"), body, right),
+        *([(made["url"], body, old)] if source in ("email_campaign", "generic") else []),
+    ):
+        assert post(url, sent, headers)[0] == 401
+    packed = gzip.compress(b" " * 20_000_000)
+    zipped = headers_of(source, packed, made["secret"], now) | {"content-encoding": "gzip"}
+    assert post(made["url"], packed, zipped)[0] in (400, 401, 413, 415)
+    for sent in (b"\xff\xfe\x00", b"[" + b" " * 10_000_000 + b"]"):
+        assert post(made["url"], sent, headers_of(source, sent, made["secret"], now))[0] in (400, 401, 413)
+    for _ in range(3):
+        assert post(made["url"], body, right) == (200, {"accepted": 1})
+    drain_leads(stack)
+    lead = lead_of(organization, external_id(source, whole), source)
+    events = Api(stack).get(f"/v1/leads/{lead}/events?limit=100&from=2000-01-01")["events"]
+    assert len(events) == 1
+    if source == "ecommerce":
+        assert Api(stack).get(f"/v1/leads/{lead}/features")["features"]["monetary_total"] == 398
+    changed = hook("rotate", "--organization", organization, "--source", source)
+    for secret in (made["secret"], changed["secret"]):
+        assert post(made["url"], body, headers_of(source, body, secret, now))[0] == 200
+    stored = Api(stack).get(f"/v1/leads/{lead}/events?limit=100&from=2000-01-01")["events"]
+    drain_leads(stack)
+    assert stored == events
+
+
+def test_a_form_and_meta_s_question(stack: Stack, organization: str) -> None:
+    form = hook("add", "--organization", organization, "--source", "web_form", "--origin", ORIGIN)
+    sent = {"content-type": "application/x-www-form-urlencoded", "origin": ORIGIN}
+    body = f"email={organization}%40example.com&message=Hello".encode()
+    assert post(form["url"], body, sent) == (200, {"accepted": 1})
+    assert post(form["url"], body, sent | {"origin": "https://evil.example"})[0] == 401
+    told = [post(form["url"], f"email=x{n}%40example.com".encode(), sent)[0] for n in range(12)]
+    assert told[-1] == 429
+    preflight = POOL.request("OPTIONS", form["url"], headers={"origin": ORIGIN})
+    assert preflight.status == 204
+    made = hook("add", "--organization", organization, "--source", "whatsapp")
+    query = f"?hub.mode=subscribe&hub.challenge=1158201444&hub.verify_token={made['verify_token']}"
+    asked = POOL.request("GET", made["url"] + query)
+    assert (asked.status, asked.data) == (200, b"1158201444")
+    assert POOL.request("GET", made["url"] + query + "x").status == 401
+    drain_leads(stack)
+    queue = stack.outputs["LeadIngestionFailuresUrl"]
+    waiting = stack.client("sqs").receive_message(QueueUrl=queue, VisibilityTimeout=0, MaxNumberOfMessages=10)
+    assert not [each for each in waiting.get("Messages", []) if organization in each["Body"]]
+    assert urlsplit(form["url"]).path.endswith(f"/v1/hooks/{organization}/web_form")
