@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.items import item
-from rules.leads.hooks import Hook
+from rules.leads.hooks.hook import Hook
 
 KEPT_SECONDS = 300
 # Whoever has one address of IPv6 has the whole network around it.

@@ -6,7 +6,7 @@ AWS bills each secret by the month, whether it is used or not, and each reading 
 from collections.abc import Iterator
 from typing import Any
 
-from rules.leads.hooks import Hook, from_text, to_text
+from rules.leads.hooks.hook import Hook, from_text, to_text
 
 
 class NoHook(LookupError):

@@ -10,7 +10,7 @@ from typing import Any
 from ingest.leads.decoding import DecodeContext, DecodeError
 from ingest.leads.payload_fields import thousandths
 from rules.leads.identity.identities import Identity, identity
-from rules.leads.language import read_text
+from rules.leads.language import objections_in
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
 IDENTITIES_MAX = 20
@@ -68,11 +68,11 @@ def derived_from_text(
 ) -> dict[str, Any]:
     """Return what we derive from a person's words, without the words.
 
-    sentiment (-1 to 1), objections, preferences: what the integration says. It wins over what we read.
+    sentiment (-1 to 1), objections, preferences: what the integration says. Without a score there is none.
     """
-    reading = read_text(text if isinstance(text, str) else "")
-    topics = topics_of(objections) if objections is not None else list(reading.objections)
-    milli = reading.sentiment_milli if sentiment is None else thousandths(sentiment, "sentiment")
+    read = objections_in(text if isinstance(text, str) else "")
+    topics = topics_of(objections) if objections is not None else list(read)
+    milli = None if sentiment is None else thousandths(sentiment, "sentiment")
     derived = {
         "sentiment_milli": milli,
         "objections": topics or None,

@@ -25,8 +25,8 @@ from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.validate import first_problem
 from local.stack import Stack
-from rules.leads.hooks import Hook, HookSecret, challenge_token, rotated
-from rules.leads.webhook_signatures import STANDARD_PREFIX, Algorithm
+from rules.leads.hooks.hook import Hook, HookSecret, challenge_token, rotated
+from rules.leads.hooks.signatures import STANDARD_PREFIX, Algorithm
 
 SECRET_BYTES = 32
 SECRET_CHARACTERS_MIN = 16

@@ -72,9 +72,9 @@ class LeadEvent:
         order_placed, order_refunded  order_id, amount_minor (not below 0), currency, products?: [{product_id,
                                       quantity}]
         message_received, form_submitted  sentiment_milli? (-1000 to 1000), objections?: [topic],
-                                      preferences?: {name: value}
+                                      preferences?: {name: value}, consent?: {"notifications": on or off}
         page_viewed                   category?, product_id?
-        preference_stated             preferences: {name: value}
+        preference_stated             preferences?: {name: value}, consent?, as above
         objection_raised              objections: [topic]
         campaign_*                    campaign_id
         leads_merged, leads_unmerged  change: int, groups: [{root, leaves: [lead_organization_id]}]

@@ -24,7 +24,15 @@ from rules.leads.lead_events import (
     LeadEvent,
     MalformedLeadEvent,
 )
-from rules.leads.memory_types import CAMPAIGN_CONTACT, OBJECTION, PREFERENCE, PURCHASE, SENTIMENT, MemoryType
+from rules.leads.memory_types import (
+    CAMPAIGN_CONTACT,
+    CONSENT,
+    OBJECTION,
+    PREFERENCE,
+    PURCHASE,
+    SENTIMENT,
+    MemoryType,
+)
 
 KEY_CHARACTERS_MAX = 150
 VALUE_CHARACTERS_MAX = 100
@@ -47,6 +55,11 @@ class Derivation:
 
 def _preferences(event: LeadEvent) -> Found:
     for name, value in _map(event, "preferences").items():
+        yield name, _text(value)
+
+
+def _consent(event: LeadEvent) -> Found:
+    for name, value in _map(event, "consent").items():
         yield name, _text(value)
 
 
@@ -91,7 +104,7 @@ def _reaction(event: LeadEvent) -> Found:
 
 
 DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
-    PREFERENCE_STATED: (Derivation(PREFERENCE, 800, _preferences),),
+    PREFERENCE_STATED: (Derivation(PREFERENCE, 800, _preferences), Derivation(CONSENT, 1000, _consent)),
     PAGE_VIEWED: (Derivation(PREFERENCE, 150, _category),),
     OBJECTION_RAISED: (Derivation(OBJECTION, 800, _objections),),
     ORDER_PLACED: (Derivation(PURCHASE, 950, _products),),
@@ -101,6 +114,7 @@ DERIVATIONS: Mapping[str, tuple[Derivation, ...]] = {
             Derivation(PREFERENCE, 600, _preferences),
             Derivation(SENTIMENT, 400, _sentiment),
             Derivation(OBJECTION, 500, _objections),
+            Derivation(CONSENT, 1000, _consent),
         ),
     ),
     **dict.fromkeys(CAMPAIGN_TYPES, (Derivation(CAMPAIGN_CONTACT, 1000, _reaction),)),

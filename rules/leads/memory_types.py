@@ -32,4 +32,6 @@ SENTIMENT = MemoryType("sentiment", ValueRule.MEAN, half_life_days=30, retention
 # Kept for five years, so that an old reaction still tells that the lead did not ignore the campaign.
 CAMPAIGN_CONTACT = MemoryType("campaign_contact", ValueRule.REACTIONS, half_life_days=90, retention_days=1826)
 OBJECTION = MemoryType("objection", ValueRule.FACT, half_life_days=90, retention_days=365)
-TYPES = {each.name: each for each in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_CONTACT, OBJECTION)}
+# Whoever said "stop" never has to say it again: what ends it is a newer word, and not time.
+CONSENT = MemoryType("consent", ValueRule.LATEST, half_life_days=36_500, retention_days=36_500)
+TYPES = {each.name: each for each in (PREFERENCE, PURCHASE, SENTIMENT, CAMPAIGN_CONTACT, OBJECTION, CONSENT)}

@@ -8,7 +8,7 @@ import pytest
 from ingest.leads import sources
 from ingest.leads.hooks import known_hooks
 from ingest.leads.hooks.known_hooks import KEPT_SECONDS, REREAD_SECONDS, STRANGERS_BURST
-from rules.leads.hooks import HookSecret, challenge_token, rotated
+from rules.leads.hooks.hook import HookSecret, challenge_token, rotated
 from tests.support.engine import Engine
 from tests.support.hook_site import NOW, REFUSED, SIGNED, HookSite, opened
 from tests.support.vendor_bodies import as_sent, sample_of

@@ -11,7 +11,7 @@ from ingest.leads.payload_fields import moment, text_id
 from ingest.leads.person_fields import identities
 from ingest.web.json_schema import Schema, closed_object
 from rules.leads.lead_events import FORM_SUBMITTED
-from rules.leads.webhook_signatures import Signature
+from rules.leads.hooks.signatures import Signature
 
 SIGNATURE = Signature("x-newsletter-signature", "sha256=", is_hex=True)
 TEXT: Schema = {"type": "string", "minLength": 1}

@@ -17,7 +17,7 @@ from ingest.leads.hooks import hooks_api
 from ingest.leads.hooks.hook_door import HookDoor
 from ingest.leads.hooks.known_hooks import KnownHooks
 from ingest.leads.lead_accept import open_payload, read_envelope
-from rules.leads.hooks import Hook, HookSecret
+from rules.leads.hooks.hook import Hook, HookSecret
 from tests.support.engine import Engine
 from tests.support.http_requests import called
 from tests.support.vendor_bodies import as_sent, sample_of

@@ -18,8 +18,8 @@ from ingest.leads.lead_schemas import ORGANIZATION
 from ingest.leads.sources import Source
 from ingest.web.caller import ApiError
 from ingest.web.validate import first_problem
-from rules.leads.hooks import Hook, HookSecret, challenge_token
-from rules.leads.webhook_signatures import Algorithm, Signature, claim_of, hmac_check, is_fresh, is_signed
+from rules.leads.hooks.hook import Hook, HookSecret, challenge_token
+from rules.leads.hooks.signatures import Algorithm, Signature, claim_of, hmac_check, is_fresh, is_signed
 
 Fits = Callable[[Hook], bool]
 

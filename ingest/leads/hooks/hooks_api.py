@@ -37,7 +37,7 @@ from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open
 from ingest.web.caller import ApiError
 from ingest.web.http import answer, resolver
 from rules.days import stamp
-from rules.leads.hooks import Hook
+from rules.leads.hooks.hook import Hook
 
 # A batch of SendGrid's may hold more events than one message of the queue.
 MESSAGES_MAX = 10

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from adapters.leads.hook_store import HookStore, NoHook
-from rules.leads.hooks import Hook
+from rules.leads.hooks.hook import Hook
 
 KEPT_SECONDS = 60.0
 REREAD_SECONDS = 2.0

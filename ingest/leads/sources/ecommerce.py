@@ -23,9 +23,9 @@ from ingest.leads.payload_fields import (
     text_id,
 )
 from ingest.leads.person_fields import identities
+from rules.leads.hooks.signatures import Signature
 from rules.leads.identity.identities import Identity
 from rules.leads.lead_events import ORDER_PLACED, ORDER_REFUNDED
-from rules.leads.webhook_signatures import Signature
 
 # https://shopify.dev/docs/apps/build/webhooks/subscribe/https: over the body, with the app's client secret.
 SIGNATURE = Signature("x-shopify-hmac-sha256", id_header="x-shopify-webhook-id")

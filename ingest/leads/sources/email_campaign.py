@@ -14,7 +14,7 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, Payl
 from ingest.leads.payload_fields import epoch, text_id
 from ingest.leads.person_fields import identities
 from rules.leads import lead_events
-from rules.leads.webhook_signatures import Algorithm, Part, Signature
+from rules.leads.hooks.signatures import Algorithm, Part, Signature
 
 # https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/getting-started-event-webhook-security-features
 SIGNATURE = Signature(

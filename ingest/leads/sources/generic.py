@@ -11,7 +11,7 @@ A webhook that is signed by Standard Webhooks may leave out external_event_id: t
 data by event type: order_*: order_id, currency, amount (decimal text or number), products?;
 message_received and form_submitted: text?, sentiment? (-1 to 1), objections?, preferences?;
 page_viewed: category?, product_id?; preference_stated: preferences; objection_raised: objections;
-campaign_*: campaign_id. We read sentiment and objections from `text`, and keep it only in the raw payload.
+campaign_*: campaign_id. We read objections from `text`, and keep it only in the raw payload.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,8 +21,8 @@ from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, chec
 from ingest.leads.lead_schemas import GENERIC, GENERIC_DATA
 from ingest.leads.payload_fields import minor_units, moment, products, same_currency, text_id
 from ingest.leads.person_fields import derived_from_text, preferences_of, strict_identities, topics_of
+from rules.leads.hooks.signatures import Part, Signature
 from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
-from rules.leads.webhook_signatures import Part, Signature
 
 # https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md
 SIGNATURE = Signature(

@@ -4,17 +4,20 @@ https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/payload-example
 A webhook holds any number of messages under entry[].changes[].value.messages[]. It may also tell the status
 of messages that the business sent; these are no events of ours. `sentiment` on a message is our extension.
 WhatsApp proves its senders: `from` is verified. It is an international number without its plus sign.
+Somebody who writes one of the words of rules.leads.consent ("stop"), or who stops marketing messages in
+WhatsApp itself (value.user_preferences[]), wants no more notifications. That is remembered for good.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.leads.payload_fields import epoch, text_id
 from ingest.leads.person_fields import derived_from_text, identities
-from rules.leads.lead_events import MESSAGE_RECEIVED
-from rules.leads.webhook_signatures import Signature
+from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in
+from rules.leads.hooks.signatures import Signature
+from rules.leads.lead_events import MESSAGE_RECEIVED, PREFERENCE_STATED
 
 # https://developers.facebook.com/docs/graph-api/webhooks/getting-started: with the app's secret.
 SIGNATURE = Signature("x-hub-signature-256", "sha256=", is_hex=True)
@@ -36,35 +39,36 @@ def challenge(query: Mapping[str, str]) -> tuple[str, str] | None:
 
 def parts(payload: Any) -> Iterator[PayloadPart]:
     """Split a webhook into its messages."""
-    return (PayloadPart(_around(message), path, FIRST) for path, message in _messages(payload))
+    return (
+        PayloadPart(_around(found, kind), path, FIRST.format(kind)) for path, kind, found in _items(payload)
+    )
 
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
-    """Read all messages."""
-    read = (_message(path, message, context) for path, message in _messages(payload))
+    """Read all messages and stated preferences."""
+    read = (READERS[kind](path, found, context) for path, kind, found in _items(payload))
     return [event for event in read if event]
 
 
-FIRST = "entry.0.changes.0.value.messages.0"
+FIRST = "entry.0.changes.0.value.{}.0"
 
 
-def _around(message: Any) -> dict[str, Any]:
-    return {"entry": [{"changes": [{"field": "messages", "value": {"messages": [message]}}]}]}
+def _around(found: Any, kind: str) -> dict[str, Any]:
+    return {"entry": [{"changes": [{"field": kind, "value": {kind: [found]}}]}]}
 
 
-def _messages(payload: Any) -> Iterator[tuple[str, Any]]:
+def _items(payload: Any) -> Iterator[tuple[str, str, Any]]:
+    """Yield (path, kind, item) of each message and each stated preference."""
     for entry_path, entry in _each(payload, "", "entry"):
         for change_path, change in _each(entry, entry_path, "changes"):
-            value = change.get("value")
-            if change.get("field", "messages") != "messages":
+            value, kind = change.get("value"), change.get("field", "messages")
+            if not isinstance(kind, str) or kind not in READERS:
                 continue
             if not isinstance(value, Mapping):
                 raise DecodeError(f"{change_path}value", "must be an object")
-            if "messages" in value:
-                yield from (
-                    (path.rstrip("."), each)
-                    for path, each in _each(value, f"{change_path}value.", "messages")
-                )
+            if kind in value:
+                found = _each(value, f"{change_path}value.", kind)
+                yield from ((path.rstrip("."), kind, each) for path, each in found)
 
 
 def _each(holder: Any, path: str, name: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -81,7 +85,7 @@ def _message(path: str, message: Mapping[str, Any], context: DecodeContext) -> D
     if str(message.get("type")) in NOTICES:
         return None
     try:
-        sender = text_id(message.get("from"), "from")
+        sender, words = text_id(message.get("from"), "from"), _words(message)
         return DecodedEvent(
             external_event_id=text_id(message.get("id"), "id"),
             event_type=MESSAGE_RECEIVED,
@@ -91,10 +95,14 @@ def _message(path: str, message: Mapping[str, Any], context: DecodeContext) -> D
             ),
             object_id=text_id(message.get("id"), "id"),
             object_id_ref="message",
-            payload=derived_from_text(_words(message), message.get("sentiment")),
+            payload={**derived_from_text(words, message.get("sentiment")), **_consent(consent_in(words))},
         )
     except DecodeError as error:
         raise DecodeError(f"{path}.{error.field}", error.reason) from None
+
+
+def _consent(said: Mapping[str, str]) -> dict[str, Any]:
+    return {"consent": dict(said)} if said else {}
 
 
 def _words(message: Mapping[str, Any]) -> str:
@@ -107,3 +115,28 @@ def _words(message: Mapping[str, Any]) -> str:
         return ""
     words = (content.get(name) for name in ("body", "text", "title", "caption"))
     return next((each for each in words if isinstance(each, str)), "")
+
+
+def _preference(path: str, stated: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | None:
+    said = {"stop": OFF, "resume": ON}.get(str(stated.get("value")))
+    if stated.get("category") != "marketing_messages" or said is None:
+        return None
+    try:
+        sender, at = text_id(stated.get("wa_id"), "wa_id"), epoch(stated.get("timestamp"), "timestamp")
+        return DecodedEvent(
+            external_event_id=text_id(f"preference:{sender}:{at}", "wa_id"),
+            event_type=PREFERENCE_STATED,
+            occurred_at=at,
+            identities=identities(
+                [("phone", "+" + sender.removeprefix("+"))], context, "wa_id", are_verified=True
+            ),
+            payload=_consent({NOTIFICATIONS: said}),
+        )
+    except DecodeError as error:
+        raise DecodeError(f"{path}.{error.field}", error.reason) from None
+
+
+READERS: Mapping[str, Callable[[str, Any, DecodeContext], DecodedEvent | None]] = {
+    "messages": _message,
+    "user_preferences": _preference,
+}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.leads.hooks import OVERLAP, Hook, HookSecret, challenge_token, from_text, rotated, to_text
+from rules.leads.hooks.hook import OVERLAP, Hook, HookSecret, challenge_token, from_text, rotated, to_text
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 texts = st.text(max_size=8)

@@ -1,11 +1,13 @@
 """Forms, messages, mails and our own shape: what each becomes."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from ingest.leads import sources
-from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES
+from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, LeadEvent
+from rules.leads.memory import remembered_entries
 from tests.support.webhooks import (
     FORM,
     MAIL,
@@ -20,7 +22,6 @@ from tests.support.webhooks import (
 def test_a_form_tells_what_was_said_and_not_the_words() -> None:
     (event,) = decode("web_form", FORM)
     assert event.payload == {
-        "sentiment_milli": 1000,
         "objections": ["timing"],
         "preferences": FORM["preferences"],
     }
@@ -35,7 +36,7 @@ def test_what_identifies_nobody_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize("source", ["web_form", "whatsapp", "generic"])
-def test_a_score_that_is_given_wins(source: str) -> None:
+def test_a_score_is_given_or_there_is_none(source: str) -> None:
     payload = {
         "web_form": {**FORM, "sentiment": -0.1234},
         "whatsapp": whatsapp(text("I love it", sentiment=-0.1234)),
@@ -43,6 +44,8 @@ def test_a_score_that_is_given_wins(source: str) -> None:
     }[source]
     (event,) = decode(source, payload)
     assert event.payload["sentiment_milli"] == -123
+    (guessed,) = decode("whatsapp", whatsapp(text("I would like a refund")))
+    assert guessed.payload == {}
 
 
 def test_a_whatsapp_webhook_may_hold_messages_and_statuses() -> None:
@@ -60,9 +63,9 @@ def test_a_whatsapp_webhook_may_hold_messages_and_statuses() -> None:
         "whatsapp", whatsapp(text("horrible"), button, reply, picked, image, notice, statuses=statuses)
     )
     assert [(each.external_event_id, each.payload) for each in events] == [
-        ("wamid.1", {"sentiment_milli": -1000}),
-        ("wamid.2", {"sentiment_milli": -500, "objections": ["need"]}),
-        ("wamid.3", {"sentiment_milli": 1000}),
+        ("wamid.1", {}),
+        ("wamid.2", {"objections": ["need"]}),
+        ("wamid.3", {}),
         ("wamid.4", {"objections": ["price"]}),
         ("wamid.5", {}),
     ]
@@ -143,3 +146,40 @@ def test_our_own_shape_takes_every_type_but_those_of_the_identity() -> None:
     from ingest.leads.sources.generic import READERS
 
     assert READERS.keys() == EVENT_TYPES - IDENTITY_TYPES
+
+
+def test_who_says_stop_is_remembered_to_have_said_so() -> None:
+    """https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/user_preferences"""
+    stopped, resumed, other = (
+        {
+            "wa_id": "16505551234",
+            "category": "marketing_messages",
+            "value": value,
+            "timestamp": 1772000000 + at,
+        }
+        for at, value in enumerate(("stop", "resume", "later"))
+    )
+    value = {"messaging_product": "whatsapp", "user_preferences": [stopped, resumed, other]}
+    webhook = {"entry": [{"changes": [{"field": "user_preferences", "value": value}]}]}
+    events = [*decode("whatsapp", whatsapp(text("Stop!"))), *decode("whatsapp", webhook)]
+    assert [each.payload for each in events] == [
+        {"consent": {"notifications": n}} for n in ("off", "off", "on")
+    ]
+    parts = [
+        each
+        for part in sources.source_named("whatsapp").parts(webhook)
+        for each in decode("whatsapp", part.payload)
+    ]
+    assert parts == events[1:]
+    assert len({each.external_event_id for each in events}) == 3
+
+
+def test_a_word_of_consent_outlives_every_other_memory_and_the_newest_counts() -> None:
+    told = [
+        LeadEvent("o", "leaf", "leaf", "o/whatsapp", "whatsapp", str(number), "message_received",
+                  f"2026-03-0{number}T00:00:00.000000Z", "2026-03-09T00:00:00.000000Z",
+                  {"consent": {"notifications": value}})
+        for number, value in ((2, "off"), (1, "on"))
+    ]  # fmt: skip
+    found = remembered_entries(told)["consent#notifications"]
+    assert (found.value, found.expires_at > datetime(2100, 1, 1, tzinfo=UTC).timestamp()) == ("off", True)
