@@ -204,6 +204,15 @@ def _groups(arguments: argparse.Namespace) -> list[str]:
     return [f"{LEADS}{each}" for each in arguments.lead] + ([arguments.group] if arguments.group else [])
 
 
+def _user_options(signed: argparse.ArgumentParser) -> None:
+    signed.add_argument("--user", required=True)
+    may = signed.add_mutually_exclusive_group()
+    for group, does in GROUPS.items():
+        flag = f"--{group.rpartition('/')[2].removesuffix('s')}"
+        may.add_argument(flag, dest="group", action="store_const", const=group, help=does)
+    may.add_argument("--lead", action="append", default=[], metavar="ORG", help=LEADS_HELP)
+
+
 def _backfill_options(backfill: argparse.ArgumentParser) -> None:
     backfill.add_argument("--from", dest="since", type=date.fromisoformat, required=True, help="first day")
     backfill.add_argument("--to", dest="until", type=date.fromisoformat, required=True, help="last day")
@@ -231,17 +240,8 @@ def _parser() -> argparse.ArgumentParser:
     command("demo", _demo, "up, replay, check, show", on_aws=False)
     smoke = command("smoke", _smoke, "prove a deployment: each part once, then remove what was made")
     smoke.add_argument("--json", action="store_true", help="the steps as JSON instead of a table")
-    for name, run, text in (
-        ("token", _token, "print a JWT of a user"),
-        ("page", _page, "print the web page's address, with a user signed in"),
-    ):
-        signed = command(name, run, text)
-        signed.add_argument("--user", required=True)
-        may = signed.add_mutually_exclusive_group()
-        for group, does in GROUPS.items():
-            flag = f"--{group.rpartition('/')[2].removesuffix('s')}"
-            may.add_argument(flag, dest="group", action="store_const", const=group, help=does)
-        may.add_argument("--lead", action="append", default=[], metavar="ORG", help=LEADS_HELP)
+    _user_options(command("token", _token, "print a JWT of a user"))
+    _user_options(command("page", _page, "print the web page's address, with a user signed in"))
     replay = command("replay", _replay, "post events of a CSV file or of a git history, as an admin")
     source = replay.add_mutually_exclusive_group(required=True)
     source.add_argument("file", nargs="?", type=Path, help="user_id, occurred_at, idempotency_key[, ...]")

@@ -105,7 +105,7 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
 
 
 def _organizations(granted: set[str]) -> frozenset[str]:
-    return frozenset(name.removeprefix(LEADS) for name in granted if name.startswith(LEADS)) - {\"\"}
+    return frozenset(name.removeprefix(LEADS) for name in granted if name.startswith(LEADS)) - {""}
 
 
 def _names(claims: Mapping[str, Any], claim: str) -> set[str]:
