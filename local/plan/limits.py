@@ -21,6 +21,7 @@ EXACT = 4
 # Every other index is keyed by a user, a lead or a question.
 SHARED: Mapping[str, str | int] = {
     "UserStreaks/StreakLeaderboard": "LeaderboardShards",
+    "UserStreaks/UnderReview": 1,
     "Feature/ByActivity": "FeatureShards",
     "UserStats/ByTotalPoints": "StatsShards",
     "Event/idempotency-index": 1,

@@ -9,13 +9,11 @@ from typing import Any
 import pytest
 
 from infra.lint.expanded import expanded
+from ingest.openapi import ROUTES
 from tests.support.declared import logical_ids, properties
 from tests.support.template import resources, template
 
-ALIASED = {
-    *("PageFunction", "OperationsApiFunction", "EventsApiFunction", "UsersApiFunction", "LeadsApiFunction"),
-    *("QuestionsApiFunction", "EngagementFunction"),
-}
+ALIASED = {f"{each.api}Function" for each in ROUTES} | {"EngagementFunction"}
 ROOT = Path(__file__).parents[2]
 
 
