@@ -13,6 +13,7 @@ class EventsApiSettings:
     payload_bucket: str
     redis_url: str
     point_boosts: str
+    limits_table: str
     rate_limit_per_minute: int
     index_idempotency_keys: bool
 
@@ -49,6 +50,9 @@ class UsersApiSettings:
     freeze_price_points: int
     freezes_free_a_month: int
     pause_days_a_year: int
+    limits_table: str
+    commands_per_minute: int
+    board_reads_per_minute: int
 
 
 @dataclass(frozen=True, slots=True)

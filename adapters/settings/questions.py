@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class QuestionsApiSettings:
-    """ingest.questions.questions_api: rate_limit_per_minute counts a fingerprint's answers.
+    """ingest.questions.questions_api: rate_limit_per_minute counts a caller's answers.
 
     fingerprint_secret_arn: the secret whose string is the key of the fingerprints' hash.
     """
@@ -17,7 +17,12 @@ class QuestionsApiSettings:
     stats_shards: int
     fingerprint_secret_arn: str
     redis_url: str
+    limits_table: str
     rate_limit_per_minute: int
+    commands_per_minute: int
+    board_reads_per_minute: int
+    open_questions_max: int
+    subscriptions_max: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,10 @@ class SubscriptionsSettings:
     """ingest.questions.subscriptions: the part of QuestionsApiSettings that its routes need."""
 
     subscriptions_table: str
+    redis_url: str
+    limits_table: str
+    commands_per_minute: int
+    subscriptions_max: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ ENVIRONMENT = {
     "PAYLOAD_BUCKET": "payloads",
     "REDIS_URL": "redis://cache.internal:6379/0",
     "POINT_BOOSTS": "[]",
+    "LIMITS_TABLE": "t",
     "RATE_LIMIT_PER_MINUTE": "1200",
     "INDEX_IDEMPOTENCY_KEYS": "false",
     "FAILURE_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/000000000000/failures",

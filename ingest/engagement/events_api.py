@@ -8,13 +8,18 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.platform.aws import client
+from adapters.platform.shared_counters import SharedCounters
 from adapters.settings.engagement import EventsApiSettings
 from ingest.engagement.accept import FORBIDDEN, Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.engagement_schemas import EVENTS
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, json_body, resolver
-from ingest.web.rate_limit import RateLimit
+from ingest.web.rate_limit import Limits, RateLimit
+
+# So that 20 events a minute cost one write unit.
+EVENTS_BLOCK = 20
 
 logger = Logger(service="events-api")
 app: APIGatewayHttpResolver = resolver(logger)
@@ -23,8 +28,9 @@ app: APIGatewayHttpResolver = resolver(logger)
 @cache
 def _parts() -> tuple[Acceptor, RateLimit]:
     config = settings.read(EventsApiSettings)
-    limit = RateLimit(EngagementCache(config.redis_url), config.rate_limit_per_minute)
-    return acceptor(config), limit
+    counters = SharedCounters(client("dynamodb"), config.limits_table)
+    limits = Limits(EngagementCache(config.redis_url), counters)
+    return acceptor(config), limits.of("events", config.rate_limit_per_minute, EVENTS_BLOCK)
 
 
 @app.post("/v1/events")

@@ -19,6 +19,7 @@ from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.review_index import ReviewIndex
 from adapters.platform.aws import client
+from adapters.platform.shared_counters import SharedCounters
 from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.commands import CommandResult, Commands
 from ingest.engagement.engagement_schemas import FREEZE, PAUSE, REDEMPTION, TIMEZONE
@@ -38,11 +39,13 @@ from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, failure, json_body, resolver
 from ingest.web.json_schema import USER_ID, Schema
 from ingest.web.paging import day_of, integer
+from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.validate import first_problem
 from rules.engagement.allowances import FreezeTerms
 from rules.engagement.standings import GLOBAL
 
 TOP_DEFAULT, TOP_MAX = 10, 100
+READS_BLOCK = 5
 
 logger = Logger(service="users-api")
 app: APIGatewayHttpResolver = resolver(logger)
@@ -56,6 +59,8 @@ class _Parts:
     preferences: Preferences
     boards: Leaderboards
     reviews: Reviews
+    commands: RateLimit
+    reads: RateLimit
 
 
 @cache
@@ -69,6 +74,7 @@ def _parts() -> _Parts:
     redis = EngagementCache(config.redis_url, config.leaderboard_shards)
     profiles = Profiles(accounts, events, redis)
     terms = FreezeTerms(config.freeze_price_points, config.freezes_free_a_month)
+    limits = Limits(redis, SharedCounters(dynamodb, config.limits_table))
     preferences = Preferences(accounts, redis, config.pause_days_a_year)
     claims = ClaimStore(dynamodb, config.idempotency_keys_table)
     index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
@@ -79,6 +85,8 @@ def _parts() -> _Parts:
         preferences,
         Leaderboards(profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis),
         Reviews(ReviewIndex(dynamodb, config.user_streaks_table), preferences),
+        limits.of("commands", config.commands_per_minute),
+        limits.of("reads of boards", config.board_reads_per_minute, READS_BLOCK),
     )
 
 
@@ -98,6 +106,23 @@ def _caller(user_id: str) -> Caller:
     caller = _anybody(user_id)
     caller.check(user_id)
     return caller
+
+
+def _commander(user_id: str) -> Caller:
+    """Return who changes a user's account; raises as _caller, and 429 if they change too much in a minute."""
+    return _counted(_caller(user_id))
+
+
+def _counted(caller: Caller) -> Caller:
+    if not caller.is_admin:
+        _parts().commands.check(caller.user_id, 1, clock.now())
+    return caller
+
+
+def _reader(caller: Caller) -> None:
+    """Raise 429 if somebody reads boards too often."""
+    if not caller.is_admin:
+        _parts().reads.check(caller.user_id, 1, clock.now())
 
 
 def _body(schema: Schema) -> dict[str, Any]:
@@ -152,7 +177,7 @@ def get_explanation(user_id: str) -> Response[str]:
 @app.post("/v1/users/<user_id>/redemptions")
 def post_redemption(user_id: str) -> Response[str]:
     """Spend points."""
-    _caller(user_id)
+    _commander(user_id)
     body, rewards = _body(REDEMPTION), _parts().rewards
     key = body["idempotency_key"]
     return _entry(rewards.redeem(user_id, body["points"], body["reward_id"], key, clock.now()))
@@ -161,14 +186,16 @@ def post_redemption(user_id: str) -> Response[str]:
 @app.post("/v1/users/<user_id>/redemptions/<entry_id>/reversal")
 def post_reversal(user_id: str, entry_id: str) -> Response[str]:
     """Undo a redemption, once."""
-    _anybody(user_id).check_fulfilment()
+    caller = _anybody(user_id)
+    caller.check_fulfilment()
+    _counted(caller)
     return _entry(_parts().rewards.reverse(user_id, created_at(entry_id), clock.now()))
 
 
 @app.post("/v1/users/<user_id>/freezes")
 def post_freeze(user_id: str) -> Response[str]:
     """Get a streak freeze."""
-    caller = _caller(user_id)
+    caller = _commander(user_id)
     body = _body(FREEZE) if app.current_event.body else {}
     granted_on = day_of(body, "granted_on")
     if granted_on and not caller.is_admin:
@@ -182,7 +209,7 @@ def post_freeze(user_id: str) -> Response[str]:
 @app.post("/v1/users/<user_id>/pauses")
 def post_pause(user_id: str) -> Response[str]:
     """Pause the streak."""
-    _caller(user_id)
+    _commander(user_id)
     first, last = pause_span(_body(PAUSE))
     profile = _parts().preferences.pause(user_id, first, last, clock.now())
     return answer(201, pauses_view(profile))
@@ -191,7 +218,7 @@ def post_pause(user_id: str) -> Response[str]:
 @app.put("/v1/users/<user_id>/timezone")
 def put_timezone(user_id: str) -> Response[str]:
     """Set the user's zone."""
-    _caller(user_id)
+    _commander(user_id)
     name = known_zone(_body(TIMEZONE)["timezone"])
     return answer(200, timezone_view(_parts().preferences.set_timezone(user_id, name, clock.now())))
 
@@ -213,7 +240,7 @@ def post_release(user_id: str) -> Response[str]:
 @app.get("/v1/leaderboards/<board>")
 def get_leaderboard(board: str) -> Response[str]:
     """The best users of a region, or of all regions."""
-    caller_of(app.current_event.raw_event)
+    _reader(caller_of(app.current_event.raw_event))
     limit = integer(_query(), "limit", TOP_DEFAULT, TOP_MAX)
     return answer(200, _parts().boards.top(board, _query().get("region") or GLOBAL, limit, clock.now()))
 
@@ -221,7 +248,7 @@ def get_leaderboard(board: str) -> Response[str]:
 @app.get("/v1/leaderboards/<board>/users/<user_id>")
 def get_rank(board: str, user_id: str) -> Response[str]:
     """A user's exact rank."""
-    _caller(user_id)
+    _reader(_caller(user_id))
     region = _query().get("region") or GLOBAL
     return answer(200, _parts().boards.rank(board, region, user_id, clock.now()))
 

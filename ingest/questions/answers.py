@@ -39,24 +39,40 @@ def response_view(response: Response) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerLimits:
+    """Answers a minute. own: by person. relayed: by the agent who relays them, whomever they are of."""
+
+    own: RateLimit
+    relayed: RateLimit
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
-    """Takes answers: at most two requests to DynamoDB where nobody else answers just now."""
+    """Takes answers: at most two requests to DynamoDB where nobody else answers just now.
+
+    Relayed ones take one more for every 20.
+    """
 
     questions: Questions
     store: QuestionStore
     responses: ResponseStore
     fingerprints: Fingerprints
-    limit: RateLimit
+    limits: AnswerLimits
 
     def answer(self, identifier: str, body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Store an answer.
 
         Raises 403, 404, 422, 429, and 409: already_answered, question_closed, question_expired.
         """
-        person, user_id = self._person(body, caller)
         now = clock.now()
-        self.limit.check(f"answer:{person}", 1, now)
+        person, user_id = self._person(body, caller)
+        if user_id is None:
+            self.limits.relayed.check(caller.user_id, 1, now)
+        else:
+            self.limits.own.check(user_id, 1, now)
         question = self.questions.find(identifier)
+        if user_id is None and not caller.is_admin and question.agent_id != caller.user_id:
+            raise ApiError(403, "forbidden", "only the agent who asked relays answers to this question")
         try:
             check_open(question, now)
             check_answer(question, body)

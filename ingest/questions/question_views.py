@@ -3,17 +3,18 @@
 import base64
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from adapters.platform.shared_counters import HeldPlaces, WantedPlace
 from adapters.questions.question_store import QuestionPage, QuestionPlace, QuestionStore
 from ingest.questions.question_schemas import QUESTION_ID, TAG, TAGS_MAX
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from ingest.web.validate import parse_json
-from rules.days import stamp
+from rules.days import stamp, unstamp
 from rules.engagement.events import FUTURE_MAX, InputRefused, body_hash
 from rules.questions.new_questions import new_question, question_id
 from rules.questions.questions import (
@@ -50,19 +51,22 @@ def refusal_error(refused: InputRefused) -> ApiError:
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Creates and reads questions."""
+    """Creates and reads questions. open_max: how many an agent may have open."""
 
     store: QuestionStore
+    places: HeldPlaces
+    open_max: int
 
     def create(self, body: Mapping[str, Any], caller: Caller, now: datetime) -> tuple[int, dict[str, Any]]:
         """Ask a question; returns 201 and the question, or 200 and `duplicate` if this body was sent before.
 
-        Raises 409 if the key was used with another body, 422 that names the field.
+        Raises 409 if the key was used with another body or too many are open, 422 that names the field.
         """
         caller.check_agent()
         digest = body_hash(body)
         try:
             question = new_question(body, caller.user_id, digest, now)
+            self._check_places(question, now)
             held = self.store.create(question, now)
         except InputRefused as refused:
             # The same body may come again after its closes_at. It still gets the stored question.
@@ -75,6 +79,20 @@ class Questions:
         if held is question:
             return 201, question_view(held, now)
         return 200, question_view(held, now) | {"duplicate": True}
+
+    def _check_places(self, question: Question, now: datetime) -> None:
+        """Raise 409 if the agent has as many open questions as are allowed, and this is a new one."""
+
+        def still_open(identifiers: Iterable[str]) -> set[str]:
+            known = map(self.store.get, identifiers)
+            answerable = (QuestionStatus.OPEN, QuestionStatus.PARTIAL)
+            return {each.question_id for each in known if each and shown_status(each, now) in answerable}
+
+        owner = f"open-questions#{question.agent_id}"
+        wanted = WantedPlace(owner, question.question_id, unstamp(question.closes_at))
+        taken = self.places.take(wanted, self.open_max, now, still_open)
+        if not taken and self.store.get(question.question_id) is None:
+            raise ApiError(409, "open_questions_max", f"{self.open_max} questions are open already")
 
     def find(self, identifier: str) -> Question:
         """Return a question; raises 404 if there is none."""

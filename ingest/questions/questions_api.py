@@ -11,13 +11,14 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
+from adapters.platform.shared_counters import HeldPlaces, SharedCounters
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
-from ingest.questions.answers import Answers, Polls
+from ingest.questions.answers import AnswerLimits, Answers, Polls
 from ingest.questions.question_schemas import ANSWER, QUESTION
 from ingest.questions.question_views import Questions, question_view
 from ingest.questions.stats_view import AnswerStats
@@ -25,10 +26,11 @@ from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, json_body, resolver
 from ingest.web.json_schema import USER_ID
 from ingest.web.paging import integer
-from ingest.web.rate_limit import RateLimit
+from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.validate import first_problem
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
+RELAYED_BLOCK, READS_BLOCK = 20, 5
 # Answers hold text that people wrote. A browser must not read it as a page, and must not keep it.
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
@@ -43,6 +45,8 @@ class _Parts:
     answers: Answers
     polls: Polls
     stats: AnswerStats
+    asking: RateLimit
+    reads: RateLimit
 
 
 @cache
@@ -50,14 +54,23 @@ def _parts() -> _Parts:
     config, dynamodb = settings.read(QuestionsApiSettings), client("dynamodb")
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table, responses)
-    questions = Questions(store)
+    places = HeldPlaces(dynamodb, config.limits_table)
+    questions = Questions(store, places, config.open_questions_max)
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
-    limit = RateLimit(EngagementCache(config.redis_url), config.rate_limit_per_minute)
+    cache, shared = EngagementCache(config.redis_url), SharedCounters(dynamodb, config.limits_table)
+    limits, alone = Limits(cache, shared), Limits(cache, None)
+    answer_limits = AnswerLimits(
+        # A person answers a question once, so what one process counts is enough.
+        own=alone.of("answers", config.rate_limit_per_minute),
+        relayed=limits.of("relayed answers", config.rate_limit_per_minute, RELAYED_BLOCK),
+    )
     return _Parts(
         questions,
-        Answers(questions, store, responses, fingerprints, limit),
+        Answers(questions, store, responses, fingerprints, answer_limits),
         Polls(questions, responses),
         AnswerStats(UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards), fingerprints),
+        limits.of("questions", config.commands_per_minute),
+        limits.of("reads of boards", config.board_reads_per_minute, READS_BLOCK),
     )
 
 
@@ -74,6 +87,7 @@ def post_question() -> Response[str]:
     """Ask a question."""
     caller = _caller()
     caller.check_agent()
+    _parts().asking.check(caller.user_id, 1, clock.now())
     body = json_body(app.current_event.raw_event, QUESTION)
     return answer(*_parts().questions.create(body, caller, clock.now()))
 
@@ -119,6 +133,7 @@ def get_responses(question_id: str) -> Response[str]:
 def get_leaders() -> Response[str]:
     """The best by points."""
     caller, limit = _caller(), integer(_query(), "limit", LEADERS_DEFAULT, LEADERS_MAX)
+    _parts().reads.check(caller.user_id, 1, clock.now())
     return answer(200, _parts().stats.leaders(limit, caller))
 
 

@@ -2,8 +2,9 @@
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -11,19 +12,24 @@ from aws_lambda_powertools.event_handler import Response
 from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 
 from adapters import clock, settings
+from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
+from adapters.platform.shared_counters import HeldPlaces, SharedCounters, WantedPlace
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.subscription_schemas import SUBSCRIPTION, SUBSCRIPTION_ID
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, json_body
+from ingest.web.rate_limit import Limits, RateLimit
 from rules.days import UnknownZone, sent_zone
 from rules.questions.notifications import QuietHours, Subscription, quiet_hours
 
 NAMESPACE = uuid.UUID("5f2d3b0c-8c0e-5d0c-9b57-2f6d3e1a4c90")
 INTERVAL_DEFAULT, ZONE_DEFAULT = 60, "UTC"
 ATTEMPTS_MAX = 4
+# A place ends with its subscription, and never by itself.
+PLACE_KEPT = timedelta(days=36_500)
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
 
@@ -32,12 +38,23 @@ router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]  # Powertools l
 class _Parts:
     store: SubscriptionStore
     push: SnsPush
+    places: HeldPlaces
+    limit: RateLimit
+    owned_max: int
 
 
 @cache
 def _parts() -> _Parts:
     config = settings.read(SubscriptionsSettings)
-    return _Parts(SubscriptionStore(client("dynamodb"), config.subscriptions_table), SnsPush(client("sns")))
+    dynamodb = client("dynamodb")
+    limits = Limits(EngagementCache(config.redis_url), SharedCounters(dynamodb, config.limits_table))
+    return _Parts(
+        SubscriptionStore(dynamodb, config.subscriptions_table),
+        SnsPush(client("sns")),
+        HeldPlaces(dynamodb, config.limits_table),
+        limits.of("subscriptions", config.commands_per_minute),
+        config.subscriptions_max,
+    )
 
 
 def subscription_id(owner: str, fcm_token: str) -> str:
@@ -49,9 +66,25 @@ def subscription_id(owner: str, fcm_token: str) -> str:
 def post_subscription() -> Response[str]:
     """Register a phone, or replace its subscription. A field that the body leaves out gets its default."""
     caller = caller_of(router.current_event.raw_event)
-    body, now = json_body(router.current_event.raw_event, SUBSCRIPTION), clock.now()
-    stored, is_new = _parts().store.register(_wanted(caller.user_id, body), now)
+    now = clock.now()
+    _parts().limit.check(caller.user_id, 1, now)
+    wanted = _wanted(caller.user_id, json_body(router.current_event.raw_event, SUBSCRIPTION))
+    _check_places(wanted, now)
+    stored, is_new = _parts().store.register(wanted, now)
     return answer(201 if is_new else 200, subscription_view(stored))
+
+
+def _check_places(wanted: Subscription, now: datetime) -> None:
+    """Raise 409 if the owner has as many subscriptions as are allowed, and this is a new one."""
+    parts = _parts()
+
+    def still_there(identifiers: Iterable[str]) -> set[str]:
+        found = parts.store.get_many(identifiers)
+        return {each.subscription_id for each in found if each.owner == wanted.owner and each.is_active}
+
+    place = WantedPlace(f"subscriptions#{wanted.owner}", wanted.subscription_id, now + PLACE_KEPT)
+    if not parts.places.take(place, parts.owned_max, now, still_there):
+        raise ApiError(409, "subscriptions_max", f"{parts.owned_max} phones are registered already")
 
 
 @router.delete("/v1/subscriptions/<subscription_id>")

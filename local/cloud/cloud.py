@@ -24,6 +24,7 @@ TTL = {
     "BPEvents": "ttl",
     "Boards": "expires_at",
     "IdempotencyKeys": "ttl",
+    "Limits": "expires_at",
     "Memory": "expires_at",
     "Questions": "expires_at",
     "Subscriptions": "expires_at",

@@ -27,7 +27,7 @@ from local.paths import ROOT
 from rules.lake.entities import ENTITIES
 
 TABLES = (
-    *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Boards"),
+    *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Boards", "Limits"),
     *("Event", "Memory", "Feature"),
     *("Questions", "Responses", "Subscriptions", "UserStats"),
 )
@@ -107,7 +107,12 @@ class Engine:
             "PAYLOAD_BUCKET": "payloads",
             "REDIS_URL": redis_url,
             "POINT_BOOSTS": "[]",
+            "LIMITS_TABLE": "Limits",
             "RATE_LIMIT_PER_MINUTE": "1000000",
+            "COMMANDS_PER_MINUTE": "1000000",
+            "BOARD_READS_PER_MINUTE": "1000000",
+            "OPEN_QUESTIONS_MAX": "1000",
+            "SUBSCRIPTIONS_MAX": "1000",
             "FREEZE_PRICE_POINTS": "100",
             "FREEZES_FREE_A_MONTH": "2",
             "PAUSE_DAYS_A_YEAR": "92",

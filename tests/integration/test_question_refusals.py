@@ -10,7 +10,8 @@ import pytest
 
 import ingest.questions.questions_api
 from adapters.engagement.engagement_cache import EngagementCache
-from ingest.web.rate_limit import RateLimit
+from ingest.questions.answers import AnswerLimits
+from ingest.web.rate_limit import Limits
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
     answer,
@@ -153,9 +154,9 @@ def test_a_wrong_answer_names_its_field(changes: dict[str, Any], field: str) -> 
 def test_a_person_s_answers_a_minute_are_limited(
     monkeypatch: pytest.MonkeyPatch, redis_url: str, has_redis: bool
 ) -> None:
-    limit = RateLimit(EngagementCache(redis_url if has_redis else ""), 3)
+    limit = Limits(EngagementCache(redis_url if has_redis else ""), None).of("answers", 3)
     parts = ingest.questions.questions_api._parts()
-    limited = replace(parts, answers=replace(parts.answers, limit=limit))
+    limited = replace(parts, answers=replace(parts.answers, limits=AnswerLimits(limit, limit)))
     monkeypatch.setattr(ingest.questions.questions_api, "_parts", lambda: limited)
     # In the past: a question of the future would be the newest of other tests' lists.
     set_clock(monkeypatch, datetime.now(UTC).replace(second=30) - timedelta(minutes=1))

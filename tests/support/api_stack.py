@@ -45,5 +45,5 @@ def stack(engine: Engine, redis_url: str, **settings: str) -> Iterator[None]:
 def forget() -> None:
     """Drop what processes hold in memory: clients, settings."""
     client.cache_clear()
-    for name in (*(name for _, name in FUNCTIONS), *CONSUMERS.values()):
+    for name in (*(name for _, name in FUNCTIONS), "ingest.questions.subscriptions", *CONSUMERS.values()):
         import_module(name)._parts.cache_clear()

@@ -34,6 +34,7 @@ COMPLETE = {
     "PAYLOAD_BUCKET": "bucket",
     "REDIS_URL": "",
     "POINT_BOOSTS": "[]",
+    "LIMITS_TABLE": "Limits",
     "RATE_LIMIT_PER_MINUTE": "60",
     "INDEX_IDEMPOTENCY_KEYS": "false",
 }

@@ -1,0 +1,172 @@
+"""Limits that hold without Redis, whoever answers: through the real handlers on a real engine."""
+
+import json
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any
+
+import pytest
+
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.platform.shared_counters import HeldPlaces, SharedCounters, WantedPlace
+from ingest.engagement.events_api import EVENTS_BLOCK
+from ingest.web.caller import ApiError
+from ingest.web.rate_limit import Limits
+from tests.support.engine import Engine
+from tests.support.gateway import GROUP_AGENTS, ask, token
+from tests.support.site import Site, site
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+NUMBERS = count()
+PROCESSES, LIMIT = 100, 1200
+
+
+@pytest.fixture(scope="module")
+def api(engine: Engine) -> Iterator[Site]:
+    few = {"COMMANDS_PER_MINUTE": "4", "BOARD_READS_PER_MINUTE": "6", "RATE_LIMIT_PER_MINUTE": "50"}
+    with site(engine, **few, OPEN_QUESTIONS_MAX="3", SUBSCRIPTIONS_MAX="2") as prepared:
+        yield prepared
+
+
+@pytest.fixture
+def user() -> str:
+    # A window of one minute must not end while the test runs.
+    if (left := 60 - time.time() % 60) < 20:
+        time.sleep(left)
+    return f"l{time.time_ns()}-{next(NUMBERS)}"
+
+
+def test_100_processes_at_once_let_at_most_a_fifth_more_than_the_limit_pass(engine: Engine) -> None:
+    """Each has its own memory, as processes have; they share the table."""
+    counters = SharedCounters(engine.client("dynamodb"), "Limits")
+    user = f"l{time.time_ns()}"
+
+    def process(_: int) -> int:
+        limit, passed = Limits(EngagementCache(""), counters).of("events", LIMIT, EVENTS_BLOCK), 0
+        for _ in range(40):
+            try:
+                limit.check(user, 1, NOW)
+            except ApiError:
+                continue
+            passed += 1
+        return passed
+
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        passed = sum(pool.map(process, range(PROCESSES)))
+    assert LIMIT * 0.9 <= passed <= LIMIT * 1.2
+
+
+def test_64_at_once_get_no_more_places_than_there_are(engine: Engine) -> None:
+    places = HeldPlaces(engine.client("dynamodb"), "Limits")
+    owner = f"o{time.time_ns()}"
+
+    def take(number: int) -> bool:
+        for _ in range(20):
+            try:
+                wanted = WantedPlace(owner, f"t{number}", NOW + timedelta(hours=1))
+                return places.take(wanted, 5, NOW, set)
+            except Exception:  # contended: as a caller would, again
+                time.sleep(0.05)
+        raise AssertionError
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(take, range(64))) == 5
+    later = WantedPlace(owner, "later", NOW + timedelta(hours=3))
+    assert places.take(later, 5, NOW + timedelta(hours=2), set), "the others have ended"
+
+
+def statuses(api: Site, user: str, times: int, method: str, path: str, body: Any, *groups: str) -> list[int]:
+    made = [body(n) if callable(body) else body for n in range(times)]
+    headers = {"authorization": f"Bearer {token(user, *groups)}"}
+    sent = [b"" if each is None else json.dumps(each).encode() for each in made]
+    return [ask(method, path, headers, each).status for each in sent]
+
+
+def test_events_commands_and_reads_are_limited_for_each_user(api: Site, user: str) -> None:
+    now = datetime.now(UTC).isoformat()
+
+    def events(n: int) -> Any:
+        sent = [
+            {"idempotency_key": f"{n}-{m}", "event_type": "CHECK_IN", "occurred_at": now} for m in range(10)
+        ]
+        return {"events": sent}
+
+    assert statuses(api, user, 7, "POST", "/v1/events", events) == [202] * 5 + [429] * 2
+    zones = statuses(api, user, 6, "PUT", f"/v1/users/{user}/timezone", {"timezone": "Asia/Tokyo"})
+    assert zones == [200] * 4 + [429] * 2
+    for path, body in (
+        ("redemptions", {"points": 1, "reward_id": "x", "idempotency_key": "k"}),
+        ("freezes", {}),
+        ("pauses", {"first": "2030-01-01", "last": "2030-01-02"}),
+    ):
+        assert statuses(api, user, 1, "POST", f"/v1/users/{user}/{path}", body) == [429]
+    board = statuses(api, user, 8, "GET", f"/v1/leaderboards/streaks/users/{user}", None)
+    assert board == [200] * 6 + [429] * 2
+    assert statuses(api, user, 1, "GET", "/v1/leaderboards/streaks", None) == [429]
+    assert statuses(api, f"{user}-other", 1, "GET", f"/v1/leaderboards/streaks/users/{user}-other", None) == [
+        200
+    ]
+
+
+def question(n: int) -> dict[str, Any]:
+    return {"idempotency_key": f"q{n}", "kind": "text", "prompt": "?", "required_responses": 1}
+
+
+def test_questions_are_limited_by_caller_and_by_how_many_are_open(api: Site, user: str) -> None:
+    headers = {"authorization": f"Bearer {token(user, GROUP_AGENTS)}"}
+
+    def post(n: int) -> Any:
+        told = ask("POST", "/v1/questions", headers, json.dumps(question(n)).encode())
+        return told.status, json.loads(told.body)
+
+    made = [post(n) for n in range(3)]
+    assert [status for status, _ in made] == [201] * 3
+    status, refused = post(3)
+    assert (status, refused["error"]["code"]) == (409, "open_questions_max")
+    assert post(4)[0] == 429
+
+
+def test_a_question_that_is_answered_makes_room_for_the_next(api: Site, user: str) -> None:
+    agent = f"{user}-agent"
+    ids = [
+        api.call(agent, "POST", "/v1/questions", question(n), GROUP_AGENTS)[1]["question_id"]
+        for n in range(3)
+    ]
+    answered = api.call(user, "POST", f"/v1/questions/{ids[1]}/responses", {"text": "yes", "confidence": 3})
+    assert answered[0] == 201
+    assert api.call(agent, "POST", "/v1/questions", question(3), GROUP_AGENTS)[0] == 201
+
+
+def test_only_the_agent_who_asked_relays_answers_and_so_many_a_minute(api: Site, user: str) -> None:
+    asker, other = f"{user}-asker", f"{user}-other"
+    asked = api.call(
+        asker, "POST", "/v1/questions", {**question(0), "required_responses": 1000}, GROUP_AGENTS
+    )[1]
+    path = f"/v1/questions/{asked['question_id']}/responses"
+    body = {"text": "yes", "confidence": 3, "fingerprint": "device-0"}
+    status, told = api.call(other, "POST", path, body, GROUP_AGENTS)
+    assert (status, told["error"]["code"]) == (403, "forbidden")
+    relayed = statuses(
+        api, asker, 53, "POST", path, lambda n: {**body, "fingerprint": f"device-{n}"}, GROUP_AGENTS
+    )
+    assert relayed == [201] * 50 + [429] * 3
+
+
+def test_subscriptions_are_limited_by_caller_and_by_owner(api: Site, user: str) -> None:
+    def phone(n: int) -> dict[str, Any]:
+        return {"fcm_token": f"{user}-{n}"}
+
+    assert statuses(api, user, 2, "POST", "/v1/subscriptions", phone) == [201, 201]
+    status, told = api.call(user, "POST", "/v1/subscriptions", phone(2))
+    assert (status, told["error"]["code"]) == (409, "subscriptions_max")
+    assert api.call(user, "POST", "/v1/subscriptions", phone(1))[0] == 200
+    assert api.call(user, "POST", "/v1/subscriptions", phone(1))[0] == 429
+
+
+def test_a_phone_that_is_removed_makes_room_for_the_next(api: Site, user: str) -> None:
+    made = [api.call(user, "POST", "/v1/subscriptions", {"fcm_token": f"{user}-{n}"})[1] for n in range(2)]
+    assert api.call(user, "DELETE", f"/v1/subscriptions/{made[0]['subscription_id']}")[0] == 204
+    assert api.call(user, "POST", "/v1/subscriptions", {"fcm_token": f"{user}-9"})[0] == 201
