@@ -4,10 +4,11 @@
 |---|---|---|
 | identity:{digest of organization and identities} | lead, leaf and root, as JSON | 1 h |
 
-Redis is never the truth. A cached leaf stays right: identities keep their lead, and leaves their events. A
-cached root may be stale, as the root stored with any event may be. An answer is not cached if no identity is
-strong, because a device's lead changes when the device becomes shared. Nor is it cached while changes are to
-be announced, because the next event must ask PostgreSQL for them again.
+Redis is never the truth. A cached leaf stays right: verified identities keep their lead, and leaves their
+events. A cached root may be stale, as the root stored with any event may be. An answer is not cached
+unless its identities are verified: a device's lead changes when the device becomes shared, and what
+somebody claims becomes another's who proves it. Nor is it cached while changes are to be announced,
+because the next event must ask PostgreSQL for them again.
 """
 
 import hashlib
@@ -18,7 +19,8 @@ from typing import Any
 
 from adapters.leads.identity_store import Resolution
 from adapters.platform.redis import Command, Redis, RedisError
-from rules.leads.identity.identities import Identity, in_order
+from rules.leads.identity.identities import Identity
+from rules.leads.identity.identity_plan import considered
 
 KEPT_SECONDS = 3600
 RETRY_AFTER_SECONDS = 5
@@ -63,8 +65,8 @@ def _three(held: Any) -> tuple[int, str, str]:
 
 
 def _key(organization_id: str, identities: Iterable[Identity]) -> str | None:
-    ordered = in_order(identities)
-    if not ordered or not ordered[0].kind.is_strong:
+    ordered = considered(identities)
+    if not ordered or not (ordered[0].kind.is_strong and ordered[0].is_verified):
         return None
     parts = [organization_id, *([each.channel, each.external_id] for each in ordered)]
     return f"identity:{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:40]}"

@@ -16,7 +16,7 @@ from aws_lambda_powertools import Logger
 from adapters import clock, settings
 from adapters.leads.identity_cache import IdentityCache
 from adapters.leads.identity_store import (
-    CannotUnmerge,
+    CannotMend,
     IdentityChange,
     IdentityStore,
     LeadEventKey,
@@ -43,7 +43,6 @@ from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
 from ingest.web.validate import check_strict, first_problem, parse_json
 from rules.days import stamp
 from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, body_hash
-from rules.leads.lead_groups import Group
 
 logger = Logger(service="leads")
 CONSUMER = "leads"
@@ -117,20 +116,14 @@ class LeadConsumer:
         return found
 
     def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
-        """Store each change as an event of every organization that it affects, then mark it as announced."""
+        """Store each change as an event of its organization, then mark it as announced."""
         listed = tuple(changes)
         for change in listed:
-            for organization, groups in change.groups.items():
-                self._announce_to(organization, groups, change, now)
+            event = change_event(change, now)
+            if self.events.put_new(event, body_hash(event.payload)) is StoreOutcome.CONFLICT:
+                raise RuntimeError(f"change {change.number} of {event.source} was told in another way")
         if listed:
-            self.identities.note_announced([each.number for each in listed])
-
-    def _announce_to(
-        self, organization: str, groups: tuple[Group, ...], change: IdentityChange, now: datetime
-    ) -> None:
-        event = change_event(organization, groups, change, now)
-        if self.events.put_new(event, body_hash(event.payload)) is StoreOutcome.CONFLICT:
-            raise RuntimeError(f"change {change.number} was told to {organization} in another way")
+            self.identities.note_announced(listed)
 
     def _command(self, message: dict[str, Any], now: datetime) -> None:
         if message["command"] == ANNOUNCE_COMMAND:
@@ -148,8 +141,10 @@ class LeadConsumer:
         if problem := first_problem(UNMERGE, message):
             raise Poison(" ".join(problem))
         try:
-            changes = self.identities.unmerge(message["change"], message["reason"], message["by"], now)
-        except CannotUnmerge as reason:
+            changes = self.identities.unmerge(
+                message.get("organization_id"), message["change"], message["reason"], message["by"], now
+            )
+        except CannotMend as reason:
             if not str(reason).startswith(f"change {message['change']} has been undone"):
                 raise Poison(str(reason)) from None
             # The merge is undone, as asked. An earlier attempt may have died before it announced that.
@@ -157,10 +152,9 @@ class LeadConsumer:
         self._announce(changes, now)
 
 
-def change_event(
-    organization: str, groups: tuple[Group, ...], change: IdentityChange, now: datetime
-) -> LeadEvent:
+def change_event(change: IdentityChange, now: datetime) -> LeadEvent:
     """Return the event that tells an organization of a change. Only received_at differs between attempts."""
+    organization, groups = change.organization_id, change.groups
     told = [{"root": group.root, "leaves": list(group.leaves)} for group in groups]
     return LeadEvent(
         organization_id=organization,
@@ -172,7 +166,7 @@ def change_event(
         event_type=LEADS_UNMERGED if change.kind == "unmerged" else LEADS_MERGED,
         occurred_at=stamp(change.at),
         received_at=stamp(now),
-        payload={"change": change.number, "groups": told},
+        payload={"change": change.number, "groups": told, **change.told},
     )
 
 

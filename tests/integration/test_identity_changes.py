@@ -1,8 +1,10 @@
 """Merges are announced until somebody has heard of them, and undone exactly."""
 
+from dataclasses import replace
+
 import pytest
 
-from adapters.leads.identity_store import CannotUnmerge
+from adapters.leads.identity_store import CannotMend
 from rules.leads.identity.identities import Identity
 from rules.leads.lead_groups import Group
 from tests.support.identity_server import AUDIT, NOW, WAYS, Registry, undo
@@ -18,18 +20,17 @@ DEVICE = Identity("device", "acme/shop/1")
 
 
 def test_merging_and_unmerging_restores_everything_but_the_audit(registry: Registry) -> None:
-    for organization in ("acme", "other"):
-        registry.see(A, P, organization=organization)
-        registry.see(B, Q, organization=organization)
+    registry.see(A, P)
+    registry.see(B, Q)
     before = registry.dump(but=AUDIT)
     merged = registry.see(A, B)
     assert registry.dump(but=AUDIT) != before
     assert len(registry.groups()) == 1
-    (change,) = registry.store.unmerge(merged.changes[-1].number, "two sisters", "ann", NOW)[1:]
+    (change,) = registry.store.unmerge(None, merged.changes[-1].number, "two sisters", "ann", NOW)[1:]
     assert registry.dump(but=AUDIT) == before
     assert change.kind == "unmerged"
-    assert {len(groups) for groups in change.groups.values()} == {2}
-    assert set(change.groups) == {"acme", "other"}
+    assert len(change.groups) == 2
+    assert (change.organization_id, change.told) == ("acme", {"reason": "two sisters", "by": "ann"})
 
 
 @pytest.mark.parametrize("both", [(A, P), (P, A), (A, DEVICE), (B, DEVICE)])
@@ -50,7 +51,7 @@ def test_a_chain_is_undone_from_its_end(registry: Registry) -> None:
     first = registry.see(C, B).changes[-1].number
     joined = registry.dump(but=AUDIT)
     second = registry.see(B, A).changes[-1].number
-    with pytest.raises(CannotUnmerge, match=f"change {second} builds on change {first}: undo it first"):
+    with pytest.raises(CannotMend, match=f"change {second} builds on change {first}: undo it first"):
         undo(registry, first)
     undo(registry, second)
     assert registry.dump(but=AUDIT) == joined
@@ -76,7 +77,7 @@ def test_a_merge_by_way_of_an_absorbed_lead_builds_on_its_merge(registry: Regist
         registry.see(each)
     first = registry.see(A, B).changes[-1].number
     second = registry.see(B, C).changes[-1].number
-    with pytest.raises(CannotUnmerge, match=f"change {second} builds on"):
+    with pytest.raises(CannotMend, match=f"change {second} builds on"):
         undo(registry, first)
 
 
@@ -85,10 +86,10 @@ def test_undoing_twice_or_what_is_no_merge_is_refused(registry: Registry) -> Non
     registry.see(B)
     number = registry.see(A, B).changes[0].number
     undo(registry, number)
-    with pytest.raises(CannotUnmerge, match=f"change {number} has been undone by change {number + 1}"):
+    with pytest.raises(CannotMend, match=f"change {number} has been undone by change {number + 1}"):
         undo(registry, number)
     for wrong in (number + 1, 999):
-        with pytest.raises(CannotUnmerge, match=f"change {wrong} is no merge"):
+        with pytest.raises(CannotMend, match=f"change {wrong} is no merge"):
             undo(registry, wrong)
 
 
@@ -100,8 +101,10 @@ def test_a_change_is_returned_until_it_is_announced_whoever_dies(registry: Regis
     assert registry.see(P).changes == (change,)
     assert registry.store.pending() == (change,)
     assert registry.see(B).changes == ()
-    registry.store.note_announced([change.number])
-    registry.store.note_announced([change.number])
+    registry.store.note_announced([replace(change, organization_id="other")])
+    assert registry.store.pending() == (change,)
+    registry.store.note_announced([change])
+    registry.store.note_announced([change])
     assert registry.see(A, P).changes == registry.store.pending() == ()
 
 
@@ -112,39 +115,28 @@ def test_what_a_change_tells_stays_as_it_was_told(registry: Registry) -> None:
     (change,) = registry.see(A, B).changes
     again, later = registry.see(B, C).changes
     assert again == change
-    assert len(change.groups["acme"][0].leaves) == 2
-    assert len(later.groups["acme"][0].leaves) == 3
+    assert len(change.groups[0].leaves) == 2
+    assert len(later.groups[0].leaves) == 3
 
 
-def test_an_organization_that_knows_one_of_the_leads_hears_nothing(registry: Registry) -> None:
+def test_a_merge_is_told_to_its_own_organization(registry: Registry) -> None:
     a, b = registry.see(A), registry.see(B)
-    registry.see(A, organization="other")
+    other = [registry.see(each, organization="other") for each in (A, B)]
     (change,) = registry.see(A, B).changes
-    assert change.groups == {"acme": (Group(a.leaf, (a.leaf, b.leaf)),)}
+    assert (change.organization_id, change.groups) == ("acme", (Group(a.leaf, (a.leaf, b.leaf)),))
     assert change.at > NOW
+    assert [registry.see(each, organization="other") for each in (A, B)] == other
 
 
-def test_a_merge_that_no_organization_sees_is_not_announced(registry: Registry) -> None:
-    registry.see(A)
-    registry.see(B, organization="other")
-    assert registry.see(A, B).changes == registry.store.pending() == ()
-    assert registry.rows("SELECT kind, announced_at = at FROM identity.identity_change") == [("merged", True)]
-
-
-def test_a_merged_lead_that_becomes_known_to_one_more_organization_is_announced_there(
-    registry: Registry,
-) -> None:
+def test_an_organization_undoes_its_own_merges_alone(registry: Registry) -> None:
     registry.see(A)
     registry.see(B)
-    registry.store.note_announced([each.number for each in registry.see(A, B).changes])
-    first = registry.see(B, organization="other")
-    assert (first.changes, first.root_id) == ((), first.leaf)  # the only one there
-    second = registry.see(A, organization="other")
-    (change,) = second.changes
-    assert change.kind == "joined"
-    # The root there is the oldest leaf there, although the other lead is the older one.
-    assert change.groups == {"other": (Group(first.leaf, (first.leaf, second.leaf)),)}
-    assert second.root_id == first.leaf
+    number = registry.see(A, B).changes[0].number
+    before = registry.dump()
+    with pytest.raises(CannotMend, match=f"change {number} is no merge"):
+        registry.store.unmerge("other", number, "why", "me", NOW)
+    assert registry.dump() == before
+    assert registry.store.unmerge("acme", number, "why", "me", NOW)
 
 
 def test_history_tells_who_did_what_and_why(registry: Registry) -> None:
@@ -152,12 +144,13 @@ def test_history_tells_who_did_what_and_why(registry: Registry) -> None:
     registry.see(B)
     number = registry.see(A, B, external_id="order-7").changes[0].number
     undo(registry, number)
-    merged, unmerged = registry.store.history(leaf)
+    merged, unmerged = registry.store.history("acme", leaf) or []
     assert merged["evidence"] == {
         "source": "acme/shop",
         "external_event_id": "order-7",
-        "identities": [["email", "a@x"], ["email", "b@x"]],
+        "identities": [["email", "a@x", True], ["email", "b@x", True]],
     }
     assert unmerged["evidence"] == {"reason": "by mistake", "by": "operator"}
     assert merged["reversed_by"] == unmerged["number"]
-    assert registry.store.history("nobody") == []
+    assert registry.store.history("acme", "nobody") is None
+    assert registry.store.history("other", leaf) is None

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.leads.identity_store import CannotUnmerge, IdentityStore, IdentityUnavailable
+from adapters.leads.identity_store import CannotMend, IdentityStore, IdentityUnavailable
 from adapters.postgresql.postgres import Postgres
 from adapters.postgresql.sql import PostgresRefused
 from local.cloud.processes import free_port
@@ -60,10 +60,10 @@ def test_what_cannot_safely_be_repeated_is_left_to_the_caller(registry: Registry
     number = registry.see(A, B).changes[0].number
     kill_sessions(registry)
     with pytest.raises(IdentityUnavailable):
-        registry.store.unmerge(number, "why", "me", NOW)
-    registry.store.unmerge(number, "why", "me", NOW)
-    with pytest.raises(CannotUnmerge):
-        registry.store.unmerge(number, "why", "me", NOW)
+        registry.store.unmerge(None, number, "why", "me", NOW)
+    registry.store.unmerge(None, number, "why", "me", NOW)
+    with pytest.raises(CannotMend):
+        registry.store.unmerge(None, number, "why", "me", NOW)
 
 
 def test_a_server_that_restarts_between_calls_is_not_noticed(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_the_application_may_call_functions_and_nothing_else(registry: Registry)
         assert ask(f"SHOW {name}") == (value,)
     forbidden = [f"SELECT count(*) FROM identity.{table}" for table in (*TABLES, "migration")]
     forbidden += [
-        "SELECT identity.new_lead(now())",
+        "SELECT identity.new_lead('acme', now())",
         "CREATE TABLE identity.t (x int)",
         "CREATE TABLE public.t (x int)",
     ]
@@ -139,14 +139,21 @@ def test_the_application_may_call_functions_and_nothing_else(registry: Registry)
     application.close()
 
 
+KNOWN = (
+    "INSERT INTO identity.channel_identity"
+    " (organization_id, channel, external_id, lead_id, is_verified, created_at)"
+)
+LEAD = "INSERT INTO identity.lead (lead_id, root_id, organization_id, created_at)"
+
+
 @pytest.mark.parametrize(
     "statement",
     [
-        "INSERT INTO identity.channel_identity SELECT channel, external_id, 2, false, now() FROM identity.channel_identity",
+        f"{KNOWN} SELECT organization_id, channel, external_id, 2, true, now() FROM identity.channel_identity",
         "INSERT INTO identity.lead_organization (lead_id, organization_id, created_at) VALUES (1, 'acme', now())",
-        "INSERT INTO identity.channel_identity VALUES ('email', 'c@x', 99, false, now())",
+        f"{KNOWN} VALUES ('acme', 'email', 'c@x', 99, true, now())",
         "UPDATE identity.lead SET root_id = 2 WHERE lead_id = 1",  # the root is the oldest
-        "INSERT INTO identity.lead VALUES (3, 2, now()); UPDATE identity.lead SET root_id = 1 WHERE lead_id = 2",
+        f"{LEAD} VALUES (3, 2, 'acme', now()); UPDATE identity.lead SET root_id = 1 WHERE lead_id = 2",
         "DELETE FROM identity.lead WHERE lead_id = 1",
     ],
 )

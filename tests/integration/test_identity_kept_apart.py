@@ -36,13 +36,13 @@ def test_an_event_of_both_is_the_highest_one_s_and_its_refusal_is_noted_once(reg
     leaf = registry.see(A).leaf
     for both in [(A, P), (P, A), (A, P)]:
         assert registry.see(*both, external_id="order-7").leaf == leaf
-    merged, unmerged, refused = registry.store.history(leaf)
+    merged, unmerged, refused = registry.store.history("acme", leaf) or []
     assert (merged["kind"], unmerged["kind"], refused["kind"]) == ("merged", "unmerged", "refused")
     assert refused["leads"] == [1, 2]
     assert refused["evidence"] == {
         "source": "acme/shop",
         "external_event_id": "order-7",
-        "identities": [["email", "a@x"], ["phone", P.external_id]],
+        "identities": [["email", "a@x", True], ["phone", P.external_id, True]],
         "reason": "kept apart",
     }
 
@@ -79,7 +79,7 @@ def test_the_schema_itself_keeps_apart(registry: Registry) -> None:
     for statement in (
         "UPDATE identity.lead SET root_id = 1",
         "UPDATE identity.kept_apart SET number = 1",  # no undoing
-        "INSERT INTO identity.kept_apart SELECT number, lead_id, NOT is_moved FROM identity.kept_apart",
+        "INSERT INTO identity.kept_apart SELECT organization_id, number, lead_id, NOT is_moved FROM identity.kept_apart",
     ):
         with pytest.raises(psycopg.IntegrityError), registry.owner.transaction():
             registry.owner.execute(statement)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from adapters.leads.identity_store import CannotUnmerge, IdentityUnavailable
+from adapters.leads.identity_store import CannotMend, IdentityUnavailable
 from adapters.platform.aws import client
 from adapters.postgresql.rds_data import RdsData
 from local.cloud.processes import free_port
@@ -43,7 +43,7 @@ def test_round_trips(registry: Registry) -> None:
     assert calls(registry, A, B) == [EXECUTE, BEGIN, EXECUTE, EXECUTE, COMMIT]
     for kind in ("pending", "history"):
         before = len(registry.counting.api.calls)
-        registry.store.pending() if kind == "pending" else registry.store.history("x")
+        registry.store.pending() if kind == "pending" else registry.store.history("acme", "x")
         assert registry.counting.api.calls[before:] == [EXECUTE]
 
 
@@ -77,9 +77,9 @@ def test_an_undoing_whose_answer_is_lost_is_not_repeated(registry: Registry) -> 
     number = registry.see(A, B).changes[0].number
     registry.counting.api.lost.append(EXECUTE)
     with pytest.raises(IdentityUnavailable):
-        registry.store.unmerge(number, "why", "me", NOW)
-    with pytest.raises(CannotUnmerge, match=f"^change {number} has been undone by change {number + 1}$"):
-        registry.store.unmerge(number, "why", "me", NOW)
+        registry.store.unmerge(None, number, "why", "me", NOW)
+    with pytest.raises(CannotMend, match=f"^change {number} has been undone by change {number + 1}$"):
+        registry.store.unmerge(None, number, "why", "me", NOW)
 
 
 @pytest.mark.parametrize(
@@ -136,21 +136,21 @@ def test_answers_longer_than_a_row_may_be_arrive(registry: Registry) -> None:
     registry.see(A)
     leaves = [f"\u20ac{number:040}" for number in range(3000)]
     registry.rows(
-        "INSERT INTO identity.identity_change (kind, leads, evidence, announcement, at)"
-        " SELECT 'merged', '{1}', '{}', jsonb_build_object('acme', jsonb_build_array("
+        "INSERT INTO identity.identity_change (organization_id, kind, leads, evidence, announcement, at)"
+        " SELECT 'acme', 'merged', '{1}', '{}', jsonb_build_object('acme', jsonb_build_array("
         " jsonb_build_object('root', 'r', 'leaves', %s::text[]))), now() RETURNING number",
         leaves,
     )
     (change,) = registry.store.pending()
-    assert list(change.groups["acme"][0].leaves) == leaves
-    registry.store.note_announced([change.number])
+    assert list(change.groups[0].leaves) == leaves
+    registry.store.note_announced([change])
 
 
 def test_the_function_needs_no_driver(registry: Registry) -> None:
     code = (
         "import sys; sys.modules['psycopg'] = None\n"
         "from datetime import datetime, UTC\n"
-        "from adapters.leads.identity_store import IdentityStore, LeadEventKey, CannotUnmerge\n"
+        "from adapters.leads.identity_store import IdentityStore, LeadEventKey, CannotMend\n"
         "from adapters.postgresql.databases import database\n"
         "from rules.leads.identity.identities import Identity\n"
         "import ingest.leads.lead_consumer, ingest.leads.identity_migration\n"
@@ -159,9 +159,9 @@ def test_the_function_needs_no_driver(registry: Registry) -> None:
         "see = lambda *e: store.resolve('acme', [Identity('email', x) for x in e], LeadEventKey('s', 'x'), now)\n"
         "see('a@x'), see('b@x')\n"
         "(change,) = see('a@x', 'b@x').changes\n"
-        "store.unmerge(change.number, 'why', 'me', now)\n"
-        "try: store.unmerge(change.number, 'why', 'me', now)\n"
-        "except CannotUnmerge: print('fine')\n"
+        "store.unmerge(None, change.number, 'why', 'me', now)\n"
+        "try: store.unmerge(None, change.number, 'why', 'me', now)\n"
+        "except CannotMend: print('fine')\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, registry.url],

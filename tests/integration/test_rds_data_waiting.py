@@ -61,7 +61,7 @@ def test_throttled_calls_are_made_again_and_work_is_not(registry: Registry, slep
     registry.see(B)
     number = registry.see(A, B).changes[0].number
     registry.counting.api.refusals += [("ThrottlingException", "Rate exceeded")] * 3
-    registry.store.unmerge(number, "why", "me", NOW)
+    registry.store.unmerge(None, number, "why", "me", NOW)
     assert len(slept) == 3
     registry.counting.api.refusals += [("ThrottlingException", "Rate exceeded")] * 6
     with pytest.raises(IdentityUnavailable, match="ThrottlingException: Rate exceeded"):

@@ -1,7 +1,8 @@
 """All leads in memory, changed by nothing but the decision (rules/leads/identity/identity_plan.py)."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import itertools
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from rules.leads.identity.identities import Identity
 from rules.leads.identity.identity_facts import NEW, IdentityFacts, IdentityPlan, KnownIdentity
@@ -10,20 +11,31 @@ from rules.leads.identity.identity_plan import plan_identities
 
 @dataclass
 class World:
-    """leads: of each lead its root. owner: of each identity its lead, and whether it is shared.
+    """leads: of each lead its root. owner: of each identity its lead, and whether it is shared. proven, typed:
+    the identities that are verified, and for which other leads those that are not were typed. numbers: of leads
+    to come; organizations share them.
 
     refused: reason and leads. merged: what merges moved, and from which root. apart: pairs of leads.
     """
 
     leads: dict[int, int] = field(default_factory=dict)
     owner: dict[Identity, tuple[int, bool]] = field(default_factory=dict)
+    proven: set[Identity] = field(default_factory=set)
+    typed: dict[Identity, frozenset[int]] = field(default_factory=dict)
     refused: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
     merged: list[tuple[int, frozenset[int]]] = field(default_factory=list)
     apart: set[frozenset[int]] = field(default_factory=set)
+    numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), compare=False)
 
     def facts(self, identities: Iterable[Identity]) -> IdentityFacts:
         known = {
-            each: KnownIdentity(lead, self.leads[lead], is_shared)
+            each: KnownIdentity(
+                lead,
+                self.leads[lead],
+                is_shared,
+                each in self.proven,
+                self.typed.get(each, frozenset()),
+            )
             for each in identities
             if each in self.owner
             for lead, is_shared in [self.owner[each]]
@@ -34,11 +46,13 @@ class World:
 
     def held(self, root: int) -> set[Identity]:
         return {
-            each for each, (lead, _) in self.owner.items() if self.leads[lead] == root and each.kind.is_strong
+            replace(each, is_verified=each in self.proven)
+            for each, (lead, is_shared) in self.owner.items()
+            if self.leads[lead] == root and each.kind.is_strong and not is_shared
         }
 
     def new(self) -> int:
-        lead = len(self.leads) + 1
+        lead = next(self.numbers)
         self.leads[lead] = lead
         return lead
 
@@ -50,7 +64,10 @@ class World:
         return home
 
     def apply(self, plan: IdentityPlan, home: int) -> None:
-        self.owner |= dict.fromkeys(plan.attach, (home, False))
+        self.owner |= dict.fromkeys((*plan.attach, *plan.takes), (home, False))
+        self.proven |= {each for each in plan.attach if each.is_verified and each.kind.is_strong}
+        self.proven |= {*plan.proves, *plan.takes}
+        self.typed |= {each: self.typed.get(each, frozenset()) | {home} for each in plan.typed}
         self.owner |= {each: (self.new(), True) for each in plan.shares}
         for merge in plan.merges:
             absorbed = merge.absorbed or home

@@ -174,11 +174,13 @@ class Registry:
             if table not in but
         }
 
-    def groups(self) -> set[frozenset[tuple[str, str]]]:
+    def groups(self, organization: str = "%") -> set[frozenset[tuple[str, str]]]:
         """All groups, each by its identities."""
         found: dict[int, set[tuple[str, str]]] = {}
         for root, channel, external_id in self.rows(
-            "SELECT root_id, channel, external_id FROM identity.lead JOIN identity.channel_identity USING (lead_id)"
+            "SELECT root_id, channel, external_id FROM identity.lead JOIN identity.channel_identity"
+            " USING (lead_id, organization_id) WHERE organization_id LIKE %s",
+            organization,
         ):
             found.setdefault(root, set()).add((channel, external_id))
         return {frozenset(each) for each in found.values()}
@@ -189,4 +191,4 @@ class Registry:
 
 
 def undo(registry: Registry, number: int) -> None:
-    registry.store.unmerge(number, "by mistake", "operator", NOW)
+    registry.store.unmerge(None, number, "by mistake", "operator", NOW)

@@ -25,7 +25,8 @@ OWNER_SECRET, APP_SECRET = (
 )
 # A pool hands the next call another session: whatever a statement leaves in one is a mistake.
 KEPT = re.compile(
-    r"^\s*(SET(?!\s+LOCAL)|BEGIN|LISTEN|PREPARE|DECLARE)\b|pg_advisory_(un)?lock\(", re.IGNORECASE
+    r"^\s*(SET(?!\s+(LOCAL|CONSTRAINTS)\b)|BEGIN|LISTEN|PREPARE|DECLARE)\b|pg_advisory_(un)?lock\(",
+    re.IGNORECASE,
 )
 ASLEEP = "The Aurora DB instance arn:aws:rds:identity is resuming after being auto-paused. Please wait."
 

@@ -1,26 +1,41 @@
 """Decides whose event it is, and which leads its identities prove to be one person.
 
-Strong identities of one event prove that their leads are one, with two exceptions: together the leads would
-have more identities than a channel allows, or an operator has parted two of them. Such evidence contradicts
-itself and proves nothing. A weak identity never joins two people. A lead without any strong identity is
-anonymous: when its device turns up with a person, that person adopts it, unless an operator has parted the
-two.
+Verified strong identities of one event prove that their leads are one, with two exceptions: together the
+leads would have more identities than a channel allows, or an operator has parted two of them. Such evidence
+contradicts itself and proves nothing. Claimed identities prove nothing (identity_claims.py); in an event that
+has a verified one they are left aside. A weak identity never joins two people. A lead without any strong
+identity is anonymous: when its device turns up with a person, that person adopts it, unless an operator has
+parted the two.
+
+A lead that holds claims alone is unproven: nobody knows that its people are one, or who they are. Whoever
+proves one of its claims adopts it, if nothing contradicts that. Of a lead that somebody else has proven he
+takes the claim away.
 """
 
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from rules.leads.identity.identities import RANKS, Identity, in_order
+from rules.leads.identity.identity_claims import plan_claims
 from rules.leads.identity.identity_facts import (
     KEPT_APART,
     NEW,
+    PROVEN_ELSEWHERE,
     TOO_MANY,
     IdentityFacts,
     IdentityPlan,
-    Merge,
     MergeRefusal,
 )
+from rules.leads.identity.identity_merges import adopted, fits_one_lead, merges_of, things_of
+from rules.leads.identity.thing_plan import plan_things
+
+
+def considered(identities: Iterable[Identity]) -> tuple[Identity, ...]:
+    """Return the identities by precedence, without claims beside what is verified."""
+    ordered = in_order(identities)
+    if not any(each.kind.is_strong and each.is_verified for each in ordered):
+        return ordered
+    return tuple(each for each in ordered if each.is_verified or not each.kind.is_strong)
 
 
 def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> IdentityPlan:
@@ -28,37 +43,20 @@ def plan_identities(identities: Iterable[Identity], facts: IdentityFacts) -> Ide
 
     Raises ValueError for an event without any.
     """
-    ordered = in_order(identities)
+    ordered = considered(identities)
     if not ordered:
         raise ValueError("the event has no identity")
-    if ordered[0].kind.is_strong:
-        return _of_person(ordered, facts)
-    return _of_things(ordered, facts)
-
-
-def fits_one_lead(identities: Iterable[Identity]) -> bool:
-    """Whether one lead may have all of these (different) identities."""
-    counts = Counter((each.kind, each.scope) for each in set(identities))
-    return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
-
-
-def _of_things(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
-    """Plan an event without a strong identity.
-
-    It belongs to a known thing that is not shared; else to a new lead, if an identity is unknown; else to a
-    shared thing.
-    """
-    unknown = tuple(each for each in ordered if each not in facts.known)
-    known = [facts.known[each] for each in ordered if each in facts.known]
-    unshared = [each.lead for each in known if not each.is_shared]
-    if unshared:
-        return IdentityPlan(unshared[0], unknown)
-    return IdentityPlan(NEW, unknown) if unknown else IdentityPlan(known[0].lead)
+    if not ordered[0].kind.is_strong:
+        return plan_things(ordered, facts)
+    return _of_person(ordered, facts) if ordered[0].is_verified else plan_claims(ordered, facts)
 
 
 @dataclass(frozen=True, slots=True)
 class _Home:
-    """Where a person's event belongs. roots: of the groups that are that person, now or after the merges."""
+    """Where a person's event belongs. roots: of the groups that are that person, now or after the merges.
+
+    held: the verified identities of these groups.
+    """
 
     lead: int
     roots: tuple[int, ...]
@@ -67,79 +65,90 @@ class _Home:
 
 
 def _of_person(ordered: tuple[Identity, ...], facts: IdentityFacts) -> IdentityPlan:
-    home = _home([each for each in ordered if each.kind.is_strong], facts)
-    attach, held = [], set(home.held)
-    for each in (each for each in ordered if each not in facts.known):
-        if fits_one_lead({*held, each}):
-            attach.append(each)
-            held.add(each)
-    anonymous, shares = _things(ordered, home, facts)
-    adopted, refused = _adopted(anonymous, home, facts)
-    roots = (*home.roots, *adopted)
+    strong = [each for each in ordered if each.kind.is_strong]
+    home = _home(strong, facts)
+    claimants, contested = _claimants(strong, home, facts)
+    roots = (*home.roots, *claimants)
+    attach, proves, takes = _rooms(ordered, home, roots, facts)
+    anonymous, shares = things_of(ordered, roots, facts)
+    things, refused = adopted(anonymous, roots, facts)
+    roots = (*roots, *things)
     here = [facts.known[each] for each in ordered if each in facts.known]
     via = {home.lead, *(each.lead for each in here if each.root in roots and not each.is_shared)}
-    return IdentityPlan(home.lead, tuple(attach), _merges(roots, via), (*home.refused, *refused), shares)
-
-
-def _merges(roots: Iterable[int], via: Iterable[int]) -> tuple[Merge, ...]:
-    """Merge all roots into the oldest one, older roots first."""
-    into, *others = sorted(roots, key=_age)
-    return tuple(Merge(each, into, tuple(sorted(via, key=_age))) for each in others)
-
-
-def _age(lead: int) -> tuple[bool, int]:
-    return lead == NEW, lead
+    refusals = (*home.refused, *contested, *refused)
+    return IdentityPlan(
+        home.lead, attach, merges_of(roots, via), refusals, shares, proves=proves, takes=takes
+    )
 
 
 def _home(strong: list[Identity], facts: IdentityFacts) -> _Home:
-    """Tell whose event it is from the strong identities alone."""
-    known = [each for each in strong if each in facts.known]
+    """Tell whose event it is from the strong identities alone: that of who has proven them, first of all."""
+    known = [each for each in strong if each in facts.known and facts.known[each].is_verified]
     if not known:
-        return _Home(NEW, (NEW,), frozenset())
+        return _unproven_home(strong, facts)
     first = facts.known[known[0]]
     roots = tuple(dict.fromkeys(facts.known[each].root for each in known))
-    whole = frozenset(each for root in roots for each in facts.held[root])
+    whole = frozenset(each for root in roots for each in facts.proven(root))
     # The highest identity decides whose event it is, even an unknown one: that lead must have room for it.
     above = [each for each in strong if RANKS[each.channel] < RANKS[known[0].channel]][:1]
     is_parted = facts.parts(roots)
-    if fits_one_lead(whole.union(above)) and not is_parted:
+    is_settled = (
+        len(roots) == 1 and not above
+    )  # perhaps by an operator, who may join more than channels allow
+    if is_settled or (fits_one_lead(whole.union(above)) and not is_parted):
         return _Home(first.lead, roots, whole)
     reason = KEPT_APART if is_parted else TOO_MANY
-    theirs = frozenset(facts.held[first.root])
-    if fits_one_lead(theirs.union(above)):
+    theirs = facts.proven(first.root)
+    if not above or fits_one_lead(theirs.union(above)):
         return _Home(first.lead, (first.root,), theirs, (MergeRefusal(reason, roots),))
     return _Home(NEW, (NEW,), frozenset(), (MergeRefusal(reason, (*roots, NEW)),))
 
 
-def _things(
-    ordered: tuple[Identity, ...], home: _Home, facts: IdentityFacts
-) -> tuple[tuple[int, ...], tuple[Identity, ...]]:
-    """Return the roots of the anonymous leads that the event's things have, and the things to be shared.
+def _unproven_home(strong: list[Identity], facts: IdentityFacts) -> _Home:
+    """Return the first unproven lead that claims one of these and contradicts none; else a new one."""
+    for each in strong:
+        known = facts.known.get(each)
+        if known and _may_adopt(known.root, strong, facts) and not known.is_shared:
+            return _Home(known.lead, (known.root,), frozenset())
+    return _Home(NEW, (NEW,), frozenset())
 
-    A thing is shared from now on if it belonged to another person so far.
-    """
-    anonymous: dict[int, None] = {}
-    shares = []
+
+def _may_adopt(root: int, strong: Iterable[Identity], facts: IdentityFacts) -> bool:
+    return not facts.proven(root) and fits_one_lead({*facts.held[root], *strong})
+
+
+def _claimants(
+    strong: list[Identity], home: _Home, facts: IdentityFacts
+) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
+    """Return the roots of unproven leads that the person adopts, and who loses what he claimed."""
+    roots, refused = home.roots, []
+    for each in strong:
+        known = facts.known.get(each)
+        if known is None or known.is_verified or known.is_shared or known.root in roots:
+            continue
+        everything = {*strong, *(one for root in roots if root != NEW for one in facts.held[root])}
+        if _may_adopt(known.root, everything, facts) and not facts.parts((*roots, known.root)):
+            roots = (*roots, known.root)
+        else:
+            refused.append(MergeRefusal(PROVEN_ELSEWHERE, (home.roots[0], known.root)))
+    return roots[len(home.roots) :], tuple(refused)
+
+
+def _rooms(
+    ordered: tuple[Identity, ...], home: _Home, roots: tuple[int, ...], facts: IdentityFacts
+) -> tuple[tuple[Identity, ...], ...]:
+    """Return what the person gets, as far as there is room: attach, proves, takes of the plan."""
+    attach, proves, takes = [], [], []
+    held = set(home.held)
     for each in ordered:
         known = facts.known.get(each)
-        if each.kind.is_strong or known is None or known.is_shared or known.root in home.roots:
+        if (known and (known.is_verified or not each.kind.is_strong)) or not fits_one_lead({*held, each}):
             continue
-        if facts.held[known.root]:
-            shares.append(each)
+        held.add(each)
+        if known is None:
+            attach.append(each)
+        elif known.root in roots and not known.is_shared:
+            proves.append(each)
         else:
-            anonymous[known.root] = None
-    return tuple(anonymous), tuple(shares)
-
-
-def _adopted(
-    anonymous: Iterable[int], home: _Home, facts: IdentityFacts
-) -> tuple[tuple[int, ...], tuple[MergeRefusal, ...]]:
-    """Return the roots of anonymous leads that the person adopts, and those that an operator has parted."""
-    adopted: list[int] = []
-    refused: list[MergeRefusal] = []
-    for root in anonymous:
-        if facts.parts((*home.roots, *adopted, root)):
-            refused.append(MergeRefusal(KEPT_APART, (home.roots[0], root)))
-        else:
-            adopted.append(root)
-    return tuple(adopted), tuple(refused)
+            takes.append(each)
+    return tuple(attach), tuple(proves), tuple(takes)
