@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterable
 from typing import Any
 
-from adapters.leads.identity_store import Resolution
+from adapters.leads.identity_records import Resolution
 from adapters.platform.redis import Command, Redis, RedisError
 from rules.leads.identity.identities import Identity
 from rules.leads.identity.identity_plan import considered

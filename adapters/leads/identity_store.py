@@ -7,65 +7,45 @@ Statements suit the driver and the Data API (adapters/postgresql/sql.py).
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
 from adapters.leads.identity_calls import ask, ask_for_many
+from adapters.leads.identity_records import (
+    IdentityChange,
+    LeadEventKey,
+    Resolution,
+    change_of,
+    columns_of,
+    facts_of,
+    plan_of,
+    resolution_of,
+    seen_of,
+)
 from adapters.postgresql.sql import Database, PostgresRefused, PostgresUnavailable
 from rules.leads.identity.identities import STRONG, Identity
-from rules.leads.identity.identity_facts import IdentityFacts, IdentityPlan, KnownIdentity
+from rules.leads.identity.identity_facts import IdentityFacts
 from rules.leads.identity.identity_plan import considered, plan_identities
-from rules.leads.lead_groups import Group
 
 IdentityUnavailable = PostgresUnavailable
 # An attempt is lost only when another change to the same group goes through.
 ATTEMPTS = 20
 # What sql/identity raises for a change that cannot be undone: no_data_found and
 # object_not_in_prerequisite_state.
-CANNOT_MEND = ("P0002", "55000")
+UNKNOWN = "P0002"
+CANNOT_MEND = (UNKNOWN, "55000")
 
 
 class CannotMend(ValueError):
-    """A merge that cannot be undone, or leads that cannot be merged; the text says why."""
+    """A merge that cannot be undone, or leads that cannot be merged; the text says why.
 
-
-@dataclass(frozen=True, slots=True)
-class LeadEventKey:
-    """Names an event: `{organization}/{integration}`, and that integration's id of it."""
-
-    source: str
-    external_event_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class IdentityChange:
-    """A change of who is who that is still to be announced.
-
-    kind: merged or unmerged (joined: a merge of earlier versions, told to one more organization). groups: all
-    groups that the change touched, as they are after it. told: an operator's {"reason", "by"}, else {}.
+    is_unknown: there is no such merge, or no such leads.
     """
 
-    number: int
-    organization_id: str
-    kind: str
-    at: datetime
-    groups: tuple[Group, ...]
-    told: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Resolution:
-    """The lead that an event belongs to.
-
-    leaf: the lead_organization_id to keep the event by. root_id: the root of that leaf's group. changes:
-    those of this lead's group that are not announced yet, oldest first.
-    """
-
-    lead_id: int
-    leaf: str
-    root_id: str
-    changes: tuple[IdentityChange, ...] = ()
+    def __init__(self, text: str, *, is_unknown: bool = False) -> None:
+        super().__init__(text)
+        self.is_unknown = is_unknown
 
 
 class IdentityStore:
@@ -86,9 +66,9 @@ class IdentityStore:
         if plan_identities(ordered, IdentityFacts()).attach == ordered:
             found = self._database.run(lambda each: _resolve(each, organization_id, ordered, now))
             if found is not None:
-                return _resolution(found)
-        kept = {**asdict(evidence), "identities": [_seen(each) for each in ordered]}
-        return _resolution(
+                return resolution_of(found)
+        kept = {**asdict(evidence), "identities": [seen_of(each) for each in ordered]}
+        return resolution_of(
             self._database.run(
                 lambda each: _decide(each, organization_id, ordered, kept, now), attempts=ATTEMPTS
             )
@@ -101,7 +81,7 @@ class IdentityStore:
 
     def pending(self, limit: int = 100) -> tuple[IdentityChange, ...]:
         """Return the oldest changes that are not announced yet, of all leads."""
-        return tuple(_change(each) for each in self._call("pending(%s::int)", [limit]))
+        return tuple(change_of(each) for each in self._call("pending(%s::int)", [limit]))
 
     def unmerge(
         self, organization_id: str | None, change_number: int, reason: str, by: str, now: datetime
@@ -117,11 +97,11 @@ class IdentityStore:
         told = json.dumps({"reason": reason, "by": by})
         call = "unmerge(%s::text, %s::bigint, %s::jsonb, %s::timestamptz)"
         found = self._mend(call, [organization_id, change_number, told, now], attempts=1)
-        return tuple(_change(each) for each in found)
+        return tuple(change_of(each) for each in found)
 
     def merge_by_hand(
         self,
-        organization_id: str,
+        organizations: list[str] | None,
         leads: tuple[str, str],
         told: Mapping[str, str],
         *,
@@ -130,12 +110,13 @@ class IdentityStore:
     ) -> tuple[int | None, tuple[IdentityChange, ...]]:
         """Merge two leads; returns the change's number, and the changes to be announced. Safe to repeat.
 
-        leads: lead_organization_ids. told: {"reason", "by"}. unite: also if an operator has parted them,
-        which then is no longer so. The number is None if they were one already. Raises CannotMend.
+        organizations: those that the caller reaches, None: all. leads: lead_organization_ids. told:
+        {"reason", "by"}. unite: also if an operator has parted them, which then is no longer so. The
+        number is None if they were one already. Raises CannotMend.
         """
-        call = "merge_by_hand(%s::text, %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
-        found = self._mend(call, [organization_id, *leads, json.dumps(told), unite, now], ATTEMPTS)
-        return found["number"], tuple(_change(each) for each in found["changes"])
+        call = "merge_by_hand(%s::text[], %s::text, %s::text, %s::jsonb, %s::boolean, %s::timestamptz)"
+        found = self._mend(call, [organizations, *leads, json.dumps(told), unite, now], ATTEMPTS)
+        return found["number"], tuple(change_of(each) for each in found["changes"])
 
     def lookup(self, organization_id: str, identity: Identity) -> dict[str, Any] | None:
         """Return {lead, root, is_verified} of who has an identity; None if nobody has it, or many do."""
@@ -143,14 +124,13 @@ class IdentityStore:
         found: dict[str, Any] | None = self._call("lookup(%s::text, %s::text, %s::text)", values)
         return found
 
-    def history(self, organization_id: str, lead_organization_id: str) -> list[dict[str, Any]] | None:
-        """Return all changes that touched a lead, oldest first; None if the organization has no such lead.
+    def history(self, organizations: list[str] | None, lead: str) -> list[dict[str, Any]] | None:
+        """Return all changes that touched a lead, oldest first; None if nobody of these organizations has it.
 
-        Each {number, kind, at, leads, evidence, announced_at, reversed_by}.
+        organizations: None: all. Each {number, kind, at, leads, evidence, announced_at, reversed_by}.
         """
-        found: list[dict[str, Any]] | None = self._call(
-            "history(%s::text, %s::text)", [organization_id, lead_organization_id]
-        )
+        call, values = "history(%s::text[], %s::text)", [organizations, lead]
+        found: list[dict[str, Any]] | None = self._call(call, values)
         return found
 
     def forget(self, organization_id: str) -> int:
@@ -165,7 +145,7 @@ class IdentityStore:
             return self._call(call, values, attempts)
         except PostgresRefused as refused:
             if refused.sqlstate in CANNOT_MEND:
-                raise CannotMend(refused.text) from None
+                raise CannotMend(refused.text, is_unknown=refused.sqlstate == UNKNOWN) from None
             raise
 
     def _call(self, call: str, values: list[Any], attempts: int = 2) -> Any:
@@ -174,7 +154,7 @@ class IdentityStore:
 
 def _resolve(connection: Any, organization_id: str, ordered: tuple[Identity, ...], now: datetime) -> Any:
     strong = sum(each.kind.is_strong for each in ordered)
-    values = [organization_id, *_columns(ordered), strong, ordered[0].is_verified, now]
+    values = [organization_id, *columns_of(ordered), strong, ordered[0].is_verified, now]
     call = "resolve(%s::text, %s::text[], %s::text[], %s::int, %s::boolean, %s::timestamptz)"
     return ask(connection, call, values)
 
@@ -184,63 +164,8 @@ def _decide(
 ) -> Any:
     with connection.transaction():
         read = "facts(%s::text, %s::text[], %s::text[], %s::text[])"
-        facts = ask(connection, read, [organization_id, *_columns(ordered), list(STRONG)])
-        plan = plan_identities(ordered, _facts(facts))
+        facts = ask(connection, read, [organization_id, *columns_of(ordered), list(STRONG)])
+        plan = plan_identities(ordered, facts_of(facts))
         apply = "apply(%s::text, %s::jsonb, %s::jsonb, %s::timestamptz)"
-        values = [organization_id, json.dumps(_plan(plan)), json.dumps(evidence), now]
+        values = [organization_id, json.dumps(plan_of(plan)), json.dumps(evidence), now]
         return ask(connection, apply, values)
-
-
-def _columns(ordered: tuple[Identity, ...]) -> list[list[str]]:
-    return [[each.channel for each in ordered], [each.external_id for each in ordered]]
-
-
-def _pair(each: Identity) -> list[str]:
-    return [each.channel, each.external_id]
-
-
-def _seen(each: Identity) -> list[Any]:
-    """Return an identity as an event has it: channel, external id, whether it proves somebody."""
-    return [*_pair(each), each.is_verified and each.kind.is_strong]
-
-
-def _facts(found: Any) -> IdentityFacts:
-    known = {
-        Identity(channel, external_id): KnownIdentity(
-            lead, root, is_shared, is_verified, frozenset(typed_for)
-        )
-        for channel, external_id, lead, root, is_shared, is_verified, typed_for in found["known"]
-    }
-    held: dict[int, set[Identity]] = {each.root: set() for each in known.values()}
-    for root, channel, external_id, is_verified in found["held"]:
-        held[root].add(Identity(channel, external_id, is_verified))
-    return IdentityFacts(known, held, frozenset(frozenset(pair) for pair in found["apart"]))
-
-
-def _plan(plan: IdentityPlan) -> dict[str, Any]:
-    return {
-        "lead": plan.lead,
-        "attach": [_seen(each) for each in plan.attach],
-        "merges": [asdict(each) for each in plan.merges],
-        "refused": [asdict(each) for each in plan.refused],
-        **{
-            name: [_pair(each) for each in listed]
-            for name, listed in (
-                *(("shares", plan.shares), ("proves", plan.proves)),
-                *(("takes", plan.takes), ("typed", plan.typed)),
-            )
-        },
-    }
-
-
-def _resolution(found: Any) -> Resolution:
-    changes = tuple(_change(each) for each in found["changes"])
-    return Resolution(found["lead_id"], found["leaf"], found["root"], changes)
-
-
-def _change(found: Any) -> IdentityChange:
-    organization, at = found["organization"], datetime.fromisoformat(found["at"])
-    groups = tuple(
-        Group(each["root"], tuple(each["leaves"])) for each in found["announcement"].get(organization, ())
-    )
-    return IdentityChange(found["number"], organization, found["kind"], at, groups, found["told"])

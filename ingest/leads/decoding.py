@@ -21,7 +21,8 @@ class DecodeError(ValueError):
 class DecodeContext:
     """What a payload does not say itself.
 
-    currency: ISO 4217; all amounts must be in it. received_at: a stamp. topic: the kind of webhook, if a
+    currency: ISO 4217; all amounts must be in it. received_at: a stamp. region: ISO 3166; there telephone
+    numbers without a country code are read (None: such numbers are none). topic: the kind of webhook, if a
     header says it. delivery_id: the vendor's name for this delivery. is_signed: a secret of the organization
     signed the payload, so what it says of people is its source's word, and not a stranger's.
     """
@@ -30,6 +31,7 @@ class DecodeContext:
     integration: str
     currency: str
     received_at: str
+    region: str | None = None
     topic: str = ""
     delivery_id: str = ""
     is_signed: bool = False

@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from adapters.settings.phone_regions import region_of
 from ingest.leads import sources
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
 from ingest.leads.lead_schemas import MESSAGE
@@ -64,8 +65,11 @@ class OpenedPayload:
     broken: list[Exception] = field(default_factory=list)
 
 
-def read_envelope(message: Any, currency: str, now: datetime) -> Envelope:
-    """Read a message of the queue as strictly as an HTTP request; raises BadEnvelope."""
+def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str = "") -> Envelope:
+    """Read a message of the queue as strictly as an HTTP request; raises BadEnvelope.
+
+    phone_regions: the parameter (adapters.settings.phone_regions).
+    """
     try:
         check_strict(message)
     except ValueError as error:
@@ -79,10 +83,10 @@ def read_envelope(message: Any, currency: str, now: datetime) -> Envelope:
         raise BadEnvelope("integration", f"must not be {RESERVED}: that is our own")
     if message["source"] not in sources.names():
         raise BadEnvelope("source", f"must be one of {', '.join(sources.names())}")
+    organization = message["organization_id"]
+    region = region_of(phone_regions, organization)
     said = {name: message[name] for name in FROM_HOOKS if name in message}
-    context = DecodeContext(
-        message["organization_id"], integration, currency, _received(message, now), **said
-    )
+    context = DecodeContext(organization, integration, currency, _received(message, now), region, **said)
     return Envelope(message["source"], context, message.get("payload"), message.get("payload_ref"))
 
 

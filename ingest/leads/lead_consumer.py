@@ -15,13 +15,8 @@ from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
 from adapters.leads.identity_cache import IdentityCache
-from adapters.leads.identity_store import (
-    CannotMend,
-    IdentityChange,
-    IdentityStore,
-    LeadEventKey,
-    Resolution,
-)
+from adapters.leads.identity_records import IdentityChange, LeadEventKey, Resolution
+from adapters.leads.identity_store import CannotMend, IdentityStore
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_payloads import LeadPayloads, NoPayload
 from adapters.platform.aws import client
@@ -58,6 +53,7 @@ class LeadConsumer:
     events: LeadEventStore
     payloads: LeadPayloads
     currency: str
+    phone_regions: str = ""
 
     def handle(self, message: Any, now: datetime) -> None:
         """Handle one message; raises Poison if no attempt will get past it."""
@@ -65,7 +61,7 @@ class LeadConsumer:
             self._command(message, now)
             return
         try:
-            sent = read_envelope(message, self.currency, now)
+            sent = read_envelope(message, self.currency, now, self.phone_regions)
         except BadEnvelope as bad:
             raise Poison(str(bad)) from None
         opened = open_payload(self._payload(sent), sent, now)
@@ -179,6 +175,7 @@ def _parts() -> tuple[LeadConsumer, FailureQueue]:
         LeadEventStore(dynamodb, config.event_table, config.idempotency_keys_table),
         LeadPayloads(lambda: client("s3"), config.payload_bucket),
         config.currency,
+        config.phone_regions,
     )
     return consumer, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 

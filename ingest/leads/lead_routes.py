@@ -1,12 +1,21 @@
 """The routes of leads."""
 
 from ingest.leads import sources
-from ingest.leads.lead_schemas import FEATURES_VIEW, LEAD_EVENTS, LEAD_ID, ORGANIZATION, RECEIPT, REVERSAL
+from ingest.leads.lead_schemas import (
+    FEATURES_VIEW,
+    LEAD_EVENTS,
+    LEAD_ID,
+    LOOKUP,
+    MERGE,
+    ORGANIZATION,
+    RECEIPT,
+    REVERSAL,
+)
 from ingest.leads.lead_schemas import SOURCE as SOURCE_NAME
 from ingest.web.json_schema import closed_object
 from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching
 
-LEADS_API, HOOKS_API = "LeadsApi", "HooksApi"
+LEADS_API, HOOKS_API, IDENTITY_API = "LeadsApi", "HooksApi", "IdentityApi"
 LEAD = in_path("lead_id", matching(LEAD_ID))
 CHANGE = in_path("change", {"type": "integer", "minimum": 1})
 # The document shows the body as the door validates it, and also lists the names of the sources.
@@ -56,6 +65,9 @@ HOOK_ROUTES = [
         is_open=True,
     ),
 ]
+WHEN_ASLEEP = (
+    " After a pause the database wakes up first: a 5xx within the first minute means that you try again."
+)
 LEAD_ROUTES = [
     *HOOK_ROUTES,
     Route(
@@ -104,6 +116,37 @@ LEAD_ROUTES = [
         "A lead's features",
         [LEAD],
         answer=FEATURES_VIEW,
+    ),
+    Route(
+        "PostLeadLookup",
+        IDENTITY_API,
+        "post",
+        "/v1/leads/lookup",
+        "The lead of an e-mail address or a telephone number",
+        body=LOOKUP,
+        description="The value may be written in any way that a webhook may write it. It is 404 for a value"
+        " that nobody has, or that many people gave." + WHEN_ASLEEP,
+    ),
+    Route(
+        "GetLeadChanges",
+        IDENTITY_API,
+        "get",
+        "/v1/leads/{lead_id}/changes",
+        "The merges, undoings and refusals that touched a lead",
+        [LEAD],
+        description="Oldest first, each with its evidence: the event that proved it, or who did it and why."
+        + WHEN_ASLEEP,
+    ),
+    Route(
+        "PostLeadMerge",
+        IDENTITY_API,
+        "post",
+        "/v1/leads/merges",
+        "Merge two leads by hand",
+        body=MERGE,
+        description="`change` is the number to undo it by, null if the leads were one already. Memory and"
+        " features follow a moment later. Leads that an operator has parted are refused unless `unite` is"
+        " true; then what that parting kept apart may be one again." + WHEN_ASLEEP,
     ),
     Route(
         "PostLeadReversal",

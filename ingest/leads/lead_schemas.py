@@ -54,6 +54,28 @@ REVERSAL = closed_object(
         },
     },
 )
+MERGE = closed_object(
+    ["leads", "reason"],
+    {
+        "leads": {
+            "type": "array",
+            "items": {"type": "string", "pattern": LEAD_ID},
+            "minItems": 2,
+            "maxItems": 2,
+            "uniqueItems": True,
+        },
+        "reason": REVERSAL["properties"]["reason"],
+        "unite": {"type": "boolean", "description": "also if an operator has parted them before"},
+    },
+)
+LOOKUP = closed_object(
+    ["organization_id"],
+    {
+        "organization_id": {"type": "string", "pattern": ORGANIZATION},
+        "email": {"type": "string", "maxLength": 200},
+        "phone": {"type": "string", "maxLength": 200},
+    },
+)
 STAMP: Schema = {"type": "string", "maxLength": 40}
 # A webhook as it waits on the lead-ingestion queue. The HTTP door sends it, or an integration does itself.
 MESSAGE = closed_object(

@@ -44,6 +44,7 @@ class _Parts:
     queue: LeadQueue
     views: LeadViews
     currency: str
+    phone_regions: str
 
 
 @cache
@@ -55,7 +56,12 @@ def _parts() -> _Parts:
         MemoryStore(dynamodb, config.memory_table),
         FeatureStore(dynamodb, config.feature_table),
     )
-    return _Parts(LeadQueue(client("sqs"), config.lead_queue_url, payloads), views, config.currency)
+    return _Parts(
+        LeadQueue(client("sqs"), config.lead_queue_url, payloads),
+        views,
+        config.currency,
+        config.phone_regions,
+    )
 
 
 @app.post("/v1/leads/events")
@@ -66,7 +72,8 @@ def post_events() -> Response[str]:
     body, now = json_body(app.current_event.raw_event, LEAD_EVENTS), clock.now()
     caller.check_organization(body["organization_id"])
     try:
-        sent = read_envelope(body | {"received_at": stamp(now)}, _parts().currency, now)
+        stamped = body | {"received_at": stamp(now)}
+        sent = read_envelope(stamped, _parts().currency, now, _parts().phone_regions)
     except BadEnvelope as bad:
         raise _invalid([bad]) from None
     opened = open_payload(body["payload"], sent, now)

@@ -9,7 +9,8 @@ from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodeError
 from ingest.leads.payload_fields import thousandths
-from rules.leads.identity.identities import Identity, identity
+from ingest.leads.spelling import identity
+from rules.leads.identity.identities import Identity
 from rules.leads.language import objections_in
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_.-]{0,63}", re.ASCII)
@@ -60,7 +61,8 @@ def strict_identities(
 def _identity(channel: str, raw: Any, context: DecodeContext, *, is_verified: bool) -> Identity:
     if type(raw) not in (str, int):
         raise ValueError("must be text or a whole number")
-    return identity(channel, str(raw), context.organization_id, context.integration, is_verified=is_verified)
+    where = (context.organization_id, context.integration)
+    return identity(channel, str(raw), *where, is_verified=is_verified, region=context.region)
 
 
 def derived_from_text(

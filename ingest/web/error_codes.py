@@ -15,6 +15,7 @@ CODES = {
     "invalid_field": "a field is missing or wrong; details name it",
     "invalid_json": "the body is no JSON",
     "invalid_parameter": "a part of the path or of the query is wrong",
+    "kept_apart": "an operator has parted these leads; `unite` says that they belong together after all",
     "not_found": "there is no such thing",
     "not_reversible": "only a redemption can be reversed",
     "open_questions_max": "the agent has as many open questions as are allowed",

@@ -61,15 +61,18 @@ def failure(error: ApiError) -> Response[str]:
     return answer(error.status, {"error": body}, error.headers)
 
 
-def resolver(logger: Logger) -> APIGatewayHttpResolver:
-    """Return a router. It writes every error as the OpenAPI document describes it."""
+def resolver(logger: Logger, *away: type[Exception]) -> APIGatewayHttpResolver:
+    """Return a router. It writes every error as the OpenAPI document describes it.
+
+    away: what further stores raise if a later attempt may succeed.
+    """
     app = APIGatewayHttpResolver()
 
     @app.exception_handler(ApiError)
     def refused(error: ApiError) -> Response[str]:
         return failure(error)
 
-    @app.exception_handler([*Unavailable, Unprocessed])
+    @app.exception_handler([*Unavailable, Unprocessed, *away])
     def unavailable(error: Exception) -> Response[str]:
         logger.error("a store is unavailable", exc_info=error)
         return failure(ApiError(503, "unavailable", "try again", headers={"Retry-After": "1"}))

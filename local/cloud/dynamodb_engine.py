@@ -91,6 +91,7 @@ class Engine:
             "FEATURE_TABLE": "Feature",
             "FEATURE_SHARDS": "2",
             "CURRENCY": "USD",
+            "PHONE_REGIONS": "",
             "QUESTIONS_TABLE": "Questions",
             "RESPONSES_TABLE": "Responses",
             "SUBSCRIPTIONS_TABLE": "Subscriptions",

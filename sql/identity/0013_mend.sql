@@ -69,21 +69,25 @@ END $$;
 -- Merges the groups of two leads because an operator says so. p_told: {"reason", "by"}. What an undoing keeps apart
 -- is united only if p_unite is true; that undoing then keeps nobody apart any more. Refused as unmerge is. Returns
 -- {"number", "changes"}: the change, null if they were one already, and all that is to be announced.
+-- p_organizations: those that the caller reaches; null: all.
 CREATE FUNCTION merge_by_hand(
-    p_organization text, p_one text, p_other text, p_told jsonb, p_unite boolean, p_now timestamptz
+    p_organizations text[], p_one text, p_other text, p_told jsonb, p_unite boolean, p_now timestamptz
 ) RETURNS jsonb LANGUAGE plpgsql SECURITY DEFINER SET search_path = identity, pg_temp AS $$
 DECLARE
+    v_organization text;
     v_leads bigint[];
     v_roots bigint[];
     v_moved bigint[];
     v_partings bigint[];
     v_number bigint;
 BEGIN
-    v_leads := ARRAY(
-        SELECT o.lead_id FROM lead_organization AS o
-        WHERE o.organization_id = p_organization AND o.lead_organization_id IN (p_one, p_other) ORDER BY o.lead_id);
-    IF cardinality(v_leads) < 2 THEN
-        RAISE EXCEPTION 'there are no such two leads' USING ERRCODE = 'no_data_found';
+    SELECT min(o.organization_id), array_agg(o.lead_id ORDER BY o.lead_id) INTO v_organization, v_leads
+    FROM lead_organization AS o
+    WHERE o.lead_organization_id IN (p_one, p_other)
+        AND (p_organizations IS NULL OR o.organization_id = ANY (p_organizations))
+    HAVING count(*) = 2 AND count(DISTINCT o.organization_id) = 1;
+    IF v_leads IS NULL THEN
+        RAISE EXCEPTION 'there are no such two leads of one organization' USING ERRCODE = 'no_data_found';
     END IF;
     v_roots := ARRAY(SELECT DISTINCT l.root_id FROM lead AS l WHERE l.lead_id = ANY (v_leads) ORDER BY 1);
     PERFORM FROM lead AS l WHERE l.lead_id = ANY (v_roots) ORDER BY l.lead_id FOR NO KEY UPDATE;
@@ -96,15 +100,15 @@ BEGIN
     v_partings := ARRAY(
         SELECT DISTINCT mine.number FROM kept_apart AS mine
         JOIN kept_apart AS theirs USING (organization_id, number)
-        WHERE mine.organization_id = p_organization AND mine.lead_id = ANY (group_of(v_roots[1]))
+        WHERE mine.organization_id = v_organization AND mine.lead_id = ANY (group_of(v_roots[1]))
             AND theirs.lead_id = ANY (group_of(v_roots[2])) AND theirs.is_moved <> mine.is_moved ORDER BY 1);
     IF v_partings <> '{}' AND NOT p_unite THEN
         RAISE EXCEPTION 'change % keeps them apart', v_partings[1] USING ERRCODE = 'object_not_in_prerequisite_state';
     END IF;
-    DELETE FROM kept_apart AS k WHERE k.organization_id = p_organization AND k.number = ANY (v_partings);
+    DELETE FROM kept_apart AS k WHERE k.organization_id = v_organization AND k.number = ANY (v_partings);
     v_moved := group_of(v_roots[2]);
     v_number := move_leads(
-        p_organization, 'merged', v_moved, array_fill(v_roots[1], ARRAY[cardinality(v_moved)]),
+        v_organization, 'merged', v_moved, array_fill(v_roots[1], ARRAY[cardinality(v_moved)]),
         v_moved || group_of(v_roots[1]), v_leads,
         p_told || jsonb_build_object('united', to_jsonb(v_partings)), p_told, p_now);
     RETURN jsonb_build_object('number', v_number, 'changes', pending_of(v_moved));
@@ -120,14 +124,16 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
 $$;
 
 -- All changes of a lead's group members so far that concern this lead, oldest first; null for an unknown lead.
-CREATE FUNCTION history(p_organization text, p_lead_organization text) RETURNS jsonb
+-- p_organizations: as above.
+CREATE FUNCTION history(p_organizations text[], p_lead_organization text) RETURNS jsonb
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = identity, pg_temp AS $$
     SELECT coalesce(jsonb_agg(jsonb_build_object(
         'number', c.number, 'kind', c.kind, 'at', c.at, 'leads', c.leads, 'evidence', c.evidence,
         'announced_at', c.announced_at, 'reversed_by', c.reversed_by) ORDER BY c.number)
         FILTER (WHERE c.number IS NOT NULL), '[]')
     FROM lead_organization AS o LEFT JOIN identity_change AS c ON c.leads @> ARRAY[o.lead_id]
-    WHERE o.lead_organization_id = p_lead_organization AND o.organization_id = p_organization
+    WHERE o.lead_organization_id = p_lead_organization
+        AND (p_organizations IS NULL OR o.organization_id = ANY (p_organizations))
     GROUP BY o.lead_organization_id
 $$;
 
@@ -160,8 +166,8 @@ GRANT EXECUTE ON FUNCTION
     announced(text[], bigint[]),
     pending(int),
     unmerge(text, bigint, jsonb, timestamptz),
-    merge_by_hand(text, text, text, jsonb, boolean, timestamptz),
+    merge_by_hand(text[], text, text, jsonb, boolean, timestamptz),
     lookup(text, text, text),
-    history(text, text),
+    history(text[], text),
     forget(text)
 TO streakline_leads, streakline_leads_api;

@@ -9,9 +9,9 @@ from tests.support.declared import FUNCTIONS, NIGHTLY, NO_VALUE, logical_ids, pr
 from tests.support.template import ROOT, resources, template
 
 # Functions that go through many users, leads or subscribers at a time.
-MASSES = {"RanksFunction", "RefreshFunction", "NotifyFunction", "RemindersFunction"}
-# Functions that speak to the identity database.
-POSTGRES = {"LeadsFunction", "MigrateFunction"}
+MASSES = {"MigrateFunction", "RanksFunction", "RefreshFunction", "NotifyFunction", "RemindersFunction"}
+# Functions that speak to the identity database, or read telephone numbers.
+IDENTITY = {"HooksApiFunction", "IdentityApiFunction", "LeadsApiFunction", "LeadsFunction", "MigrateFunction"}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -45,8 +45,8 @@ def test_functions_share_runtime_architecture_tracing_and_layer() -> None:
     for name, each in FUNCTIONS.items():
         assert not set(each["Properties"]) & {"Tracing", "Runtime", "Architectures"}
         more = [{"Ref": "AnalyticsLayer"}] if name in NIGHTLY else []  # SAM adds them to the shared one
-        more = [{"Ref": "IdentityLayer"}] if name in POSTGRES else more
-        more = [{"Ref": "HooksLayer"}] if name == "HooksApiFunction" else more
+        more = [{"Ref": "IdentityLayer"}] if name in IDENTITY else more
+        more = [*more, {"Ref": "HooksLayer"}] if name == "HooksApiFunction" else more
         assert each["Properties"].get("Layers", []) == more
 
 

@@ -49,7 +49,7 @@ def act(registry: Registry, organization: str, random: Random) -> None:
         elif kind < 0.2 and len(leaves) > 1:
             one, other = random.sample(leaves, 2)
             told, unite = {"reason": "one", "by": "me"}, random.random() < 0.5
-            registry.store.merge_by_hand(organization, (one, other), told, unite=unite, now=NOW)
+            registry.store.merge_by_hand([organization], (one, other), told, unite=unite, now=NOW)
         else:
             some = random.sample(POOL, random.randint(1, 3))
             event = [

@@ -12,7 +12,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from adapters.leads.identity_store import CannotMend, _columns, _facts, _plan
+from adapters.leads.identity_records import columns_of, facts_of, plan_of
+from adapters.leads.identity_store import CannotMend
 from rules.leads.identity.identities import STRONG, Identity, in_order
 from rules.leads.identity.identity_plan import plan_identities
 from tests.support.identity_events import D1, E1, E2, P1, P2, check, events
@@ -88,15 +89,15 @@ class Held:
         self.identities = in_order(identities)
         self.connection = psycopg.connect(registry.server.owner(registry.database))
         found = self.connection.execute(
-            "SELECT identity.facts(%s, %s, %s, %s)", ["acme", *_columns(self.identities), list(STRONG)]
+            "SELECT identity.facts(%s, %s, %s, %s)", ["acme", *columns_of(self.identities), list(STRONG)]
         ).fetchone()
         assert found is not None
-        self.plan = plan_identities(self.identities, _facts(found[0]))
+        self.plan = plan_identities(self.identities, facts_of(found[0]))
         assert self.plan.merges
 
     def apply(self) -> None:
         self.connection.execute(
-            "SELECT identity.apply('acme', %s, '{}', %s)", [json.dumps(_plan(self.plan)), NOW]
+            "SELECT identity.apply('acme', %s, '{}', %s)", [json.dumps(plan_of(self.plan)), NOW]
         )
         self.connection.commit()
         self.connection.close()

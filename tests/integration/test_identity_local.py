@@ -5,7 +5,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from adapters.leads.identity_store import IdentityStore, LeadEventKey
+from adapters.leads.identity_records import LeadEventKey
+from adapters.leads.identity_store import IdentityStore
 from adapters.postgresql.postgres import Postgres
 from local.cloud import embedded_postgres, processes
 from rules.leads.identity.identities import Identity

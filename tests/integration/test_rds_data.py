@@ -43,7 +43,7 @@ def test_round_trips(registry: Registry) -> None:
     assert calls(registry, A, B) == [EXECUTE, BEGIN, EXECUTE, EXECUTE, COMMIT]
     for kind in ("pending", "history"):
         before = len(registry.counting.api.calls)
-        registry.store.pending() if kind == "pending" else registry.store.history("acme", "x")
+        registry.store.pending() if kind == "pending" else registry.store.history(["acme"], "x")
         assert registry.counting.api.calls[before:] == [EXECUTE]
 
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import psycopg
 
-from adapters.leads.identity_store import IdentityStore, LeadEventKey, Resolution
+from adapters.leads.identity_records import LeadEventKey, Resolution
+from adapters.leads.identity_store import IdentityStore
 from adapters.postgresql.databases import database as database_of
 from adapters.postgresql.postgres import Postgres
 from adapters.postgresql.rds_data import RdsData

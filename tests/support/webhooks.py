@@ -19,7 +19,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
 }
 GOOD: dict[str, list[Any]] = {name: each["payloads"] for name, each in SAMPLES.items()}
 NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
-CONTEXT = DecodeContext("acme", "shop", "USD", stamp(NOW))
+CONTEXT = DecodeContext("acme", "shop", "USD", stamp(NOW), "US")
 ORDER, REFUND = GOOD["ecommerce"]
 (FORM,) = GOOD["web_form"]
 MAIL: dict[str, Any] = GOOD["email_campaign"][1]

@@ -53,6 +53,7 @@ class _Parts:
     queue: LeadQueue
     forms: FormCounts
     currency: str
+    phone_regions: str
 
 
 @cache
@@ -65,6 +66,7 @@ def _parts() -> _Parts:
         LeadQueue(client("sqs"), config.lead_queue_url, payloads),
         FormCounts(client("dynamodb"), config.idempotency_keys_table),
         config.currency,
+        config.phone_regions,
     )
 
 
@@ -118,7 +120,8 @@ def _queued(
     named = {"organization_id": hook.organization_id, "source": hook.source, "payload": payload}
     given = {name: value for name, value in told.items() if value}
     try:
-        sent = read_envelope({**named, **given, "received_at": stamp(now)}, _parts().currency, now)
+        message = {**named, **given, "received_at": stamp(now)}
+        sent = read_envelope(message, _parts().currency, now, _parts().phone_regions)
     except BadEnvelope as bad:
         raise _invalid([bad]) from None
     opened = open_payload(payload, sent, now)

@@ -104,7 +104,7 @@ BAD: list[tuple[str, Any, str, str]] = [
     ("generic", changed(GENERIC, "identities", {"name": "x"}), "payload.identities.name", "no channel"),
     (
         "generic",
-        changed(GENERIC, "identities", {"device": [str(n) for n in range(21)]}),
+        changed(GENERIC, "identities", {"device": [str(n) for n in range(1, 22)]}),
         "payload.identities",
         "1 to 20",
     ),

@@ -45,7 +45,10 @@ class Aws:
 def aws(monkeypatch: pytest.MonkeyPatch) -> Aws:
     aws = Aws()
     parts = SimpleNamespace(
-        queue=LeadQueue(aws, "q", LeadPayloads(lambda: aws, "b")), views=None, currency="USD"
+        queue=LeadQueue(aws, "q", LeadPayloads(lambda: aws, "b")),
+        views=None,
+        currency="USD",
+        phone_regions="GB acme=US",
     )
     monkeypatch.setattr(leads_api, "_parts", lambda: parts)
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)
@@ -249,7 +252,7 @@ def test_a_lead_that_cannot_be_is_refused_by_name(lead_id: str, aws: Aws) -> Non
 
 
 def test_the_context_of_tests_is_the_one_of_requests() -> None:
-    assert read_envelope({**SENT, "integration": "shop"}, "USD", NOW).context == CONTEXT
+    assert read_envelope({**SENT, "integration": "shop"}, "USD", NOW, "US").context == CONTEXT
 
 
 def test_a_thousand_parts_are_taken_and_more_are_refused_before_they_are_read(aws: Aws) -> None:
