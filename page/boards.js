@@ -28,9 +28,9 @@ const ofUsers = async (name, title, unit, region, view) => {
     get(`v1/leaderboards/${name}?${query}&limit=${TOP}`, view.signal),
     get(`v1/leaderboards/${name}/users/${part(view.person.user)}?${query}`, view.signal).catch(() => null),
   ]);
-  const entries = top.entries.map((entry) => ({ ...entry, name: entry.user_id }));
-  const footer = `${place(rank)} As of ${relative(top.as_of)}.`;
-  return board(title, ["Rank", "Who", unit], entries, (entry) => entry.name === view.person.user, footer);
+  const entries = top.entries.map((entry) => ({ ...entry, name: entry.alias }));
+  const footer = `${place(rank)}${rank?.alias ? ` Others see you as ${rank.alias}.` : ""} As of ${relative(top.as_of)}.`;
+  return board(title, ["Rank", "Who", unit], entries, (entry) => entry.is_me, footer);
 };
 
 const ofAnswers = async (view) => {

@@ -41,6 +41,7 @@ def profile_attributes(profile: Profile, shards: int) -> dict[str, Any]:
         "review_since": profile.review_since or None,
         "review_evidence": list(profile.review_evidence) or None,
         "released_at": profile.released_at or None,
+        "alias": profile.alias,
     }
     if profile.head:
         attributes |= {"ledger_head": profile.head.created_at, "ledger_seq": profile.head.seq}
@@ -101,6 +102,7 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         review_since=attributes.get("review_since") or "",
         review_evidence=tuple(attributes.get("review_evidence") or ()),
         released_at=attributes.get("released_at") or "",
+        alias=attributes.get("alias"),
         updated_at=attributes["streak_updated_at"],
     )
 

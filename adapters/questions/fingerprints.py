@@ -1,35 +1,24 @@
 """Fingerprints: keyed hashes that tell people who answer apart. The identifier itself is never stored."""
 
-import hashlib
-import hmac
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
+
+from adapters.platform.keyed_hash import KeyedHash
 
 HASH_CHARACTERS = 32
 
 
 class Fingerprints:
-    """Hashes with a key from Secrets Manager, which is read once, when first needed."""
+    """Hashes of people, with a key from Secrets Manager."""
 
     def __init__(self, secrets: Callable[[], Any], secret_arn: str) -> None:
         """secrets: returns the client; called once a process."""
-        self._secrets, self._arn = secrets, secret_arn
-
-    @cached_property
-    def _key(self) -> bytes:
-        key: str = self._secrets().get_secret_value(SecretId=self._arn)["SecretString"]
-        if not key:
-            raise RuntimeError(f"{self._arn} holds an empty key")
-        return key.encode()
+        self._hashed = KeyedHash(secrets, secret_arn)
 
     def of_user(self, user_id: str) -> str:
         """Return a signed-in person's fingerprint_hash: 32 hexadecimal digits."""
-        return self._hash(f"user:{user_id}")
+        return self._hashed.of(f"user:{user_id}", HASH_CHARACTERS)
 
     def of_device(self, fingerprint: str) -> str:
         """Return the fingerprint_hash of somebody whom an agent knows by this identifier."""
-        return self._hash(f"device:{fingerprint}")
-
-    def _hash(self, text: str) -> str:
-        return hmac.new(self._key, text.encode(), hashlib.sha256).hexdigest()[:HASH_CHARACTERS]
+        return self._hashed.of(f"device:{fingerprint}", HASH_CHARACTERS)

@@ -50,6 +50,7 @@ class UsersApiSettings:
     freeze_price_points: int
     freezes_free_a_month: int
     pause_days_a_year: int
+    fingerprint_secret_arn: str
     limits_table: str
     commands_per_minute: int
     board_reads_per_minute: int

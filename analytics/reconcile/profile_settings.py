@@ -35,6 +35,7 @@ KEPT = (
     "review_since",
     "review_evidence",
     "released_at",
+    "alias",
 )
 Changes = tuple[tuple[str, str], ...]
 

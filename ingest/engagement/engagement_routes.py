@@ -1,6 +1,8 @@
 """The routes of events, accounts and leaderboards."""
 
 from ingest.engagement.engagement_schemas import (
+    ALIAS,
+    ALIAS_VIEW,
     ENTRY,
     EVENTS,
     FREEZE,
@@ -106,6 +108,16 @@ ENGAGEMENT_ROUTES = [
         [USER],
         body=PAUSE,
         status=201,
+    ),
+    Route(
+        "PutAlias",
+        USERS_API,
+        "put",
+        f"{OF_USER}/alias",
+        "Choose a name for the boards",
+        [USER],
+        body=ALIAS,
+        answer=ALIAS_VIEW,
     ),
     Route("PutTimezone", USERS_API, "put", f"{OF_USER}/timezone", "Set the zone", [USER], body=TIMEZONE),
     Route(

@@ -84,6 +84,25 @@ FREEZE = closed_object(
         },
     },
 )
+ALIAS = closed_object(
+    ["alias"],
+    {
+        "alias": {
+            "type": ["string", "null"],
+            "pattern": r"^[A-Za-z0-9][A-Za-z0-9 _.-]{1,22}[A-Za-z0-9]$",
+            "description": "3 to 24 letters, digits, spaces, dots, dashes; null: a pseudonym. It is no proof:"
+            " two users may have the same",
+        }
+    },
+)
+ALIAS_VIEW = closed_object(
+    ["user_id", "alias", "shown_as"],
+    {
+        "user_id": {"type": "string"},
+        "alias": {"type": ["string", "null"]},
+        "shown_as": {"type": "string", "description": "the alias, or the pseudonym"},
+    },
+)
 TIMEZONE = closed_object(["timezone"], {"timezone": {"type": "string", "minLength": 1, "maxLength": 64}})
 PAUSE = closed_object(
     ["first", "last"],
@@ -174,11 +193,12 @@ REVIEW_LIST = closed_object(
 )
 AS_OF: Schema = {"type": "string", "format": "date-time", "description": "when the scores were compared"}
 BOARD_ROW = closed_object(
-    ["rank", "user_id", "score"],
+    ["rank", "alias", "score", "is_me"],
     {
         "rank": {"type": "integer", "minimum": 1},
-        "user_id": {"type": "string"},
+        "alias": {"type": "string", "description": "chosen by the user, or a stable pseudonym"},
         "score": {"type": "integer", "minimum": 1},
+        "is_me": {"type": "boolean"},
     },
 )
 TOP_LIST = closed_object(
@@ -191,8 +211,9 @@ TOP_LIST = closed_object(
     },
 )
 RANK = closed_object(
-    ["board", "region", "user_id", "score", "rank", "as_of"],
+    ["board", "region", "user_id", "alias", "score", "rank", "as_of"],
     {
+        "alias": {"type": "string", "description": "under which others see the user"},
         "board": {"type": "string"},
         "region": {"type": "string"},
         "user_id": {"type": "string"},

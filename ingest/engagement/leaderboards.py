@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.engagement.account_items import profile_attributes
+from adapters.engagement.board_names import BoardNames
 from adapters.engagement.board_snapshots import BoardSnapshots
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leaderboard_index import LeaderboardIndex
@@ -21,6 +22,21 @@ def check_board(board: str, region: str) -> None:
         raise ApiError(404, "not_found", f"the boards are {', '.join(BOARDS)}")
     if region not in ALL_REGIONS:
         raise ApiError(400, "invalid_parameter", f"region must be one of {', '.join(ALL_REGIONS)}")
+
+
+def as_shown(board: dict[str, Any], names: BoardNames, viewer: str, now: datetime) -> dict[str, Any]:
+    """Return a board as others may see it: with a name instead of each user id."""
+    known = names.of((each["user_id"] for each in board["entries"]), now)
+    rows = [
+        {
+            "rank": each["rank"],
+            "alias": known[each["user_id"]],
+            "score": each["score"],
+            "is_me": each["user_id"] == viewer,
+        }
+        for each in board["entries"]
+    ]
+    return {**board, "entries": rows}
 
 
 def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
@@ -45,7 +61,7 @@ class Leaderboards:
     cache: EngagementCache
 
     def top(self, board: str, region: str, limit: int, now: datetime) -> dict[str, Any]:
-        """Return the best users, those with the same score by user id.
+        """Return the best users, those with the same score by user id. It has user ids: see as_shown.
 
         Raises 404 or 400 (check_board), and 503 before there is any snapshot.
         """

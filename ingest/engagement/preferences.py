@@ -34,6 +34,17 @@ class Preferences:
         """Set the user's zone; stored activity dates stay as they are."""
         return self._change(user_id, now, lambda account: change_timezone(account.profile, zone, now))
 
+    def set_alias(self, user_id: str, alias: str | None, now: datetime) -> Profile:
+        """Set the name under which the user is on the boards; None: a pseudonym."""
+
+        def named(account: Account) -> Profile:
+            profile = account.profile
+            if profile.alias == alias:
+                return profile
+            return replace(profile, alias=alias, version=profile.version + 1, updated_at=now.isoformat())
+
+        return self._change(user_id, now, named)
+
     def release(self, user_id: str, now: datetime) -> Profile:
         """End a review (rule 8)."""
         return self._change(user_id, now, lambda account: release(account.profile, now))

@@ -11,6 +11,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountContended, AccountStore
+from adapters.engagement.board_names import BoardNames
 from adapters.engagement.board_snapshots import BoardSnapshots
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
@@ -19,12 +20,13 @@ from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.review_index import ReviewIndex
 from adapters.platform.aws import client
+from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
 from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.commands import CommandResult, Commands
-from ingest.engagement.engagement_schemas import FREEZE, PAUSE, REDEMPTION, TIMEZONE
+from ingest.engagement.engagement_schemas import ALIAS, FREEZE, PAUSE, REDEMPTION, TIMEZONE
 from ingest.engagement.history import Histories, created_at, entry_view
-from ingest.engagement.leaderboards import Leaderboards
+from ingest.engagement.leaderboards import Leaderboards, as_shown
 from ingest.engagement.preferences import (
     Preferences,
     Reviews,
@@ -58,6 +60,7 @@ class _Parts:
     rewards: Rewards
     preferences: Preferences
     boards: Leaderboards
+    names: BoardNames
     reviews: Reviews
     commands: RateLimit
     reads: RateLimit
@@ -74,6 +77,7 @@ def _parts() -> _Parts:
     redis = EngagementCache(config.redis_url, config.leaderboard_shards)
     profiles = Profiles(accounts, events, redis)
     terms = FreezeTerms(config.freeze_price_points, config.freezes_free_a_month)
+    hashed = KeyedHash(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
     limits = Limits(redis, SharedCounters(dynamodb, config.limits_table))
     preferences = Preferences(accounts, redis, config.pause_days_a_year)
     claims = ClaimStore(dynamodb, config.idempotency_keys_table)
@@ -84,6 +88,7 @@ def _parts() -> _Parts:
         Rewards(Commands(accounts, claims, config.idempotency_keys_table, redis), terms),
         preferences,
         Leaderboards(profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis),
+        BoardNames(dynamodb, config.user_streaks_table, hashed),
         Reviews(ReviewIndex(dynamodb, config.user_streaks_table), preferences),
         limits.of("commands", config.commands_per_minute),
         limits.of("reads of boards", config.board_reads_per_minute, READS_BLOCK),
@@ -215,6 +220,17 @@ def post_pause(user_id: str) -> Response[str]:
     return answer(201, pauses_view(profile))
 
 
+@app.put("/v1/users/<user_id>/alias")
+def put_alias(user_id: str) -> Response[str]:
+    """Choose a name for the boards."""
+    _commander(user_id)
+    parts, now = _parts(), clock.now()
+    profile = parts.preferences.set_alias(user_id, _body(ALIAS)["alias"], now)
+    parts.names.forget(user_id)
+    shown = profile.alias or parts.names.pseudonym(user_id)
+    return answer(200, {"user_id": user_id, "alias": profile.alias, "shown_as": shown})
+
+
 @app.put("/v1/users/<user_id>/timezone")
 def put_timezone(user_id: str) -> Response[str]:
     """Set the user's zone."""
@@ -240,17 +256,20 @@ def post_release(user_id: str) -> Response[str]:
 @app.get("/v1/leaderboards/<board>")
 def get_leaderboard(board: str) -> Response[str]:
     """The best users of a region, or of all regions."""
-    _reader(caller_of(app.current_event.raw_event))
-    limit = integer(_query(), "limit", TOP_DEFAULT, TOP_MAX)
-    return answer(200, _parts().boards.top(board, _query().get("region") or GLOBAL, limit, clock.now()))
+    caller = caller_of(app.current_event.raw_event)
+    _reader(caller)
+    limit, now = integer(_query(), "limit", TOP_DEFAULT, TOP_MAX), clock.now()
+    top = _parts().boards.top(board, _query().get("region") or GLOBAL, limit, now)
+    return answer(200, as_shown(top, _parts().names, caller.user_id, now))
 
 
 @app.get("/v1/leaderboards/<board>/users/<user_id>")
 def get_rank(board: str, user_id: str) -> Response[str]:
     """A user's exact rank."""
     _reader(_caller(user_id))
-    region = _query().get("region") or GLOBAL
-    return answer(200, _parts().boards.rank(board, region, user_id, clock.now()))
+    region, now = _query().get("region") or GLOBAL, clock.now()
+    found = _parts().boards.rank(board, region, user_id, now)
+    return answer(200, found | {"alias": _parts().names.of([user_id], now)[user_id]})
 
 
 def _entry(outcome: CommandResult) -> Response[str]:

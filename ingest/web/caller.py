@@ -1,8 +1,11 @@
 """Who is calling, and the errors for what the caller may not do."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from ingest.web.json_schema import USER_ID
 
 ADMIN = "streakline/admin"
 # Integrations send one organization's events of leads, and read and mend what is known of its leads. The
@@ -93,6 +96,8 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
     claims = event.get("requestContext", {}).get("authorizer", {}).get("jwt", {}).get("claims", {})
     if not claims.get("sub"):
         raise ApiError(401, "unauthorized", "a bearer token with a sub is needed")
+    if not re.fullmatch(USER_ID, str(claims["sub"]), re.ASCII):
+        raise ApiError(403, "forbidden", f"the token's sub is no user id: it must match {USER_ID}")
     granted = _names(claims, "cognito:groups") | _names(claims, "scope")
     return Caller(
         user_id=str(claims["sub"]),

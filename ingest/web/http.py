@@ -2,8 +2,10 @@
 
 import base64
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
@@ -15,6 +17,8 @@ from ingest.web.json_schema import Schema
 from ingest.web.validate import first_problem, parse_json
 
 BODY_BYTES_MAX = 1_000_000
+ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
+USER_ID_SIGNS = "._:@|+=~-"
 
 
 def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
@@ -61,12 +65,27 @@ def failure(error: ApiError) -> Response[str]:
     return answer(error.status, {"error": body}, error.headers)
 
 
+class Router(APIGatewayHttpResolver):
+    """A router that undoes the encoding of the path: the user auth0|x is written auth0%7Cx there."""
+
+    def resolve(self, event: Any, context: Any) -> dict[str, Any]:
+        """Call what is routed to; returns its answer."""
+        path = ENCODED.sub(_decoded, event.get("rawPath", ""))
+        return super().resolve({**event, "rawPath": path}, context)
+
+
+def _decoded(encoded: re.Match[str]) -> str:
+    """Decode what a user id may have in it. All else stays as it is written, and is then no user id."""
+    text = unquote(encoded[0])
+    return text if text in USER_ID_SIGNS else encoded[0]
+
+
 def resolver(logger: Logger, *away: type[Exception]) -> APIGatewayHttpResolver:
     """Return a router. It writes every error as the OpenAPI document describes it.
 
     away: what further stores raise if a later attempt may succeed.
     """
-    app = APIGatewayHttpResolver()
+    app = Router()
 
     @app.exception_handler(ApiError)
     def refused(error: ApiError) -> Response[str]:

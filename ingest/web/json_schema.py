@@ -6,7 +6,8 @@ from ingest.web.error_codes import CODES
 
 Schema = dict[str, Any]
 
-USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._:@-]{0,127}$"
+# What issuers put into `sub`: auth0|5f7c8ec7, google-oauth2|103547991597142817347, a UUID, an address.
+USER_ID = r"^[A-Za-z0-9][A-Za-z0-9._:@|+=~-]{0,127}$"
 PRINTABLE = r"^[ -~]{1,128}$"
 SHORT = r"^[ -~]{1,64}$"
 DATE = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$"

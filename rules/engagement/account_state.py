@@ -37,7 +37,7 @@ class Profile:
     it arrived. It decides which date is today, never which date an event belongs to. tz_changes: zones that
     the user set, zones_seen: those that events named, each with when it began. tz_review: whether redemptions
     wait for an admin, review_since and review_evidence: since when and why; released_at: when the last review
-    ended.
+    ended. alias: the name that the user chose for the boards.
     """
 
     user_id: str
@@ -55,6 +55,7 @@ class Profile:
     review_since: str = ""
     review_evidence: tuple[str, ...] = ()
     released_at: str = ""
+    alias: str | None = None
     updated_at: str = ""
 
     @property

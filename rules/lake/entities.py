@@ -58,7 +58,7 @@ LEFT_OUT: dict[str, set[str]] = {
     "ledger": {"active", "reversed_by", "folded"},
     "streaks": {
         *("recent_tz_changes", "observed_zone", "observed_at", "zones_seen"),
-        *("review_state", "review_since", "review_evidence", "released_at"),
+        *("review_state", "review_since", "review_evidence", "released_at", "alias"),
     },
     # raw_payload may hold what people wrote (rule 10).
     "lead_events": {TYPE_KEY, "raw_payload"},

@@ -190,12 +190,15 @@ def test_ties_share_a_rank(stack: Stack, admin: Api, user: str, post: Post, sett
     settled(*[f"{user}-{name}" for name in lengths])
     cloud.build_ranks(stack)
     board = admin.get("/v1/leaderboards/streaks?region=arctic&limit=100")["entries"]
-    mine = [row for row in board if row["user_id"].startswith(user)]
+    own = [admin.get(f"/v1/leaderboards/streaks/users/{user}-{name}?region=arctic") for name in lengths]
+    names = {each["alias"] for each in own}
+    assert len(names) == 4
+    mine = [row for row in board if row["alias"] in names]
     best = mine[0]["rank"]
     assert [row["rank"] - best for row in mine] == [0, 1, 1, 3]
-    for row in mine:
-        own = admin.get(f"/v1/leaderboards/streaks/users/{row['user_id']}?region=arctic")
-        assert (own["rank"], own["score"]) == (row["rank"], row["score"])
+    told = {each["alias"]: (each["rank"], each["score"]) for each in own}
+    assert told == {row["alias"]: (row["rank"], row["score"]) for row in mine}
+    assert user not in str(board)
 
 
 def test_history_pages_have_every_entry_once(admin: Api, user: str, post: Post, settled: Settled) -> None:

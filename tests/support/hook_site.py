@@ -59,6 +59,7 @@ class HookSite:
             LeadQueue(self.sqs, self.queue_url, LeadPayloads(lambda: self.s3, "payloads")),
             FormCounts(engine.client("dynamodb"), "IdempotencyKeys"),
             "USD",
+            "",
         )
         patch.setattr(hooks_api, "_parts", lambda: parts)
         patch.setattr("adapters.clock.now", lambda: self.now)

@@ -1,0 +1,124 @@
+"""Boards never tell a user id, and what issuers put into `sub` is one everywhere."""
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from adapters.engagement.engagement_cache import EngagementCache
+from processors.ranks import RankBuilder
+from tests.support.engine import Engine
+from tests.support.gateway import GROUP_AGENTS
+from tests.support.site import Site, site
+
+NUMBERS = count()
+SUBS = (
+    "auth0|5f7c8ec7c33c6c004bbafe82",
+    "google-oauth2|103547",
+    "a@b.example",
+    "x=y+z~1",
+    "samlp|acme|ann@x.io",
+)
+
+
+@pytest.fixture(scope="module", params=["index or snapshot", "redis"])
+def api(engine: Engine, lone_redis_url: str, request: pytest.FixtureRequest) -> Iterator[Site]:
+    with site(engine, lone_redis_url if request.param == "redis" else "") as prepared:
+        yield prepared
+
+
+@pytest.fixture
+def user() -> str:
+    return f"auth0|n{time.time_ns()}-{next(NUMBERS)}"
+
+
+def event(**more: Any) -> dict[str, Any]:
+    now = datetime.now(UTC).isoformat()
+    return {
+        "idempotency_key": f"k{next(NUMBERS)}",
+        "event_type": "LESSON_COMPLETED",
+        "occurred_at": now,
+        **more,
+    }
+
+
+def built(api: Site, redis_url: str) -> None:
+    builder = RankBuilder(
+        api.engine.client("dynamodb"), "UserStreaks", "Boards", EngagementCache(redis_url, 2)
+    )
+    builder.build(datetime.now(UTC))
+
+
+def test_boards_show_a_pseudonym_until_the_user_has_chosen_an_alias(
+    api: Site, user: str, lone_redis_url: str, request: pytest.FixtureRequest
+) -> None:
+    redis_url = lone_redis_url if "redis" in request.node.name else ""
+    path = f"/v1/users/{quote(user, safe='')}"
+    api.send(user, *[event(timezone="Antarctica/Troll") for _ in range(20)])
+
+    def shown() -> tuple[Any, str]:
+        told = []
+        for board in ("streaks", "points"):
+            status, top = api.call(user, "GET", f"/v1/leaderboards/{board}?region=antarctica&limit=100")
+            assert status == 200, top
+            told.append(top)
+            assert "auth0" not in json.dumps(top)
+            assert all(set(each) == {"rank", "alias", "score", "is_me"} for each in top["entries"])
+        (mine,) = [each for each in told[0]["entries"] if each["is_me"]]
+        own = api.call(
+            user, "GET", f"/v1/leaderboards/points/users/{quote(user, safe='')}?region=antarctica"
+        )[1]
+        assert own["alias"] == mine["alias"]
+        return told, mine["alias"]
+
+    built(api, redis_url)
+    _, pseudonym = shown()
+    assert pseudonym.startswith("player-")
+    status, told = api.call(user, "PUT", f"{path}/alias", {"alias": "Ann of Oslo"})
+    assert (status, told["shown_as"]) == (200, "Ann of Oslo")
+    assert shown()[1] == "Ann of Oslo"
+    stranger = api.call("somebody", "GET", "/v1/leaderboards/streaks?region=antarctica&limit=100")[1]
+    assert not any(each["is_me"] for each in stranger["entries"])
+    assert api.call(user, "PUT", f"{path}/alias", {"alias": None})[1]["shown_as"] == pseudonym
+    assert shown()[1] == pseudonym
+
+
+@pytest.mark.parametrize("alias", ["<b>x</b>", "a", "x" * 25, " ann", "ann\n", ""])
+def test_an_alias_is_plain(api: Site, user: str, alias: str) -> None:
+    path = f"/v1/users/{quote(user, safe='')}/alias"
+    status, told = api.call(user, "PUT", path, {"alias": alias})
+    assert (status, told["error"]["details"][0]["field"]) == (422, "alias")
+
+
+@pytest.mark.parametrize("sub", SUBS)
+@pytest.mark.parametrize("written", [lambda sub: quote(sub, safe=""), lambda sub: quote(sub, safe="|@+=~")])
+def test_a_sub_of_any_issuer_is_a_user_id_on_every_route(api: Site, sub: str, written: Any) -> None:
+    api.send(sub, event())
+    path = f"/v1/users/{written(sub)}"
+    for ending in ("", "/events", "/activity", "/ledger", "/streak/explain?date=2026-01-01"):
+        status, told = api.call(sub, "GET", f"{path}{ending}")
+        assert status == 200, told
+    assert api.call(sub, "GET", path)[1]["user_id"] == sub
+    assert api.call(sub, "GET", f"{path}/ledger")[1]["entries"][0]["account_id"] == sub
+    assert api.call(sub, "PUT", f"{path}/timezone", {"timezone": "Europe/Oslo"})[0] == 200
+    assert api.call(sub, "POST", f"{path}/freezes", {})[0] in (201, 409)
+    body = {"points": 1, "reward_id": "mug", "idempotency_key": f"r{next(NUMBERS)}"}
+    entry = api.call(sub, "POST", f"{path}/redemptions", body)[1]["entry_id"]
+    assert api.admin("POST", f"{path}/redemptions/{entry}/reversal", {})[0] == 201
+    assert api.call("another", "GET", path)[0] == 403
+    assert api.admin("POST", f"/v1/review/{written(sub)}/release")[0] == 200
+    asked = {"idempotency_key": "q", "kind": "text", "prompt": "?", "required_responses": 1}
+    assert api.call(sub, "POST", "/v1/questions", asked, GROUP_AGENTS)[0] in (200, 201)
+    assert api.call(sub, "GET", f"/v1/agents/{written(sub)}/questions", None, GROUP_AGENTS)[0] == 200
+
+
+@pytest.mark.parametrize("sub", ["a/b", "a b", "a%7Cb", "x" * 129, "a\nb", "|x", "é"])
+def test_a_sub_that_is_no_user_id_is_refused_and_stores_nothing(api: Site, sub: str) -> None:
+    status, told = api.call(sub, "POST", "/v1/events", {"events": [event()]})
+    assert (status, told["error"]["code"]) == (403, "forbidden")
+    assert "sub" in told["error"]["message"]
