@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from local.cloud import cloud
 from local.operate import html_report, nightly_run
@@ -110,10 +109,6 @@ def _nightly(stack: Stack) -> None:
 def _show(stack: Stack) -> None:
     api = Api(stack)
     for board, unit in (("streaks", "days"), ("points", "points")):
-        print(f"\n{board:<22}{'rank':>5}{unit:>9}{'streak':>8}{'longest':>9}{'days':>6}{'balance':>9}  zone")
+        print(f"\n{board:<22}{'rank':>5}{unit:>9}")
         for row in api.get(f"/v1/leaderboards/{board}?limit=8")["entries"]:
-            user: dict[str, Any] = api.get(f"/v1/users/{row['user_id']}")
-            print(
-                f"{row['user_id']:<22}{row['rank']:>5}{row['score']:>9}{user['current_streak']:>8}"
-                f"{user['longest_streak']:>9}{user['active_days']:>6}{user['balance']:>9}  {user['timezone']}"
-            )
+            print(f"{row['alias']:<22}{row['rank']:>5}{row['score']:>9}")

@@ -28,11 +28,11 @@ class BoardNames:
         new = [{"user_id": each} for each in sorted(users - self._aliases.keys())]
         found = {each["user_id"]: each.get("alias", "") for each in map(plain, self._read(new))}
         self._aliases |= {each["user_id"]: found.get(each["user_id"], "") for each in new}
-        return {user: self._aliases[user] or self.pseudonym(user) for user in users}
+        return {user: self.shown(user, self._aliases[user]) for user in users}
 
-    def pseudonym(self, user_id: str) -> str:
-        """Return what stands for a user without an alias. Only who has the key can tell whom."""
-        return f"player-{self._hashed.of(f'board:{user_id}', PSEUDONYM_DIGITS)}"
+    def shown(self, user_id: str, alias: str | None) -> str:
+        """Return the alias, or what stands for a user without one: only who has the key can tell for whom."""
+        return alias or f"player-{self._hashed.of(f'board:{user_id}', PSEUDONYM_DIGITS)}"
 
     def forget(self, user_id: str) -> None:
         """Read a user's alias anew."""

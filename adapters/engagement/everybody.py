@@ -14,7 +14,7 @@ from rules.engagement.standings import Standings
 # Of the table, read at the same time: one is decoded while others are on their way.
 SEGMENTS = 4
 # `timezone` is a word of DynamoDB's own.
-COUNTED = "user_id, #zone, total_bestie_points, current_streak, lapses_at"
+COUNTED = "user_id, #zone, total_bestie_points, current_streak, lapses_at, alias"
 
 
 def everybody(dynamodb: Any, table: str) -> Iterator[Profile]:
@@ -58,8 +58,8 @@ def _pages(dynamodb: Any, **request: Any) -> Iterator[list[Item]]:
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
 
 
-def _row(profile: Item) -> tuple[str, str, int, int, int] | None:
-    """Return user, zone, points, streak and when that lapses; None for a damaged profile."""
+def _row(profile: Item) -> tuple[str, str, int, int, int, str] | None:
+    """Return user, zone, points, streak, when that lapses, and alias; None for a damaged profile."""
     none = {"N": "0"}
     try:
         return (
@@ -68,6 +68,7 @@ def _row(profile: Item) -> tuple[str, str, int, int, int] | None:
             int(profile["total_bestie_points"]["N"]),
             int(profile.get("current_streak", none)["N"]),
             int(profile.get("lapses_at", none)["N"]),
+            profile.get("alias", {"S": ""})["S"],
         )
     except (KeyError, ValueError):
         return None

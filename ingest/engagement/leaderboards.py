@@ -26,11 +26,11 @@ def check_board(board: str, region: str) -> None:
 
 def as_shown(board: dict[str, Any], names: BoardNames, viewer: str, now: datetime) -> dict[str, Any]:
     """Return a board as others may see it: with a name instead of each user id."""
-    known = names.of((each["user_id"] for each in board["entries"]), now)
+    read = names.of((each["user_id"] for each in board["entries"] if "alias" not in each), now)
     rows = [
         {
             "rank": each["rank"],
-            "alias": known[each["user_id"]],
+            "alias": read.get(each["user_id"]) or names.shown(each["user_id"], each.get("alias")),
             "score": each["score"],
             "is_me": each["user_id"] == viewer,
         }
@@ -68,23 +68,26 @@ class Leaderboards:
         check_board(board, region)
         made = self.cache.top_list(region, board, limit)
         if made is None:
-            as_of, scores = self._top(board, region, limit, now)
-            made = {"as_of": stamp(as_of), "entries": with_ranks(scores)}
+            as_of, scores, aliases = self._top(board, region, limit, now)
+            rows = [row | aliases.get(row["user_id"], {}) for row in with_ranks(scores)]
+            made = {"as_of": stamp(as_of), "entries": rows}
             self.cache.keep_top_list(region, board, limit, made)
         return {"board": board, "region": region, **made}
 
     def _top(
         self, board: str, region: str, limit: int, now: datetime
-    ) -> tuple[datetime, list[tuple[str, int]]]:
+    ) -> tuple[datetime, list[tuple[str, int]], dict[str, dict[str, str]]]:
+        """Return as_of, (user, score) pairs, and the users' aliases as far as they are known."""
         scores = self.cache.top(board, region, limit, now)
         if scores is not None:
-            return now, scores
+            return now, scores, {}
         snapshot = self.snapshots.top(board, region, now)
         if snapshot is not None:
             as_of, rows = snapshot
-            return as_of, [(each.user_id, each.score) for each in rows[:limit]]
+            known = {each.user_id: {"alias": each.alias} for each in rows[:limit]}
+            return as_of, [(each.user_id, each.score) for each in rows[:limit]], known
         if board == "streaks":
-            return now, self.index.top(region, limit, now)
+            return now, self.index.top(region, limit, now), {}
         raise _not_yet()
 
     def rank(self, board: str, region: str, user_id: str, now: datetime) -> dict[str, Any]:
@@ -100,7 +103,13 @@ class Leaderboards:
         if score and region in (GLOBAL, region_of(profile.zone)):
             as_of, above = self._count_above(board, region, score, now)
             rank = 1 + above
-        told = {"user_id": user_id, "score": score, "rank": rank, "as_of": stamp(as_of)}
+        told = {
+            "user_id": user_id,
+            "alias": profile.alias,
+            "score": score,
+            "rank": rank,
+            "as_of": stamp(as_of),
+        }
         return {"board": board, "region": region, **told}
 
     def _count_above(self, board: str, region: str, score: int, now: datetime) -> tuple[datetime, int]:

@@ -227,7 +227,7 @@ def put_alias(user_id: str) -> Response[str]:
     parts, now = _parts(), clock.now()
     profile = parts.preferences.set_alias(user_id, _body(ALIAS)["alias"], now)
     parts.names.forget(user_id)
-    shown = profile.alias or parts.names.pseudonym(user_id)
+    shown = parts.names.shown(user_id, profile.alias)
     return answer(200, {"user_id": user_id, "alias": profile.alias, "shown_as": shown})
 
 
@@ -269,7 +269,7 @@ def get_rank(board: str, user_id: str) -> Response[str]:
     _reader(_caller(user_id))
     region, now = _query().get("region") or GLOBAL, clock.now()
     found = _parts().boards.rank(board, region, user_id, now)
-    return answer(200, found | {"alias": _parts().names.of([user_id], now)[user_id]})
+    return answer(200, found | {"alias": _parts().names.shown(user_id, found["alias"])})
 
 
 def _entry(outcome: CommandResult) -> Response[str]:

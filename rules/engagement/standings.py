@@ -5,6 +5,8 @@ scores. They are packed into chunks, best first, and an index of the chunks' fir
 look at.
 """
 
+# Long: what is counted and how it is packed belong together.
+
 import json
 import zlib
 from collections import Counter, defaultdict
@@ -29,11 +31,16 @@ Board = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """A row of a board. lapses_at: epoch seconds from which the streak shows 0; 0 on the board of points."""
+    """A row of a board.
+
+    lapses_at: epoch seconds from which the streak shows 0; 0 on the board of points. alias: the name that the
+    user chose, "" for none.
+    """
 
     score: int
     user_id: str
     lapses_at: int = 0
+    alias: str = ""
 
     def counts(self, now: datetime) -> bool:
         """Whether the row still is on the board."""
@@ -59,18 +66,20 @@ class Standings:
         self._counts: dict[Board, Counter[int]] = defaultdict(Counter)
         self._best: dict[Board, _Best] = defaultdict(_Best)
 
-    def add(self, user_id: str, zone: str, points: int, streak: int, lapses_at: int) -> None:
+    def add(  # noqa: PLR0913, PLR0917 (a row of the table)
+        self, user_id: str, zone: str, points: int, streak: int, lapses_at: int, alias: str = ""
+    ) -> None:
         """Count a user, once. A score of 0, and a streak that has lapsed by as_of, are on no board."""
         self.users += 1
         region = region_of(zone)
         if points > 0:
-            self._place(("points", region), points, user_id, 0)
+            self._place(("points", region), Standing(points, user_id, 0, alias))
         if streak > 0 and lapses_at > self.as_of.timestamp():
-            self._place(("streaks", region), streak, user_id, lapses_at)
+            self._place(("streaks", region), Standing(streak, user_id, lapses_at, alias))
 
-    def _place(self, board: Board, score: int, user_id: str, lapses_at: int) -> None:
-        self._counts[board][score] += 1
-        self._best[board].add(score, user_id, lapses_at)
+    def _place(self, board: Board, standing: Standing) -> None:
+        self._counts[board][standing.score] += 1
+        self._best[board].add(standing)
 
     def boards(self) -> Iterator[tuple[Board, list[Standing], list[ScoreChunk]]]:
         """Yield each board that has somebody, with its best rows (best first) and its packed scores."""
@@ -91,18 +100,18 @@ class _Best:
     """The best ROWS_KEPT rows of those added, the same scores by user id."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[int, str, int]] = []
+        self._rows: list[tuple[int, str, int, str]] = []
         self._least = 0
 
-    def add(self, score: int, user_id: str, lapses_at: int) -> None:
-        if score >= self._least:
-            self._rows.append((-score, user_id, lapses_at))
+    def add(self, row: Standing) -> None:
+        if row.score >= self._least:
+            self._rows.append((-row.score, row.user_id, row.lapses_at, row.alias))
             if len(self._rows) >= 2 * ROWS_KEPT:
                 self._cut()
 
     def rows(self) -> list[Standing]:
         self._cut()
-        return [Standing(-score, user, lapses_at) for score, user, lapses_at in self._rows]
+        return [Standing(-score, user, lapses_at, alias) for score, user, lapses_at, alias in self._rows]
 
     def _cut(self) -> None:
         self._rows.sort()
@@ -118,13 +127,14 @@ def is_due(last_at: datetime, users: int, now: datetime) -> bool:
 
 def pack_rows(rows: Iterable[Standing]) -> bytes:
     """Pack rows."""
-    plain = [[each.user_id, each.score, each.lapses_at] for each in rows]
+    plain = [[each.user_id, each.score, each.lapses_at, each.alias] for each in rows]
     return zlib.compress(json.dumps(plain, separators=(",", ":")).encode())
 
 
 def unpack_rows(data: bytes) -> list[Standing]:
     """Read what pack_rows wrote."""
-    return [Standing(score, user, lapses_at) for user, score, lapses_at in json.loads(zlib.decompress(data))]
+    # A snapshot of an earlier version has no aliases.
+    return [Standing(score, user, *rest) for user, score, *rest in json.loads(zlib.decompress(data))]
 
 
 def pack_scores(counts: Mapping[int, int]) -> list[ScoreChunk]:

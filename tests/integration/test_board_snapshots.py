@@ -108,6 +108,7 @@ def test_answers_say_as_of_when_and_a_rank_is_of_the_score_of_now(tables: BoardT
         "board": "points",
         "region": "europe",
         "user_id": "dan",
+        "alias": None,
         "score": 40,
         "rank": 2,
         "as_of": stamp(NOW),

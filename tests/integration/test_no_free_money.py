@@ -1,13 +1,17 @@
 """What a user gains by lying, through the real handlers on a real engine: nothing."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from rules.engagement.points import RULES, is_servers
 from tests.support.engine import Engine
 from tests.support.site import ADMIN, FULFILMENT, PRODUCERS, Site, site
 
@@ -164,3 +168,70 @@ def test_nobody_lives_beyond_the_offsets_of_the_world(api: Site, user: str, offs
     at = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + offset
     assert api.send(user, event(at=at))["results"][0]["error"]["field"] == "occurred_at"
     assert api.call(user, "PUT", f"/v1/users/{user}/timezone", {"timezone": offset})[0] == 422
+
+
+KINDS = ("LESSON_COMPLETED", "CHECK_IN", "PURCHASE_COMPLETED", "QUESTION_ANSWERED")
+CLAIMED_ZONES = ("-12:00", "-05:00", "Asia/Tokyo", "+14:00", "+18:00")
+# What a user may try, and with what.
+ATTEMPTS = st.one_of(
+    st.tuples(st.just("event"), st.sampled_from(KINDS), st.integers(0, 70), st.sampled_from(CLAIMED_ZONES)),
+    st.tuples(st.just("redeem"), st.integers(1, 60), st.integers(0, 4)),
+    st.tuples(st.just("reverse"), st.integers(0, 9)),
+    st.tuples(st.just("freeze"), st.integers(0, 2)),
+    st.tuples(st.just("zone"), st.sampled_from(CLAIMED_ZONES)),
+    st.tuples(st.just("release")),
+)
+
+
+class Stranger:
+    """A user with a token of their own, who tries what they are told to."""
+
+    def __init__(self, api: Site, user: str) -> None:
+        self.api, self.user, self.entries = api, user, list[str]()
+
+    def attempt(self, what: tuple[Any, ...]) -> None:
+        kind, *given = what
+        path, status, told = f"/v1/users/{self.user}", 0, dict[str, Any]()
+        if kind == "event":
+            at = (datetime.now(UTC) - timedelta(hours=given[1])).isoformat()
+            self.api.send(self.user, event(given[0], at, timezone=given[2]))
+        elif kind == "redeem":
+            status, told = redeem(self.api, self.user, given[0], f"r{given[1]}")
+        elif kind == "freeze":
+            status, told = self.call("POST", f"{path}/freezes", {"idempotency_key": f"f{given[0]}"})
+        elif kind == "zone":
+            self.call("PUT", f"{path}/timezone", {"timezone": given[0]})
+        elif kind == "release":
+            assert self.call("POST", f"/v1/review/{self.user}/release", None)[0] == 403
+        elif self.entries:
+            entry = self.entries[given[0] % len(self.entries)]
+            assert self.call("POST", f"{path}/redemptions/{entry}/reversal", {})[0] == 403
+        if status == 201:
+            self.entries.append(told["entry_id"])
+
+    def call(self, method: str, path: str, body: Any) -> tuple[int, Any]:
+        return self.api.call(self.user, method, path, body)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(ATTEMPTS, min_size=5, max_size=25))
+def test_whatever_a_user_tries_the_points_redeemed_never_exceed_those_earned(
+    api: Site, attempts: list[tuple[Any, ...]]
+) -> None:
+    stranger = Stranger(api, f"s{time.time_ns()}-{next(NUMBERS)}")
+    for each in attempts:
+        stranger.attempt(each)
+    entries = api.admin("GET", f"/v1/users/{stranger.user}/ledger?limit=500")[1]["entries"]
+    earned = [each for each in entries if each["kind"] == "EARN"]
+    redeemed = -sum(each["points"] for each in entries if each["kind"] == "REDEEM")
+    assert redeemed <= sum(each["points"] for each in earned)
+    assert not [each for each in entries if each["kind"] == "REVERSE" and each["points"]]
+    assert not [each for each in earned if is_servers(each["event_type"])]
+    by_day = Counter[tuple[str, str]]()
+    for each in earned:
+        by_day[each["activity_date"], each["event_type"]] += each["points"]
+    assert all(points <= RULES[kind].daily_points_max for (_, kind), points in by_day.items())
+    free = [each for each in entries if each.get("freeze") == "freeze_granted" and each["points"] == 0]
+    assert len(free) <= 2
+    # The instants of 70 hours touch at most five dates of one calendar, and eight hours open at most two.
+    assert len({each["activity_date"] for each in earned}) <= 5

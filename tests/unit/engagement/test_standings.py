@@ -1,6 +1,9 @@
 """Snapshots of the boards give what sorting all users gives."""
 
+import json
+import zlib
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -101,6 +104,13 @@ def test_numbers_are_read_back(numbers: list[int]) -> None:
 @given(st.lists(st.builds(Standing, st.integers(1, 10**9), st.text(max_size=9), st.integers(0, 2**40))))
 def test_rows_are_read_back(rows: list[Standing]) -> None:
     assert unpack_rows(pack_rows(rows)) == rows
+    named = [replace(each, alias="Ann") for each in rows]
+    assert unpack_rows(pack_rows(named)) == named
+
+
+def test_rows_of_a_snapshot_without_aliases_are_read() -> None:
+    data = zlib.compress(json.dumps([["u", 5, 7]]).encode())
+    assert unpack_rows(data) == [Standing(5, "u", 7)]
 
 
 def test_two_hundred_rows_of_uuids_are_small() -> None:
