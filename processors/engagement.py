@@ -79,7 +79,8 @@ class EngagementProcessor:
 
         def apply(user: str) -> AppliedBatch:
             fresh = [pair for pair in by_user[user] if pair[1].event_id not in known.get(user, ())]
-            read = {day: days.get((user, day)) for day in beside(event.activity_date for _, event in fresh)}
+            dates = {event.activity_date for _, event in fresh} | asked[user]
+            read = {day: days.get((user, day)) for day in dates}
             done = self._apply_user(Account(profiles[user], read), fresh, now)
             done.duplicates += len(by_user[user]) - len(fresh)
             return done
