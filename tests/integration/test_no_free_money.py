@@ -1,5 +1,7 @@
 """What a user gains by lying, through the real handlers on a real engine: nothing."""
 
+# Long: the attacks of one kind of user stay together.
+
 import time
 from collections import Counter
 from collections.abc import Iterator
