@@ -7,6 +7,7 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
+from adapters.leads.order_store import OrderStore
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import Unprocessed, query_all
 from adapters.platform.items import Item, item, plain
@@ -58,6 +59,10 @@ class LeadEventStore:
             else:
                 return StoreOutcome.STORED
         raise Unprocessed(f"{self._table}: an event left unstored")
+
+    def orders(self) -> OrderStore:
+        """Return the store of what is known of orders, in the same tables."""
+        return OrderStore(self._dynamodb, self._table, self._claims, CLAIM_KEY)
 
     def claimed(self, source: str, external_event_id: str, body_hash: str) -> StoreOutcome | None:
         """Return what becomes of an event that is sent under this id; None if nobody has claimed the id."""

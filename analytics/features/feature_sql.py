@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from analytics.features.quality_sql import quality_model
 from analytics.features.series_parts import (
+    PRICED,
     REDSHIFT_DIVISION,
     ROWS,
     SERIES,
@@ -49,36 +50,50 @@ FROM leads
 
 
 def _series(input_: Input) -> str:
+    # Long: it is the text of one statement.
     rows, moment = ROWS[input_], f"leads.{as_of_column(input_)}"
-    parts = ",\n        ".join(f"{sql} AS {name}" for name, sql in _model_parts(input_, moment))
+    parts = ",\n        ".join(f"{sql} AS {name}" for name, sql in _model_parts(input_))
     return f"""{input_}_rows AS (
     SELECT
         lead_organization_id,
         occurred_at,
         event_date,
         {rows.count} AS counted,
+        {rows.priced} AS {PRICED},
         {rows.amount} AS amount
     FROM facts.lead_events
     WHERE {rows.where}
 ),
-{input_} AS (
+{input_}_dates AS (
     SELECT
         leads.lead_id,
-        {parts}
+        CAST({moment} AS DATE) AS as_of_date,
+        found.event_date,
+        SUM(found.counted) AS counted,
+        SUM(found.{PRICED}) AS {PRICED},
+        SUM(found.amount) AS amount
     FROM leads
     INNER JOIN dimensions.leads AS leaves ON leaves.root_id = leads.lead_id
     INNER JOIN {input_}_rows AS found ON found.lead_organization_id = leaves.lead_organization_id
     WHERE found.occurred_at <= {moment}
-    GROUP BY leads.lead_id
+    GROUP BY leads.lead_id, CAST({moment} AS DATE), found.event_date
+),
+{input_} AS (
+    SELECT
+        lead_id,
+        {parts}
+    FROM {input_}_dates
+    GROUP BY lead_id
 )"""  # noqa: S608
 
 
-def _model_parts(input_: Input, moment: str) -> Iterator[tuple[str, str]]:
-    yield "first_day", "MIN(CASE WHEN found.counted = 1 THEN found.event_date END)"
-    yield "last_day", "MAX(CASE WHEN found.counted = 1 THEN found.event_date END)"
+def _model_parts(input_: Input) -> Iterator[tuple[str, str]]:
+    yield "first_day", "MIN(CASE WHEN counted > 0 THEN event_date END)"
+    yield "last_day", "MAX(CASE WHEN counted > 0 THEN event_date END)"
+    yield PRICED, f"CAST(SUM({PRICED}) AS BIGINT)"
     for window in (None, *windows_of(input_)):
-        inside = f"found.event_date > CAST({moment} AS DATE) - {window}" if window else ""
-        for name, column in ((count_part(window), "found.counted"), (amount_part(window), "found.amount")):
+        inside = f"event_date > as_of_date - {window}" if window else ""
+        for name, column in ((count_part(window), "counted"), (amount_part(window), "amount")):
             summed = f"CASE WHEN {inside} THEN {column} ELSE 0 END" if inside else column
             yield name, f"CAST(SUM({summed}) AS BIGINT)"
 

@@ -18,6 +18,7 @@ from adapters.platform.objects import Objects
 from analytics.features.labels import COLUMNS, LEAD, check, numbered
 from analytics.features.series_parts import (
     DUCKDB_DIVISION,
+    PRICED,
     ROWS,
     SERIES,
     amount_part,
@@ -35,7 +36,7 @@ from rules.leads.lead_events import CAMPAIGN_SENT
 
 READ = (
     *(LEAD, "organization_id", "event_type", "occurred_at", "unreadable", "amount_minor", "sentiment_milli"),
-    *("campaign_id", "change_number", "change_groups"),
+    *("foreign_minor", "campaign_id", "change_number", "change_groups"),
 )
 READERS = 4  # files at a time: fetching a file takes longer than reading it
 LABELS_AT_ONCE = 250_000  # the sums for so many labels fit into memory
@@ -121,7 +122,7 @@ def _events(*, known_by: bool) -> str:
         columns += [
             f"CASE WHEN {counts} THEN {rows.count} END AS {each}_count",
             f"CASE WHEN {counts} THEN {rows.amount} END AS {each}_amount",
-            f"CASE WHEN {counts} AND {rows.count} = 1 THEN day END AS {each}_day",
+            f"CASE WHEN {counts} THEN {rows.priced} END AS {each}_{PRICED}",
         ]
     usable = "greatest(occurred_at, received_at)" if known_by else "occurred_at"
     return f"""CREATE TEMP TABLE events AS
@@ -164,20 +165,23 @@ def _result() -> str:
         f"CASE WHEN series.n IS NOT NULL THEN {_column(each)} END AS {column_of(each)}" for each in FEATURES
     )
     parts = ", ".join(part for each in SERIES for part in _parts(each))
-    return f"""WITH series AS (
-        SELECT pairs.n, {parts} FROM pairs
-        JOIN events ON events.leaf = pairs.leaf AND events.usable_at <= pairs.moment GROUP BY pairs.n
-    ),
+    names = (f"{each}_{name}" for each in SERIES for name in ("count", "amount", PRICED))
+    sums = ", ".join(f"SUM({each}) AS {each}" for each in names)
+    return f"""WITH dates AS (
+        SELECT pairs.n, pairs.day AS today, events.day, {sums} FROM pairs
+        JOIN events ON events.leaf = pairs.leaf AND events.usable_at <= pairs.moment GROUP BY 1, 2, 3),
+    series AS (SELECT n, {parts} FROM dates GROUP BY n),
     campaigns AS ({_campaigns()})
     SELECT {columns} FROM labels LEFT JOIN series ON series.n = labels.n
     LEFT JOIN campaigns ON campaigns.n = labels.n ORDER BY labels.n"""
 
 
 def _parts(input_: Input) -> Iterator[str]:
-    yield f"MIN({input_}_day) AS {input_}_first_day"
-    yield f"MAX({input_}_day) AS {input_}_last_day"
+    yield f"MIN(day) FILTER ({input_}_count > 0) AS {input_}_first_day"
+    yield f"MAX(day) FILTER ({input_}_count > 0) AS {input_}_last_day"
+    yield f"SUM({input_}_{PRICED}) AS {input_}_{PRICED}"
     for window in (None, *windows_of(input_)):
-        inside = f" FILTER (events.day > pairs.day - {window})" if window else ""
+        inside = f" FILTER (day > today - {window})" if window else ""
         yield f"SUM({input_}_count){inside} AS {input_}_{count_part(window)}"
         yield f"SUM({input_}_amount){inside} AS {input_}_{amount_part(window)}"
 

@@ -9,20 +9,27 @@ the operator of whole division.
 from dataclasses import dataclass
 
 from rules.leads.features import FEATURES, Aggregate, Feature, Input
-from rules.leads.lead_events import ACTIVITY_TYPES, ORDER_PLACED, PURCHASE_TYPES, SENTIMENT_TYPES
+from rules.leads.lead_events import ACTIVITY_TYPES, ORDER_SIGNS, PURCHASE_TYPES, SENTIMENT_TYPES
 
 SERIES = tuple(each for each in Input if each is not Input.CAMPAIGNS)
 DUCKDB_DIVISION, REDSHIFT_DIVISION = "//", "/"
+# Of all time, how many of those that count have an amount in the organization's own currency.
+PRICED = "priced"
 _DAYS_SINCE = (Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST)
 
 
 @dataclass(frozen=True, slots=True)
 class SeriesRows:
-    """Which events are rows of a series, and the SQL for the count and the amount of each row."""
+    """Which events are rows of a series, and the SQL for each row's count and amount."""
 
     where: str
     count: str
     amount: str
+
+    @property
+    def priced(self) -> str:
+        """The count of a row whose amount is in the organization's own currency."""
+        return f"CASE WHEN foreign_minor IS NULL THEN {self.count} ELSE 0 END"
 
 
 def sql_list(types: frozenset[str]) -> str:
@@ -30,11 +37,22 @@ def sql_list(types: frozenset[str]) -> str:
     return ", ".join(f"'{each}'" for each in sorted(types))
 
 
+def _signed(place: int, value: str) -> str:
+    """Return what a type of ORDER_SIGNS adds: a value, its opposite, or 0. place: 0 of count, 1 of amount."""
+    cases = [
+        f"WHEN event_type = '{name}' THEN {'-' * (signs[place] < 0)}{value}"
+        for name, signs in sorted(ORDER_SIGNS.items())
+        if signs[place]
+    ]
+    return f"CASE {' '.join(cases)} ELSE 0 END"
+
+
 ROWS = {
     Input.PURCHASES: SeriesRows(
-        f"event_type IN ({sql_list(PURCHASE_TYPES)}) AND amount_minor IS NOT NULL",
-        f"CASE WHEN event_type = '{ORDER_PLACED}' THEN 1 ELSE 0 END",
-        f"CASE WHEN event_type = '{ORDER_PLACED}' THEN amount_minor ELSE -amount_minor END",
+        f"event_type IN ({sql_list(PURCHASE_TYPES)})"
+        " AND (amount_minor IS NOT NULL OR foreign_minor IS NOT NULL)",
+        _signed(0, "1"),
+        _signed(1, "COALESCE(amount_minor, 0)"),
     ),
     Input.SENTIMENT: SeriesRows(
         f"event_type IN ({sql_list(SENTIMENT_TYPES)}) AND sentiment_milli IS NOT NULL", "1", "sentiment_milli"
@@ -86,6 +104,7 @@ def value_sql(feature: Feature, day: str, division: str, table: str) -> str:
         case Aggregate.ANY:
             return f"COALESCE({count}, 0) > 0"
         case Aggregate.AVERAGE:
+            count = f"{table}{PRICED}" if feature.window_days is None else count
             return f"CASE WHEN {count} > 0 THEN {_rounded(amount, count, division)} END"
         case Aggregate.DAYS_SINCE_FIRST:
             return f"{day} - {table}first_day"

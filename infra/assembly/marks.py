@@ -12,7 +12,8 @@ from infra.assembly.resources import DELIVERY, DERIVED, FUNCTION, QUEUE, TABLE
 from infra.assembly.text import ROOT, fill
 from rules.lake.entities import ENTITIES
 from rules.leads.features import FEATURES
-from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, ORDER_REFUNDED
+from rules.leads.lead_events import IDENTITY_TYPES
+from rules.leads.memory import DERIVATIONS
 
 WATCHED = (FUNCTION, QUEUE, TABLE, DELIVERY)
 # Entity of the lake -> its table, the logical id of the mapping from the table's stream, and the changes that
@@ -52,7 +53,7 @@ def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[s
             "Resource", (f"!GetAtt {PUBLISHED[each][0]}.StreamArn" for each in streams)
         ),
         "spark_modules": f"--additional-python-modules: {_locked('duckdb', 'isal')}\n",
-        "memory_events": _listed("event_type", sorted(EVENT_TYPES - {ORDER_REFUNDED})),
+        "memory_events": _listed("event_type", sorted(set(DERIVATIONS) | IDENTITY_TYPES)),
         "feature_events": _listed("event_type", sorted(triggers | IDENTITY_TYPES)),
         "schema_digest": f"Digest: {_digest('sql/identity/*.sql')} # so that a change of it is applied\n",
         "sources": f"Sources: {_digest(*SOURCES)} # of the template and the layers\n",

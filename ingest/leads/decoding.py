@@ -7,6 +7,7 @@ from typing import Any
 from ingest.web.json_schema import Schema
 from ingest.web.validate import first_problem
 from rules.leads.identity.identities import Identity
+from rules.leads.orders import OrderSeen
 
 
 class DecodeError(ValueError):
@@ -21,7 +22,7 @@ class DecodeError(ValueError):
 class DecodeContext:
     """What a payload does not say itself.
 
-    currency: ISO 4217; all amounts must be in it. received_at: a stamp. region: ISO 3166; there telephone
+    currency: ISO 4217, the organization's own. received_at: a stamp. region: ISO 3166; there telephone
     numbers without a country code are read (None: such numbers are none). topic: the kind of webhook, if a
     header says it. delivery_id: the vendor's name for this delivery. is_signed: a secret of the organization
     signed the payload, so what it says of people is its source's word, and not a stranger's.
@@ -43,11 +44,22 @@ class DecodeContext:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderPart:
+    """What a payload tells of a shop's order. products: as rules.leads.lead_events lists them."""
+
+    order_id: str
+    seen: OrderSeen
+    products: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class DecodedEvent:
     """One event of a payload.
 
     external_event_id: unique in its integration, and the same in every resend. occurred_at: a stamp.
-    payload: its fields depend on the event type, see rules.leads.lead_events.LeadEvent.
+    payload: its fields depend on the event type, see rules.leads.lead_events.LeadEvent. order: if it tells of
+    an order, which has a state. Then what is stored is what that changes, and the payload is only shown.
+
     """
 
     external_event_id: str
@@ -57,6 +69,7 @@ class DecodedEvent:
     object_id: str | None = None
     object_id_ref: str | None = None
     payload: Mapping[str, Any] = field(default_factory=dict)
+    order: OrderPart | None = None
 
 
 @dataclass(frozen=True, slots=True)

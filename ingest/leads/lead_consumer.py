@@ -5,6 +5,8 @@ consumer may die between a change of identity and its announcement; `announce` m
 is idempotent, so if any step fails, the whole message comes again. Poison is kept with its reason.
 """
 
+# Long: everything that a message may ask for, in one place.
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -35,6 +37,7 @@ from ingest.leads.lead_accept import (
     stored_event,
 )
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, UNMERGE, UNMERGE_COMMAND
+from ingest.leads.order_intake import OrderIntake
 from ingest.web.validate import check_strict, first_problem, parse_json
 from rules.days import stamp
 from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, body_hash
@@ -90,6 +93,10 @@ class LeadConsumer:
         redo a merge that an operator has undone. So the consumer reads the claim before it asks PostgreSQL.
         """
         body, organization = part_digest(part), sent.context.organization_id
+        if event.order is not None:
+            return OrderIntake.of(self.events, self.payloads).store(
+                event, part, sent, lambda: self._whose(event, sent, now)
+            )
         whose = self.cache.get(organization, event.identities)
         if whose is None:
             told = self.events.claimed(sent.context.source, event.external_event_id, body)
@@ -98,6 +105,10 @@ class LeadConsumer:
             whose = self._resolve(event, sent, now)
         stored = stored_event(event, sent, whose.leaf, whose.root_id)
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, body), body)
+
+    def _whose(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
+        known = self.cache.get(sent.context.organization_id, event.identities)
+        return known or self._resolve(event, sent, now)
 
     def _resolve(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
         """Find or make the lead, and announce what that changed.

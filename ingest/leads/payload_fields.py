@@ -16,6 +16,7 @@ DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,12})?", re.ASCII)
 NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
 EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
 PRODUCTS_MAX = 100
+CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 # ISO 4217's currencies that have no decimals (JPY) or three (KWD). All others have two.
 WHOLE = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
 THOUSANDTHS = "BHD IQD JOD KWD LYD OMR TND"
@@ -79,13 +80,21 @@ def minor_units(value: Any, currency: str, name: str) -> int:
     return int(amount)
 
 
-def same_currency(value: Any, context: DecodeContext, name: str = "currency") -> str:
-    """Read a currency; raises DecodeError unless it is the one that all amounts must be in."""
+def currency_of(value: Any, name: str = "currency") -> str:
+    """Read a currency by its code of ISO 4217, such as EUR."""
     if value is None or value == "":
         raise DecodeError(name, "is missing")
-    if value != context.currency:
-        raise DecodeError(name, f"must be {context.currency}")
-    return context.currency
+    if not isinstance(value, str) or CURRENCY.fullmatch(value) is None:
+        raise DecodeError(name, "must be three capital letters, a code of ISO 4217")
+    return value
+
+
+def amount_in(currency: str, amount: int, context: DecodeContext) -> dict[str, Any]:
+    """Return an amount as an event holds it: apart from those in the organization's own currency.
+
+    Nobody can add up amounts of two currencies, so an event has one of two fields: see LeadEvent.
+    """
+    return {"currency": currency, "amount_minor" if currency == context.currency else "foreign_minor": amount}
 
 
 def thousandths(value: Any, name: str) -> int:

@@ -27,6 +27,7 @@ CONFIDENCE_DECIMALS = 3
 # The values of a payload that have a column: name, type, and the event types that have it.
 READ_OF = (
     ("amount_minor", int, PURCHASE_TYPES),
+    ("foreign_minor", int, PURCHASE_TYPES),
     ("order_id", str, PURCHASE_TYPES),
     ("currency", str, PURCHASE_TYPES),
     ("sentiment_milli", int, SENTIMENT_TYPES),

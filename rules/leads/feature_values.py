@@ -42,7 +42,10 @@ def evaluate_all(
             window = each.input, each.window_days
             if window not in windows:
                 windows[window] = _window(state[each.input], each.window_days, today)
-            values[each.name] = _of_window(each.aggregate, *windows[window])
+            count, amount = windows[window]
+            if each.aggregate is Aggregate.AVERAGE and each.window_days is None:
+                count = state[each.input].priced
+            values[each.name] = _of_window(each.aggregate, count, amount)
     return values
 
 
@@ -58,7 +61,7 @@ def _of_window(aggregate: Aggregate, count: int, amount: int) -> Value:
         return count
     if aggregate is Aggregate.ANY:
         return count > 0
-    return rounded(amount, count) if count else None
+    return rounded(amount, count) if count > 0 else None
 
 
 def _window(series: Series, window_days: int | None, today: int) -> Sums:

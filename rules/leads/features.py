@@ -24,7 +24,7 @@ CAMPAIGN_DAYS_MAX = 90
 class Input(StrEnum):
     """What a feature is computed from. All but campaigns are series of (date, count, amount)."""
 
-    PURCHASES = "purchases"  # orders count 1 with their amount, refunds count 0 with minus theirs
+    PURCHASES = "purchases"  # what each type adds: lead_events.ORDER_SIGNS
     SENTIMENT = "sentiment"  # count 1, thousandths
     ACTIVITY = "activity"  # what the lead did itself
     CAMPAIGNS = "campaigns"  # memory of campaign contacts

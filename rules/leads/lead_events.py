@@ -26,6 +26,9 @@ PREFERENCE_STATED = "preference_stated"
 OBJECTION_RAISED = "objection_raised"
 ORDER_PLACED = "order_placed"
 ORDER_REFUNDED = "order_refunded"
+# What rules.leads.orders says of an order after it was told first.
+ORDER_CANCELLED = "order_cancelled"
+ORDER_CHARGED = "order_charged"
 CAMPAIGN_SENT = "campaign_sent"
 CAMPAIGN_OPENED = "campaign_opened"
 CAMPAIGN_CLICKED = "campaign_clicked"
@@ -36,7 +39,14 @@ CAMPAIGN_UNSUBSCRIBED = "campaign_unsubscribed"
 LEADS_MERGED = "leads_merged"
 LEADS_UNMERGED = "leads_unmerged"
 
-PURCHASE_TYPES = frozenset({ORDER_PLACED, ORDER_REFUNDED})
+PURCHASE_TYPES = frozenset({ORDER_PLACED, ORDER_REFUNDED, ORDER_CANCELLED, ORDER_CHARGED})
+# What each adds to the number of orders, and to their amount.
+ORDER_SIGNS: Mapping[str, tuple[int, int]] = {
+    ORDER_PLACED: (1, 1),
+    ORDER_CANCELLED: (-1, -1),
+    ORDER_CHARGED: (0, 1),
+    ORDER_REFUNDED: (0, -1),
+}
 CAMPAIGN_TYPES = frozenset(
     {
         *(CAMPAIGN_SENT, CAMPAIGN_OPENED, CAMPAIGN_CLICKED),
@@ -69,8 +79,10 @@ class LeadEvent:
     object_id: what it is about (an order, a message, a campaign); object_id_ref: what kind of thing that is.
     payload: small, by event type:
 
-        order_placed, order_refunded  order_id, amount_minor (not below 0), currency, products?: [{product_id,
-                                      quantity}]
+        order_placed, order_refunded, order_cancelled, order_charged
+                                      order_id, currency, amount_minor (not below 0), or foreign_minor if the
+                                      currency is not the organization's own, products?: [{product_id,
+                                      quantity}]. What each adds to count and amount: ORDER_SIGNS
         message_received, form_submitted  sentiment_milli? (-1000 to 1000), objections?: [topic],
                                       preferences?: {name: value}, consent?: {"notifications": on or off}
         page_viewed                   category?, product_id?

@@ -11,7 +11,7 @@ from rules.leads.series import Mark, Series
 
 
 def encode(series: Series) -> str:
-    """Write a series as text: totals; dates, as distances; their counts; their amounts; marks.
+    """Write a series as text: totals; dates, as distances; their counts; their amounts; marks; currencies.
 
     Each part but the last is a list of whole numbers, because these are read and written fastest. Where all
     counts are 1, they are left out.
@@ -26,12 +26,13 @@ def encode(series: Series) -> str:
     for moment, event_id in series.seen:
         marks.append(f"{moment - before:x}.{event_id}")
         before = moment
-    return ";".join((totals, gaps, counts, amounts, ",".join(marks)))
+    foreign = [",".join(f"{name}:{count}:{sum_}" for name, (count, sum_) in series.foreign.items())]
+    return ";".join((totals, gaps, counts, amounts, ",".join(marks), *(foreign if series.foreign else ())))
 
 
 def decode(text: str) -> Series:
     """Read what encode() wrote."""
-    totals, gaps, counts, amounts, marks = text.split(";")
+    totals, gaps, counts, amounts, marks, *more = text.split(";")
     days = {}
     if gaps:
         sums = zip(_numbers(counts) if counts else repeat(1), _numbers(amounts))  # noqa: B905 (repeat has no end)
@@ -43,7 +44,9 @@ def decode(text: str) -> Series:
         moment += int(step, 16)
         seen.append((moment, event_id))
     count, amount, first, last = _numbers(totals)
-    return Series(count, amount, first, last, days, tuple(seen))
+    foreign = (each.split(":") for each in more[0].split(",")) if more else ()
+    totals_by = {name: (int(counted), int(sum_)) for name, counted, sum_ in foreign}
+    return Series(count, amount, first, last, days, tuple(seen), totals_by)
 
 
 def _text(numbers: list[int]) -> str:

@@ -23,6 +23,7 @@ CREATE TABLE IF NOT EXISTS lake.lead_events (
     campaign_id VARCHAR(2048) ENCODE ZSTD,
     change_number BIGINT ENCODE AZ64,
     change_groups VARCHAR(65535) ENCODE ZSTD,
+    foreign_minor BIGINT ENCODE AZ64,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (source, external_event_id)

@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.leads.form_counts import FormCounts
-from adapters.leads.hook_store import HookStore
+from adapters.leads.hooks.form_counts import FormCounts
+from adapters.leads.hooks.hook_store import HookStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from ingest.leads import sources

@@ -6,7 +6,7 @@
 # Long: the histories hold every odd event that the plain reading has to know.
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
@@ -52,6 +52,7 @@ def is_readable(event: LeadEvent) -> bool:
     amount, mood = event.payload.get("amount_minor"), event.payload.get("sentiment_milli", 0)
     campaign = event.payload.get("campaign_id")
     if event.event_type.startswith("order"):
+        amount = event.payload.get("foreign_minor", amount)
         return type(amount) is int and 0 <= amount <= 10**15
     if event.event_type in ("message_received", "form_submitted"):
         return type(mood) is int and abs(mood) <= 1000
@@ -78,13 +79,22 @@ def _values(own: list[LeadEvent], as_of: datetime) -> Values:
     def age(each: LeadEvent) -> int:
         return (as_of.astimezone(UTC).date() - each.occurred.date()).days
 
-    orders = [each for each in own if each.event_type == "order_placed"]
-    refunds = [each for each in own if each.event_type == "order_refunded"]
+    placed = [each for each in own if each.event_type == "order_placed"]
+    cancelled = [each for each in own if each.event_type == "order_cancelled"]
+    by_age = Counter(map(age, placed))
+    by_age.subtract(map(age, cancelled))
+    ages = [each for each, count in by_age.items() if count > 0]
+    priced = sum("amount_minor" in e.payload for e in placed) - sum(
+        "amount_minor" in e.payload for e in cancelled
+    )
 
     def spent(days: int) -> Any:
-        return sum(e.payload["amount_minor"] for e in orders if age(e) < days) - sum(
-            e.payload["amount_minor"] for e in refunds if age(e) < days
-        )
+        signs = {"order_placed": 1, "order_charged": 1, "order_refunded": -1, "order_cancelled": -1}
+        told = [each for each in own if each.event_type in signs and age(each) < days]
+        return sum(signs[each.event_type] * each.payload.get("amount_minor", 0) for each in told)
+
+    def orders(days: int) -> int:
+        return sum(count for each, count in by_age.items() if each < days)
 
     moods = [
         each.payload["sentiment_milli"]
@@ -99,13 +109,13 @@ def _values(own: list[LeadEvent], as_of: datetime) -> Values:
         "monetary_30d_minor": spent(30),
         "monetary_90d_minor": spent(90),
         "monetary_365d_minor": spent(365),
-        "frequency_purchases_30d": sum(age(each) < 30 for each in orders),
-        "frequency_purchases_90d": sum(age(each) < 90 for each in orders),
-        "frequency_purchases_365d": sum(age(each) < 365 for each in orders),
-        "average_order_value_minor": half_up(spent(ever), len(orders)),
-        "days_since_last_purchase": min(map(age, orders), default=None),
-        "tenure_days": max(map(age, orders), default=None),
-        "has_purchased": bool(orders),
+        "frequency_purchases_30d": orders(30),
+        "frequency_purchases_90d": orders(90),
+        "frequency_purchases_365d": orders(365),
+        "average_order_value_minor": half_up(spent(ever), priced),
+        "days_since_last_purchase": min(ages, default=None),
+        "tenure_days": max(ages, default=None),
+        "has_purchased": orders(ever) > 0,
         "recency_days": min((age(each) for each in own if each.event_type in DID_SOMETHING), default=None),
         "sentiment_avg_30d_milli": half_up(sum(moods), len(moods)),
         "campaign_ignored": _ignored(own, age),
@@ -124,7 +134,7 @@ def _ignored(own: list[LeadEvent], age: Any) -> int:
 
 
 def half_up(total: int, count: int) -> int | None:
-    if not count:
+    if count <= 0:
         return None
     exact = Fraction(total, count) + Fraction(1, 2)
     return exact.numerator // exact.denominator
@@ -170,7 +180,9 @@ class History:
         kind = self.random.choice(sorted(EVENT_TYPES - IDENTITY_TYPES))
         payload: Values = {}
         if kind.startswith("order"):
-            payload = {"amount_minor": self.random.choice([0, 1, 333, 10**6, 2**41]), "order_id": "o"}
+            name = self.random.choice(["amount_minor", "amount_minor", "foreign_minor"])
+            payload = {name: self.random.choice([0, 1, 333, 10**6, 2**41]), "order_id": "o"}
+            payload["currency"] = "USD" if name == "amount_minor" else self.random.choice(["EUR", "JPY"])
         if kind in ("message_received", "form_submitted") and self.random.random() < 0.8:
             payload = {"sentiment_milli": self.random.randint(-1000, 1000)}
         if kind.startswith("campaign"):

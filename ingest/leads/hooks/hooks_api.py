@@ -15,8 +15,8 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
-from adapters.leads.form_counts import FormCounts
-from adapters.leads.hook_store import HookStore
+from adapters.leads.hooks.form_counts import FormCounts
+from adapters.leads.hooks.hook_store import HookStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.platform.aws import client

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from adapters.leads.hook_store import HookStore, NoHook
+from adapters.leads.hooks.hook_store import HookStore, NoHook
 from rules.leads.hooks.hook import Hook
 
 KEPT_SECONDS = 60.0

@@ -19,7 +19,7 @@ from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, checked
 from ingest.leads.lead_schemas import GENERIC, GENERIC_DATA
-from ingest.leads.payload_fields import minor_units, moment, products, same_currency, text_id
+from ingest.leads.payload_fields import amount_in, currency_of, minor_units, moment, products, text_id
 from ingest.leads.person_fields import derived_from_text, preferences_of, strict_identities, topics_of
 from rules.leads.hooks.signatures import Part, Signature
 from rules.leads.lead_events import CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
@@ -63,11 +63,10 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
 
 
 def _order(data: Data, context: DecodeContext) -> Data:
-    currency = same_currency(data["currency"], context)
+    currency = currency_of(data["currency"])
     derived = {
         "order_id": text_id(data["order_id"], "order_id"),
-        "amount_minor": minor_units(data["amount"], currency, "amount"),
-        "currency": currency,
+        **amount_in(currency, minor_units(data["amount"], currency, "amount"), context),
     }
     listed = products(data.get("products", []), "products")
     return derived | ({"products": listed} if listed else {})

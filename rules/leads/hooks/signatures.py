@@ -2,7 +2,7 @@
 
 A signature is made over the raw body: JSON that was parsed and written again has other bytes. Some vendors
 sign a timestamp or the delivery's id along with it. HMAC is checked here; ECDSA needs a library, so that
-is in adapters/leads/ecdsa.py.
+is in adapters/leads/hooks/ecdsa.py.
 """
 
 import base64

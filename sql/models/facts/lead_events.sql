@@ -14,6 +14,7 @@ SELECT
     object_id_ref,
     unreadable,
     amount_minor,
+    foreign_minor,
     sentiment_milli,
     order_id,
     currency,

@@ -18,12 +18,13 @@ WITH contacts AS (
     GROUP BY events.organization_id, events.campaign_id, leads.root_id
 ),
 orders AS (
-    SELECT DISTINCT
+    SELECT
         leads.root_id,
         purchases.event_date
     FROM facts.lead_purchases AS purchases
     INNER JOIN dimensions.leads AS leads ON leads.lead_organization_id = purchases.lead_organization_id
-    WHERE NOT purchases.is_refund
+    GROUP BY leads.root_id, purchases.event_date
+    HAVING SUM(purchases.orders) > 0
 ),
 buyers AS (
     SELECT DISTINCT

@@ -17,29 +17,42 @@ purchases_rows AS (
         lead_organization_id,
         occurred_at,
         event_date,
-        CASE WHEN event_type = 'order_placed' THEN 1 ELSE 0 END AS counted,
-        CASE WHEN event_type = 'order_placed' THEN amount_minor ELSE -amount_minor END AS amount
+        CASE WHEN event_type = 'order_cancelled' THEN -1 WHEN event_type = 'order_placed' THEN 1 ELSE 0 END AS counted,
+        CASE WHEN foreign_minor IS NULL THEN CASE WHEN event_type = 'order_cancelled' THEN -1 WHEN event_type = 'order_placed' THEN 1 ELSE 0 END ELSE 0 END AS priced,
+        CASE WHEN event_type = 'order_cancelled' THEN -COALESCE(amount_minor, 0) WHEN event_type = 'order_charged' THEN COALESCE(amount_minor, 0) WHEN event_type = 'order_placed' THEN COALESCE(amount_minor, 0) WHEN event_type = 'order_refunded' THEN -COALESCE(amount_minor, 0) ELSE 0 END AS amount
     FROM facts.lead_events
-    WHERE event_type IN ('order_placed', 'order_refunded') AND amount_minor IS NOT NULL
+    WHERE event_type IN ('order_cancelled', 'order_charged', 'order_placed', 'order_refunded') AND (amount_minor IS NOT NULL OR foreign_minor IS NOT NULL)
 ),
-purchases AS (
+purchases_dates AS (
     SELECT
         leads.lead_id,
-        MIN(CASE WHEN found.counted = 1 THEN found.event_date END) AS first_day,
-        MAX(CASE WHEN found.counted = 1 THEN found.event_date END) AS last_day,
-        CAST(SUM(found.counted) AS BIGINT) AS count_all,
-        CAST(SUM(found.amount) AS BIGINT) AS amount_all,
-        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 30 THEN found.counted ELSE 0 END) AS BIGINT) AS count_30,
-        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 30 THEN found.amount ELSE 0 END) AS BIGINT) AS amount_30,
-        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 90 THEN found.counted ELSE 0 END) AS BIGINT) AS count_90,
-        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 90 THEN found.amount ELSE 0 END) AS BIGINT) AS amount_90,
-        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 365 THEN found.counted ELSE 0 END) AS BIGINT) AS count_365,
-        CAST(SUM(CASE WHEN found.event_date > CAST(leads.purchases_as_of AS DATE) - 365 THEN found.amount ELSE 0 END) AS BIGINT) AS amount_365
+        CAST(leads.purchases_as_of AS DATE) AS as_of_date,
+        found.event_date,
+        SUM(found.counted) AS counted,
+        SUM(found.priced) AS priced,
+        SUM(found.amount) AS amount
     FROM leads
     INNER JOIN dimensions.leads AS leaves ON leaves.root_id = leads.lead_id
     INNER JOIN purchases_rows AS found ON found.lead_organization_id = leaves.lead_organization_id
     WHERE found.occurred_at <= leads.purchases_as_of
-    GROUP BY leads.lead_id
+    GROUP BY leads.lead_id, CAST(leads.purchases_as_of AS DATE), found.event_date
+),
+purchases AS (
+    SELECT
+        lead_id,
+        MIN(CASE WHEN counted > 0 THEN event_date END) AS first_day,
+        MAX(CASE WHEN counted > 0 THEN event_date END) AS last_day,
+        CAST(SUM(priced) AS BIGINT) AS priced,
+        CAST(SUM(counted) AS BIGINT) AS count_all,
+        CAST(SUM(amount) AS BIGINT) AS amount_all,
+        CAST(SUM(CASE WHEN event_date > as_of_date - 30 THEN counted ELSE 0 END) AS BIGINT) AS count_30,
+        CAST(SUM(CASE WHEN event_date > as_of_date - 30 THEN amount ELSE 0 END) AS BIGINT) AS amount_30,
+        CAST(SUM(CASE WHEN event_date > as_of_date - 90 THEN counted ELSE 0 END) AS BIGINT) AS count_90,
+        CAST(SUM(CASE WHEN event_date > as_of_date - 90 THEN amount ELSE 0 END) AS BIGINT) AS amount_90,
+        CAST(SUM(CASE WHEN event_date > as_of_date - 365 THEN counted ELSE 0 END) AS BIGINT) AS count_365,
+        CAST(SUM(CASE WHEN event_date > as_of_date - 365 THEN amount ELSE 0 END) AS BIGINT) AS amount_365
+    FROM purchases_dates
+    GROUP BY lead_id
 ),
 sentiment_rows AS (
     SELECT
@@ -47,24 +60,37 @@ sentiment_rows AS (
         occurred_at,
         event_date,
         1 AS counted,
+        CASE WHEN foreign_minor IS NULL THEN 1 ELSE 0 END AS priced,
         sentiment_milli AS amount
     FROM facts.lead_events
     WHERE event_type IN ('form_submitted', 'message_received') AND sentiment_milli IS NOT NULL
 ),
-sentiment AS (
+sentiment_dates AS (
     SELECT
         leads.lead_id,
-        MIN(CASE WHEN found.counted = 1 THEN found.event_date END) AS first_day,
-        MAX(CASE WHEN found.counted = 1 THEN found.event_date END) AS last_day,
-        CAST(SUM(found.counted) AS BIGINT) AS count_all,
-        CAST(SUM(found.amount) AS BIGINT) AS amount_all,
-        CAST(SUM(CASE WHEN found.event_date > CAST(leads.sentiment_as_of AS DATE) - 30 THEN found.counted ELSE 0 END) AS BIGINT) AS count_30,
-        CAST(SUM(CASE WHEN found.event_date > CAST(leads.sentiment_as_of AS DATE) - 30 THEN found.amount ELSE 0 END) AS BIGINT) AS amount_30
+        CAST(leads.sentiment_as_of AS DATE) AS as_of_date,
+        found.event_date,
+        SUM(found.counted) AS counted,
+        SUM(found.priced) AS priced,
+        SUM(found.amount) AS amount
     FROM leads
     INNER JOIN dimensions.leads AS leaves ON leaves.root_id = leads.lead_id
     INNER JOIN sentiment_rows AS found ON found.lead_organization_id = leaves.lead_organization_id
     WHERE found.occurred_at <= leads.sentiment_as_of
-    GROUP BY leads.lead_id
+    GROUP BY leads.lead_id, CAST(leads.sentiment_as_of AS DATE), found.event_date
+),
+sentiment AS (
+    SELECT
+        lead_id,
+        MIN(CASE WHEN counted > 0 THEN event_date END) AS first_day,
+        MAX(CASE WHEN counted > 0 THEN event_date END) AS last_day,
+        CAST(SUM(priced) AS BIGINT) AS priced,
+        CAST(SUM(counted) AS BIGINT) AS count_all,
+        CAST(SUM(amount) AS BIGINT) AS amount_all,
+        CAST(SUM(CASE WHEN event_date > as_of_date - 30 THEN counted ELSE 0 END) AS BIGINT) AS count_30,
+        CAST(SUM(CASE WHEN event_date > as_of_date - 30 THEN amount ELSE 0 END) AS BIGINT) AS amount_30
+    FROM sentiment_dates
+    GROUP BY lead_id
 ),
 activity_rows AS (
     SELECT
@@ -72,22 +98,35 @@ activity_rows AS (
         occurred_at,
         event_date,
         1 AS counted,
+        CASE WHEN foreign_minor IS NULL THEN 1 ELSE 0 END AS priced,
         0 AS amount
     FROM facts.lead_events
     WHERE event_type IN ('campaign_clicked', 'campaign_opened', 'campaign_replied', 'campaign_unsubscribed', 'form_submitted', 'message_received', 'objection_raised', 'order_placed', 'page_viewed', 'preference_stated') AND unreadable IS NULL
 ),
-activity AS (
+activity_dates AS (
     SELECT
         leads.lead_id,
-        MIN(CASE WHEN found.counted = 1 THEN found.event_date END) AS first_day,
-        MAX(CASE WHEN found.counted = 1 THEN found.event_date END) AS last_day,
-        CAST(SUM(found.counted) AS BIGINT) AS count_all,
-        CAST(SUM(found.amount) AS BIGINT) AS amount_all
+        CAST(leads.activity_as_of AS DATE) AS as_of_date,
+        found.event_date,
+        SUM(found.counted) AS counted,
+        SUM(found.priced) AS priced,
+        SUM(found.amount) AS amount
     FROM leads
     INNER JOIN dimensions.leads AS leaves ON leaves.root_id = leads.lead_id
     INNER JOIN activity_rows AS found ON found.lead_organization_id = leaves.lead_organization_id
     WHERE found.occurred_at <= leads.activity_as_of
-    GROUP BY leads.lead_id
+    GROUP BY leads.lead_id, CAST(leads.activity_as_of AS DATE), found.event_date
+),
+activity AS (
+    SELECT
+        lead_id,
+        MIN(CASE WHEN counted > 0 THEN event_date END) AS first_day,
+        MAX(CASE WHEN counted > 0 THEN event_date END) AS last_day,
+        CAST(SUM(priced) AS BIGINT) AS priced,
+        CAST(SUM(counted) AS BIGINT) AS count_all,
+        CAST(SUM(amount) AS BIGINT) AS amount_all
+    FROM activity_dates
+    GROUP BY lead_id
 ),
 contacts AS (
     SELECT
@@ -124,7 +163,7 @@ SELECT
     CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(COALESCE(purchases.count_30, 0) AS BIGINT) END AS frequency_purchases_30d,
     CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(COALESCE(purchases.count_90, 0) AS BIGINT) END AS frequency_purchases_90d,
     CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(COALESCE(purchases.count_365, 0) AS BIGINT) END AS frequency_purchases_365d,
-    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(CASE WHEN purchases.count_all > 0 THEN ((2 * purchases.amount_all + purchases.count_all) - MOD(MOD((2 * purchases.amount_all + purchases.count_all), (2 * purchases.count_all)) + (2 * purchases.count_all), (2 * purchases.count_all))) / (2 * purchases.count_all) END AS BIGINT) END AS average_order_value_minor,
+    CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(CASE WHEN purchases.priced > 0 THEN ((2 * purchases.amount_all + purchases.priced) - MOD(MOD((2 * purchases.amount_all + purchases.priced), (2 * purchases.priced)) + (2 * purchases.priced), (2 * purchases.priced))) / (2 * purchases.priced) END AS BIGINT) END AS average_order_value_minor,
     CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(CAST(leads.purchases_as_of AS DATE) - purchases.last_day AS BIGINT) END AS days_since_last_purchase,
     CASE WHEN leads.purchases_as_of IS NOT NULL THEN CAST(CAST(leads.purchases_as_of AS DATE) - purchases.first_day AS BIGINT) END AS tenure_days,
     CASE WHEN leads.purchases_as_of IS NOT NULL THEN COALESCE(purchases.count_all, 0) > 0 END AS has_purchased,

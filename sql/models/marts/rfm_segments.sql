@@ -4,15 +4,24 @@
 WITH as_of AS (
     SELECT MAX(event_date) AS as_of_date FROM facts.lead_events
 ),
-bought AS (
+dates AS (
     SELECT
         leads.root_id,
-        MAX(CASE WHEN purchases.is_refund THEN NULL ELSE purchases.event_date END) AS last_order_date,
-        SUM(CASE WHEN purchases.is_refund THEN 0 ELSE 1 END) AS orders,
-        CAST(SUM(purchases.amount_minor) AS BIGINT) AS spent_minor
+        purchases.event_date,
+        SUM(purchases.orders) AS orders,
+        SUM(COALESCE(purchases.amount_minor, 0)) AS spent_minor
     FROM facts.lead_purchases AS purchases
     INNER JOIN dimensions.leads AS leads ON leads.lead_organization_id = purchases.lead_organization_id
-    GROUP BY leads.root_id
+    GROUP BY leads.root_id, purchases.event_date
+),
+bought AS (
+    SELECT
+        root_id,
+        MAX(CASE WHEN orders > 0 THEN event_date END) AS last_order_date,
+        CAST(SUM(orders) AS BIGINT) AS orders,
+        CAST(SUM(spent_minor) AS BIGINT) AS spent_minor
+    FROM dates
+    GROUP BY root_id
 ),
 placed AS (
     SELECT

@@ -23,5 +23,6 @@ SELECT
     campaign_id,
     change_number,
     change_groups,
+    foreign_minor,
     load_number
 FROM lake.lead_events

@@ -125,6 +125,7 @@ GROUPS = {"change": 1, "groups": [{"root": "leaf", "leaves": ["leaf", "other"]}]
 def all_lead_events() -> Iterator[dict[str, Any]]:
     for event in (
         lead_event("order_placed", ORDER),
+        lead_event("order_placed", {"foreign_minor": 5, "order_id": "8", "currency": "EUR"}),
         lead_event("order_placed", {"amount_minor": "much"}),
         lead_event("message_received", {"sentiment_milli": 5}),
         lead_event("campaign_opened", {"campaign_id": "c"}),

@@ -16,7 +16,7 @@ from rules.leads.evidence import (
     join_entries,
     memory_entry,
 )
-from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, MalformedLeadEvent
+from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, PURCHASE_TYPES, MalformedLeadEvent
 from rules.leads.memory import DERIVATIONS, campaign_contact, derive_entries, remembered_entries
 from rules.leads.memory_types import CAMPAIGN_CONTACT, PREFERENCE
 from tests.support.lead_event_strategies import START, lead_event
@@ -80,7 +80,7 @@ def test_what_each_event_type_gives() -> None:
     assert given_by("page_viewed", category="jazz") == {"preference#category": "jazz"}
     assert given_by("campaign_opened", campaign_id="c") == {"campaign_contact#c": "opened 2026-01-10"}
     assert given_by("order_refunded", amount_minor=1) == {}
-    assert EVENT_TYPES - set(DERIVATIONS) == IDENTITY_TYPES | {"order_refunded"}
+    assert EVENT_TYPES - set(DERIVATIONS) == IDENTITY_TYPES | PURCHASE_TYPES - {"order_placed"}
 
 
 @pytest.mark.parametrize(

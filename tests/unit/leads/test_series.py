@@ -100,13 +100,16 @@ def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
         ]
 
     def money(days: int | None) -> int:
-        refunds = sum(each.payload["amount_minor"] for each in within(days, "order_refunded"))
-        return int(sum(each.payload["amount_minor"] for each in within(days, "order_placed")) - refunds)
+        signs = {"order_placed": 1, "order_charged": 1, "order_refunded": -1}
+        return sum(
+            signs[each.event_type] * int(each.payload.get("amount_minor", 0)) for each in within(days, *signs)
+        )
 
     def ages_of(some: list[LeadEvent]) -> list[int]:
         return [(as_of.date() - each.occurred.date()).days for each in some]
 
     orders = within(None, "order_placed")
+    priced = [each for each in orders if "amount_minor" in each.payload]
     moods = [
         each.payload["sentiment_milli"]
         for each in within(30, "message_received", "form_submitted")
@@ -115,7 +118,7 @@ def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
     acts = [
         each
         for each in events
-        if each.event_type not in ("order_refunded", "campaign_sent", "campaign_bounced")
+        if each.event_type not in ("order_refunded", "order_charged", "campaign_sent", "campaign_bounced")
     ]
     ignored = 0
     for campaign in ("spring", "summer"):
@@ -126,7 +129,7 @@ def by_definition(events: list[LeadEvent], as_of: datetime) -> dict[str, Any]:
         "monetary_total": money(None),
         **{f"monetary_{days}d": money(days) for days in (30, 90, 365)},
         **{f"frequency_purchases_{days}d": len(within(days, "order_placed")) for days in (30, 90, 365)},
-        "average_order_value": rounded(money(None), len(orders)) if orders else None,
+        "average_order_value": rounded(money(None), len(priced)) if priced else None,
         "days_since_last_purchase": min(ages_of(orders), default=None),
         "tenure_days": max(ages_of(orders), default=None),
         "has_purchased": bool(orders),

@@ -1,0 +1,148 @@
+"""What a shop's order comes to, however many webhooks tell of it, and in whatever order they arrive.
+
+A shop tells of an order again and again: created, paid, changed, cancelled; and of its refunds, which may be
+pending first. Each webhook is what was *seen* of the order. Joining all that was seen is commutative,
+associative and idempotent, so any order of arrival gives one state.
+
+Events are only ever added. So a change of the state is told as the difference: an order that was counted
+with 100 and is cancelled leaves `order_placed` 100 and `order_cancelled` 100, both at the time the order was
+placed. Features add these up, and come to what the newest state says.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rules.leads.lead_events import ORDER_CANCELLED, ORDER_CHARGED, ORDER_PLACED, ORDER_REFUNDED
+
+ORDER = "order"
+PENDING, FAILED, SUCCEEDED = range(3)  # what may become of a refund; the higher one is the later
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Placed:
+    """An order as one webhook told it; of two the greater one counts.
+
+    version: a stamp, when the shop changed it; "" if the shop does not say. is_void: cancelled, voided: it
+    counts nothing. amount_minor: in `currency`. at: a stamp.
+    """
+
+    version: str
+    is_void: bool
+    amount_minor: int
+    currency: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PaidBack:
+    """One transaction of a refund; of two the greater one counts."""
+
+    status: int
+    at: str
+    amount_minor: int
+    currency: str
+    refund_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSeen:
+    """What is known of an order. placed: None while only refunds are known. paid_back: by transaction."""
+
+    placed: Placed | None = None
+    paid_back: Mapping[str, PaidBack] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What an order or one of its refunds adds to a lead: at a time, to the count, to the amount."""
+
+    at: str
+    count: int
+    amount_minor: int
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderChange:
+    """One event that tells a difference. key: `order`, or `refund:ID`. amount_minor: never below 0."""
+
+    key: str
+    event_type: str
+    at: str
+    amount_minor: int
+    currency: str
+
+
+def join(one: OrderSeen, other: OrderSeen) -> OrderSeen:
+    """Return all that was seen."""
+    placed = max((each.placed for each in (one, other) if each.placed), default=None)
+    paid_back = dict(one.paid_back)
+    for name, each in other.paid_back.items():
+        paid_back[name] = max(paid_back.get(name, each), each)
+    return OrderSeen(placed, paid_back)
+
+
+def contradicts(known: OrderSeen, seen: OrderSeen) -> bool:
+    """Return whether two webhooks without a version tell different things: nobody knows which is newer."""
+    if known.placed and seen.placed and known.placed.version == seen.placed.version == "":
+        return known.placed != seen.placed
+    both = known.paid_back.keys() & seen.paid_back.keys()
+    pairs = ((known.paid_back[name], seen.paid_back[name]) for name in both)
+    return any(a.status == b.status and a.amount_minor != b.amount_minor for a, b in pairs)
+
+
+def shares(seen: OrderSeen) -> dict[str, Share]:
+    """Return what an order comes to, by key. A refund counts once its money has gone back.
+
+    Refunds of an order that is void, or not known yet, count nothing: what they give back was never counted.
+    """
+    placed = seen.placed
+    if placed is None or placed.is_void:
+        return {}
+    found = {ORDER: Share(placed.at, 1, placed.amount_minor, placed.currency)}
+    for each in sorted(seen.paid_back.values()):
+        if each.status == SUCCEEDED and each.amount_minor:
+            key = f"refund:{each.refund_id}"
+            before = found.get(key, Share(each.at, 0, 0, each.currency))
+            found[key] = Share(before.at, 0, before.amount_minor - each.amount_minor, before.currency)
+    return found
+
+
+def changes(before: OrderSeen, after: OrderSeen) -> list[OrderChange]:
+    """Return the events that lead from what was told before to what is so now."""
+    old, new = shares(before), shares(after)
+    return [each for key in sorted({*old, *new}) for each in _of_key(key, old.get(key), new.get(key))]
+
+
+def _of_key(key: str, old: Share | None, new: Share | None) -> Iterator[OrderChange]:
+    if old and new and (old.at, old.currency, old.count) != (new.at, new.currency, new.count):
+        yield from _of_key(key, old, None)
+        old = None
+    share = new or old
+    if share is None or old == new:
+        return
+    count = (new.count if new else 0) - (old.count if old else 0)
+    amount = (new.amount_minor if new else 0) - (old.amount_minor if old else 0)
+    if count:
+        kind = ORDER_PLACED if count > 0 else ORDER_CANCELLED
+    else:
+        kind = ORDER_CHARGED if amount > 0 else ORDER_REFUNDED
+    yield OrderChange(key, kind, share.at, abs(amount), share.currency)
+
+
+def to_text(seen: OrderSeen) -> str:
+    """Return what is known of an order as its claim holds it: JSON."""
+    placed = [getattr(seen.placed, name) for name in Placed.__slots__] if seen.placed else None
+    paid_back = {
+        name: [getattr(each, slot) for slot in PaidBack.__slots__] for name, each in seen.paid_back.items()
+    }
+    return json.dumps([placed, paid_back], sort_keys=True, separators=(",", ":"))
+
+
+def from_text(text: str) -> OrderSeen:
+    """Read what to_text wrote."""
+    placed, paid_back = json.loads(text)
+    told: dict[str, Any] = {name: PaidBack(*each) for name, each in paid_back.items()}
+    return OrderSeen(Placed(*placed) if placed else None, told)

@@ -1,0 +1,150 @@
+"""Orders as shops have them, from the webhook's body to the lead's features, in any order of arrival."""
+
+import itertools
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from ingest.leads.lead_accept import read_envelope
+from ingest.leads.sources import source_named
+from rules.days import stamp
+from rules.leads.feature_values import evaluate
+from rules.leads.features import BY_NAME, Input
+from rules.leads.lead_events import LeadEvent
+from rules.leads.series import NOTHING, SERIES, add, build, contributions
+from tests.support.lead_site import Site
+from tests.support.vendor_bodies import shopify_order, shopify_refund, shopify_sample
+from tests.support.webhooks import NOW
+
+pytestmark = pytest.mark.xdist_group("identity")
+AT = datetime(2026, 3, 1, 10, tzinfo=UTC)
+NUMBERS = itertools.count(1)
+
+
+def later(minutes: int) -> str:
+    return (AT + timedelta(minutes=minutes)).isoformat()
+
+
+def signed(site: Site, body: dict[str, Any], topic: str) -> None:
+    """What the door for signed webhooks queues."""
+    site.send(body, topic=topic, is_signed=True, delivery_id="d")
+
+
+def features(site: Site) -> dict[str, Any]:
+    """By the stored events; and the same one event at a time, or by building anew where that is asked for."""
+    stored = site.of_source("ecommerce")
+    state = build(stored, NOW)
+    assert state == step_by_step(stored)
+    names = (
+        "monetary_total",
+        "frequency_purchases_90d",
+        "has_purchased",
+        "average_order_value",
+        "days_since_last_purchase",
+    )
+    found = {name: evaluate(BY_NAME[name], state, (), NOW) for name in names}
+    return {
+        **found,
+        "foreign": state[Input.PURCHASES].foreign,
+        "leads": {each.lead_organization_id for each in stored},
+    }
+
+
+def step_by_step(stored: list[LeadEvent]) -> Any:
+    state = dict(NOTHING)
+    for place, event in enumerate(stored):
+        for name, given in contributions(event).items():
+            after = add(state[name], name, given, NOW)
+            state[name] = after if after is not None else build(stored[: place + 1], NOW)[name]
+    return {name: state[name] for name in SERIES}
+
+
+def story(order: int, refund: int) -> list[tuple[dict[str, Any], str]]:
+    """Created, paid, changed to 120, 20 paid back (pending, then success), told again by the order itself."""
+    pending = shopify_refund(refund, order, AT + timedelta(days=1), "20.00", "pending")
+    success = shopify_refund(refund, order, AT + timedelta(days=1), "20.00")
+    return [
+        (shopify_order(order, AT, "100.00", financial_status="pending"), "orders/create"),
+        (shopify_order(order, AT, "100.00", updated_at=later(1)), "orders/paid"),
+        (shopify_order(order, AT, "120.00", updated_at=later(2)), "orders/updated"),
+        (pending, "refunds/create"),
+        (success, "refunds/create"),
+        (shopify_order(order, AT, "120.00", updated_at=later(9), refunds=[success]), "orders/updated"),
+    ]
+
+
+def test_any_order_of_arrival_gives_one_answer(site: Site) -> None:
+    answers, base = set(), site.organization
+    webhooks = [*range(6)]
+    for number, order in enumerate([webhooks, webhooks[::-1], [4, 0, 5, 2, 1, 3], [3, 5, 0, 0, 4, 2, 1, 1]]):
+        site.organization = f"{base}-{number}"
+        told = story(7, 9)
+        for place in order:
+            signed(site, *told[place])
+        found = features(site)
+        assert len(found.pop("leads")) == 1
+        answers.add(str(found))
+    (answer,) = answers
+    assert answer == str({"monetary_total": 10_000, "frequency_purchases_90d": 1, "has_purchased": True,
+                          "average_order_value": 10_000, "days_since_last_purchase": 9, "foreign": {}})  # fmt: skip
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_cancelled_order_counts_nothing_nor_does_what_was_paid_back(site: Site, reverse: bool) -> None:
+    void = shopify_order(
+        7, AT, "120.00", updated_at=later(20), cancelled_at=later(20), financial_status="voided"
+    )
+    told = [*story(7, 9), (void, "orders/cancelled")]
+    for body, topic in reversed(told) if reverse else told:
+        signed(site, body, topic)
+    found = features(site)
+    assert (found["monetary_total"], found["frequency_purchases_90d"], found["has_purchased"]) == (
+        0,
+        0,
+        False,
+    )
+    assert found["days_since_last_purchase"] is None
+
+
+def test_the_sample_order_and_orders_of_nobody_leave_nothing(site: Site) -> None:
+    signed(site, shopify_sample(AT), "orders/create")
+    till = shopify_order(8, AT, email=None, phone=None, customer=None)
+    signed(site, till, "orders/create")
+    signed(site, shopify_order(9, AT, test=True), "orders/paid")
+    signed(site, {"id": 1, "line_items": []}, "carts/update")
+    assert site.stored() == []
+    assert source_named("ecommerce").decode(shopify_sample(AT), context_of(site)) == []
+
+
+def context_of(site: Site) -> Any:
+    return read_envelope(site.message({}), "USD", NOW).context
+
+
+def test_currencies_stay_apart_and_none_is_refused(site: Site) -> None:
+    signed(site, shopify_order(1, AT, "100.00"), "orders/create")
+    euro = shopify_order(2, AT, "70.00", currency="EUR")
+    euro["customer"] = shopify_order(1, AT)["customer"]
+    yen = shopify_order(3, AT, "5000", currency="JPY")
+    yen["customer"] = euro["customer"]
+    for body in (euro, yen):
+        signed(site, body, "orders/create")
+    signed(site, shopify_refund(5, 2, AT, "20.00", currency="EUR"), "refunds/create")
+    found = features(site)
+    assert (found["monetary_total"], found["average_order_value"]) == (10_000, 10_000)
+    assert found["frequency_purchases_90d"] == 3
+    assert found["foreign"] == {"EUR": (1, 5_000), "JPY": (1, 5_000)}
+
+
+def test_two_at_once_lose_nothing_and_a_death_between_is_made_good(site: Site) -> None:
+    told = story(7, 9)
+    for place in range(6):
+        site.life.steps_left = place
+        try:
+            signed(site, *told[place])
+        except BaseException as died:
+            assert type(died).__name__ == "Died"
+        site.life.steps_left = None
+        signed(site, *told[place])
+    assert features(site)["monetary_total"] == 10_000
+    assert stamp(AT) in {each.occurred_at for each in site.stored()}

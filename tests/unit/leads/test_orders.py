@@ -1,0 +1,130 @@
+"""What a shop tells of an order comes to one state in any order, and the events add up to it."""
+
+from collections import Counter
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.leads.lead_events import ORDER_SIGNS
+from rules.leads.orders import (
+    FAILED,
+    ORDER,
+    PENDING,
+    SUCCEEDED,
+    OrderSeen,
+    PaidBack,
+    Placed,
+    changes,
+    contradicts,
+    from_text,
+    join,
+    shares,
+    to_text,
+)
+
+stamps = st.sampled_from([f"2026-03-0{day}T00:00:00.000000Z" for day in (1, 2, 3)])
+amounts = st.sampled_from([0, 1, 500, 10_000])
+currencies = st.sampled_from(["USD", "EUR"])
+placed = st.builds(Placed, st.sampled_from(["", "1", "2", "3"]), st.booleans(), amounts, currencies, stamps)
+paid_back = st.builds(
+    PaidBack,
+    st.sampled_from([PENDING, FAILED, SUCCEEDED]),
+    stamps,
+    amounts,
+    currencies,
+    st.sampled_from("ab"),
+)
+seen = st.builds(
+    OrderSeen,
+    st.none() | placed,
+    st.dictionaries(st.sampled_from(["a/1", "a/2", "b/1"]), paid_back, max_size=3),
+)
+
+
+def sums(told: list[Any]) -> dict[tuple[str, str], tuple[int, int]]:
+    """By date and currency: how many orders, and what amount. What comes to nothing is left out."""
+    counts, amounts = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for each in told:
+        count, sign = ORDER_SIGNS[each.event_type]
+        counts[each.at, each.currency] += count
+        amounts[each.at, each.currency] += sign * each.amount_minor
+    return {key: (counts[key], amounts[key]) for key in {*counts, *amounts} if counts[key] or amounts[key]}
+
+
+@given(st.lists(seen, max_size=5), st.randoms(use_true_random=False))
+def test_any_order_twice_is_one_state_and_its_events_add_up_to_it(
+    webhooks: list[OrderSeen], chance: Any
+) -> None:
+    totals = []
+    for _ in range(3):
+        arrived = [*webhooks, *webhooks[:2]]
+        chance.shuffle(arrived)
+        state, told = OrderSeen(), list[Any]()
+        for each in arrived:
+            after = join(state, each)
+            assert join(after, each) == after, "again is nothing new"
+            told += changes(state, after)
+            assert all(change.amount_minor >= 0 for change in told)
+            state = after
+        direct = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+        for share in shares(state).values():
+            direct[0][share.at, share.currency] += share.count
+            direct[1][share.at, share.currency] += share.amount_minor
+        found = sums(told)
+        expected = {key: (direct[0][key], direct[1][key]) for key in {*direct[0], *direct[1]}}
+        assert found == {key: each for key, each in expected.items() if each != (0, 0)}
+        totals.append((state, found))
+    assert totals[0] == totals[1] == totals[2]
+
+
+@given(seen, seen, seen)
+def test_joining_is_commutative_associative_and_idempotent(a: OrderSeen, b: OrderSeen, c: OrderSeen) -> None:
+    assert join(a, b) == join(b, a)
+    assert join(join(a, b), c) == join(a, join(b, c))
+    assert join(a, a) == a == join(a, OrderSeen())
+    assert not contradicts(a, a)
+    assert contradicts(a, b) is contradicts(b, a)
+
+
+@given(seen)
+def test_what_is_written_is_read(told: OrderSeen) -> None:
+    assert from_text(to_text(told)) == told
+
+
+AT, LATER = "2026-03-01T00:00:00.000000Z", "2026-03-05T00:00:00.000000Z"
+NEW = OrderSeen(Placed("1", False, 10_000, "USD", AT))
+
+
+def back(amount: int, status: int = SUCCEEDED, number: int = 1) -> OrderSeen:
+    return OrderSeen(None, {f"9/{number}": PaidBack(status, LATER, amount, "USD", "9")})
+
+
+@pytest.mark.parametrize(
+    ("before", "told", "expected"),
+    [
+        (OrderSeen(), NEW, [(ORDER, "order_placed", AT, 10_000)]),
+        (NEW, OrderSeen(Placed("2", False, 12_000, "USD", AT)), [(ORDER, "order_charged", AT, 2_000)]),
+        (NEW, OrderSeen(Placed("2", True, 10_000, "USD", AT)), [(ORDER, "order_cancelled", AT, 10_000)]),
+        (NEW, OrderSeen(Placed("0", True, 10_000, "USD", AT)), []),
+        (NEW, back(3_000), [("refund:9", "order_refunded", LATER, 3_000)]),
+        (NEW, back(3_000, PENDING), []),
+        (join(NEW, back(3_000, PENDING)), back(3_000), [("refund:9", "order_refunded", LATER, 3_000)]),
+        (join(NEW, back(3_000)), back(500, number=2), [("refund:9", "order_refunded", LATER, 500)]),
+        (
+            join(NEW, back(3_000)),
+            OrderSeen(Placed("2", True, 10_000, "USD", AT)),
+            [(ORDER, "order_cancelled", AT, 10_000), ("refund:9", "order_charged", LATER, 3_000)],
+        ),
+        (
+            back(3_000),
+            NEW,
+            [(ORDER, "order_placed", AT, 10_000), ("refund:9", "order_refunded", LATER, 3_000)],
+        ),
+        (OrderSeen(Placed("2", True, 10_000, "USD", AT)), NEW, []),
+    ],
+)
+def test_what_is_told_is_the_difference(before: OrderSeen, told: OrderSeen, expected: list[Any]) -> None:
+    found = changes(before, join(before, told))
+    assert [(each.key, each.event_type, each.at, each.amount_minor) for each in found] == expected
