@@ -190,6 +190,11 @@ FEATURES_VIEW: Schema = {
                 for each in FEATURES
             },
         },
+        "money": {
+            "type": "object",
+            "description": "by currency: orders, and what was spent, less refunds. Nothing adds up two"
+            " currencies: monetary features are of the organization's own alone",
+        },
         "computed_at": {"type": ["string", "null"]},
         "as_of": {"type": "object", "description": "by input: as of when its features were computed"},
     },

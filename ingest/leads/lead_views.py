@@ -7,18 +7,22 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from ingest.leads.lead_accept import RESERVED
+from ingest.leads.payload_fields import EXPONENTS
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
 from rules.leads.evidence import MemoryEntry, confidence_at
 from rules.leads.feature_items import FeatureItem
+from rules.leads.features import Input
 from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
+from rules.leads.series_text import decode
 
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
 # other for a moment, while a change of identity is being applied.
@@ -41,11 +45,12 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class LeadViews:
-    """Reads leads."""
+    """Reads leads. currency: the organization's own."""
 
     event_store: LeadEventStore
     memories: MemoryStore
     features_store: FeatureStore
+    currency: str
 
     def check_reach(self, lead_id: str, caller: Caller) -> None:
         """Raise 404 unless the caller reaches the lead: 403 would tell that it exists."""
@@ -97,11 +102,12 @@ class LeadViews:
         lead = self._lead(lead_id)
         if lead.item is None:
             self._check_known(lead)
-            return {"lead_id": lead.root, "features": {}, "computed_at": None}
+            return {"lead_id": lead.root, "features": {}, "money": {}, "computed_at": None}
         features = dict(sorted(lead.item.features.items()))
         return {
             "lead_id": lead.root,
             "features": features,
+            "money": money_view((lead.item.inputs or {}).get(Input.PURCHASES), self.currency),
             "computed_at": lead.item.computed_at,
             "as_of": dict(lead.item.as_of),
         }
@@ -127,6 +133,19 @@ class LeadViews:
     def _check_known(self, lead: Lead) -> None:
         if not self.event_store.newest(lead.leaves, "0", "~", 1):
             raise ApiError(404, "not_found", NO_LEAD)
+
+
+def money_view(purchases: str | None, own: str) -> dict[str, dict[str, Any]]:
+    """Return orders and what was spent by currency; nobody adds these up. purchases: the stored series."""
+    if purchases is None:
+        return {}
+    series = decode(purchases)
+    totals = {own: (series.priced, series.amount), **series.foreign}
+    return {
+        currency: {"orders": orders, "spent": Decimal(amount).scaleb(-EXPONENTS.get(currency, 2))}
+        for currency, (orders, amount) in sorted(totals.items())
+        if orders or amount
+    }
 
 
 def event_view(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,6 +55,7 @@ def _parts() -> _Parts:
         LeadEventStore(dynamodb, config.event_table),
         MemoryStore(dynamodb, config.memory_table),
         FeatureStore(dynamodb, config.feature_table),
+        config.currency,
     )
     return _Parts(
         LeadQueue(client("sqs"), config.lead_queue_url, payloads),

@@ -15,7 +15,7 @@ from local.replay.api import Api
 from local.replay.draining import drain_leads
 from local.stack import Stack
 from tests.support.lead_orders import Lead
-from tests.support.vendor_bodies import as_sent, sample_of
+from tests.support.vendor_bodies import as_sent, sample_of, shopify_order, shopify_refund, shopify_sample
 from tests.support.webhook_senders import headers_of
 
 # There is one cloud: one process runs all of these.
@@ -109,3 +109,34 @@ def test_a_form_and_meta_s_question(stack: Stack, organization: str) -> None:
     waiting = stack.client("sqs").receive_message(QueueUrl=queue, VisibilityTimeout=0, MaxNumberOfMessages=10)
     assert not [each for each in waiting.get("Messages", []) if organization in each["Body"]]
     assert urlsplit(form["url"]).path.endswith(f"/v1/hooks/{organization}/web_form")
+
+
+def test_a_shop_s_order_from_beginning_to_end(stack: Stack, organization: str, lead_of: Lead) -> None:
+    """Pending refund before the order, the sample order, a second currency: one answer, with IAM enforced."""
+    now = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=2)
+    made = hook("add", "--organization", organization, "--source", "ecommerce")
+    order = shopify_order(7, now, "100.00")
+    euro = shopify_order(8, now, "70.00", currency="EUR") | {"customer": order["customer"], "email": None}
+    cancelled = shopify_order(9, now, "55.00") | {"customer": order["customer"]}
+    at = (now + timedelta(minutes=1)).isoformat()
+    for body, topic in (
+        (shopify_refund(1, 7, now, "30.00", "pending"), "refunds/create"),
+        (shopify_refund(1, 7, now, "30.00"), "refunds/create"),
+        (order, "orders/create"),
+        (euro, "orders/create"),
+        (cancelled, "orders/create"),
+        (
+            {**cancelled, "updated_at": at, "cancelled_at": at, "financial_status": "voided"},
+            "orders/cancelled",
+        ),
+        (shopify_sample(now), "orders/create"),
+    ):
+        sent = as_sent("ecommerce", body)
+        headers = headers_of("ecommerce", sent, made["secret"], now, topic=topic)
+        assert post(made["url"], sent, headers)[0] == 200
+    drain_leads(stack)
+    lead = lead_of(organization, "order:7")
+    told = Api(stack).get(f"/v1/leads/{lead}/features")
+    assert told["money"] == {"EUR": {"orders": 1, "spent": 70}, "USD": {"orders": 1, "spent": 70}}
+    found = {name: told["features"][name] for name in ("monetary_total", "frequency_purchases_90d")}
+    assert found == {"monetary_total": 70, "frequency_purchases_90d": 2}

@@ -177,7 +177,7 @@ class History:
         )  # fmt: skip
 
     def _event(self, lead: str) -> None:
-        kind = self.random.choice(sorted(EVENT_TYPES - IDENTITY_TYPES))
+        kind = self.random.choice(sorted(EVENT_TYPES - IDENTITY_TYPES - {"order_cancelled"}))
         payload: Values = {}
         if kind.startswith("order"):
             name = self.random.choice(["amount_minor", "amount_minor", "foreign_minor"])
@@ -191,7 +191,11 @@ class History:
             groups = {"order": kind.startswith("order"), "campaign": kind.startswith("campaign")}
             groups["sentiment"] = kind in ("message_received", "form_submitted")
             payload = next((self.random.choice(UNREADABLE[name]) for name in groups if groups[name]), payload)
-        self._add(lead, kind, self.random.choice(self.instants), payload, f"e{len(self.events)}")
+        moment = self.random.choice(self.instants)
+        self._add(lead, kind, moment, payload, f"e{len(self.events)}")
+        # No cancellation stands alone: rules.leads.orders tells one only of an order that it told before.
+        if kind == "order_placed" and self.random.random() < 0.3:
+            self._add(lead, "order_cancelled", moment, payload, f"e{len(self.events)}")
 
     def _change(self, number: int, moment: datetime) -> None:
         """Merge two groups of an organization, or split one; tells how all that it touched is afterwards."""
