@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from adapters.leads.identity_store import Resolution
+from adapters.leads.identity_records import Resolution
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.order_store import OrderRecord, OrderStore
