@@ -1,6 +1,6 @@
 """The Questions table, and the one transaction that takes an answer."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -9,21 +9,13 @@ from adapters.platform.batches import Unprocessed
 from adapters.platform.items import item, plain
 from adapters.platform.transactions import REFUSED, reasons_of
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from rules.questions.questions import Question, QuestionStatus, check_open, from_item, to_item
+from rules.questions.question_lists import listed_item, status_shard
+from rules.questions.questions import Question, QuestionStatus, check_open, from_item
 from rules.questions.responses import Response
 
 # If many people answer one question at once, each commit refuses the others. They pause, and so spread.
 ATTEMPTS_MAX = 40
 PAUSE_SECONDS_MAX = 1.0
-QuestionPlace = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionPage:
-    """Questions newest first; `next`: where to go on, None at the end."""
-
-    questions: list[Question]
-    next: QuestionPlace | None
 
 
 class QuestionStore:
@@ -37,7 +29,7 @@ class QuestionStore:
         try:
             self._dynamodb.put_item(
                 TableName=self._table,
-                Item=item(to_item(question)),
+                Item=item(listed_item(question)),
                 ConditionExpression="attribute_not_exists(question_id) OR expires_at <= :now",
                 ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
             )
@@ -50,40 +42,6 @@ class QuestionStore:
         key = item({"question_id": question_id})
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         return from_item(plain(answer["Item"])) if "Item" in answer else None
-
-    def of_status(
-        self, status: QuestionStatus, after: QuestionPlace | None, since: str, read_max: int
-    ) -> QuestionPage:
-        """Return stored OPEN or CLOSED questions created since a stamp: one request."""
-        if after and after[0] < since:
-            return QuestionPage([], None)
-        start = after and {"status": status.value, "created_at": after[0], "question_id": after[1]}
-        names = {"#part": "status"}
-        return self._page("ByStatus", names, {":part": status.value, ":since": since}, start, read_max)
-
-    def of_agent(self, agent_id: str, after: QuestionPlace | None, read_max: int) -> QuestionPage:
-        """Return an agent's questions: one request."""
-        start = after and {"agent_id": agent_id, "created_at": after[0], "question_id": after[1]}
-        values = {":part": agent_id, ":since": "0"}
-        return self._page("ByAgentId", {"#part": "agent_id"}, values, start, read_max)
-
-    def _page(
-        self, index: str, names: dict[str, str], values: dict[str, str], start: Any, read_max: int
-    ) -> QuestionPage:
-        asked: dict[str, Any] = {"ExclusiveStartKey": item(start)} if start else {}
-        answer = self._dynamodb.query(
-            TableName=self._table,
-            IndexName=index,
-            KeyConditionExpression="#part = :part AND created_at >= :since",
-            ExpressionAttributeNames=names,
-            ExpressionAttributeValues=item(values),
-            ScanIndexForward=False,
-            Limit=read_max,
-            **asked,
-        )
-        last = plain(answer.get("LastEvaluatedKey") or {})
-        found = [from_item(plain(each)) for each in answer["Items"]]
-        return QuestionPage(found, (last["created_at"], last["question_id"]) if last else None)
 
     def answer(self, question: Question, response: Response, now: datetime) -> tuple[Question, Response]:
         """Store an answer and count it, both or neither: one request if nobody else answers at the same time.
@@ -119,21 +77,23 @@ class QuestionStore:
         return None
 
     def _count_action(self, before: Question, after: Question) -> dict[str, Any]:
-        closing = ", closed_at = :closed" if after.closed_at else ""
+        changes = "SET answers_count = :after"
         values = {
             ":open": QuestionStatus.OPEN.value,
             ":before": before.answers_count,
             ":after": after.answers_count,
-            ":status": after.status.value,
             ":created": before.created_at,
-            ":closed": after.closed_at,
         }
+        if after.status is QuestionStatus.CLOSED:
+            changes += ", #status = :status, status_shard = :shard, closed_at = :closed REMOVE closing_shard"
+            shard = status_shard(after.status, after.question_id)
+            values |= {":status": after.status.value, ":shard": shard, ":closed": after.closed_at}
         condition = "#status = :open AND answers_count = :before AND created_at = :created"
         return {
             "Update": {
                 "TableName": self._table,
                 "Key": item({"question_id": before.question_id}),
-                "UpdateExpression": f"SET answers_count = :after, #status = :status{closing}",
+                "UpdateExpression": changes,
                 "ConditionExpression": condition,
                 "ExpressionAttributeNames": {"#status": "status"},
                 "ExpressionAttributeValues": item(values),

@@ -67,6 +67,13 @@ class NotifySettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpireQuestionsSettings:
+    """processors.expire_questions."""
+
+    questions_table: str
+
+
+@dataclass(frozen=True, slots=True)
 class RemindersSettings:
     """processors.reminders: see NotifySettings."""
 

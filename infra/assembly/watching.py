@@ -11,7 +11,16 @@ from infra.assembly.text import Block, blocks, fill, patterns, under
 ALARMS = patterns("alarms")
 # These functions run by a schedule or at a deployment, so one error raises the alarm. Others raise it
 # when there are errors in each of five minutes.
-ONE_ERROR_IS_ENOUGH = {"Curate", "Warehouse", "Reconcile", "Ranks", "Refresh", "Reminders", "Migrate"}
+ONE_ERROR_IS_ENOUGH = {
+    "Curate",
+    "Warehouse",
+    "Reconcile",
+    "Ranks",
+    "Refresh",
+    "Reminders",
+    "ExpireQuestions",
+    "Migrate",
+}
 # The alarms of Monitoring=basic. AWS gives ten for nothing; the other four are in infra/app/alarms.yaml.
 BASIC = {
     *("EventsApiSlow", "UsersApiSlow", "EngagementIteratorAge", "EngagementFailuresDepth"),
@@ -27,7 +36,7 @@ SAY_TABLE = {"Event", "Memory", "Feature"}
 # The dashboard does not show the latency of these functions; nobody waits for most of them.
 LATENCY_LEFT_OUT = {
     *("Publisher", "Curate", "Warehouse", "Reconcile", "Migrate", "LeadEvents", "Refresh", "Notify"),
-    *("Reminders", "Page", "OperationsApi", "IdentityApi"),
+    *("Reminders", "ExpireQuestions", "Page", "OperationsApi", "IdentityApi"),
 }
 # The dashboard shows the throttles of these functions beside their errors.
 THROTTLES_SHOWN = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"}

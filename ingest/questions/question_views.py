@@ -9,16 +9,16 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.shared_counters import HeldPlaces, WantedPlace
-from adapters.questions.question_store import QuestionPage, QuestionPlace, QuestionStore
+from adapters.questions.question_lists import Places, QuestionLists, QuestionPage
+from adapters.questions.question_store import QuestionStore
 from ingest.questions.question_schemas import QUESTION_ID, TAG, TAGS_MAX
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from ingest.web.validate import parse_json
-from rules.days import stamp, unstamp
-from rules.engagement.events import FUTURE_MAX, InputRefused, body_hash
+from rules.days import unstamp
+from rules.engagement.events import InputRefused, body_hash
 from rules.questions.new_questions import new_question, question_id
 from rules.questions.questions import (
-    OPEN_MAX,
     Question,
     QuestionStatus,
     is_for,
@@ -28,8 +28,6 @@ from rules.questions.questions import (
 )
 
 LIMIT_DEFAULT, LIMIT_MAX = 20, 100
-# One request reads more questions than a page has, because it drops those that do not match.
-READ_MAX = 200
 HIDDEN = frozenset({"body_hash", "expires_at", "closed_at"})
 STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z", re.ASCII)
 
@@ -56,6 +54,7 @@ class Questions:
     store: QuestionStore
     places: HeldPlaces
     open_max: int
+    lists: QuestionLists
 
     def create(self, body: Mapping[str, Any], caller: Caller, now: datetime) -> tuple[int, dict[str, Any]]:
         """Ask a question; returns 201 and the question, or 200 and `duplicate` if this body was sent before.
@@ -102,46 +101,38 @@ class Questions:
         return found
 
     def listed(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return a page of questions by status (default: those that can be answered) and tags: one query."""
+        """Return a page of questions by status (default: those that can be answered) and tags."""
         asked, tags = _status(query, QuestionStatus.OPEN) or QuestionStatus.OPEN, _tags(query)
-        stored = QuestionStatus.CLOSED if asked is QuestionStatus.CLOSED else QuestionStatus.OPEN
-        # An older question cannot be open any more.
-        since = (
-            stamp(now - OPEN_MAX - FUTURE_MAX)
-            if asked in (QuestionStatus.OPEN, QuestionStatus.PARTIAL)
-            else "0"
-        )
-        page = self.store.of_status(stored, _cursor(query), since, READ_MAX)
-        return _view(page, query, now, asked, tags)
+
+        def matches(question: Question) -> bool:
+            return is_listed(shown_status(question, now), asked) and (
+                tags is None or is_for(question.audience, tags)
+            )
+
+        page = self.lists.of_status(asked, _cursor(query), _limit(query), matches)
+        return _view(page, now)
 
     def of_agent(
         self, agent_id: str, query: Mapping[str, str], caller: Caller, now: datetime
     ) -> dict[str, Any]:
-        """Return a page of an agent's own questions, all or by status: one query; raises 403."""
+        """Return a page of an agent's own questions, all or by status; raises 403."""
         caller.check(agent_id)
         caller.check_agent()
-        page = self.store.of_agent(agent_id, _cursor(query), READ_MAX)
-        return _view(page, query, now, _status(query, None), None)
+        asked = _status(query, None)
+
+        def matches(question: Question) -> bool:
+            return asked is None or is_listed(shown_status(question, now), asked)
+
+        return _view(self.lists.of_agent(agent_id, _cursor(query), _limit(query), matches), now)
 
 
-def _view(
-    page: QuestionPage,
-    query: Mapping[str, str],
-    now: datetime,
-    asked: QuestionStatus | None,
-    tags: list[str] | None,
-) -> dict[str, Any]:
-    limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
-    matching = [
-        each
-        for each in page.questions
-        if (asked is None or is_listed(shown_status(each, now), asked))
-        and (tags is None or is_for(each.audience, tags))
-    ]
-    rows, following = matching[:limit], page.next
-    if len(matching) > limit:
-        following = rows[-1].created_at, rows[-1].question_id
-    return {"questions": [question_view(each, now) for each in rows], "cursor": _as_cursor(following)}
+def _limit(query: Mapping[str, str]) -> int:
+    return integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
+
+
+def _view(page: QuestionPage, now: datetime) -> dict[str, Any]:
+    shown = [question_view(each, now) for each in page.questions]
+    return {"questions": shown, "cursor": _as_cursor(page.next)}
 
 
 def _status(query: Mapping[str, str], default: QuestionStatus | None) -> QuestionStatus | None:
@@ -165,18 +156,21 @@ def _tags(query: Mapping[str, str]) -> list[str] | None:
     return tags
 
 
-def _cursor(query: Mapping[str, str]) -> QuestionPlace | None:
+def _cursor(query: Mapping[str, str]) -> Places:
     text = query.get("cursor")
     if not text:
-        return None
+        return {}
     try:
-        created_at, identifier = parse_json(base64.urlsafe_b64decode(text.encode()))["before"]
-        if not STAMP.fullmatch(created_at) or not re.fullmatch(QUESTION_ID, identifier, re.ASCII):
+        after = parse_json(base64.urlsafe_b64decode(text.encode()))["after"]
+        places = {partition: (created_at, own) for partition, (created_at, own) in after.items()}
+        if not all(STAMP.fullmatch(at) and re.fullmatch(QUESTION_ID, own) for at, own in places.values()):
             raise ValueError
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned") from None
-    return created_at, identifier
+    return places
 
 
-def _as_cursor(place: QuestionPlace | None) -> str | None:
-    return place and base64.urlsafe_b64encode(json.dumps({"before": place}).encode()).decode()
+def _as_cursor(places: Places | None) -> str | None:
+    if places is None:
+        return None
+    return base64.urlsafe_b64encode(json.dumps({"after": places}, separators=(",", ":")).encode()).decode()

@@ -13,6 +13,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.shared_counters import HeldPlaces, SharedCounters
 from adapters.questions.fingerprints import Fingerprints
+from adapters.questions.question_lists import QuestionLists
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
@@ -55,7 +56,8 @@ def _parts() -> _Parts:
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table, responses)
     places = HeldPlaces(dynamodb, config.limits_table)
-    questions = Questions(store, places, config.open_questions_max)
+    lists = QuestionLists(dynamodb, config.questions_table)
+    questions = Questions(store, places, config.open_questions_max, lists)
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
     cache, shared = EngagementCache(config.redis_url), SharedCounters(dynamodb, config.limits_table)
     limits, alone = Limits(cache, shared), Limits(cache, None)

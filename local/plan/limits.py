@@ -12,6 +12,7 @@ from local.plan.given.environments import Deployment
 from local.plan.given.measured_units import MeasuredUnits, tables_of
 from local.plan.given.price_list import fact
 from local.plan.given.schedules import SECONDS_A_DAY
+from rules.questions.question_lists import SHARDS
 
 USERS_MAX = 1e12
 USERS_BASE = 1000.0
@@ -25,7 +26,8 @@ SHARED: Mapping[str, str | int] = {
     "Feature/ByActivity": "FeatureShards",
     "UserStats/ByTotalPoints": "StatsShards",
     "Event/idempotency-index": 1,
-    "Questions/ByStatus": 1,
+    "Questions/ByStatus": SHARDS,
+    "Questions/ByClosing": SHARDS,
     "Questions/ByAgentId": 1,
     "Subscriptions/ByLastNotified": 1,
 }

@@ -2,7 +2,7 @@
 
 The stored status is OPEN until the last answer makes it CLOSED. The shown status follows from that, from the
 counter of answers and from the clock (`shown_status`). So a question shows EXPIRED from the moment that it
-closes, before any job has run.
+closes, before a job has stored that and has taken it from the list of open ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ class QuestionKind(StrEnum):
 
 
 class QuestionStatus(StrEnum):
-    """The status that a question shows. Only OPEN and CLOSED are ever stored."""
+    """The status that a question shows. PARTIAL is never stored."""
 
     OPEN = "OPEN"
     PARTIAL = "PARTIAL"
@@ -61,8 +61,8 @@ class Question:
 
 def shown_status(question: Question, now: datetime) -> QuestionStatus:
     """Return the status that shows at an instant."""
-    if question.status is QuestionStatus.CLOSED:
-        return QuestionStatus.CLOSED
+    if question.status in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
+        return question.status
     if now >= unstamp(question.closes_at) or now.timestamp() >= question.expires_at:
         return QuestionStatus.EXPIRED
     return QuestionStatus.PARTIAL if question.answers_count else QuestionStatus.OPEN
@@ -73,7 +73,7 @@ def is_done(question: Question, now: datetime) -> bool:
 
     That is later than EXPIRED shows, because an answer may still be on its way.
     """
-    if question.status is QuestionStatus.CLOSED:
+    if question.status in (QuestionStatus.CLOSED, QuestionStatus.EXPIRED):
         return True
     return now >= unstamp(question.closes_at) + STORED_WITHIN or now.timestamp() >= question.expires_at
 

@@ -9,7 +9,14 @@ from tests.support.declared import FUNCTIONS, NIGHTLY, NO_VALUE, logical_ids, pr
 from tests.support.template import ROOT, resources, template
 
 # Functions that go through many users, leads or subscribers at a time.
-MASSES = {"MigrateFunction", "RanksFunction", "RefreshFunction", "NotifyFunction", "RemindersFunction"}
+MASSES = {
+    "MigrateFunction",
+    "RanksFunction",
+    "RefreshFunction",
+    "NotifyFunction",
+    "RemindersFunction",
+    "ExpireQuestionsFunction",
+}
 # Functions that speak to the identity database, or read telephone numbers.
 IDENTITY = {"HooksApiFunction", "IdentityApiFunction", "LeadsApiFunction", "LeadsFunction", "MigrateFunction"}
 

@@ -53,6 +53,7 @@ ROLES = {
     "RefreshScheduleRole": {"lambda:InvokeFunction"},
     "AnnounceScheduleRole": {"sqs:SendMessage"},
     "RemindersScheduleRole": {"lambda:InvokeFunction"},
+    "ExpireQuestionsScheduleRole": {"lambda:InvokeFunction"},
     "NightlyScheduleRole": {"states:StartExecution"},
     "NightlyRole": {
         "lambda:InvokeFunction",

@@ -41,7 +41,11 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "Feature": (("lead_organization_id", ""), {"ByActivity": ("active_shard", "active_on")}, "", "NEW_IMAGE"),
     "Questions": (
         ("question_id", ""),
-        {"ByStatus": ("status", "created_at"), "ByAgentId": ("agent_id", "created_at")},
+        {
+            "ByStatus": ("status_shard", "created_at"),
+            "ByAgentId": ("agent_id", "created_at"),
+            "ByClosing": ("closing_shard", "closes_at"),
+        },
         "expires_at",
         "NEW_IMAGE",
     ),

@@ -4,11 +4,17 @@ import threading
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 import ingest.questions.questions_api
+from adapters.platform.aws import client
+from adapters.questions.question_lists import QuestionLists
 from ingest.web.caller import Caller
+from processors.expire_questions import expire
+from rules.questions.question_lists import SHARDS
+from rules.questions.questions import QuestionStatus
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
     accept,
@@ -18,7 +24,9 @@ from tests.support.questions_stack import (
     call,
     prepared,
     requests,
+    set_clock,
 )
+from tests.support.subscribers import Counting
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -112,3 +120,81 @@ def test_a_poll_is_patient_no_longer_than_asked_and_gentle(monkeypatch: pytest.M
     assert found["responses"] == []
     assert 18 < elapsed[0] <= 20
     assert len(seen.operations) <= 24
+
+
+def test_a_short_list_reads_about_as_many_items_as_it_has() -> None:
+    for _ in range(12):
+        ask()
+    table = Counting(client("dynamodb"))
+    page = QuestionLists(table, "Questions").of_status(QuestionStatus.OPEN, {}, 1, lambda _: True)
+    assert len(page.questions) == 1
+    assert table.calls == {"query": SHARDS, "batch_get_item": 1}
+    assert table.read == 1 + 2 * SHARDS  # of each shard two keys, and one question
+
+
+def test_an_answer_writes_to_no_index_of_questions() -> None:
+    question = ask(required_responses=3)
+    stored = client("dynamodb").describe_table(TableName="Questions")["Table"]
+    indexes = stored["GlobalSecondaryIndexes"]
+    assert {each["Projection"]["ProjectionType"] for each in indexes} == {"KEYS_ONLY"}
+    keys = {each["AttributeName"] for index in (*indexes, stored) for each in index["KeySchema"]}
+
+    def seen() -> dict[str, str]:
+        found = client("dynamodb").get_item(
+            TableName="Questions", Key={"question_id": {"S": question["question_id"]}}
+        )["Item"]
+        return {name: found[name]["S"] for name in keys if name in found}
+
+    before = seen()
+    assert set(before) == keys
+    answer(question, "p1")
+    answer(question, "p2")
+    assert seen() == before
+    answer(question, "p3")
+    assert before.items() - seen().items() == {
+        ("status_shard", before["status_shard"]),
+        ("closing_shard", before["closing_shard"]),
+    }
+
+
+def test_an_expired_question_leaves_the_list_of_open_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = datetime.now(UTC)
+    short = ask(closes_at=(now + timedelta(hours=1)).isoformat())["question_id"]
+    long = ask(closes_at=(now + timedelta(hours=2)).isoformat())["question_id"]
+    lists = QuestionLists(client("dynamodb"), "Questions")
+
+    def listed(status: str) -> set[str]:
+        page = call("GET", "/v1/questions", status=status, limit=100).body
+        return {each["question_id"] for each in page["questions"]}
+
+    def stored_open() -> set[str]:
+        return {
+            each.question_id
+            for each in lists.of_status(QuestionStatus.OPEN, {}, 100, lambda _: True).questions
+        }
+
+    set_clock(monkeypatch, now + timedelta(hours=1))
+    assert short not in listed("OPEN")
+    assert short in listed("EXPIRED")
+    assert expire(lists, now + timedelta(hours=1)) == 0, "an answer may be on its way"
+    assert short in stored_open()
+    assert expire(lists, now + timedelta(hours=1, seconds=31)) >= 1
+    assert expire(lists, now + timedelta(hours=1, seconds=31)) == 0
+    assert short not in stored_open()
+    assert long in stored_open()
+    assert long in listed("OPEN")
+    assert short in listed("EXPIRED")
+    assert answer({"question_id": short}, "late").code == "question_expired"
+
+
+def test_a_list_of_many_shards_has_every_question_once_in_pages() -> None:
+    agent = f"agent-{uuid.uuid4()}"
+    asked = [ask(agent=agent)["question_id"] for _ in range(23)]
+    for path, who in (("/v1/questions", {}), (f"/v1/agents/{agent}/questions", {"agent": agent})):
+        found: list[str] = []
+        cursor: dict[str, str] = {}
+        while cursor is not None:
+            page = as_agent("GET", path, limit=3, **who, **cursor).body
+            found += [each["question_id"] for each in page["questions"] if each["agent_id"] == agent]
+            cursor = {"cursor": page["cursor"]} if page["cursor"] else None  # type: ignore[assignment]  # the end
+        assert found == asked[::-1]

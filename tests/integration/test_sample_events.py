@@ -101,6 +101,7 @@ def test_each_of_the_questions_is_handled(handle: Any) -> None:
     assert handle("AnswersFunction") == {"batchItemFailures": []}
     assert handle("NotifyFunction") == {"batchItemFailures": []}
     assert handle("RemindersFunction") == {"unconfirmed": 0}
+    assert handle("ExpireQuestionsFunction") == {"expired": 0}
     assert handle("PageFunction")["statusCode"] == 200
     view = json.loads(handle("OperationsApiFunction")["body"])
     assert [each["name"] for each in view["queues"]] == ["Failures"]

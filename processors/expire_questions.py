@@ -1,0 +1,43 @@
+"""Every five minutes: questions that have expired leave the list of open ones.
+
+They show EXPIRED from the moment that they close. This job keeps the list short, so that to read it costs no
+more than what is open.
+"""
+
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.platform.aws import client
+from adapters.questions.question_lists import QuestionLists
+from adapters.settings.questions import ExpireQuestionsSettings
+from processors.messages import stop_at
+
+logger = Logger(service="expire-questions")
+
+
+def expire(lists: QuestionLists, now: datetime, until: datetime | None = None) -> int:
+    """Expire every question whose time is over; returns how many. until: when to stop."""
+    expired = 0
+    for question_id in lists.over(now):
+        if until and clock.now() >= until:
+            break
+        expired += lists.expire(question_id, now)
+    return expired
+
+
+@cache
+def _parts() -> QuestionLists:
+    return QuestionLists(client("dynamodb"), settings.read(ExpireQuestionsSettings).questions_table)
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a schedule."""
+    now = clock.now()
+    expired = expire(_parts(), now, stop_at(now, context))
+    logger.info("expired", extra={"questions": expired})
+    return {"expired": expired}
