@@ -23,7 +23,7 @@ const confidence = () => h("fieldset", { class: "scale" },
     h("span", { "aria-hidden": "true" }, index + 1)))),
   h("p", { class: "ends", "aria-hidden": "true" }, h("span", {}, "a guess"), h("span", {}, "certain")));
 
-const field = (question) => question.kind === "choice"
+const field = (question) => question.type === "multiple_choice"
   ? h("fieldset", {}, h("legend", { class: "unseen" }, "Your answer"),
     question.options.map((option, index) => choice("option", index, option)))
   : h("label", { class: "text" }, h("span", {}, "Your answer"),
@@ -61,8 +61,8 @@ const thank = async (card, words, before, view) => {
 
 const bodyOf = (form, question, since) => {
   const given = new FormData(form);
-  const answer = question.kind === "choice"
-    ? { option_index: Number(given.get("option")) } : { text: String(given.get("text")).trim() };
+  const answer = question.type === "multiple_choice"
+    ? { selected_option: Number(given.get("option")) } : { text: String(given.get("text")).trim() };
   return {
     ...answer,
     confidence: Number(given.get("confidence")),
@@ -85,9 +85,9 @@ const submit = async (card, question, since, view) => {
   try {
     const { total_bestie_points: before } = view.profile() ?? await view.refreshFigures(view.signal);
     const receipt = await ask("POST", `v1/questions/${part(question.question_id)}/responses`, { body, signal: view.signal });
-    card.querySelector(".about").textContent = about({ ...question, answers_count: receipt.answers_count });
+    card.querySelector(".about").textContent = about({ ...question, current_responses: receipt.current_responses });
     remember(question.question_id);
-    await thank(card, question.kind === "choice" ? question.options[body.option_index] : body.text, before, view);
+    await thank(card, question.type === "multiple_choice" ? question.options[body.selected_option] : body.text, before, view);
   } catch (error) {
     if (view.signal.aborted) return;
     if (error.status === 409 || error.status === 404) {
@@ -104,7 +104,7 @@ const submit = async (card, question, since, view) => {
 
 const about = (question) => [
   question.category,
-  `${question.answers_count} of ${count(question.required_responses, "answer")}`,
+  `${question.current_responses} of ${count(question.required_responses, "answer")}`,
   `closes ${relative(question.closes_at)}`,
 ].filter(Boolean).join(" · ");
 

@@ -13,12 +13,12 @@ const bodyOf = (form, key, at) => {
   const given = new FormData(form);
   const body = {
     idempotency_key: key,
-    kind: given.get("kind"),
+    type: given.get("type"),
     prompt: String(given.get("prompt")).trim(),
     required_responses: Number(given.get("required")),
     closes_at: new Date(at + Number(given.get("hours")) * HOUR_MILLISECONDS).toISOString(),
   };
-  if (body.kind === "choice") body.options = lines(given.get("options"), "\n");
+  if (body.type === "multiple_choice") body.options = lines(given.get("options"), "\n");
   const audience = lines(given.get("audience"), ",").map(tag);
   if (audience.length) body.audience = audience;
   const category = tag(String(given.get("category")).trim());
@@ -33,9 +33,9 @@ const bar = (label, votes, total) => {
     h("span", { class: "track", "aria-hidden": "true" }, fill));
 };
 
-const results = (question, answers) => question.kind === "choice"
+const results = (question, answers) => question.type === "multiple_choice"
   ? h("ul", { class: "bars" }, question.options.map((option, index) =>
-    bar(option, answers.filter((answer) => answer.option_index === index).length, answers.length)))
+    bar(option, answers.filter((answer) => answer.selected_option === index).length, answers.length)))
   : h("ul", { class: "texts" }, [...answers].reverse().map((answer) =>
     h("li", {}, h("p", {}, answer.text), h("p", { class: "note" }, `sure: ${answer.confidence} of 5 · ${relative(answer.created_at)}`))));
 
@@ -80,13 +80,13 @@ const watch = async (panel, id, signal, changed) => {
 
 const field = (label, control, hint) => h("label", { class: "text" }, h("span", {}, label, hint && h("small", {}, ` ${hint}`)), control);
 const kind = (value, label, checked) => h("label", { class: "choice" },
-  h("input", { type: "radio", name: "kind", value, checked }), h("span", {}, label));
+  h("input", { type: "radio", name: "type", value, checked }), h("span", {}, label));
 
 const composer = (submit) => {
   const options = field("Options", h("textarea", { name: "options", rows: 4, placeholder: "One a line" }), "2 to 10, one a line");
   const form = h("form", { class: "card composer", onsubmit: (event) => { event.preventDefault(); submit(form); } },
     field("Question", h("textarea", { name: "prompt", rows: 2, maxlength: 1000, required: true })),
-    h("fieldset", { class: "side" }, h("legend", {}, "Answered by"), kind("choice", "a choice", true), kind("text", "a text")),
+    h("fieldset", { class: "side" }, h("legend", {}, "Answered by"), kind("multiple_choice", "a choice", true), kind("text", "a text")),
     options,
     h("div", { class: "pair" },
       field("Answers wanted", h("input", { type: "number", name: "required", min: 1, max: 1000, value: 5, required: true })),
@@ -96,7 +96,7 @@ const composer = (submit) => {
       field("Audience", h("input", { name: "audience", maxlength: 200 }), "tags, optional")),
     h("button", { class: "main" }, "Ask"));
   form.addEventListener("change", () => {
-    options.hidden = new FormData(form).get("kind") !== "choice";
+    options.hidden = new FormData(form).get("type") !== "multiple_choice";
   });
   return form;
 };
@@ -106,7 +106,7 @@ const own = (questions, open) => h("section", { class: "card", "aria-labelledby"
   questions.length
     ? h("ul", { class: "asked" }, questions.map((question) => h("li", {},
       h("button", { type: "button", class: "link", onclick: () => open(question.question_id) }, question.prompt),
-      h("span", { class: "note" }, `${question.status.toLowerCase()} · ${question.answers_count} of ${question.required_responses}`))))
+      h("span", { class: "note" }, `${question.status.toLowerCase()} · ${question.current_responses} of ${question.required_responses}`))))
     : h("p", { class: "note" }, "Nothing yet."));
 
 export const show = async (root, view) => {

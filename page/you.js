@@ -55,13 +55,13 @@ const explainer = (profile, active, view) => {
 const figure = (name, value, note) => h("div", {}, h("dt", {}, name), h("dd", {}, value), note && h("dd", { class: "note" }, note));
 
 const badges = (stats) => {
-  const held = stats?.badges ?? [];
+  const held = stats?.badges_earned ?? [];
   return h("section", { class: "card", "aria-labelledby": "badges-title" },
     h("h2", { id: "badges-title" }, "Badges"),
     held.length
       ? h("ul", { class: "badges" }, held.map((badge) => h("li", { title: `Earned on ${dayName(badge.earned_on)}` }, badge.title)))
       : h("p", { class: "note" }, "None yet. The first comes with your first answers."),
-    stats && h("p", { class: "note" }, `${count(stats.answers, "answer")} given.`));
+    stats && h("p", { class: "note" }, `${count(stats.total_answers, "answer")} given.`));
 };
 
 const ledger = (entries) => h("section", { class: "card", "aria-labelledby": "ledger-title" },

@@ -31,7 +31,7 @@ from rules.days import stamp
 from rules.engagement.events import Event, MalformedItem
 from rules.engagement.points import Boost
 from rules.questions.answer_events import event_of_answer
-from rules.questions.answer_stats import Stats, fold
+from rules.questions.answer_stats import Stats, TooOld, add, fold
 from rules.questions.responses import Response, from_item
 
 logger = Logger(service="answers")
@@ -107,7 +107,8 @@ class AnswerCounter:
     def _chunk(self, person: str, fresh: list[Response], now: datetime) -> int:
         kept, events = self._kept(person), self._events(fresh, now)
         for _ in pauses(ATTEMPTS_MAX):
-            refusal = self.counts.count(person, kept, fresh, events, now)
+            after = self._with(person, kept, fresh, now)
+            refusal = self.counts.count(person, (kept, after), fresh, events, now)
             if refusal is None:
                 return len(fresh)
             if refusal.taken:
@@ -123,6 +124,26 @@ class AnswerCounter:
             if refusal.moved:
                 kept = self._kept(person)
         raise Busy(person)
+
+    def _with(self, person: str, kept: StoredStats, fresh: list[Response], now: datetime) -> Stats:
+        """Return the stats with answers added; from all responses if one is too late to be added."""
+        try:
+            return add(kept.stats, fresh)
+        except TooOld:
+            logger.info("made again from all responses", extra={"person": person})
+            return fold([*self._responses(person, kept, now)[0], *fresh])
+
+    def _responses(
+        self, person: str, kept: StoredStats, now: datetime
+    ) -> tuple[list[Response], list[Response]]:
+        """Return a person's responses: those in the stats, and the others. Raises Busy."""
+        if kept.updated_at > stamp(now - SETTLED):
+            raise Busy(person)
+        counted: list[Response] = []
+        left: list[Response] = []
+        for each, is_marked in self.counts.responses.of_person(person):
+            (counted if is_marked else left).append(from_item(plain(each)))
+        return counted, left
 
     def _kept(self, person: str) -> StoredStats:
         return self.counts.stats.get([person])[person]
@@ -145,16 +166,11 @@ class AnswerCounter:
         Raises Busy if the stats have changed in the last seconds, or change meanwhile.
         """
         before = self._kept(person)
-        if before.updated_at > stamp(now - SETTLED):
+        counted, left = self._responses(person, before, now)
+        stats = fold(counted)
+        if stats != before.stats and not self.counts.replace(person, before, stats, now):
             raise Busy(person)
-        stored = [
-            (from_item(plain(each)), marked) for each, marked in self.counts.responses.of_person(person)
-        ]
-        stats = fold(response for response, marked in stored if marked)
-        is_known = bool(before.version or stats.answers)
-        if is_known and not self.counts.replace(person, before, stats, now):
-            raise Busy(person)
-        self.count(person, [response for response, marked in stored if not marked], now)
+        self.count(person, left, now)
         return self._kept(person).stats
 
 

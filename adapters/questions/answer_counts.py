@@ -14,7 +14,7 @@ from rules.days import stamp
 from rules.engagement import events
 from rules.engagement.events import Event
 from rules.questions.answer_events import event_digest
-from rules.questions.answer_stats import Stats, add
+from rules.questions.answer_stats import Stats
 from rules.questions.responses import Response
 
 # A transaction takes 100 actions: one for the stats; a mark, a claim and an event for each answer.
@@ -48,17 +48,18 @@ class AnswerCounts:
     def count(
         self,
         person: str,
-        before: StoredStats,
+        change: tuple[StoredStats, Stats],
         answers: Sequence[Response],
         events_of: Mapping[Key, Event],
         now: datetime,
     ) -> CountRefusal | None:
-        """Add up to 33 distinct answers of one person to the stats as read; returns why not, or None.
+        """Count up to 33 distinct answers of one person; returns why not, or None.
 
+        change: the stats as read, and with these answers.
         One request writes all: the stats, and each answer's mark, event and claim of the event. So a process
         that dies leaves all of it or nothing.
         """
-        after, at = add(before.stats, answers), stamp(now)
+        at, (before, after) = stamp(now), change
         actions = [self.stats.put_action(person, after, before, at)]
         actions += [self.responses.mark_action(each, at) for each in answers]
         named = [each for each in answers if each.key in events_of]

@@ -56,7 +56,7 @@ class QuestionStore:
             if attempt:  # The question that was read before the pause is stale.
                 question = self._now(question)
             check_open(question, now)
-            numbered = replace(response, number=question.answers_count + 1)
+            numbered = replace(response, number=question.current_responses + 1)
             counted = _counted(question, response.created_at)
             refusal = self._try(question, counted, numbered)
             if refusal is None:
@@ -77,17 +77,18 @@ class QuestionStore:
         return None
 
     def _count_action(self, before: Question, after: Question) -> dict[str, Any]:
-        changes = "SET answers_count = :after"
+        changes = "SET current_responses = :after, answers_count = :after"
         values = {
             ":open": QuestionStatus.OPEN.value,
-            ":before": before.answers_count,
-            ":after": after.answers_count,
+            ":before": before.current_responses,
+            ":after": after.current_responses,
             ":created": before.created_at,
         }
         if after.status is QuestionStatus.CLOSED:
             changes += ", #status = :status, status_shard = :shard, closed_at = :closed REMOVE closing_shard"
             shard = status_shard(after.status, after.question_id)
             values |= {":status": after.status.value, ":shard": shard, ":closed": after.closed_at}
+        # The version before knows only answers_count: both count by it while they run side by side.
         condition = "#status = :open AND answers_count = :before AND created_at = :created"
         return {
             "Update": {
@@ -108,7 +109,7 @@ class QuestionStore:
 
 def _counted(question: Question, at: str) -> Question:
     """Return the question with one answer more; the last required one closes it."""
-    count = question.answers_count + 1
+    count = question.current_responses + 1
     if count < question.required_responses:
-        return replace(question, answers_count=count)
-    return replace(question, answers_count=count, status=QuestionStatus.CLOSED, closed_at=at)
+        return replace(question, current_responses=count)
+    return replace(question, current_responses=count, status=QuestionStatus.CLOSED, closed_at=at)

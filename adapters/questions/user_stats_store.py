@@ -1,17 +1,15 @@
 """The UserStats table: what is kept of a person's answers, and the leaderboard by points."""
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
 from heapq import nlargest
 from typing import Any
 
 from adapters.platform.batches import get_all
 from adapters.platform.items import item, plain
-from rules.questions import answer_days
-from rules.questions.answer_stats import Category, Stats
-from rules.questions.badges import earned_badges
+from adapters.questions.user_stats_items import stats_attributes, stats_from, total_answers
+from rules.questions.answer_stats import Stats
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +33,14 @@ class UserStatsStore:
         keys = [{"fingerprint_hash": person} for person in people]
         found = map(plain, get_all(self._dynamodb, self._table, keys))
         return dict.fromkeys(people, StoredStats(Stats())) | {
-            each["fingerprint_hash"]: stats_from(each) for each in found
+            each["fingerprint_hash"]: StoredStats(stats_from(each), each["version"], each["updated_at"])
+            for each in found
         }
 
     def put_action(self, person: str, stats: Stats, before: StoredStats, now: str) -> dict[str, Any]:
         """Return a transaction's action: put stats if nobody has changed them since they were read."""
-        whole = stats_attributes(person, stats, self._shards) | {
+        whole = stats_attributes(person, stats) | {
+            "leaderboard": leaderboard_partition(person, self._shards) if stats.total_points else None,
             "version": before.version + 1,
             "updated_at": now,
         }
@@ -70,43 +70,9 @@ class UserStatsStore:
             Limit=limit,
         )
         found = map(plain, answer["Items"])
-        return [(each["fingerprint_hash"], each["total_points"], each["answers"]) for each in found]
+        return [(each["fingerprint_hash"], each["total_points"], total_answers(each)) for each in found]
 
 
 def leaderboard_partition(fingerprint_hash: str, shards: int) -> str:
     """Return the partition of the leaderboard that a person is in: the same in every process."""
     return f"answers#{zlib.crc32(fingerprint_hash.encode()) % shards}"
-
-
-def stats_attributes(person: str, stats: Stats, shards: int) -> dict[str, Any]:
-    """Return stats as table attributes.
-
-    Stats are read again from days, answers_by_category, first_dates, newest_at and zone. The other attributes
-    are what shows, as of the last activity date.
-    """
-    streak = stats.streak
-    return {
-        "fingerprint_hash": person,
-        "leaderboard": leaderboard_partition(person, shards) if stats.total_points else None,
-        "total_points": stats.total_points,
-        "answers": stats.answers,
-        "streak_days": streak.length if streak else 0,
-        "longest_streak_days": streak.longest if streak else 0,
-        "last_activity_date": streak.last.isoformat() if streak else None,
-        "badges": {each.badge.name: each.earned_on.isoformat() for each in earned_badges(stats)},
-        "answers_by_category": {name: each.answers for name, each in sorted(stats.categories.items())},
-        "first_dates": {name: each.first.isoformat() for name, each in sorted(stats.categories.items())},
-        "days": answer_days.encode(stats.days),
-        "newest_at": stats.newest[0],
-        "zone": stats.newest[1],
-    }
-
-
-def stats_from(stored: Mapping[str, Any]) -> StoredStats:
-    """Read stored stats; raises ValueError or KeyError for what stats_attributes() did not write."""
-    categories = {
-        name: Category(answers, date.fromisoformat(stored["first_dates"][name]))
-        for name, answers in stored["answers_by_category"].items()
-    }
-    stats = Stats(answer_days.decode(stored["days"]), categories, (stored["newest_at"], stored["zone"]))
-    return StoredStats(stats, stored["version"], stored["updated_at"])

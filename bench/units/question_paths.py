@@ -10,7 +10,7 @@ from bench.counting.requests import AGENTS, http
 
 PHONES = 4
 QUESTION = {
-    "kind": "choice",
+    "type": "multiple_choice",
     "prompt": "Which of these pictures shows a bicycle lane?",
     "options": ["the first", "the second"],
     "required_responses": 100,
@@ -54,7 +54,7 @@ def _asked(desk: Desk, number: int) -> tuple[str, dict[str, Units]]:
 def _answered(desk: Desk, question: str, person: str) -> dict[str, Units]:
     desk.tick(timedelta(minutes=10))
     desk.forget()
-    body: Any = {"option_index": 0, "confidence": 4, "response_time_ms": 5200, "timezone": "Europe/Berlin"}
+    body: Any = {"selected_option": 0, "confidence": 4, "response_time_ms": 5200, "timezone": "Europe/Berlin"}
     path = f"/v1/questions/{question}/responses"
     answered = desk.call("QuestionsApiFunction", http("POST", path, body, sub=person))
     assert answered["statusCode"] == 201, answered

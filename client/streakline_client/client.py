@@ -56,7 +56,7 @@ class Streakline:
         """
         body = {
             "idempotency_key": idempotency_key or str(uuid.uuid4()),
-            "kind": "choice" if options else "text",
+            "type": "multiple_choice" if options else "text",
             "prompt": prompt,
             "options": list(options) or None,
             "required_responses": required_responses,

@@ -20,17 +20,17 @@ class _Shown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question(_Shown):
-    """A question. kind: "choice" (options) or "text"; status: OPEN, PARTIAL, CLOSED or EXPIRED.
+    """A question. kind: "multiple_choice" (options) or "text"; status: OPEN, PARTIAL, CLOSED or EXPIRED.
 
     duplicate: the question was asked before, with the same idempotency key.
     """
 
     question_id: str
     agent_id: str
-    kind: str
+    type: str
     prompt: str
     required_responses: int
-    answers_count: int
+    current_responses: int
     status: str
     created_at: datetime
     closes_at: datetime
@@ -48,7 +48,7 @@ class Question(_Shown):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(_Shown):
-    """An answer. A choice has option_index (from 0), otherwise there is a text. confidence: 1 to 5.
+    """An answer. A choice has selected_option (from 0), otherwise there is a text. confidence: 1 to 5.
 
     number: its place among the question's answers, from 1.
     """
@@ -58,7 +58,7 @@ class Answer(_Shown):
     number: int
     created_at: datetime
     confidence: int | None = None
-    option_index: int | None = None
+    selected_option: int | None = None
     text: str | None = None
     response_time_ms: int | None = None
 
@@ -70,11 +70,13 @@ class Stats(_Shown):
     fingerprint: str
     alias: str
     total_points: int
-    answers: int
+    total_answers: int
     streak_days: int
     longest_streak_days: int
     streak_status: str
-    badges: tuple[Mapping[str, str], ...] = ()
+    created_at: datetime | None = None
+    badges: tuple[str, ...] = ()
+    badges_earned: tuple[Mapping[str, str], ...] = ()
     answers_by_category: Mapping[str, int] = field(default_factory=dict)
 
 

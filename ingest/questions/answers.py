@@ -16,6 +16,7 @@ from ingest.web.paging import integer
 from ingest.web.rate_limit import RateLimit
 from rules.engagement.events import InputRefused
 from rules.questions.answer_points import points_for
+from rules.questions.former_names import renamed, with_former
 from rules.questions.polls import POLL_SECONDS_MIN, has_newer, is_waiting, next_pause, page_of
 from rules.questions.questions import Question, check_answer, check_open, shown_status
 from rules.questions.responses import Response, new_response, public_id
@@ -29,13 +30,13 @@ def response_view(response: Response) -> dict[str, Any]:
     view = {
         "response_id": public_id(*response.key),
         "number": response.number,
-        "option_index": response.option_index,
+        "selected_option": response.selected_option,
         "text": response.text,
         "confidence": response.confidence,
         "response_time_ms": response.response_time_ms,
         "created_at": response.created_at,
     }
-    return {name: value for name, value in view.items() if value is not None}
+    return with_former({name: value for name, value in view.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class Answers:
 
         Raises 403, 404, 422, 429, and 409: already_answered, question_closed, question_expired.
         """
+        body = renamed(body)
         now = clock.now()
         person, user_id = self._person(body, caller)
         if user_id is None:
@@ -102,18 +104,19 @@ def _already(response: Response) -> ApiError:
 def _receipt(
     question: Question, response: Response, earned: Mapping[str, int], now: datetime
 ) -> dict[str, Any]:
-    return {
+    receipt = {
         "question_id": question.question_id,
         "response_id": public_id(*response.key),
         "number": response.number,
         "status": shown_status(question, now).value,
-        "answers_count": question.answers_count,
+        "current_responses": question.current_responses,
         "points": response.points,
         "points_for": dict(earned),
         "created_at": response.created_at,
         "activity_date": response.activity_date.isoformat(),
         "timezone": response.zone,
     }
+    return with_former(receipt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,12 +150,13 @@ class Polls:
         found = self.responses.of_question(question.question_id) if has_newer(question, after) else ()
         now = clock.now()
         page = page_of(question, found, after, limit, now)
-        return {
+        shown = {
             "question_id": question.question_id,
             "status": shown_status(question, now).value,
-            "answers_count": question.answers_count,
+            "current_responses": question.current_responses,
             "required_responses": question.required_responses,
             "responses": [response_view(each) for each in page.responses],
             "cursor": str(page.cursor),
             "done": page.is_last,
         }
+        return with_former(shown)

@@ -17,6 +17,7 @@ from ingest.web.paging import integer
 from ingest.web.validate import parse_json
 from rules.days import unstamp
 from rules.engagement.events import InputRefused, body_hash
+from rules.questions.former_names import renamed
 from rules.questions.new_questions import new_question, question_id
 from rules.questions.questions import (
     Question,
@@ -64,7 +65,7 @@ class Questions:
         caller.check_agent()
         digest = body_hash(body)
         try:
-            question = new_question(body, caller.user_id, digest, now)
+            question = new_question(renamed(body), caller.user_id, digest, now)
             self._check_places(question, now)
             held = self.store.create(question, now)
         except InputRefused as refused:

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.questions.fingerprints import Fingerprints
+from adapters.questions.user_stats_items import OTHERS
 from adapters.questions.user_stats_store import UserStatsStore
 from ingest.engagement.leaderboards import with_ranks
 from ingest.questions.question_schemas import FINGERPRINT_HASH
@@ -18,22 +19,26 @@ ME = "me"
 
 def stats_view(person: str, stats: Stats, now: datetime) -> dict[str, Any]:
     """Return stats as the API shows them, the streak as of now."""
-    streak = streak_now(stats, now)
+    streak, earned = streak_now(stats, now), earned_badges(stats)
+    by_category = {name: each.answers for name, each in sorted(stats.categories.items())}
     return {
         "fingerprint": person,
         "alias": alias(person),
         "total_points": stats.total_points,
-        "answers": stats.answers,
+        "total_answers": stats.total_answers,
+        "answers": stats.total_answers,
         "streak_days": streak.current,
         "longest_streak_days": streak.longest,
         "streak_status": streak.status.value,
         "last_activity_date": streak.last.isoformat() if streak.last else None,
         "timezone": stats.newest[1],
-        "badges": [
+        "created_at": stats.created_at or None,
+        "badges": [each.badge.name for each in earned],
+        "badges_earned": [
             {"badge": each.badge.name, "title": each.badge.title, "earned_on": each.earned_on.isoformat()}
-            for each in earned_badges(stats)
+            for each in earned
         ],
-        "answers_by_category": {name: each.answers for name, each in sorted(stats.categories.items())},
+        "answers_by_category": by_category | ({OTHERS: stats.others} if stats.others else {}),
     }
 
 
@@ -71,6 +76,7 @@ class AnswerStats:
                     "rank": rank["rank"],
                     "alias": alias(person),
                     "points": points,
+                    "total_answers": answers,
                     "answers": answers,
                     "is_me": person == own,
                 }

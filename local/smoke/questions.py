@@ -20,7 +20,7 @@ def question(subject: Subject) -> str:
     """Asking again asks once."""
     body = {
         "idempotency_key": subject.name,
-        "kind": "choice",
+        "type": "multiple_choice",
         "prompt": "A smoke test asks, and removes this at once: does it work?",
         "options": ["no", "yes"],
         "audience": [TEXT],
@@ -37,13 +37,13 @@ def question(subject: Subject) -> str:
 def answer(subject: Subject) -> str:
     """One answer closes the question; a second is refused; the agent reads it; stats count it."""
     path = f"/v1/questions/{asked_id(subject)}/responses"
-    given = {"option_index": OPTION, "confidence": 5, "response_time_ms": 1500}
+    given = {"selected_option": OPTION, "confidence": 5, "response_time_ms": 1500}
     receipt = ask(subject, "POST", path, {**given, "fingerprint": subject.name}, 201)
     must(receipt["status"] == "CLOSED", "a question that is closed by its one answer", receipt)
     refused = ask(subject, "POST", path, {**given, "fingerprint": f"{subject.name}-second"}, 409)
     must(refused["error"]["code"] == "question_closed", "the code question_closed", refused)
     listed = ask(subject, "GET", path, None, 200)["responses"]
-    must([each["option_index"] for each in listed] == [OPTION], f"one answer: option {OPTION}", listed)
+    must([each["selected_option"] for each in listed] == [OPTION], f"one answer: option {OPTION}", listed)
     person = next(iter(people(subject)), None)
     must(person is not None, "one response in the table", [])
     stats = subject.until(lambda: _stats(subject, str(person)), "the answer is counted", subject.waits.effect)
@@ -63,7 +63,7 @@ def people(subject: Subject) -> list[str]:
 
 def _stats(subject: Subject, person: str) -> tuple[dict[str, Any] | None, Any]:
     status, told = subject.signed_in().call("GET", f"/v1/stats/{person}")
-    return (told if status == 200 and told["answers"] == 1 else None), (status, told)
+    return (told if status == 200 and told["total_answers"] == 1 else None), (status, told)
 
 
 STEPS = (SmokeStep("question", question, ("sign-in",)), SmokeStep("answer", answer, ("question",)))

@@ -1,7 +1,7 @@
 """A person's answers and points by date, as one short text: four characters a date.
 
-UserStats keeps every date, because a late answer may still raise a date's points, join two runs, or move the
-date on which a badge was earned. Example: 2 answers and 20 points on 2026-03-01 are `739676:020k`.
+UserStats keeps the newest dates, because a late answer may still raise a date's points, join two runs, or
+move the date on which a badge was earned. Example: 2 answers and 20 points on 2026-03-01 are `739676:020k`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -69,5 +69,14 @@ def _runs(days: list[date]) -> Iterator[list[date]]:
         yield run
 
 
+def base36(number: int, characters: int) -> str:
+    """Write a number in base 36 with leading zeros."""
+    text = ""
+    for _ in range(characters):
+        number, digit = divmod(number, 36)
+        text = DIGITS[digit] + text
+    return text
+
+
 def _two(number: int) -> str:
-    return DIGITS[number // 36] + DIGITS[number % 36]
+    return base36(number, 2)

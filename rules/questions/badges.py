@@ -8,9 +8,14 @@ from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from rules.engagement import streaks
-from rules.questions.answer_stats import NO_COVER, Stats
+
+if TYPE_CHECKING:  # the stats settle old dates by this table
+    from rules.questions.answer_stats import Stats
+
+NO_COVER = streaks.Cover()
 
 
 class BadgeMeasure(StrEnum):
@@ -54,7 +59,7 @@ class EarnedBadge:
 Progress = Iterator[tuple[date, int]]
 
 
-def earned_badges(stats: Stats, badges: Sequence[Badge] = BADGES) -> list[EarnedBadge]:
+def earned_badges(stats: "Stats", badges: Sequence[Badge] = BADGES) -> list[EarnedBadge]:
     """Return the badges earned, in the table's order."""
     progress = {
         BadgeMeasure.ANSWERS: list(_answers(stats)),
@@ -64,22 +69,27 @@ def earned_badges(stats: Stats, badges: Sequence[Badge] = BADGES) -> list[Earned
     return [
         EarnedBadge(badge, day)
         for badge in badges
-        if (day := next((when for when, n in progress[badge.counted] if n >= badge.threshold), None))
+        if (
+            day := stats.settled.earned.get(badge.name)
+            or next((when for when, n in progress[badge.counted] if n >= badge.threshold), None)
+        )
     ]
 
 
-def _answers(stats: Stats) -> Progress:
+def _answers(stats: "Stats") -> Progress:
     days = sorted(stats.days)
-    return zip(days, accumulate(stats.days[day].answers for day in days), strict=True)
+    counts = accumulate((stats.days[day].answers for day in days), initial=stats.settled.answers)
+    next(counts)
+    return zip(days, counts, strict=True)
 
 
-def _longest(stats: Stats) -> Progress:
-    state: streaks.Streak | None = None
+def _longest(stats: "Stats") -> Progress:
+    state = stats.settled.streak
     for day in sorted(stats.days):
         state = streaks.advance(state, day, NO_COVER)
         yield day, state.longest
 
 
-def _categories(stats: Stats) -> Progress:
+def _categories(stats: "Stats") -> Progress:
     firsts = sorted(each.first for each in stats.categories.values())
     return ((first, number) for number, first in enumerate(firsts, 1))

@@ -7,7 +7,7 @@ from typing import Any
 
 from rules.days import parse_moment, stamp
 from rules.engagement.events import FUTURE_MAX, InputRefused
-from rules.questions.questions import OPEN_MAX, Question, QuestionKind, QuestionStatus
+from rules.questions.questions import OPEN_MAX, Question, QuestionStatus, QuestionType
 
 NAMESPACE = uuid.UUID("0b7c6f0e-6d2b-5a5e-9a43-3c1f5d2f7a10")
 OPEN_DEFAULT = timedelta(hours=24)
@@ -28,20 +28,22 @@ def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datet
     same.
     Raises InputRefused (invalid_field), naming the field.
     """
-    kind = QuestionKind(body["kind"])
+    if "type" not in body:
+        raise InputRefused("invalid_field", "type", "is missing")
+    kind = QuestionType(body["type"])
     closes = _closes(body, now)
     if not body["prompt"].strip():
         raise InputRefused("invalid_field", "prompt", "is blank")
     return Question(
         question_id=question_id(agent_id, body["idempotency_key"]),
         agent_id=agent_id,
-        kind=kind,
+        type=kind,
         prompt=body["prompt"],
         options=_options(kind, body.get("options")),
         audience=tuple(sorted(set(body.get("audience", ())))),
         category=body.get("category", CATEGORY_DEFAULT),
         required_responses=body["required_responses"],
-        answers_count=0,
+        current_responses=0,
         status=QuestionStatus.OPEN,
         created_at=stamp(now),
         closes_at=stamp(closes),
@@ -50,11 +52,11 @@ def new_question(body: Mapping[str, Any], agent_id: str, digest: str, now: datet
     )
 
 
-def _options(kind: QuestionKind, options: Sequence[str] | None) -> tuple[str, ...]:
-    """Return a question's options: a choice question must have some, and a text question must have none."""
-    if kind is QuestionKind.TEXT:
+def _options(kind: QuestionType, options: Sequence[str] | None) -> tuple[str, ...]:
+    """Return a question's options: multiple_choice must have some, and text must have none."""
+    if kind is QuestionType.TEXT:
         if options is not None:
-            raise InputRefused("invalid_field", "options", "are for choice questions")
+            raise InputRefused("invalid_field", "options", "are for multiple_choice questions")
         return ()
     if options is None:
         raise InputRefused("invalid_field", "options", "is missing")

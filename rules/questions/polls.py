@@ -28,7 +28,7 @@ def next_pause(seconds: float) -> float:
 
 def has_newer(question: Question, after: int) -> bool:
     """Whether there are answers with higher numbers than `after`: the counter tells, without reading them."""
-    return question.answers_count > after
+    return question.current_responses > after
 
 
 def is_waiting(question: Question, after: int, now: datetime) -> bool:

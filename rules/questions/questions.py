@@ -13,17 +13,18 @@ from typing import Any
 
 from rules.days import unstamp
 from rules.engagement.events import InputRefused
+from rules.questions.former_names import renamed, with_former
 
 OPEN_MAX = timedelta(days=30)
 # No request lives longer. So an answer that is accepted just before the closing is stored within this time.
 STORED_WITHIN = timedelta(seconds=30)
 
 
-class QuestionKind(StrEnum):
+class QuestionType(StrEnum):
     """What an answer is: free text, or one of the options."""
 
     TEXT = "text"
-    CHOICE = "choice"
+    MULTIPLE_CHOICE = "multiple_choice"
 
 
 class QuestionStatus(StrEnum):
@@ -44,13 +45,13 @@ class Question:
 
     question_id: str
     agent_id: str
-    kind: QuestionKind
+    type: QuestionType
     prompt: str
     options: tuple[str, ...]
     audience: tuple[str, ...]
     category: str
     required_responses: int
-    answers_count: int
+    current_responses: int
     status: QuestionStatus
     created_at: str
     closes_at: str
@@ -65,7 +66,7 @@ def shown_status(question: Question, now: datetime) -> QuestionStatus:
         return question.status
     if now >= unstamp(question.closes_at) or now.timestamp() >= question.expires_at:
         return QuestionStatus.EXPIRED
-    return QuestionStatus.PARTIAL if question.answers_count else QuestionStatus.OPEN
+    return QuestionStatus.PARTIAL if question.current_responses else QuestionStatus.OPEN
 
 
 def is_done(question: Question, now: datetime) -> bool:
@@ -100,30 +101,32 @@ def check_open(question: Question, now: datetime) -> None:
 def check_answer(question: Question, body: Mapping[str, Any]) -> None:
     """Raise InputRefused (invalid_field) unless the answer is of the question's kind and in its range."""
     wanted, other = (
-        ("option_index", "text") if question.kind is QuestionKind.CHOICE else ("text", "option_index")
+        ("selected_option", "text")
+        if question.type is QuestionType.MULTIPLE_CHOICE
+        else ("text", "selected_option")
     )
     if other in body:
-        raise InputRefused("invalid_field", other, f"does not answer a {question.kind.value} question")
+        raise InputRefused("invalid_field", other, f"does not answer a {question.type.value} question")
     if wanted not in body:
         raise InputRefused("invalid_field", wanted, "is missing")
-    if question.kind is QuestionKind.CHOICE and not 0 <= body[wanted] < len(question.options):
+    if question.type is QuestionType.MULTIPLE_CHOICE and not 0 <= body[wanted] < len(question.options):
         raise InputRefused("invalid_field", wanted, f"must be from 0 to {len(question.options) - 1}")
-    if question.kind is QuestionKind.TEXT and not body[wanted].strip():
+    if question.type is QuestionType.TEXT and not body[wanted].strip():
         raise InputRefused("invalid_field", wanted, "is blank")
 
 
 def to_item(question: Question) -> dict[str, Any]:
     """Return the question as table attributes."""
-    return {
+    attributes = {
         "question_id": question.question_id,
         "agent_id": question.agent_id,
-        "kind": question.kind.value,
+        "type": question.type.value,
         "prompt": question.prompt,
         "options": list(question.options),
         "audience": list(question.audience),
         "category": question.category,
         "required_responses": question.required_responses,
-        "answers_count": question.answers_count,
+        "current_responses": question.current_responses,
         "status": question.status.value,
         "created_at": question.created_at,
         "closes_at": question.closes_at,
@@ -131,15 +134,21 @@ def to_item(question: Question) -> dict[str, Any]:
         "expires_at": question.expires_at,
         "body_hash": question.body_hash,
     }
+    return with_former(attributes)
 
 
 def from_item(item: Mapping[str, Any]) -> Question:
-    """Read a stored question."""
+    """Read a stored question, also one with the names of the version before.
+
+    If the version before has counted an answer since, its own counter is ahead.
+    """
+    counted = max(item.get("current_responses", 0), item.get("answers_count", 0))
+    item = renamed(item) | {"current_responses": counted}
     texts = ("question_id", "agent_id", "prompt", "category", "created_at", "closes_at", "body_hash")
-    numbers = ("required_responses", "answers_count", "expires_at")
+    numbers = ("required_responses", "current_responses", "expires_at")
     return Question(
         **{name: item[name] for name in (*texts, *numbers)},
-        kind=QuestionKind(item["kind"]),
+        type=QuestionType(item["type"]),
         status=QuestionStatus(item["status"]),
         options=tuple(item["options"]),
         audience=tuple(item["audience"]),

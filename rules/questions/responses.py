@@ -9,7 +9,8 @@ from typing import Any
 from rules.days import Moment, UnknownZone, date_of, stamp, unstamp, zone
 from rules.engagement.events import InputRefused, MalformedItem, count_of, text_of
 from rules.questions.answer_points import points_for
-from rules.questions.questions import Question, QuestionKind
+from rules.questions.former_names import renamed, with_former
+from rules.questions.questions import Question, QuestionType
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Response:
     question_id: str
     fingerprint_hash: str
     agent_id: str
-    kind: QuestionKind
+    type: QuestionType
     category: str
     number: int
     points: int
@@ -32,7 +33,7 @@ class Response:
     activity_date: date
     zone: str
     user_id: str | None = None
-    option_index: int | None = None
+    selected_option: int | None = None
     text: str | None = None
     confidence: int | None = None
     response_time_ms: int | None = None
@@ -67,7 +68,7 @@ def new_response(
         question_id=question.question_id,
         fingerprint_hash=person,
         agent_id=question.agent_id,
-        kind=question.kind,
+        type=question.type,
         category=question.category,
         number=0,
         points=sum(points_for(confidence, took).values()),
@@ -75,7 +76,7 @@ def new_response(
         activity_date=day,
         zone=zone_name,
         user_id=user_id,
-        option_index=body.get("option_index"),
+        selected_option=body.get("selected_option"),
         text=body.get("text"),
         confidence=confidence,
         response_time_ms=took,
@@ -85,14 +86,14 @@ def new_response(
 
 def to_item(response: Response) -> dict[str, Any]:
     """Return the response as table attributes."""
-    return {
+    attributes = {
         "question_id": response.question_id,
         "response_id": response.fingerprint_hash,
         "fingerprint_hash": response.fingerprint_hash,
         "agent_id": response.agent_id,
         "user_id": response.user_id,
-        "kind": response.kind.value,
-        "option_index": response.option_index,
+        "type": response.type.value,
+        "selected_option": response.selected_option,
         "text": response.text,
         "confidence": response.confidence,
         "response_time_ms": response.response_time_ms,
@@ -104,16 +105,18 @@ def to_item(response: Response) -> dict[str, Any]:
         "zone": response.zone,
         "timezone": response.timezone,
     }
+    return with_former(attributes)
 
 
 def from_item(item: Mapping[str, Any]) -> Response:
     """Read a stored response; raises MalformedItem, with the attribute and the reason."""
+    item = renamed(item)
     try:
         response = Response(
             question_id=text_of(item, "question_id"),
             fingerprint_hash=text_of(item, "fingerprint_hash"),
             agent_id=text_of(item, "agent_id"),
-            kind=QuestionKind(text_of(item, "kind")),
+            type=QuestionType(text_of(item, "type")),
             category=text_of(item, "category"),
             number=count_of(item, "number"),
             points=count_of(item, "points"),
@@ -133,4 +136,4 @@ def from_item(item: Mapping[str, Any]) -> Response:
     return response
 
 
-_OPTIONAL = ("user_id", "option_index", "text", "confidence", "response_time_ms", "timezone")
+_OPTIONAL = ("user_id", "selected_option", "text", "confidence", "response_time_ms", "timezone")

@@ -40,7 +40,7 @@ def violations(page: Any) -> list[str]:
 @pytest.mark.parametrize(("viewport", "scheme"), [(WIDE, "light"), (PHONE, "dark")])
 def test_no_serious_violation_of_accessibility(visit: Any, viewport: Any, scheme: str) -> None:
     post_question("What did you notice first on this page?", category="research")
-    post_question("Which would you rather have?", kind="choice", options=["More time", "More room"])
+    post_question("Which would you rather have?", type="multiple_choice", options=["More time", "More room"])
     guest = visit(viewport=viewport, color_scheme=scheme, bypass_csp=True)
     guest.page.goto(guest.url)
     guest.page.wait_for_selector("h1")

@@ -20,7 +20,7 @@ def post_question(prompt: str, **more: Any) -> str:
     """An agent's question, by the API."""
     body = {
         "idempotency_key": str(uuid4()),
-        "kind": "text",
+        "type": "text",
         "prompt": prompt,
         "required_responses": 3,
         **more,
@@ -131,7 +131,9 @@ def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
 
 def test_a_stored_script_is_only_text(visit: Any) -> None:
     post_question(f"{SCRIPT} Why?", category="scripts")
-    post_question(f"Which? {SCRIPT}", kind="choice", options=[SCRIPT, "</label><script>alert(3)</script>"])
+    post_question(
+        f"Which? {SCRIPT}", type="multiple_choice", options=[SCRIPT, "</label><script>alert(3)</script>"]
+    )
     person = visit()
     page = person.sign_in("eve")
     card = page.locator("article.question", has_text="Why?").first

@@ -28,7 +28,7 @@ def agent(stack: Stack, user: str) -> Api:
 def asked(agent: Api, key: str, **more: Any) -> dict[str, Any]:
     body = {
         "idempotency_key": key,
-        "kind": "choice",
+        "type": "multiple_choice",
         "prompt": "Which name is clearer?<script>alert(1)</script>",
         "options": ["append", "add"],
         "category": "naming",
@@ -42,7 +42,7 @@ def asked(agent: Api, key: str, **more: Any) -> dict[str, Any]:
 
 
 def answer(person: Api, question: dict[str, Any], **more: Any) -> tuple[int, Any]:
-    body = {"option_index": 1, "confidence": 4, "response_time_ms": 2500, **more}
+    body = {"selected_option": 1, "confidence": 4, "response_time_ms": 2500, **more}
     return person.call("POST", f"/v1/questions/{question['question_id']}/responses", body)
 
 
@@ -70,7 +70,7 @@ def test_of_many_answers_at_once_exactly_the_required_ones_are_taken(
     assert Counter(status for status, _ in answers) == {201: 5, 409: PEOPLE - 5}
     assert {told["error"]["code"] for status, told in answers if status == 409} == {"question_closed"}
     shown = agent.get(f"/v1/questions/{question['question_id']}")
-    assert (shown["status"], shown["answers_count"]) == ("CLOSED", 5)
+    assert (shown["status"], shown["current_responses"]) == ("CLOSED", 5)
     told = agent.get(f"/v1/questions/{question['question_id']}/responses?wait=5")
     assert len(told["responses"]) == 5
     assert user not in str(told)
@@ -85,7 +85,7 @@ def test_an_answer_moves_points_streak_and_leaderboard_of_who_gave_it(
     assert answer(me, question)[1]["error"]["code"] == "already_answered"
     profile = settled(stack, lambda: (found := me.get(f"/v1/users/{user}"))["balance"] and found)
     assert (profile["current_streak"], profile["balance"]) == (1, 10)
-    stats = settled(stack, lambda: (found := me.get("/v1/stats/me"))["answers"] == 1 and found)
+    stats = settled(stack, lambda: (found := me.get("/v1/stats/me"))["total_answers"] == 1 and found)
     assert stats["total_points"] > 0
     assert stats["answers_by_category"] == {"naming": 1}
     assert stats["badges"]

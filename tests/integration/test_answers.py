@@ -46,9 +46,10 @@ def test_from_the_answer_to_streak_and_balance(monkeypatch: pytest.MonkeyPatch) 
     batch = records(responses_of(question["question_id"]))
     assert deliver(batch) == []
     mine = call("GET", "/v1/stats/me", sub=user).body
-    assert (mine["total_points"], mine["answers"], mine["streak_days"]) == (15, 1, 1)
+    assert (mine["total_points"], mine["total_answers"], mine["streak_days"]) == (15, 1, 1)
     assert mine["answers_by_category"] == {"news": 1}
-    assert mine["badges"] == [
+    assert (mine["badges"], mine["created_at"]) == (["first_answer"], receipt["created_at"])
+    assert mine["badges_earned"] == [
         {"badge": "first_answer", "title": "First answer", "earned_on": receipt["activity_date"]}
     ]
     (event,) = events_of(user)
@@ -78,7 +79,7 @@ def test_one_person_s_batch_is_two_requests_whatever_its_size() -> None:
     with requests() as seen:
         assert deliver(batch) == []
     assert seen.operations == ["BatchGetItem", "TransactWriteItems"]
-    assert live(person).answers == RESPONSES_MAX
+    assert live(person).total_answers == RESPONSES_MAX
 
 
 def test_more_than_a_transaction_holds_is_counted_in_several() -> None:
@@ -139,5 +140,5 @@ def test_the_sample_event_is_counted() -> None:
     client("dynamodb").put_item(TableName="Responses", Item=image)
     assert answers.handler(batch, CONTEXT) == {"batchItemFailures": []}
     stats = live(image["fingerprint_hash"]["S"])
-    assert (stats.answers, stats.total_points, stats.newest[1]) == (1, 15, "Europe/Madrid")
+    assert (stats.total_answers, stats.total_points, stats.newest[1]) == (1, 15, "Europe/Madrid")
     assert len(events_of(user)) == 1

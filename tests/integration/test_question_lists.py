@@ -74,16 +74,20 @@ def test_answers_come_in_the_order_of_their_numbers_after_a_cursor() -> None:
     assert as_agent("GET", path).body | {"required_responses": 5} == {
         "question_id": question["question_id"],
         "status": "OPEN",
-        "answers_count": 0,
+        "current_responses": 0,
         "required_responses": 5,
         "responses": [],
         "cursor": "0",
         "done": False,
     }
     for number in range(5):
-        answer(question, f"p{number}", option_index=number % 2)
+        answer(question, f"p{number}", selected_option=number % 2)
     seen = as_agent("GET", path, limit=3).body
-    assert [(each["number"], each["option_index"]) for each in seen["responses"]] == [(1, 0), (2, 1), (3, 0)]
+    assert [(each["number"], each["selected_option"]) for each in seen["responses"]] == [
+        (1, 0),
+        (2, 1),
+        (3, 0),
+    ]
     assert (seen["cursor"], seen["done"]) == ("3", False)
     rest = as_agent("GET", path, after=seen["cursor"]).body
     assert [each["number"] for each in rest["responses"]] == [4, 5]

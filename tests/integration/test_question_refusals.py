@@ -37,7 +37,7 @@ def settings(engine: Engine) -> Iterator[None]:
 def test_what_is_another_s_is_refused() -> None:
     question = ask()
     path = f"/v1/questions/{question['question_id']}/responses"
-    body = {"idempotency_key": "k", "kind": "text", "prompt": "?", "required_responses": 1}
+    body = {"idempotency_key": "k", "type": "text", "prompt": "?", "required_responses": 1}
     own_hash = call("GET", "/v1/stats/me", sub="p").body["fingerprint"]
     refused = [
         call("POST", "/v1/questions", body),
@@ -45,13 +45,13 @@ def test_what_is_another_s_is_refused() -> None:
         call("GET", "/v1/agents/person/questions"),
         as_agent("GET", path, agent="rival"),
         call("GET", path, sub="agent"),
-        call("POST", path, {"option_index": 0, "fingerprint": "somebody else"}),
+        call("POST", path, {"selected_option": 0, "fingerprint": "somebody else"}),
         call("GET", f"/v1/stats/{own_hash}", sub="other"),
         as_agent("GET", f"/v1/stats/{own_hash}", agent="agent"),
     ]
     assert [(each.status, each.code) for each in refused] == [(403, "forbidden")] * len(refused)
-    assert get(question)["answers_count"] == 0
-    assert call("POST", path, {"option_index": 0, "user_id": "other"}).status == 422
+    assert get(question)["current_responses"] == 0
+    assert call("POST", path, {"selected_option": 0, "user_id": "other"}).status == 422
     for method, route in (
         ("POST", "/v1/subscriptions"),
         ("GET", "/v1/questions"),
@@ -69,9 +69,9 @@ def test_an_agent_relays_answers_of_people_without_an_account() -> None:
     question = ask()
     path = f"/v1/questions/{question['question_id']}/responses"
     raw = "device-7f3a-raw-identifier"
-    assert as_agent("POST", path, {"option_index": 1, "fingerprint": raw}).status == 201
-    assert as_agent("POST", path, {"option_index": 1, "fingerprint": raw}).code == "already_answered"
-    assert as_agent("POST", path, {"option_index": 1, "fingerprint": "another"}).status == 201
+    assert as_agent("POST", path, {"selected_option": 1, "fingerprint": raw}).status == 201
+    assert as_agent("POST", path, {"selected_option": 1, "fingerprint": raw}).code == "already_answered"
+    assert as_agent("POST", path, {"selected_option": 1, "fingerprint": "another"}).status == 201
     # A person whose sub is a device's identifier is somebody else all the same.
     assert answer(question, raw).status == 201
     stored = responses_of(question["question_id"])
@@ -89,8 +89,8 @@ SCRIPT = "</script><script>alert(document.cookie)</script><img src=x onerror=ale
 
 def test_a_script_is_kept_as_text_and_served_as_json() -> None:
     question = ask(prompt=SCRIPT, options=[SCRIPT, "b"])
-    text = ask(kind="text", options=None, prompt="?")
-    assert answer(text, "p", option_index=None).status == 422
+    text = ask(type="text", options=None, prompt="?")
+    assert answer(text, "p", selected_option=None).status == 422
     path = f"/v1/questions/{text['question_id']}/responses"
     assert call("POST", path, {"text": SCRIPT}, sub="p").status == 201
     replies = [
@@ -128,16 +128,16 @@ def test_a_script_is_kept_as_text_and_served_as_json() -> None:
     ],
 )
 def test_bad_input_is_refused_by_name(method: str, path: str, query: dict[str, Any], status: int) -> None:
-    reply = as_agent(method, path, {"option_index": 0}, **query)
+    reply = as_agent(method, path, {"selected_option": 0}, **query)
     assert (reply.status, bool(reply.body["error"]["message"])) == (status, True)
 
 
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"option_index": 2}, "option_index"),
-        ({"option_index": -1}, "option_index"),
-        ({"option_index": 1.5}, "option_index"),
+        ({"selected_option": 2}, "selected_option"),
+        ({"selected_option": -1}, "selected_option"),
+        ({"selected_option": 1.5}, "selected_option"),
         ({"text": "a"}, "text"),
         ({"confidence": 6}, "confidence"),
         ({"timezone": "Nowhere"}, "timezone"),

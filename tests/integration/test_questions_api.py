@@ -41,7 +41,11 @@ def settings(engine: Engine) -> Iterator[None]:
 
 def test_a_question_goes_from_open_by_partial_to_closed() -> None:
     question = ask(required_responses=2, audience=["b", "a"])
-    assert (question["status"], question["answers_count"], question["audience"]) == ("OPEN", 0, ["a", "b"])
+    assert (question["status"], question["current_responses"], question["audience"]) == (
+        "OPEN",
+        0,
+        ["a", "b"],
+    )
     first = answer(question, "p1", response_time_ms=2_000, timezone="Asia/Tokyo")
     assert first.status == 201
     assert {name: first.body[name] for name in ("number", "status", "points", "points_for", "timezone")} == {
@@ -52,9 +56,9 @@ def test_a_question_goes_from_open_by_partial_to_closed() -> None:
         "timezone": "Asia/Tokyo",
     }
     assert get(question)["status"] == "PARTIAL"
-    assert answer(question, "p2", option_index=1).body["status"] == "CLOSED"
+    assert answer(question, "p2", selected_option=1).body["status"] == "CLOSED"
     closed = get(question)
-    assert (closed["status"], closed["answers_count"]) == ("CLOSED", 2)
+    assert (closed["status"], closed["current_responses"]) == ("CLOSED", 2)
     assert closed["closed_at"] > closed["created_at"]
     refused = answer(question, "p3")
     assert (refused.status, refused.code) == (409, "question_closed")
@@ -108,9 +112,9 @@ def test_an_answer_is_two_requests_and_a_list_is_few() -> None:
         assert seen.operations.count("BatchGetItem") <= 1 + READ_MAX // READ_AGAIN
     with requests() as seen:
         assert as_agent("GET", "/v1/agents/agent/questions").status == 200
-    assert seen.operations == ["Query"]
+    assert seen.operations == ["Query", "BatchGetItem"]
     with requests() as seen:
-        assert answer(question, "p", option_index=2).status == 422
+        assert answer(question, "p", selected_option=2).status == 422
     assert seen.operations == ["GetItem"]
 
 
@@ -118,7 +122,7 @@ def test_asking_again_with_the_same_body_gives_the_question(monkeypatch: pytest.
     closes = stamp(datetime.now(UTC) + HOUR)
     body = {
         "idempotency_key": str(uuid.uuid4()),
-        "kind": "text",
+        "type": "text",
         "prompt": "Why?",
         "required_responses": 1,
         "closes_at": closes,
@@ -142,7 +146,7 @@ def test_asking_again_with_the_same_body_gives_the_question(monkeypatch: pytest.
 
 def test_stats_of_somebody_new_are_empty_and_the_board_is_open_to_all() -> None:
     mine = call("GET", "/v1/stats/me", sub=f"new-{uuid.uuid4()}").body
-    assert (mine["total_points"], mine["answers"], mine["streak_days"], mine["badges"]) == (0, 0, 0, [])
+    assert (mine["total_points"], mine["total_answers"], mine["streak_days"], mine["badges"]) == (0, 0, 0, [])
     assert call("GET", "/v1/stats").status == 200
 
 

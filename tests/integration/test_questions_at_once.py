@@ -34,7 +34,7 @@ def test_64_people_at_once_on_a_question_for_5() -> None:
     assert outcomes(replies) == {"PARTIAL": 4, "CLOSED": 1, "question_closed": 59}
     assert sorted(each["number"] for each in replies if isinstance(each, dict)) == [1, 2, 3, 4, 5]
     assert {each.status for each in replies if isinstance(each, ApiError)} == {409}
-    assert (get(question)["answers_count"], get(question)["status"]) == (5, "CLOSED")
+    assert (get(question)["current_responses"], get(question)["status"]) == (5, "CLOSED")
     assert len(responses_of(question["question_id"])) == 5
 
 
@@ -43,7 +43,7 @@ def test_all_at_once_on_a_question_that_wants_them_all() -> None:
     replies = at_once([lambda n=n: accept(question, f"all{n}") for n in range(16)])  # type: ignore[misc]
     assert outcomes(replies) == {"PARTIAL": 15, "CLOSED": 1}
     assert sorted(each["number"] for each in replies) == list(range(1, 17))
-    assert (get(question)["answers_count"], get(question)["status"]) == (16, "CLOSED")
+    assert (get(question)["current_responses"], get(question)["status"]) == (16, "CLOSED")
     assert len(responses_of(question["question_id"])) == 16
 
 
@@ -52,6 +52,6 @@ def test_one_person_20_times_at_once_is_one_answer(required: int) -> None:
     question = ask(required_responses=required)
     replies = at_once([lambda: accept(question, "eager")] * 20)
     assert outcomes(replies) == {"CLOSED" if required == 1 else "PARTIAL": 1, "already_answered": 19}
-    assert get(question)["answers_count"] == 1
+    assert get(question)["current_responses"] == 1
     mine = next(each["response_id"] for each in replies if isinstance(each, dict))
     assert {each.details["response_id"] for each in replies if isinstance(each, ApiError)} == {mine}

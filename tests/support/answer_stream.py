@@ -9,10 +9,10 @@ from typing import Any
 from adapters.platform.aws import client
 from adapters.platform.batches import put_all
 from adapters.platform.items import item, plain
-from adapters.questions.user_stats_store import stats_from
+from adapters.questions.user_stats_items import stats_from
 from rules.days import stamp
 from rules.questions.answer_stats import Stats
-from rules.questions.questions import QuestionKind
+from rules.questions.questions import QuestionType
 from rules.questions.responses import Response, to_item
 from tests.support.questions_stack import CONTEXT
 
@@ -62,7 +62,7 @@ def some(person: str, count: int, user_id: str | None = None, **changes: Any) ->
                 "question_id": str(uuid.uuid4()),
                 "fingerprint_hash": person,
                 "agent_id": "agent",
-                "kind": QuestionKind.CHOICE,
+                "type": QuestionType.MULTIPLE_CHOICE,
                 "category": f"c{number % 6}",
                 "number": 1,
                 "points": 13,
@@ -70,7 +70,7 @@ def some(person: str, count: int, user_id: str | None = None, **changes: Any) ->
                 "activity_date": (NOW + timedelta(hours=number)).date(),
                 "zone": "UTC",
                 "user_id": user_id,
-                "option_index": 0,
+                "selected_option": 0,
                 **changes,
             }
         )
@@ -93,7 +93,7 @@ def live(person: str) -> Stats:
     found = client("dynamodb").get_item(
         TableName="UserStats", Key={"fingerprint_hash": {"S": person}}, ConsistentRead=True
     )
-    return stats_from(plain(found["Item"])).stats if "Item" in found else Stats()
+    return stats_from(plain(found["Item"])) if "Item" in found else Stats()
 
 
 def keys_of(user_id: str) -> Counter[str]:

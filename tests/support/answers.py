@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 
 from rules.days import stamp
-from rules.questions.questions import QuestionKind
+from rules.questions.questions import QuestionType
 from rules.questions.responses import Response
 
 DAY0 = date(2026, 3, 1)
@@ -17,7 +17,7 @@ def answer(
         question_id=f"q{number}",
         fingerprint_hash="f" * 32,
         agent_id="agent",
-        kind=QuestionKind.CHOICE,
+        type=QuestionType.MULTIPLE_CHOICE,
         category=category,
         number=1,
         points=points,
@@ -25,5 +25,5 @@ def answer(
         activity_date=DAY0 + timedelta(days=day),
         zone=zone,
         user_id="u",
-        option_index=0,
+        selected_option=0,
     )

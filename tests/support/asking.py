@@ -12,7 +12,7 @@ from rules.questions.questions import Question
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 BODY = {
     "idempotency_key": "k",
-    "kind": "choice",
+    "type": "multiple_choice",
     "prompt": "Which?",
     "options": ["a", "b"],
     "required_responses": 5,

@@ -92,7 +92,7 @@ def ask(agent: str = "agent", **changes: Any) -> dict[str, Any]:
     """Ask a choice question of two options, or as changed; None leaves a field out."""
     body = {
         "idempotency_key": str(uuid.uuid4()),
-        "kind": "choice",
+        "type": "multiple_choice",
         "prompt": "Which?",
         "options": ["a", "b"],
         "required_responses": 5,
@@ -106,7 +106,7 @@ def ask(agent: str = "agent", **changes: Any) -> dict[str, Any]:
 
 def answer(question: dict[str, Any], person: str, **changes: Any) -> Reply:
     path = f"/v1/questions/{question['question_id']}/responses"
-    return call("POST", path, {"option_index": 0, "confidence": 3, **changes}, sub=person)
+    return call("POST", path, {"selected_option": 0, "confidence": 3, **changes}, sub=person)
 
 
 def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
@@ -156,7 +156,7 @@ def get(question: dict[str, Any]) -> dict[str, Any]:
 
 def accept(question: dict[str, Any], person: str) -> Any:
     """Answer below the router, which serves one request at a time: the receipt, or the refusal."""
-    body = {"option_index": 0, "confidence": 3}
+    body = {"selected_option": 0, "confidence": 3}
     try:
         return ingest.questions.questions_api._parts().answers.answer(
             question["question_id"], body, Caller(person, is_admin=False)

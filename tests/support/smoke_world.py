@@ -90,8 +90,14 @@ class World:
             (r"GET /v1/leads/([^/]+)/features", lambda *_: (200, {"features": self._features()})),
             (r"POST /v1/questions", self._ask),
             (r"POST /v1/questions/([^/]+)/responses", self._respond),
-            (r"GET /v1/questions/([^/]+)/responses", lambda *_: (200, {"responses": [{"option_index": 1}]})),
-            (r"GET /v1/stats/([^/]+)", lambda *_: (200, {"answers": self.answered, "total_points": 15})),
+            (
+                r"GET /v1/questions/([^/]+)/responses",
+                lambda *_: (200, {"responses": [{"selected_option": 1}]}),
+            ),
+            (
+                r"GET /v1/stats/([^/]+)",
+                lambda *_: (200, {"total_answers": self.answered, "total_points": 15}),
+            ),
         ]
 
     def _take(self, body: Any) -> dict[str, Any]:

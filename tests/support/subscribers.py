@@ -19,7 +19,7 @@ from processors.notify import Notifier, logger
 from rules.days import stamp
 from rules.questions.new_questions import KEPT
 from rules.questions.notifications import Subscription
-from rules.questions.questions import Question, QuestionKind, QuestionStatus, to_item
+from rules.questions.questions import Question, QuestionStatus, QuestionType, to_item
 from tests.support.engine import Engine
 from tests.support.phones import Phones
 
@@ -108,13 +108,13 @@ def question(**more: Any) -> Question:
     values: dict[str, Any] = {
         "question_id": str(uuid.uuid4()),
         "agent_id": "agent",
-        "kind": QuestionKind.TEXT,
+        "type": QuestionType.TEXT,
         "prompt": "What now?",
         "options": (),
         "audience": (),
         "category": "general",
         "required_responses": 5,
-        "answers_count": 0,
+        "current_responses": 0,
         "status": QuestionStatus.OPEN,
         "created_at": stamp(NOW),
         "closes_at": stamp(closes),

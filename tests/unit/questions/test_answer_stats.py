@@ -11,10 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.items import item, plain
-from adapters.questions.user_stats_store import stats_attributes, stats_from
+from adapters.questions.user_stats_items import stats_attributes, stats_from, total_answers
+from bench.counting.item_sizes import item_bytes
+from rules.days import stamp
+from rules.engagement import streaks
 from rules.questions.answer_days import ANSWERS_COUNTED_MAX, Tally, decode, encode
 from rules.questions.answer_points import DAILY_POINTS_MAX
-from rules.questions.answer_stats import Stats, add, fold, streak_now
+from rules.questions.answer_stats import CATEGORIES_KEPT, DATES_KEPT, Stats, TooOld, add, fold, streak_now
 from rules.questions.badges import BADGES, Badge, BadgeMeasure, earned_badges
 from rules.questions.responses import Response
 from tests.support.answers import answer
@@ -27,7 +30,7 @@ histories = st.lists(
     st.builds(
         answer,
         st.integers(0, 60),
-        st.integers(0, 40),
+        st.integers(0, DATES_KEPT - 1),
         st.integers(0, 90),
         st.sampled_from("abcdef"),
         st.sampled_from(("UTC", "Asia/Tokyo", "-07:00")),
@@ -47,13 +50,21 @@ def test_any_order_in_any_batches_gives_what_all_from_scratch_give(
     whole = fold(shuffled)
     stats, order = Stats(), sorted(history, key=lambda _: chance.random())
     for first in range(0, len(order), size):
-        stats = stats_from(plain(item(_stored(add(stats, order[first : first + size]))))).stats
+        stats = stats_from(plain(item(_stored(_counted(stats, order, first, size)))))
     assert stats == whole
     assert _stored(stats) == _stored(whole)
 
 
 def _stored(stats: Stats) -> dict[str, Any]:
-    return stats_attributes("f" * 32, stats, 8) | {"version": 1, "updated_at": "t"}
+    return stats_attributes("f" * 32, stats)
+
+
+def _counted(stats: Stats, order: list[Response], first: int, size: int) -> Stats:
+    """What the processor does: it adds, or begins again where one is too late to be added."""
+    try:
+        return add(stats, order[first : first + size])
+    except TooOld:
+        return fold(order[: first + size])
 
 
 @given(histories)
@@ -63,7 +74,7 @@ def test_what_shows_is_what_a_plain_reading_of_the_rules_gives(history: list[Res
     by_day: defaultdict[date, int] = defaultdict(int)
     for each in history:
         by_day[each.activity_date] += each.points
-    assert stats.answers == len(history)
+    assert stats.total_answers == len(history)
     assert stats.total_points == sum(min(DAILY_POINTS_MAX, points) for points in by_day.values())
     runs: list[int] = []
     for day in sorted(by_day):
@@ -142,7 +153,7 @@ def test_ten_thousand_answers_counted_as_they_come_equal_the_rebuilt() -> None:
     for history in people.values():
         live = Stats()
         for first in range(0, len(history), 20):
-            live = stats_from(plain(item(_stored(add(live, history[first : first + 20]))))).stats
+            live = stats_from(plain(item(_stored(_counted(live, history, first, 20)))))
         chance.shuffle(history)
         assert live == fold(history)
 
@@ -164,11 +175,75 @@ def test_cut_off_days_are_no_days(text: str) -> None:
         decode(text)
 
 
-def test_a_year_of_answers_stays_small() -> None:
-    whole = stats_attributes(
-        "f" * 32, fold([answer(n, n, category=f"category-{n % 8}") for n in range(365)]), 8
+def test_ten_years_of_answers_are_less_than_a_kilobyte() -> None:
+    """The worst case: every day, many categories with names as long as allowed, a long zone, all badges."""
+    history = [
+        answer(n, n, points=150, category=f"{n % 40:032}", zone="America/Argentina/ComodRivadavia")
+        for n in range(3_653)
+    ]
+    stats, stored = fold(history), dict[str, Any]()
+    for first in range(0, len(history), 500):
+        stored = _stored(_counted(stats_from(stored) if stored else Stats(), history, first, 500))
+    assert stored == _stored(stats)
+    kept = {**stored, "leaderboard": "answers#63", "version": 99_999, "updated_at": stamp(NOON)}
+    assert item_bytes(item(kept)) < 1_000
+    assert stats.total_answers == 3_653
+    assert stats.total_points == 3_653 * DAILY_POINTS_MAX
+    assert (stats.streak.length if stats.streak else 0) == 3_653
+    assert len(stats.categories) == CATEGORIES_KEPT
+    assert stats.others > 0
+    assert {each.badge.name for each in earned_badges(stats)} == {badge.name for badge in BADGES}
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from("abcdefghijklmnop")), max_size=60), st.randoms()
+)
+@settings(max_examples=60)
+def test_old_dates_and_many_categories_are_counted_in_any_order(
+    given_: list[tuple[int, str]], chance: random.Random
+) -> None:
+    history = [answer(number, day, 10, name) for number, (day, name) in enumerate(given_)]
+    order = sorted(history, key=lambda _: chance.random())
+    live = Stats()
+    for first in range(0, len(order), 5):
+        live = stats_from(plain(item(_stored(_counted(live, order, first, 5)))))
+    assert live == fold(history)
+    assert live.total_answers == len(history)
+    days = [each.activity_date for each in history]
+    assert live.streak == streaks.fold(days, streaks.Cover())
+    firsts = sorted(
+        {(min(e.activity_date for e in history if e.category == name), name) for _, name in given_}
     )
-    assert len(whole["days"]) < 1_500
+    assert set(live.categories) == {name for _, name in firsts[:CATEGORIES_KEPT]}
+
+
+def test_what_has_been_added_up_is_not_added_to() -> None:
+    stats = fold([answer(1, 0), answer(2, DATES_KEPT)])
+    assert DAY0 not in stats.days
+    with pytest.raises(TooOld):
+        add(stats, [answer(3, 0)])
+    assert add(stats, [answer(3, 1)]).total_answers == 3
+
+
+def test_an_item_of_the_version_before_is_read() -> None:
+    """It kept all dates, a date for each badge and category, and called the number of answers otherwise."""
+    history = [answer(n, n, category=f"c{n % 12}") for n in range(40)]
+    days = {each.activity_date: Tally(1, each.points) for each in history}
+    firsts = {f"c{n}": (DAY0 + timedelta(days=n)).isoformat() for n in range(12)}
+    former = {
+        "fingerprint_hash": "f" * 32,
+        "total_points": 400,
+        "answers": 40,
+        "badges": {"first_answer": DAY0.isoformat()},
+        "answers_by_category": {name: sum(e.category == name for e in history) for name in firsts},
+        "first_dates": firsts,
+        "days": encode(days),
+        "newest_at": history[-1].created_at,
+        "zone": "UTC",
+    }
+    assert replace(stats_from(former), created_at="") == replace(fold(history), created_at="")
+    assert stats_from(former).created_at[:10] == history[0].created_at[:10]
+    assert total_answers(former) == total_answers(_stored(fold(history))) == 40
 
 
 @pytest.mark.parametrize(

@@ -14,13 +14,13 @@ from streakline_client import Refused, Reply, Request, Streakline, StreaklineErr
 QUESTION = {
     "question_id": "q1",
     "agent_id": "agent",
-    "kind": "choice",
+    "type": "multiple_choice",
     "prompt": "Which?",
     "options": ["a", "b"],
     "audience": [],
     "category": "general",
     "required_responses": 2,
-    "answers_count": 0,
+    "current_responses": 0,
     "status": "OPEN",
     "created_at": "2026-03-10T06:00:00.000000Z",
     "closes_at": "2026-03-11T06:00:00.000000Z",
@@ -68,7 +68,7 @@ def test_a_question_is_asked_with_its_attributes_and_a_key() -> None:
     body = json.loads(sent.body or b"")
     assert len(body.pop("idempotency_key")) == 36
     assert body == {
-        "kind": "choice",
+        "type": "multiple_choice",
         "prompt": "Which?",
         "options": ["a", "b"],
         "required_responses": 2,
@@ -137,7 +137,7 @@ def test_an_answer_that_is_no_json_is_an_error_of_its_own() -> None:
 
 def page(first: int, last: int, done: bool = False) -> Reply:
     rows = [
-        {"response_id": f"r{n}", "number": n, "option_index": 0, "created_at": QUESTION["created_at"]}
+        {"response_id": f"r{n}", "number": n, "selected_option": 0, "created_at": QUESTION["created_at"]}
         for n in range(first, last + 1)
     ]
     return ok({"responses": rows, "cursor": str(last), "done": done, "status": "OPEN"})

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rules.days import DAY, start_of, today, unstamp
 from rules.questions.messages import STREAK_SECONDS_MAX, claim_expires_at, of_question, of_streak
-from rules.questions.questions import QuestionKind
+from rules.questions.questions import QuestionType
 from tests.support.asking import NOW, asked
 from tests.support.engagement_strategies import instants, zones
 
@@ -17,15 +17,20 @@ SMALL = settings(max_examples=60)
 
 
 @SMALL
-@given(st.integers(-100, 10**6), st.text(min_size=1, max_size=30), st.sampled_from(QuestionKind))
+@given(st.integers(-100, 10**6), st.text(min_size=1, max_size=30), st.sampled_from(QuestionType))
 def test_a_question_is_shown_for_as_long_as_it_takes_answers(
-    seconds: int, prompt: str, kind: QuestionKind
+    seconds: int, prompt: str, kind: QuestionType
 ) -> None:
-    question = replace(asked(), prompt=prompt, kind=kind)
+    question = replace(asked(), prompt=prompt, type=kind)
     message = of_question(question, unstamp(question.closes_at) - timedelta(seconds=seconds))
     assert message.ttl_seconds == seconds
     assert (message.title, message.body) == ("A new question", prompt)
-    assert message.data == {"type": "question", "question_id": question.question_id, "kind": kind.value}
+    assert message.data == {
+        "type": "question",
+        "question_id": question.question_id,
+        "question_type": kind.value,
+        "kind": "choice" if kind is QuestionType.MULTIPLE_CHOICE else "text",
+    }
 
 
 @SMALL

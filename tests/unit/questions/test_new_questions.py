@@ -13,7 +13,7 @@ from ingest.web.validate import first_problem
 from rules.days import stamp
 from rules.engagement.events import FUTURE_MAX
 from rules.questions.new_questions import KEPT, new_question, question_id
-from rules.questions.questions import OPEN_MAX, QuestionKind, QuestionStatus, shown_status
+from rules.questions.questions import OPEN_MAX, QuestionStatus, QuestionType, shown_status
 from tests.support.asking import BODY, asked, refusal
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -27,7 +27,7 @@ SECOND = timedelta(seconds=1)
         ({"options": ["a", "a"]}, "options"),
         ({"options": ["Yes", " yes "]}, "options"),
         ({"options": ["a", " "]}, "options.1"),
-        ({"kind": "text"}, "options"),
+        ({"type": "text"}, "options"),
         ({"prompt": " "}, "prompt"),
         ({"closes_at": "tomorrow"}, "closes_at"),
         ({"closes_at": stamp(NOW)}, "closes_at"),
@@ -64,12 +64,12 @@ def test_the_id_belongs_to_agent_and_key() -> None:
         (QUESTION, BODY | {"options": list("abcdefghijk")}, "options"),
         (QUESTION, BODY | {"audience": ["No"]}, "audience.0"),
         (QUESTION, BODY | {"category": "a b"}, "category"),
-        (QUESTION, BODY | {"kind": "poll"}, "kind"),
+        (QUESTION, BODY | {"type": "poll"}, "type"),
         (QUESTION, BODY | {"agent_id": "other"}, "body"),
         (ANSWER, {"confidence": 0}, "confidence"),
         (ANSWER, {"confidence": 6}, "confidence"),
-        (ANSWER, {"option_index": -1}, "option_index"),
-        (ANSWER, {"option_index": True}, "option_index"),
+        (ANSWER, {"selected_option": -1}, "selected_option"),
+        (ANSWER, {"selected_option": True}, "selected_option"),
         (ANSWER, {"text": "x" * 2001}, "text"),
         (ANSWER, {"response_time_ms": -1}, "response_time_ms"),
         (ANSWER, {"user_id": "other"}, "body"),
@@ -84,7 +84,7 @@ def test_a_body_s_fault_is_named(schema: Any, body: dict[str, Any], field: str) 
 def test_examples_are_valid() -> None:
     assert first_problem(QUESTION, QUESTION["example"]) is None
     assert first_problem(ANSWER, ANSWER["example"]) is None
-    assert new_question(QUESTION["example"], "agent", "", NOW).kind is QuestionKind.CHOICE
+    assert new_question(QUESTION["example"], "agent", "", NOW).type is QuestionType.MULTIPLE_CHOICE
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from rules.questions.polls import (
     next_pause,
     page_of,
 )
-from rules.questions.questions import STORED_WITHIN, Question, QuestionKind, QuestionStatus
+from rules.questions.questions import STORED_WITHIN, Question, QuestionStatus, QuestionType
 from rules.questions.responses import Response, new_response
 from tests.support.asking import NOW, asked
 from tests.support.engagement_strategies import instants, zones
@@ -30,7 +30,7 @@ bodies = st.fixed_dictionaries(
     {},
     optional={
         "text": st.text(max_size=5),
-        "option_index": st.integers(0, 3),
+        "selected_option": st.integers(0, 3),
         "confidence": st.integers(1, 5),
         "response_time_ms": st.integers(0, 700_000),
         "timezone": zones,
@@ -44,7 +44,7 @@ def answered(question: Question, number: int, **changes: Any) -> Response:
 
 
 def closed(count: int) -> Question:
-    return replace(asked(), answers_count=count, required_responses=count, status=QuestionStatus.CLOSED)
+    return replace(asked(), current_responses=count, required_responses=count, status=QuestionStatus.CLOSED)
 
 
 @SMALL
@@ -77,7 +77,7 @@ def test_a_poll_waits_until_there_is_something_or_nothing_can_come(
     count: int, after: int, seconds: int, is_closed: bool
 ) -> None:
     question = replace(
-        asked(), answers_count=count, status=QuestionStatus.CLOSED if is_closed else QuestionStatus.OPEN
+        asked(), current_responses=count, status=QuestionStatus.CLOSED if is_closed else QuestionStatus.OPEN
     )
     now = unstamp(question.closes_at) + timedelta(seconds=seconds)
     can_come = not is_closed and timedelta(seconds=seconds) < STORED_WITHIN
@@ -99,15 +99,15 @@ def test_pauses_grow_to_their_longest_and_no_further(looks: int) -> None:
 
 
 @SMALL
-@given(bodies, instants, st.none() | st.just("ann"), st.sampled_from(QuestionKind))
+@given(bodies, instants, st.none() | st.just("ann"), st.sampled_from(QuestionType))
 def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
-    body: dict[str, Any], now: Any, user_id: str | None, kind: QuestionKind
+    body: dict[str, Any], now: Any, user_id: str | None, kind: QuestionType
 ) -> None:
-    question = replace(asked(), kind=kind)
+    question = replace(asked(), type=kind)
     made = new_response(question, body, "hash", user_id, now)
-    for name in ("text", "option_index", "confidence", "response_time_ms", "timezone"):
+    for name in ("text", "selected_option", "confidence", "response_time_ms", "timezone"):
         assert getattr(made, name) == body.get(name)
-    assert (made.key, made.user_id, made.kind) == ((question.question_id, "hash"), user_id, kind)
+    assert (made.key, made.user_id, made.type) == ((question.question_id, "hash"), user_id, kind)
     assert (made.agent_id, made.category) == (question.agent_id, question.category)
     assert (made.activity_date, made.zone) == date_of(Moment(now, None), body.get("timezone"), None)
     assert made.points == sum(points_for(body.get("confidence"), body.get("response_time_ms")).values())

@@ -44,11 +44,11 @@ SECOND = timedelta(seconds=1)
 def test_what_shows_follows_from_counter_and_clock(
     count: int, when: timedelta, status: QuestionStatus
 ) -> None:
-    assert shown_status(replace(asked(), answers_count=count), NOW + when) is status
+    assert shown_status(replace(asked(), current_responses=count), NOW + when) is status
 
 
 def test_a_closed_question_never_becomes_expired() -> None:
-    closed = replace(asked(), answers_count=5, status=QuestionStatus.CLOSED, closed_at=stamp(NOW))
+    closed = replace(asked(), current_responses=5, status=QuestionStatus.CLOSED, closed_at=stamp(NOW))
     assert shown_status(closed, NOW + timedelta(days=400)) is QuestionStatus.CLOSED
     assert refusal(check_open, closed, NOW) == ("question_closed", "question")
 
@@ -89,33 +89,36 @@ def test_an_audience_is_one_common_tag_or_everybody(audience: set[str], tags: se
 def test_an_option_is_one_of_those_there_are(index: int, options: list[str]) -> None:
     question = asked(options=options)
     if 0 <= index < len(options):
-        check_answer(question, {"option_index": index})
+        check_answer(question, {"selected_option": index})
     else:
-        assert refusal(check_answer, question, {"option_index": index}) == ("invalid_field", "option_index")
+        assert refusal(check_answer, question, {"selected_option": index}) == (
+            "invalid_field",
+            "selected_option",
+        )
 
 
 @pytest.mark.parametrize(
     ("kind", "body", "field"),
     [
-        ("choice", {}, "option_index"),
-        ("choice", {"text": "a"}, "text"),
-        ("choice", {"text": "a", "option_index": 0}, "text"),
+        ("multiple_choice", {}, "selected_option"),
+        ("multiple_choice", {"text": "a"}, "text"),
+        ("multiple_choice", {"text": "a", "selected_option": 0}, "text"),
         ("text", {}, "text"),
-        ("text", {"option_index": 0}, "option_index"),
+        ("text", {"selected_option": 0}, "selected_option"),
         ("text", {"text": " \n\u2003"}, "text"),
     ],
 )
 def test_an_answer_is_of_the_question_s_kind(kind: str, body: dict[str, Any], field: str) -> None:
-    question = asked(kind=kind, options=["a", "b"] if kind == "choice" else None)
+    question = asked(type=kind, options=["a", "b"] if kind == "multiple_choice" else None)
     assert refusal(check_answer, question, body) == ("invalid_field", field)
 
 
 def test_a_text_answers_a_text_question() -> None:
-    check_answer(asked(kind="text", options=None), {"text": "yes"})
+    check_answer(asked(type="text", options=None), {"text": "yes"})
 
 
 def test_a_question_is_read_as_it_was_stored() -> None:
-    for question in (asked(), asked(kind="text", options=None, audience=["b", "a", "b"], category="c")):
+    for question in (asked(), asked(type="text", options=None, audience=["b", "a", "b"], category="c")):
         assert from_item(plain(item(to_item(question)))) == question
     assert asked(audience=["b", "a", "b"]).audience == ("a", "b")
 

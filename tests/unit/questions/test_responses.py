@@ -48,7 +48,7 @@ def test_a_response_is_read_as_it_was_stored() -> None:
         {"response_id": "other"},
         {"points": -1},
         {"points": "5"},
-        {"kind": "poll"},
+        {"type": "poll"},
         {"activity_date": "2026-02-30"},
         {"created_at": "yesterday"},
         {"zone": "Nowhere/At-all"},
