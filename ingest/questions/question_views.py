@@ -48,6 +48,11 @@ def refusal_error(refused: InputRefused) -> ApiError:
     return ApiError(422, "invalid_field", str(refused), details)
 
 
+def open_questions(agent_id: str) -> str:
+    """Return the name under which the places of an agent's open questions are kept."""
+    return f"open-questions#{agent_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class Questions:
     """Creates and reads questions. open_max: how many an agent may have open."""
@@ -88,8 +93,9 @@ class Questions:
             answerable = (QuestionStatus.OPEN, QuestionStatus.PARTIAL)
             return {each.question_id for each in known if each and shown_status(each, now) in answerable}
 
-        owner = f"open-questions#{question.agent_id}"
-        wanted = WantedPlace(owner, question.question_id, unstamp(question.closes_at))
+        wanted = WantedPlace(
+            open_questions(question.agent_id), question.question_id, unstamp(question.closes_at)
+        )
         taken = self.places.take(wanted, self.open_max, now, still_open)
         if not taken and self.store.get(question.question_id) is None:
             raise ApiError(409, "open_questions_max", f"{self.open_max} questions are open already")

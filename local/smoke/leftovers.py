@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from adapters.leads.lead_event_store import CLAIM_KEY
 from adapters.platform.items import Item, item
 from analytics.lake.layout import report_key, run_key
+from ingest.questions.question_views import open_questions
 from local.smoke import leads
 from local.smoke.questions import asked_id
 from local.smoke.subject import Subject
@@ -24,6 +25,8 @@ OF_LEAD: Keys = {
     "Feature": ("lead_organization_id",),
 }
 OF_QUESTION: Keys = {"Questions": ("question_id",), "Responses": ("question_id", "response_id")}
+# Counters of a minute expire by themselves.
+HELD: Keys = {"Limits": ("counter",)}
 STATS: Keys = {"UserStats": ("fingerprint_hash",)}
 CLAIMS: Keys = {"IdempotencyKeys": ("user_id", "idempotency_key")}
 POINTERS = ("properties_ref", "raw_payload_ref")
@@ -53,6 +56,7 @@ def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
         question = asked_id(subject)
         responses = _found(subject, "Responses", "question_id", question)
         groups += [(STATS, each["response_id"]["S"]) for each in responses] + [(OF_QUESTION, question)]
+        groups.append((HELD, open_questions(subject.agent)))
     groups += [(CLAIMS, lead_claim), (OF_USER, subject.name), (OF_USER, subject.second_user)]
     for tables, key in groups:
         yield from ((table, names, key) for table, names in tables.items())

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ingest.engagement.events_stream import decode
+from ingest.questions.question_views import open_questions
 from local.cloud.stream_records import kinesis_record
 from local.replay.applied import ids_by_user
 from local.replay.verify import expect
@@ -29,7 +30,7 @@ OUTPUTS = {
     **{f"{name}FunctionName": name for name in ("Leads", "Ranks", "Warehouse")},
 }
 TABLES = (
-    *("BPEvents", "IdempotencyKeys", "RewardsLedger", "DailyActivity", "UserStreaks"),
+    *("Limits", "BPEvents", "IdempotencyKeys", "RewardsLedger", "DailyActivity", "UserStreaks"),
     *("Event", "Memory", "Feature", "Questions", "Responses", "UserStats"),
 )
 
@@ -155,6 +156,7 @@ class World:
         status, self.asked = (200 if self.asked else 201), True
         identifier = question_id(key, key)
         self.items["Questions"] = [{"question_id": {"S": identifier}}]
+        self.items["Limits"] = [{"counter": {"S": open_questions(key)}}]
         return status, {"question_id": identifier}
 
     def _respond(self, _: Any, __: str, question: str) -> Answer:
