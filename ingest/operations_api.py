@@ -96,7 +96,7 @@ def _parts() -> OperationsView:
 def get_operations() -> Response[str]:
     """The live view, for admins."""
     caller_of(app.current_event.raw_event).check_admin()
-    return answer(200, _parts().view(clock.now()), {"Cache-Control": "no-store"})
+    return answer(200, _parts().view(clock.now()))
 
 
 @app.get("/v1/health")

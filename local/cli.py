@@ -197,11 +197,15 @@ GROUPS = {
     "streakline/agents": "asks questions and reads the answers",
 }
 LEADS = "streakline/leads/"
+AUDIENCE = "streakline/audience/"
+AUDIENCE_HELP = "sees and answers questions for this audience; repeatable"
 LEADS_HELP = "sends, reads and mends the leads of this organization, and of no other; repeatable"
 
 
 def _groups(arguments: argparse.Namespace) -> list[str]:
-    return [f"{LEADS}{each}" for each in arguments.lead] + ([arguments.group] if arguments.group else [])
+    organizations = [f"{LEADS}{each}" for each in arguments.lead]
+    tags = [f"{AUDIENCE}{each}" for each in arguments.audience]
+    return organizations + tags + ([arguments.group] if arguments.group else [])
 
 
 def _user_options(signed: argparse.ArgumentParser) -> None:
@@ -211,6 +215,7 @@ def _user_options(signed: argparse.ArgumentParser) -> None:
         flag = f"--{group.rpartition('/')[2].removesuffix('s')}"
         may.add_argument(flag, dest="group", action="store_const", const=group, help=does)
     may.add_argument("--lead", action="append", default=[], metavar="ORG", help=LEADS_HELP)
+    signed.add_argument("--audience", action="append", default=[], metavar="TAG", help=AUDIENCE_HELP)
 
 
 def _backfill_options(backfill: argparse.ArgumentParser) -> None:

@@ -71,6 +71,17 @@ const bodyOf = (form, question, since) => {
   };
 };
 
+// Sends an answer; a person answers a question once, so it may be sent again. Returns null if the first try had
+// arrived after all.
+const send = async (question, body, signal) => {
+  try {
+    return await ask("POST", `v1/questions/${part(question.question_id)}/responses`, { body, signal, repeatable: true });
+  } catch (error) {
+    if (error.code === "already_answered" && error.repeated) return null;
+    throw error;
+  }
+};
+
 const submit = async (card, question, since, view) => {
   const form = card.querySelector("form");
   const button = form.querySelector("button");
@@ -84,8 +95,8 @@ const submit = async (card, question, since, view) => {
   button.disabled = true;
   try {
     const { total_bestie_points: before } = view.profile() ?? await view.refreshFigures(view.signal);
-    const receipt = await ask("POST", `v1/questions/${part(question.question_id)}/responses`, { body, signal: view.signal });
-    card.querySelector(".about").textContent = about({ ...question, current_responses: receipt.current_responses });
+    const receipt = await send(question, body, view.signal);
+    if (receipt) card.querySelector(".about").textContent = about({ ...question, current_responses: receipt.current_responses });
     remember(question.question_id);
     await thank(card, question.type === "multiple_choice" ? question.options[body.selected_option] : body.text, before, view);
   } catch (error) {
@@ -145,7 +156,7 @@ const chooser = (changed) => {
       changed();
     },
   }, h("label", { for: "tags" }, "Your tags"), input, h("button", { class: "quiet" }, "Apply"),
-  h("p", { class: "note" }, "Some questions are for certain people only. Divide tags by commas; without any, you see all."));
+  h("p", { class: "note" }, "Show only questions for some of your groups, divided by commas; without any, you see all of yours."));
 };
 
 export const show = async (root, view) => {

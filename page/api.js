@@ -45,18 +45,25 @@ const once = async (method, path, { body, signal } = {}) => {
   throw new Refusal(answer.status, content.error ?? { message: `The service answered ${answer.status}.` });
 };
 
-// Sends a request. If the service is busy or out of reach, it sends a GET, or a body with an idempotency key, again.
+// Sends a request. If the service is busy or out of reach, it sends the request again if that is safe: a GET, a body
+// with an idempotency key, or what the caller says may be repeated. error.repeated: it was sent before.
 export const ask = async (method, path, options = {}) => {
-  const repeatable = method === "GET" || options.body?.idempotency_key;
+  const repeatable = method === "GET" || options.body?.idempotency_key || options.repeatable;
+  let repeated = false;
   for (const wait of repeatable ? AGAIN_MILLISECONDS : []) {
     try {
       return await once(method, path, options);
     } catch (error) {
-      if (![0, 503].includes(error.status) || options.signal?.aborted) throw error;
+      if (![0, 503].includes(error.status) || options.signal?.aborted) throw Object.assign(error, { repeated });
+      repeated = true;
       await pause(wait * (0.5 + Math.random()), options.signal);
     }
   }
-  return once(method, path, options);
+  try {
+    return await once(method, path, options);
+  } catch (error) {
+    throw Object.assign(error, { repeated });
+  }
 };
 export const get = (path, signal) => ask("GET", path, { signal });
 export const part = encodeURIComponent;

@@ -2,7 +2,7 @@
 
 import { get, part } from "./api.js";
 import { byId, count, h, number, say, trouble } from "./dom.js";
-import { adopt, comeBack, current, signIn, signOut } from "./session.js";
+import { adopt, comeBack, current, forget, signIn, signOut } from "./session.js";
 
 const VIEWS = {
   answer: ["Answer", () => import("./answer.js")],
@@ -85,7 +85,7 @@ const follow = async () => {
 
 const leave = (problem) => {
   known = null;
-  signOut();
+  forget();
   leaving.abort();
   history.replaceState(null, "", location.pathname);
   welcome(problem);
@@ -96,6 +96,7 @@ const start = async () => {
   let problem = null;
   try {
     config = await fetch(new URL("app/config.json", document.baseURI)).then((answer) => answer.json());
+    adopt(config);
     await comeBack(config);
   } catch (error) {
     problem = error;
@@ -104,17 +105,20 @@ const start = async () => {
   await show();
 };
 
-adopt();
 byId("skip").addEventListener("click", (event) => { // the link's fragment is no route, so do not follow it
   event.preventDefault();
   main.querySelector("h1")?.focus();
 });
-byId("sign-out").addEventListener("click", () => { leave(); say("Signed out"); });
+byId("sign-out").addEventListener("click", () => {
+  const ended = signOut(config);
+  leave();
+  say("Signed out");
+  ended.catch(() => welcome(new Error("You are signed out here, but the sign-in service could not be told. Sign out there too.")));
+});
 addEventListener("streakline:signed-out", () => leave(new Error("Your sign-in has ended. Sign in again.")));
 addEventListener("hashchange", () => {
   if (!location.hash.startsWith("#token=")) return follow();
   known = null;
-  adopt();
   return start();
 });
 start();

@@ -2,6 +2,7 @@
 // The page reads the token only to show what it says. The API verifies the token at each request.
 
 const TOKEN = "streakline.token";
+const ID_TOKEN = "streakline.id-token";
 const PENDING = "streakline.sign-in";
 const here = () => new URL("./", document.baseURI).href;
 
@@ -30,15 +31,17 @@ export const current = () => {
   return { token, user: claims.sub, admin, agent: admin || granted.includes("streakline/agents") };
 };
 
-export const signOut = () => sessionStorage.clear();
+export const forget = () => sessionStorage.clear();
 
-// Moves a token from the fragment to the session, so that neither the history nor a copied address holds it.
-export const adopt = () => {
+// Moves a token from the fragment to the session, so that neither the history nor a copied address holds it. Where
+// there is a sign-in service, a link signs nobody in: somebody could send a link with a token of theirs.
+export const adopt = (config) => {
   const given = new URLSearchParams(location.hash.slice(1)).get("token");
   if (given === null) return;
+  history.replaceState(null, "", `${location.pathname}${location.search}`);
+  if (config.oidc_authority) return;
   sessionStorage.clear();
   if (given) sessionStorage.setItem(TOKEN, given);
-  history.replaceState(null, "", `${location.pathname}${location.search}`);
 };
 
 const discover = async (authority) => {
@@ -62,6 +65,21 @@ export const signIn = async (config) => {
   location.assign(target);
 };
 
+// Ends the session here, then at the authority; leaves this page if the authority can end sessions.
+export const signOut = async (config) => {
+  const hint = sessionStorage.getItem(ID_TOKEN);
+  forget();
+  if (!config.oidc_authority) return;
+  const { end_session_endpoint: endpoint } = await discover(config.oidc_authority);
+  if (!endpoint) return;
+  const target = new URL(endpoint);
+  // Cognito calls the way back logout_uri; the standard calls it post_logout_redirect_uri.
+  const asked = { client_id: config.oidc_client_id, logout_uri: here(), post_logout_redirect_uri: here() };
+  if (hint) asked.id_token_hint = hint;
+  for (const [name, value] of Object.entries(asked)) target.searchParams.set(name, value);
+  location.assign(target);
+};
+
 // Comes back from the authority: exchanges the code for a token, once, if this tab sent the state.
 export const comeBack = async (config) => {
   const query = new URLSearchParams(location.search);
@@ -80,5 +98,7 @@ export const comeBack = async (config) => {
     }),
   });
   if (!answer.ok) throw new Error("The sign-in was not accepted. Try again.");
-  sessionStorage.setItem(TOKEN, (await answer.json()).access_token);
+  const granted = await answer.json();
+  sessionStorage.setItem(TOKEN, granted.access_token);
+  if (granted.id_token) sessionStorage.setItem(ID_TOKEN, granted.id_token);
 };

@@ -5,7 +5,7 @@ So it is not sent again, and an alarm tells an operator.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,26 +32,33 @@ from rules.questions.reminders import at_risk, is_timely, next_reminder
 logger = Logger(service="reminders")
 
 
+def _now() -> datetime:
+    return clock.now()
+
+
 @dataclass(frozen=True, slots=True)
 class Reminder:
-    """Reminds people. writers: how many messages it sends at the same time."""
+    """Reminds people. writers: how many messages it sends at the same time. now: the clock."""
 
     accounts: AccountStore
     reminders: ReminderStore
     sender: Sender
     writers: int = 1
+    now: Callable[[], datetime] = _now
 
-    def remind(self, now: datetime, until: datetime | None = None) -> Counter[Told]:
+    def remind(self, until: datetime | None = None) -> Counter[Told]:
         """Send or skip every reminder that is due, and let its marker wait for the next one.
 
-        until: when to stop; the next run handles what is left.
+        A run may take minutes, so each message is judged by clock and streak when it is sent. until: when to
+        stop; the next run handles what is left.
         """
         told: Counter[Told] = Counter()
+        now = self.now()
         with ThreadPoolExecutor(self.writers) as pool:
             for chunk in chunks(self.reminders.due(now), READ_MAX):
-                if until and clock.now() >= until:
+                if until and self.now() >= until:
                     break
-                told += Counter(pool.map(partial(self._handle, now), *self._read(chunk, now)))
+                told += Counter(pool.map(self._handle, *self._read(chunk, self.now())))
         return told
 
     def _read(
@@ -76,19 +83,25 @@ class Reminder:
         profiles = self.accounts.profiles(each.subscription.owner for each in waiting)
         return waiting, [profiles[each.subscription.owner] for each in waiting]
 
-    def _handle(self, now: datetime, each: DueReminder, profile: Profile) -> Told:
+    def _handle(self, each: DueReminder, profile: Profile) -> Told:
         """Remind one person. An error does not stop the reminders of others; the next run tries again."""
         try:
-            return self._try(now, each, profile)
+            return self._try(each, profile)
         except Exception:
             logger.exception("failed", extra={"subscription_id": each.subscription.subscription_id})
             return Told.FAILED
 
-    def _try(self, now: datetime, each: DueReminder, profile: Profile) -> Told:
-        subscription = each.subscription
-        length = at_risk(profile.streak, profile.cover, profile.zone, now)
-        timely = is_timely(each.due, now, subscription.timezone, subscription.quiet_hours)
-        if not length or not timely:
+    def _try(self, each: DueReminder, profile: Profile) -> Told:
+        """Remind one person. profile: read with others; what it says is read again before a message goes."""
+        if not self._length(each, profile):
+            self.reminders.skip(each)
+            return Told.SKIPPED
+        subscription = self.reminders.store.get(each.subscription.subscription_id)
+        if subscription is None or subscription.updated_at != each.subscription.updated_at:
+            return Told.MOVED  # it has a marker of its own, or none; the next run sees
+        owner, now = subscription.owner, self.now()
+        length = self._length(each, self.accounts.profiles([owner])[owner])
+        if not length:
             self.reminders.skip(each)
             return Told.SKIPPED
         key = f"reminder={today(each.due, subscription.timezone)}"
@@ -100,6 +113,12 @@ class Reminder:
             # This date was claimed before: the person changed the zone, or registered the phone again.
             self.reminders.skip(each)
         return told
+
+    def _length(self, each: DueReminder, profile: Profile) -> int:
+        """The length of a streak of which its person is to be reminded at this instant; else 0."""
+        now, subscription = self.now(), each.subscription
+        timely = is_timely(each.due, now, subscription.timezone, subscription.quiet_hours)
+        return at_risk(profile.streak, profile.cover, profile.zone, now) if timely else 0
 
     def mark_unconfirmed(self, now: datetime) -> int:
         """Mark claims that nobody will confirm; returns how many there were."""
@@ -129,7 +148,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         logger.info("no platform application")
         return {"unconfirmed": 0}
     now = clock.now()
-    told = {each.value: count for each, count in reminder.remind(now, stop_at(now, context)).items()}
+    told = {each.value: count for each, count in reminder.remind(stop_at(now, context)).items()}
     counts = {**told, "unconfirmed": reminder.mark_unconfirmed(now)}
     logger.info("reminders", extra=counts)
     return counts

@@ -1,13 +1,15 @@
 """Finds through the index who is to be told of a question, and claims each message."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 
-from adapters.platform.batches import READ_MAX, chunks
-from adapters.platform.items import Item, item
-from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims, read_index
-from adapters.questions.subscription_items import KEY, marker_keys, subscription_from
+from adapters.platform.batches import get_all
+from adapters.platform.items import Item, item, plain
+from adapters.questions.announcement_queue import After
+from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
+from adapters.questions.subscription_items import INDEX, KEY, claim_key, marker_keys, subscription_from
 from adapters.questions.subscription_store import (
     Action,
     SubscriptionStore,
@@ -28,27 +30,76 @@ class Announcements:
         self._dynamodb, self.store = dynamodb, store
         self.claims = MessageClaims(dynamodb, store)
 
-    def listeners(self, tags: Iterable[str], now: datetime) -> Iterator[Subscription]:
-        """Yield each subscription that hears of a question and whose interval has elapsed, once.
+    def page(
+        self, tags: Collection[str], shard: int, after: After | None, size: int, now: datetime
+    ) -> tuple[list[Subscription], After]:
+        """Return about `size` of those who hear of a question and whose interval has elapsed.
 
-        Quiet hours are not looked at. It makes one query for each pair of partitions_to_ask, in pages, and
-        reads no other subscriptions. The index holds the whole subscription, except where a tag's marker
-        found it: that one is also read by key.
+        Each class of intervals gives as many, those who were told longest ago first; quiet hours are not
+        looked at. after: where the last page ended; None: at the beginning. The second value is where this
+        one ends, empty at the end. It makes one query for each of partitions_to_ask that is not at its end,
+        and reads nobody else. The index holds the whole subscription, except where a tag's marker found it:
+        that one is also read by key.
         """
-        seen: set[str] = set()
-        for minutes, partition in partitions_to_ask(tags):
-            found = read_index(
-                self._dynamodb, self.store.table, partition, last_notified_at_max(minutes, now)
+        asked = [each for each in partitions_to_ask(tags, shard) if after is None or each[1] in after]
+        rows: list[list[dict[str, Any]]] = []
+        ends: dict[str, tuple[str, str]] = {}
+        for minutes, partition in asked:
+            start = after[partition] if after else None
+            found, end = self._read(
+                partition, start, max(1, size // len(asked)), last_notified_at_max(minutes, now)
             )
-            for chunk in chunks(found, READ_MAX):
-                for each in self._subscriptions(chunk, seen):
-                    seen.add(each.subscription_id)
-                    yield each
+            rows.append(found)
+            if end:
+                ends[partition] = end
+        by_turns = [each for turn in zip_longest(*rows) for each in turn if each]
+        return self._subscriptions(by_turns), ends
 
-    def _subscriptions(self, chunk: list[dict[str, Any]], seen: set[str]) -> Iterator[Subscription]:
-        marked = [each["of"] for each in chunk if "of" in each and each["of"] not in seen]
-        yield from self.store.get_many(marked) if marked else ()
-        yield from (subscription_from(each) for each in chunk if "of" not in each and each[KEY] not in seen)
+    def _read(
+        self, partition: str, start: tuple[str, str] | None, limit: int, until: str | None
+    ) -> tuple[list[dict[str, Any]], tuple[str, str] | None]:
+        """Return items of a partition after a place, and the place to go on from; None at the end."""
+        condition, values = "active = :active", {":active": partition}
+        if until is not None:
+            condition, values = f"{condition} AND last_notified_at <= :until", {**values, ":until": until}
+        first = start and {KEY: start[0], "last_notified_at": start[1], "active": partition}
+        answer = self._dynamodb.query(
+            TableName=self.store.table,
+            IndexName=INDEX,
+            KeyConditionExpression=condition,
+            ExpressionAttributeValues=item(values),
+            Limit=limit,
+            **({"ExclusiveStartKey": item(first)} if first else {}),
+        )
+        last = plain(answer.get("LastEvaluatedKey") or {})
+        return [plain(each) for each in answer["Items"]], (
+            last[KEY],
+            last["last_notified_at"],
+        ) if last else None
+
+    def _subscriptions(self, rows: Iterable[dict[str, Any]]) -> list[Subscription]:
+        """Return the subscriptions of items and markers, each once, in their order."""
+        found = {each.get("of", each[KEY]): each for each in reversed(list(rows))}
+        marked = [own for own, each in found.items() if "of" in each]
+        known = {each.subscription_id: each for each in self.store.get_many(marked)} if marked else {}
+        known |= {own: subscription_from(each) for own, each in found.items() if "of" not in each}
+        return [known[own] for own in reversed(found) if own in known]
+
+    def unclaimed(self, people: Sequence[Subscription], key: str, since: str) -> list[Subscription]:
+        """Return those to whom this message has not been claimed.
+
+        since: before this stamp there was no such message. Whoever was told of nothing since has no claim,
+        so only the others' claims are looked for, in bulk.
+        """
+        places = {
+            claim_key(each.subscription_id, key): each.subscription_id
+            for each in people
+            if each.last_notified_at >= since
+        }
+        keys = [{KEY: place} for place in places]
+        found = get_all(self._dynamodb, self.store.table, keys, only=KEY)
+        claimed = {places[each[KEY]["S"]] for each in found}
+        return [each for each in people if each.subscription_id not in claimed]
 
     def claim(
         self, subscription: Subscription, key: str, expires_at: int, now: datetime

@@ -24,11 +24,18 @@ from adapters.questions.subscription_store import (
     update_action,
 )
 from rules.days import stamp
-from rules.questions.notifications import Subscription
+from rules.questions.notifications import LISTENER_SHARDS, Subscription, shard_of
 
 SENDING, UNCONFIRMED = "sending", "unconfirmed"
+# Every message enters this partition of the index and leaves it again, so it is cut into shards as well.
+SENDING_PARTITIONS = [SENDING, *(f"{SENDING}~{shard}" for shard in range(1, LISTENER_SHARDS))]
 # Longer than any function runs, so the sender of an older claim is gone.
 UNCONFIRMED_AFTER = timedelta(minutes=20)
+
+
+def sending_partition(subscription_id: str) -> str:
+    """Return the partition of the index that a subscription's open claims are in."""
+    return SENDING_PARTITIONS[shard_of(subscription_id)]
 
 
 class ClaimResult(StrEnum):
@@ -87,7 +94,7 @@ class MessageClaims:
         """
         opened = {
             KEY: claim.place,
-            "active": SENDING,
+            "active": sending_partition(claim.subscription.subscription_id),
             "last_notified_at": claim.claimed_at,
             "claimed_at": claim.claimed_at,
             "expires_at": claim.expires_at,
@@ -120,7 +127,12 @@ class MessageClaims:
     def sending(self, now: datetime) -> list[str]:
         """Return the keys of claims whose sender must have died."""
         until = stamp(now - UNCONFIRMED_AFTER)
-        return [each[KEY] for each in read_index(self._dynamodb, self.store.table, SENDING, until)]
+        found = (
+            each
+            for partition in SENDING_PARTITIONS
+            for each in read_index(self._dynamodb, self.store.table, partition, until)
+        )
+        return [each[KEY] for each in found]
 
     def unconfirmed(self) -> list[str]:
         """Return the keys of messages of which nobody knows whether they went out."""
@@ -128,7 +140,7 @@ class MessageClaims:
 
     def give_up(self, place: str) -> bool:
         """Mark a claim as unconfirmed; False: its message has been settled after all."""
-        values = item({":unconfirmed": UNCONFIRMED, ":sending": SENDING})
+        values = item({":unconfirmed": UNCONFIRMED, ":sending": sending_partition(place.partition("#")[0])})
         changes = "SET active = :unconfirmed, outcome = :unconfirmed"
         return self.store.transact(
             [update_action(self.store.table, place, changes, values, "active = :sending")]

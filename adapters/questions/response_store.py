@@ -60,6 +60,33 @@ class ResponseStore:
         keys = (plain(each) for each in found)
         return [(each, COUNTED in each) for each in get_all(self._dynamodb, self._table, keys)]
 
+    def recent(
+        self, fingerprint_hash: str, span: tuple[str, str], after: Key | None, limit: int
+    ) -> list[Response]:
+        """Return at most `limit` of a person's answers, newest first.
+
+        span: stamps, both included. after: (created_at, question_id) of the last one that is known already.
+        """
+        start = after and {
+            "fingerprint_hash": fingerprint_hash,
+            "created_at": after[0],
+            **_key((after[1], fingerprint_hash)),
+        }
+        answer = self._dynamodb.query(
+            TableName=self._table,
+            IndexName="ByFingerprint",
+            KeyConditionExpression="fingerprint_hash = :person AND created_at BETWEEN :since AND :until",
+            ExpressionAttributeValues=item(
+                {":person": fingerprint_hash, ":since": span[0], ":until": span[1]}
+            ),
+            ScanIndexForward=False,
+            Limit=limit,
+            **({"ExclusiveStartKey": item(start)} if start else {}),
+        )
+        keys = [_key((each["question_id"]["S"], each["response_id"]["S"])) for each in answer["Items"]]
+        found = (from_item(plain(each)) for each in get_all(self._dynamodb, self._table, keys))
+        return sorted(found, key=lambda each: (each.created_at, each.question_id), reverse=True)
+
     def counted(self, keys: Iterable[Key]) -> set[Key]:
         """Return the keys that need no counting: their responses are in the stats, or no longer there."""
         wanted = set(keys)

@@ -2,15 +2,17 @@
 
 | subscription_id | is | active (partition) | last_notified_at |
 |---|---|---|---|
-| `{id}` | a subscription | `{minutes}#*` hears everything, `{minutes}#+` has tags | newest announcement |
+| `{id}` | a subscription | `{minutes}#*` has no tags, `{minutes}#+` has some | newest announcement |
 | `{id}#tag={tag}` | its marker for a tag | `{minutes}#={tag}` | the same |
 | `{id}#reminder` | its marker for reminders | `reminder#{shard}` | when the next one is due |
 | `{id}#sent#{key}` | one message's claim | `sending`; then none, or `unconfirmed` | when it was claimed |
 | `token#{digest}` | which subscription has the phone | none | |
+| `poll#{agent}#{number}` | one of the places of an agent's waiting polls | none | |
 
+Partitions of listeners and `sending` are cut into shards, by subscription: `00060#*`, `00060#*~1` and so on.
 A subscription and its markers always change in one transaction. So a query of one partition reads exactly
 those who listen and whose interval has elapsed. The price: each announcement to a subscription with k tags
-takes k writes more. Only claims have `expires_at` (epoch seconds), the time to live.
+takes k writes more. Only claims and places have `expires_at` (epoch seconds), the time to live.
 """
 
 import hashlib
@@ -26,6 +28,7 @@ from rules.questions.notifications import (
     home_partition,
     listener_partition,
     quiet_hours,
+    shard_of,
     tag_listeners,
 )
 from rules.questions.reminders import next_reminder, reminder_partition
@@ -96,13 +99,19 @@ def token_key(fcm_token: str) -> str:
     return f"token#{hashlib.sha256(fcm_token.encode()).hexdigest()}"
 
 
+def poll_key(agent_id: str, number: int) -> str:
+    """Return the key of one of the places of an agent's waiting polls."""
+    return f"poll#{agent_id}#{number}"
+
+
 def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
     """Return all items of an active subscription by key, without its claims."""
+    shard = shard_of(subscription.subscription_id)
     markers = [
         {
             KEY: key,
             "of": subscription.subscription_id,
-            "active": listener_partition(subscription.min_interval_minutes, tag_listeners(tag)),
+            "active": listener_partition(subscription.min_interval_minutes, tag_listeners(tag), shard),
             "last_notified_at": subscription.last_notified_at,
         }
         for key, tag in zip(marker_keys(subscription), subscription.audience, strict=True)

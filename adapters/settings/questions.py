@@ -26,6 +26,15 @@ class QuestionsApiSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PollsApiSettings:
+    """ingest.questions.polls_api. The places of waiting polls are in subscriptions_table."""
+
+    questions_table: str
+    responses_table: str
+    subscriptions_table: str
+
+
+@dataclass(frozen=True, slots=True)
 class AnswersSettings:
     """processors.answers: what it cannot count goes to failure_queue_url."""
 
@@ -55,12 +64,21 @@ class SubscriptionsSettings:
 class NotifySettings:
     """processors.notify: what it cannot announce goes to failure_queue_url.
 
-    platform_application_arn: SNS's platform application for FCM; "": nobody is told. writers: how many
-    messages it sends at the same time.
+    platform_application_arn: SNS's platform application for FCM; "": nobody is told.
     """
+
+    announcement_queue_url: str
+    platform_application_arn: str
+    failure_queue_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class FanOutSettings:
+    """processors.fan_out: see NotifySettings. writers: how many messages it sends at the same time."""
 
     questions_table: str
     subscriptions_table: str
+    announcement_queue_url: str
     platform_application_arn: str
     failure_queue_url: str
     writers: int
@@ -75,7 +93,7 @@ class ExpireQuestionsSettings:
 
 @dataclass(frozen=True, slots=True)
 class RemindersSettings:
-    """processors.reminders: see NotifySettings."""
+    """processors.reminders: see FanOutSettings."""
 
     user_streaks_table: str
     subscriptions_table: str

@@ -34,7 +34,7 @@ def question_paths(desk: Desk) -> Measured:
     yield "question.answered", _answered(desk, question, person)
     desk.forget()
     path = f"/v1/questions/{question}/responses"
-    desk.call("QuestionsApiFunction", http("GET", path, sub="agent", groups=AGENTS))
+    desk.call("PollsApiFunction", http("GET", path, sub="agent", groups=AGENTS))
     yield "question.polled", desk.take()
 
 

@@ -36,7 +36,7 @@ SAY_TABLE = {"Event", "Memory", "Feature"}
 # The dashboard does not show the latency of these functions; nobody waits for most of them.
 LATENCY_LEFT_OUT = {
     *("Publisher", "Curate", "Warehouse", "Reconcile", "Migrate", "LeadEvents", "Refresh", "Notify"),
-    *("Reminders", "ExpireQuestions", "Page", "OperationsApi", "IdentityApi"),
+    *("FanOut", "Reminders", "ExpireQuestions", "Page", "OperationsApi", "IdentityApi"),
 }
 # The dashboard shows the throttles of these functions beside their errors.
 THROTTLES_SHOWN = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"}

@@ -28,7 +28,7 @@ from ingest.leads.lead_schemas import (
 from ingest.leads.lead_views import NO_EVENT, LeadViews
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.exact_json import exact_json
-from ingest.web.http import answer, json_body, resolver
+from ingest.web.http import GUARD, answer, json_body, resolver
 from ingest.web.validate import first_problem
 from rules.days import stamp
 
@@ -190,7 +190,7 @@ def _query() -> Mapping[str, str]:
 
 
 def _exactly(body: Mapping[str, Any]) -> Response[str]:
-    return Response(200, content_type="application/json", body=exact_json(body))
+    return Response(200, content_type="application/json", body=exact_json(body), headers=dict(GUARD))
 
 
 @logger.inject_lambda_context

@@ -1,7 +1,6 @@
-"""Answering a question, and waiting for its answers."""
+"""Answering a question."""
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,31 +11,12 @@ from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
 from ingest.questions.question_views import Questions, refusal_error
 from ingest.web.caller import ApiError, Caller
-from ingest.web.paging import integer
 from ingest.web.rate_limit import RateLimit
 from rules.engagement.events import InputRefused
 from rules.questions.answer_points import points_for
 from rules.questions.former_names import renamed, with_former
-from rules.questions.polls import POLL_SECONDS_MIN, has_newer, is_waiting, next_pause, page_of
 from rules.questions.questions import Question, check_answer, check_open, shown_status
 from rules.questions.responses import Response, new_response, public_id
-
-WAIT_SECONDS_MAX = 20
-LIMIT_DEFAULT, LIMIT_MAX = 100, 100
-
-
-def response_view(response: Response) -> dict[str, Any]:
-    """Return an answer as its agent sees it: nothing that leads to the person."""
-    view = {
-        "response_id": public_id(*response.key),
-        "number": response.number,
-        "selected_option": response.selected_option,
-        "text": response.text,
-        "confidence": response.confidence,
-        "response_time_ms": response.response_time_ms,
-        "created_at": response.created_at,
-    }
-    return with_former({name: value for name, value in view.items() if value is not None})
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +52,7 @@ class Answers:
             self.limits.relayed.check(caller.user_id, 1, now)
         else:
             self.limits.own.check(user_id, 1, now)
-        question = self.questions.find(identifier)
+        question = self.questions.visible(identifier, caller)
         if user_id is None and not caller.is_admin and question.agent_id != caller.user_id:
             raise ApiError(403, "forbidden", "only the agent who asked relays answers to this question")
         try:
@@ -117,46 +97,3 @@ def _receipt(
         "timezone": response.zone,
     }
     return with_former(receipt)
-
-
-@dataclass(frozen=True, slots=True)
-class Polls:
-    """Waits for answers. pause, elapsed: time.sleep and time.monotonic."""
-
-    questions: Questions
-    responses: ResponseStore
-    pause: Callable[[float], None] = time.sleep
-    elapsed: Callable[[], float] = time.monotonic
-
-    def newer(self, identifier: str, query: Mapping[str, str], caller: Caller) -> dict[str, Any]:
-        """Return the answers after a number, waiting for one if asked to; for the agent who asked.
-
-        While it waits it reads the question alone; answers are read when the counter says there are any.
-        """
-        caller.check_agent()
-        wait = integer(query, "wait", 0, WAIT_SECONDS_MAX, least=0)
-        after = integer(query, "after", 0, 1000, least=0)
-        limit = integer(query, "limit", LIMIT_DEFAULT, LIMIT_MAX)
-        until, pause = self.elapsed() + wait, POLL_SECONDS_MIN
-        question = self.questions.find(identifier)
-        caller.check(question.agent_id)
-        while is_waiting(question, after, clock.now()) and self.elapsed() + pause <= until:
-            self.pause(pause)
-            pause = next_pause(pause)
-            question = self.questions.find(identifier)
-        return self._view(question, after, limit)
-
-    def _view(self, question: Question, after: int, limit: int) -> dict[str, Any]:
-        found = self.responses.of_question(question.question_id) if has_newer(question, after) else ()
-        now = clock.now()
-        page = page_of(question, found, after, limit, now)
-        shown = {
-            "question_id": question.question_id,
-            "status": shown_status(question, now).value,
-            "current_responses": question.current_responses,
-            "required_responses": question.required_responses,
-            "responses": [response_view(each) for each in page.responses],
-            "cursor": str(page.cursor),
-            "done": page.is_last,
-        }
-        return with_former(shown)

@@ -4,6 +4,7 @@ from ingest.questions.question_schemas import (
     ANSWER,
     ANSWERED,
     LEADERS,
+    OWN_ANSWERS,
     QUESTION,
     QUESTION_ID,
     QUESTION_VIEW,
@@ -18,6 +19,7 @@ from rules.questions.questions import QuestionStatus
 QUESTIONS_API = "QuestionsApi"
 QUESTION_PATH = in_path("question_id", matching(QUESTION_ID))
 AGENT = in_path("agent_id", matching(USER_ID))
+USER = in_path("user_id", matching(USER_ID))
 FINGERPRINT = in_path("fingerprint", matching(r"^(me|[0-9a-f]{32})$"))
 LIMIT = in_query("limit", {"type": "integer", "minimum": 1, "maximum": 100})
 LISTED = [
@@ -25,7 +27,7 @@ LISTED = [
     LIMIT,
     in_query("cursor", TEXT),
 ]
-AUDIENCE = in_query("audience", TEXT | {"description": "a person's tags, divided by commas"})
+AUDIENCE = in_query("audience", TEXT | {"description": "some of the caller's tags, divided by commas"})
 POLL = [
     in_query("wait", {"type": "integer", "minimum": 0, "maximum": 20, "description": "seconds"}),
     in_query("after", {"type": "integer", "minimum": 0, "maximum": 1000, "description": "a cursor"}),
@@ -49,7 +51,7 @@ QUESTION_ROUTES = [
         QUESTIONS_API,
         "get",
         "/v1/questions",
-        "Questions, newest first",
+        "Questions for the caller, newest first",
         [AUDIENCE, *LISTED],
         answer=QUESTIONS_VIEW,
     ),
@@ -84,12 +86,21 @@ QUESTION_ROUTES = [
     ),
     Route(
         "GetResponses",
-        QUESTIONS_API,
+        "PollsApi",
         "get",
         "/v1/questions/{question_id}/responses",
         "Answers, in order (the agent who asked)",
         [QUESTION_PATH, *POLL],
         answer=RESPONSES_VIEW,
+    ),
+    Route(
+        "GetUserAnswers",
+        QUESTIONS_API,
+        "get",
+        "/v1/users/{user_id}/answers",
+        "A user's own answers, newest first; by default those of 30 days",
+        [USER, in_query("from", TEXT), in_query("to", TEXT), LIMIT, in_query("cursor", TEXT)],
+        answer=OWN_ANSWERS,
     ),
     Route(
         "GetStatsBoard",

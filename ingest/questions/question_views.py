@@ -3,22 +3,18 @@
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.shared_counters import HeldPlaces, WantedPlace
 from adapters.questions.question_lists import Places, QuestionLists, QuestionPage
 from adapters.questions.question_store import QuestionStore
 from ingest.questions.question_schemas import QUESTION_ID, TAG, TAGS_MAX
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
 from ingest.web.validate import parse_json
-from rules.days import unstamp
-from rules.engagement.events import InputRefused, body_hash
-from rules.questions.former_names import renamed
-from rules.questions.new_questions import new_question, question_id
+from rules.engagement.events import InputRefused
 from rules.questions.questions import (
     Question,
     QuestionStatus,
@@ -48,73 +44,34 @@ def refusal_error(refused: InputRefused) -> ApiError:
     return ApiError(422, "invalid_field", str(refused), details)
 
 
-def open_questions(agent_id: str) -> str:
-    """Return the name under which the places of an agent's open questions are kept."""
-    return f"open-questions#{agent_id}"
-
-
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """Creates and reads questions. open_max: how many an agent may have open."""
+    """Reads questions."""
 
     store: QuestionStore
-    places: HeldPlaces
-    open_max: int
     lists: QuestionLists
 
-    def create(self, body: Mapping[str, Any], caller: Caller, now: datetime) -> tuple[int, dict[str, Any]]:
-        """Ask a question; returns 201 and the question, or 200 and `duplicate` if this body was sent before.
-
-        Raises 409 if the key was used with another body or too many are open, 422 that names the field.
-        """
-        caller.check_agent()
-        digest = body_hash(body)
-        try:
-            question = new_question(renamed(body), caller.user_id, digest, now)
-            self._check_places(question, now)
-            held = self.store.create(question, now)
-        except InputRefused as refused:
-            # The same body may come again after its closes_at. It still gets the stored question.
-            known = self.store.get(question_id(caller.user_id, body["idempotency_key"]))
-            if known is None or known.body_hash != digest:
-                raise refusal_error(refused) from None
-            return 200, question_view(known, now) | {"duplicate": True}
-        if held.body_hash != digest:
-            raise ApiError(409, "conflict", "idempotency_key was used for another body")
-        if held is question:
-            return 201, question_view(held, now)
-        return 200, question_view(held, now) | {"duplicate": True}
-
-    def _check_places(self, question: Question, now: datetime) -> None:
-        """Raise 409 if the agent has as many open questions as are allowed, and this is a new one."""
-
-        def still_open(identifiers: Iterable[str]) -> set[str]:
-            known = map(self.store.get, identifiers)
-            answerable = (QuestionStatus.OPEN, QuestionStatus.PARTIAL)
-            return {each.question_id for each in known if each and shown_status(each, now) in answerable}
-
-        wanted = WantedPlace(
-            open_questions(question.agent_id), question.question_id, unstamp(question.closes_at)
-        )
-        taken = self.places.take(wanted, self.open_max, now, still_open)
-        if not taken and self.store.get(question.question_id) is None:
-            raise ApiError(409, "open_questions_max", f"{self.open_max} questions are open already")
+    def visible(self, identifier: str, caller: Caller) -> Question:
+        """Return a question that is for the caller; for anybody else there is none: 404."""
+        found = self.find(identifier)
+        if not _is_visible(found, caller):
+            raise _no_question()
+        return found
 
     def find(self, identifier: str) -> Question:
         """Return a question; raises 404 if there is none."""
         found = self.store.get(identifier) if re.fullmatch(QUESTION_ID, identifier, re.ASCII) else None
         if found is None:
-            raise ApiError(404, "not_found", "there is no such question")
+            raise _no_question()
         return found
 
-    def listed(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return a page of questions by status (default: those that can be answered) and tags."""
+    def listed(self, query: Mapping[str, str], caller: Caller, now: datetime) -> dict[str, Any]:
+        """Return a page of questions for the caller, by status (default: those open to answers) and tags."""
         asked, tags = _status(query, QuestionStatus.OPEN) or QuestionStatus.OPEN, _tags(query)
 
         def matches(question: Question) -> bool:
-            return is_listed(shown_status(question, now), asked) and (
-                tags is None or is_for(question.audience, tags)
-            )
+            wanted = tags is None or is_for(question.audience, tags)
+            return wanted and _is_visible(question, caller) and is_listed(shown_status(question, now), asked)
 
         page = self.lists.of_status(asked, _cursor(query), _limit(query), matches)
         return _view(page, now)
@@ -131,6 +88,16 @@ class Questions:
             return asked is None or is_listed(shown_status(question, now), asked)
 
         return _view(self.lists.of_agent(agent_id, _cursor(query), _limit(query), matches), now)
+
+
+def _is_visible(question: Question, caller: Caller) -> bool:
+    """Whether a caller may know of a question: its audience is a claim of the token."""
+    own = caller.is_agent and question.agent_id == caller.user_id
+    return own or caller.is_admin or is_for(question.audience, caller.tags)
+
+
+def _no_question() -> ApiError:
+    return ApiError(404, "not_found", "there is no such question")
 
 
 def _limit(query: Mapping[str, str]) -> int:

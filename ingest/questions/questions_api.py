@@ -1,4 +1,4 @@
-"""Everything under /v1/questions, /v1/agents, /v1/subscriptions and /v1/stats."""
+"""Everything under /v1/questions, /v1/agents, /v1/subscriptions and /v1/stats, and a user's own answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,9 @@ from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.questions import QuestionsApiSettings
 from ingest.questions import subscriptions
-from ingest.questions.answers import AnswerLimits, Answers, Polls
+from ingest.questions.answers import AnswerLimits, Answers
+from ingest.questions.asking import Asking
+from ingest.questions.own_answers import OwnAnswers
 from ingest.questions.question_schemas import ANSWER, QUESTION
 from ingest.questions.question_views import Questions, question_view
 from ingest.questions.stats_view import AnswerStats
@@ -32,8 +34,6 @@ from ingest.web.validate import first_problem
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
 RELAYED_BLOCK, READS_BLOCK = 20, 5
-# Answers hold text that people wrote. A browser must not read it as a page, and must not keep it.
-HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 logger = Logger(service="questions-api")
 app: APIGatewayHttpResolver = resolver(logger)
@@ -44,9 +44,10 @@ app.include_router(subscriptions.router)
 class _Parts:
     questions: Questions
     answers: Answers
-    polls: Polls
     stats: AnswerStats
-    asking: RateLimit
+    own: OwnAnswers
+    asking: Asking
+    asked: RateLimit
     reads: RateLimit
 
 
@@ -57,7 +58,7 @@ def _parts() -> _Parts:
     store = QuestionStore(dynamodb, config.questions_table, responses)
     places = HeldPlaces(dynamodb, config.limits_table)
     lists = QuestionLists(dynamodb, config.questions_table)
-    questions = Questions(store, places, config.open_questions_max, lists)
+    questions = Questions(store, lists)
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
     cache, shared = EngagementCache(config.redis_url), SharedCounters(dynamodb, config.limits_table)
     limits, alone = Limits(cache, shared), Limits(cache, None)
@@ -69,8 +70,9 @@ def _parts() -> _Parts:
     return _Parts(
         questions,
         Answers(questions, store, responses, fingerprints, answer_limits),
-        Polls(questions, responses),
         AnswerStats(UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards), fingerprints),
+        OwnAnswers(responses, fingerprints),
+        Asking(questions, places, config.open_questions_max),
         limits.of("questions", config.commands_per_minute),
         limits.of("reads of boards", config.board_reads_per_minute, READS_BLOCK),
     )
@@ -89,23 +91,21 @@ def post_question() -> Response[str]:
     """Ask a question."""
     caller = _caller()
     caller.check_agent()
-    _parts().asking.check(caller.user_id, 1, clock.now())
+    _parts().asked.check(caller.user_id, 1, clock.now())
     body = json_body(app.current_event.raw_event, QUESTION)
-    return answer(*_parts().questions.create(body, caller, clock.now()))
+    return answer(*_parts().asking.create(body, caller, clock.now()))
 
 
 @app.get("/v1/questions")
 def get_questions() -> Response[str]:
     """Questions, newest first."""
-    _caller()
-    return answer(200, _parts().questions.listed(_query(), clock.now()))
+    return answer(200, _parts().questions.listed(_query(), _caller(), clock.now()))
 
 
 @app.get("/v1/questions/<question_id>")
 def get_question(question_id: str) -> Response[str]:
     """A question."""
-    _caller()
-    return answer(200, question_view(_parts().questions.find(question_id), clock.now()))
+    return answer(200, question_view(_parts().questions.visible(question_id, _caller()), clock.now()))
 
 
 @app.get("/v1/agents/<agent_id>/questions")
@@ -125,10 +125,13 @@ def post_response(question_id: str) -> Response[str]:
     return answer(201, _parts().answers.answer(question_id, body, caller))
 
 
-@app.get("/v1/questions/<question_id>/responses")
-def get_responses(question_id: str) -> Response[str]:
-    """Answers, in order. Waits for one if the query says how long."""
-    return answer(200, _parts().polls.newer(question_id, _query(), _caller()))
+@app.get("/v1/users/<user_id>/answers")
+def get_own_answers(user_id: str) -> Response[str]:
+    """A user's own answers, newest first."""
+    caller = _caller()
+    if problem := first_problem({"type": "string", "pattern": USER_ID}, user_id):
+        raise ApiError(400, "invalid_parameter", f"user_id {problem[1]}")
+    return answer(200, _parts().own.recent(user_id, _query(), caller, clock.now()))
 
 
 @app.get("/v1/stats")
@@ -149,6 +152,5 @@ def get_stats(fingerprint: str) -> Response[str]:
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an HTTP API request, payload format 2.0."""
     answered = app.resolve(event, context)
-    answered["headers"] = {**answered.get("headers", {}), **HEADERS}
     logger.info("answered", extra={"route": event.get("routeKey"), "status": answered["statusCode"]})
     return answered

@@ -12,7 +12,7 @@ AUDIENCE: Schema = {
     "maxItems": TAGS_MAX,
     "uniqueItems": True,
     "items": {"type": "string", "pattern": TAG},
-    "description": "tags to hear of: questions with one of them, and those without any; empty: all questions",
+    "description": "those of the token's tags to hear of, beside questions without tags; default: all",
 }
 INTERVAL: Schema = {
     "type": "integer",

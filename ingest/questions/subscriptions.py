@@ -18,9 +18,10 @@ from adapters.platform.shared_counters import HeldPlaces, SharedCounters, Wanted
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
+from ingest.questions.question_schemas import TAGS_MAX
 from ingest.questions.subscription_schemas import SUBSCRIPTION, SUBSCRIPTION_ID
-from ingest.web.caller import ApiError, Caller, caller_of
-from ingest.web.http import answer, json_body
+from ingest.web.caller import AUDIENCE, ApiError, Caller, caller_of
+from ingest.web.http import GUARD, answer, json_body
 from ingest.web.rate_limit import Limits, RateLimit
 from rules.days import UnknownZone, sent_zone
 from rules.questions.notifications import QuietHours, Subscription, quiet_hours
@@ -68,7 +69,7 @@ def post_subscription() -> Response[str]:
     caller = caller_of(router.current_event.raw_event)
     now = clock.now()
     _parts().limit.check(caller.user_id, 1, now)
-    wanted = _wanted(caller.user_id, json_body(router.current_event.raw_event, SUBSCRIPTION))
+    wanted = _wanted(caller, json_body(router.current_event.raw_event, SUBSCRIPTION))
     _check_places(wanted, now)
     stored, is_new = _parts().store.register(wanted, now)
     return answer(201 if is_new else 200, subscription_view(stored))
@@ -92,7 +93,7 @@ def delete_subscription(subscription_id: str) -> Response[str]:
     """Delete a subscription. Another person's subscription answers 404, as if there were none."""
     caller = caller_of(router.current_event.raw_event)
     if re.fullmatch(SUBSCRIPTION_ID, subscription_id) and _remove(caller, subscription_id):
-        return Response(204, body="")
+        return Response(204, body="", headers=dict(GUARD))
     raise ApiError(404, "not_found", "there is no such subscription")
 
 
@@ -113,14 +114,23 @@ def _remove(caller: Caller, wanted: str) -> bool:
     raise ApiError(503, "unavailable", "the subscription kept changing", headers={"Retry-After": "1"})
 
 
-def _wanted(owner: str, body: Mapping[str, Any]) -> Subscription:
+def _audience(caller: Caller, body: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the tags to hear of; raises 403 for one that the token does not have."""
+    if not body.get("audience"):
+        return tuple(sorted(caller.tags)[:TAGS_MAX])
+    if not caller.is_admin and (others := sorted(set(body["audience"]) - caller.tags)):
+        raise ApiError(403, "forbidden", f"audience {others[0]} needs {AUDIENCE}{others[0]}")
+    return tuple(sorted(body["audience"]))
+
+
+def _wanted(caller: Caller, body: Mapping[str, Any]) -> Subscription:
     """Return the subscription that a body asks for; raises 422 that names the field."""
-    token = body["fcm_token"]
+    owner, token = caller.user_id, body["fcm_token"]
     return Subscription(
         subscription_id=subscription_id(owner, token),
         owner=owner,
         fcm_token=token,
-        audience=tuple(sorted(body.get("audience", ()))),
+        audience=_audience(caller, body),
         min_interval_minutes=int(body.get("min_interval_minutes", INTERVAL_DEFAULT)),
         timezone=_zone(body.get("timezone", ZONE_DEFAULT)),
         quiet_hours=_quiet(body.get("quiet_hours")),

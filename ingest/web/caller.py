@@ -19,6 +19,8 @@ PRODUCERS = "streakline/producers"
 # Those who hand out rewards undo a redemption that they cannot fulfil. A user who could undo it alone would
 # keep reward and points.
 FULFILMENT = "streakline/fulfilment"
+# Who sees and answers questions for an audience. The group's name ends in the tag. A caller may have several.
+AUDIENCE = "streakline/audience/"
 
 
 class ApiError(Exception):
@@ -42,6 +44,7 @@ class Caller:
     """Who is calling, according to the token. The gateway has verified the token.
 
     organizations: those whose leads the caller reaches. An admin of the deployment reaches all of them.
+    tags: the audiences that the caller belongs to.
     """
 
     user_id: str
@@ -50,6 +53,7 @@ class Caller:
     is_agent: bool = False
     is_producer: bool = False
     is_fulfilment: bool = False
+    tags: frozenset[str] = frozenset()
 
     @property
     def is_server(self) -> bool:
@@ -102,15 +106,17 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
     return Caller(
         user_id=str(claims["sub"]),
         is_admin=ADMIN in granted,
-        organizations=_organizations(granted),
+        organizations=_within(LEADS, granted),
         is_agent=AGENTS in granted,
         is_producer=PRODUCERS in granted,
         is_fulfilment=FULFILMENT in granted,
+        tags=_within(AUDIENCE, granted),
     )
 
 
-def _organizations(granted: set[str]) -> frozenset[str]:
-    return frozenset(name.removeprefix(LEADS) for name in granted if name.startswith(LEADS)) - {""}
+def _within(group: str, granted: set[str]) -> frozenset[str]:
+    """Return what the names of groups end in that begin with this."""
+    return frozenset(name.removeprefix(group) for name in granted if name.startswith(group)) - {""}
 
 
 def _names(claims: Mapping[str, Any], claim: str) -> set[str]:

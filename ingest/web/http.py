@@ -19,6 +19,8 @@ from ingest.web.validate import first_problem, parse_json
 BODY_BYTES_MAX = 1_000_000
 ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 USER_ID_SIGNS = "._:@|+=~-"
+# Answers tell of people and hold what people wrote. A browser must not keep them or show them as a page.
+GUARD = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
 def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
@@ -53,8 +55,8 @@ def _detail(field: str, reason: str) -> dict[str, str]:
 
 def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response[str]:
     """Return a JSON response."""
-    text, guard = json.dumps(body, separators=(",", ":")), {"X-Content-Type-Options": "nosniff"}
-    return Response(status, content_type="application/json", body=text, headers={**guard, **(headers or {})})
+    text = json.dumps(body, separators=(",", ":"))
+    return Response(status, content_type="application/json", body=text, headers={**GUARD, **(headers or {})})
 
 
 def failure(error: ApiError) -> Response[str]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 GROUPS = "streakline/"
-# Groups of organizations come and go with these: who first needs one makes it.
-ORGANIZATIONS = "streakline/leads/"
+# Groups of organizations and audiences come and go with these: who first needs one makes it.
+MADE_WHEN_NEEDED = ("streakline/leads/", "streakline/audience/")
 MARK = {"Name": "nickname", "Value": "made by streakline"}
 PASSWORD = "STREAKLINE_PASSWORD"
 
@@ -66,7 +66,7 @@ class PoolUsers:
         for each in held - wanted:
             self._call("admin_remove_user_from_group", user, GroupName=each)
         for each in wanted - held:
-            if each.startswith(ORGANIZATIONS):
+            if each.startswith(MADE_WHEN_NEEDED):
                 self._make_group(each)
             self._call("admin_add_user_to_group", user, GroupName=each)
 

@@ -31,10 +31,11 @@ CONSUMERS = {
     "features": ("Features", "Feature"),
     "answers": ("Answers", "Answers"),
     "notify": ("Notify", "Notify"),
+    "fan-out": ("FanOut", "Announcement"),
 }
 GIVEN_UP = "given up after all attempts: the function's log says why"
 GONE = "the records are no longer in the stream: docs/runbook.md says what to do"
-OF_QUEUES = frozenset({"leads", "memory", "features"})
+OF_QUEUES = frozenset({"leads", "memory", "features", "fan-out"})
 
 
 @dataclass(frozen=True, slots=True)

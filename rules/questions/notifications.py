@@ -1,10 +1,11 @@
 """Who is told of a question, and when: subscriptions, audiences, intervals and quiet hours.
 
-Audience: a person without tags hears of every question, and a question without tags is for everybody.
-Otherwise the two need a tag in common. Example: a person with the tags fr and it hears of a question with it.
+Audience: a question without tags is for everybody. Otherwise it has a tag in common with those who hear of
+it. Example: a person with the tags fr and it hears of a question with it.
 Quiet hours follow the person's local clock. If daylight saving repeats a minute, it is quiet both times.
 """
 
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
@@ -14,9 +15,11 @@ from rules.days import EPOCH, stamp, unstamp, zone
 # A person chooses one of these as the minutes between two announcements. They are few, because
 # `partitions_to_ask` makes a query for each.
 INTERVALS = (0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080)
+# A partition of an index takes 1,000 writes a second; to tell a person is two. So each is cut into shards.
+LISTENER_SHARDS = 4
 # Sorts before every other stamp, so that people who were never told of a question come first.
 NEVER = stamp(EPOCH)
-EVERYTHING, SOME_TAGS = "*", "+"
+NO_TAGS, SOME_TAGS = "*", "+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +40,8 @@ class QuietHours:
 class Subscription:
     """What one person wants to hear on one phone.
 
-    audience: the person's tags; none: every question. last_notified_at: stamp of the newest announcement,
-    NEVER before the first. endpoint_arn: where the push service reaches the phone, "" before the first
-    message.
+    audience: the person's tags. last_notified_at: stamp of the newest announcement, NEVER before the first.
+    endpoint_arn: where the push service reaches the phone, "" before the first message.
     """
 
     subscription_id: str
@@ -85,8 +87,8 @@ def is_quiet(quiet: QuietHours | None, zone_name: str, now: datetime) -> bool:
 
 def hears_of(audience: Iterable[str], tags: Iterable[str]) -> bool:
     """Whether a person who listens to `audience` hears of a question with `tags`."""
-    listened, asked = set(audience), set(tags)
-    return not listened or not asked or not listened.isdisjoint(asked)
+    asked = set(tags)
+    return not asked or not asked.isdisjoint(audience)
 
 
 def last_notified_at_max(min_interval_minutes: int, now: datetime) -> str | None:
@@ -110,12 +112,18 @@ def is_eligible(subscription: Subscription, tags: Iterable[str], now: datetime) 
     )
 
 
-def listener_partition(min_interval_minutes: int, listeners: str) -> str:
-    """Return an index partition: `00060#=it` has the interval, and who listens.
+def shard_of(subscription_id: str) -> int:
+    """Return which shard of all partitions a subscription is in: the same in every process."""
+    return zlib.crc32(subscription_id.encode()) % LISTENER_SHARDS
 
-    listeners: EVERYTHING, SOME_TAGS, or `tag_listeners` of a tag.
+
+def listener_partition(min_interval_minutes: int, listeners: str, shard: int) -> str:
+    """Return an index partition: `00060#=it~2` has the interval, who listens, and the shard.
+
+    Shard 0 is not named: subscriptions of the version before are all in it.
+    listeners: NO_TAGS, SOME_TAGS, or `tag_listeners` of a tag.
     """
-    return f"{min_interval_minutes:05}#{listeners}"
+    return f"{min_interval_minutes:05}#{listeners}" + (f"~{shard}" if shard else "")
 
 
 def tag_listeners(tag: str) -> str:
@@ -125,18 +133,21 @@ def tag_listeners(tag: str) -> str:
 
 def home_partition(subscription: Subscription) -> str:
     """Return the partition of a subscription's own item. Its marker for a tag is in that tag's partition."""
-    listeners = SOME_TAGS if subscription.audience else EVERYTHING
-    return listener_partition(subscription.min_interval_minutes, listeners)
+    listeners = SOME_TAGS if subscription.audience else NO_TAGS
+    shard = shard_of(subscription.subscription_id)
+    return listener_partition(subscription.min_interval_minutes, listeners, shard)
 
 
-def partitions_to_ask(tags: Iterable[str]) -> list[tuple[int, str]]:
-    """Return (minutes, partition) pairs that together hold exactly the people who hear of a question.
+def partitions_to_ask(tags: Iterable[str], shard: int) -> list[tuple[int, str]]:
+    """Return (minutes, partition) pairs that hold exactly those of a shard who hear of a question.
 
     Their number does not depend on the number of subscribers: 11 intervals, times 2 for a question without
-    tags, else times the number of tags + 1.
+    tags, else times the number of tags.
     """
-    listeners = [EVERYTHING, *(map(tag_listeners, sorted(set(tags))) if tags else [SOME_TAGS])]
-    return [(minutes, listener_partition(minutes, each)) for minutes in INTERVALS for each in listeners]
+    listeners = [tag_listeners(tag) for tag in sorted(set(tags))] or [NO_TAGS, SOME_TAGS]
+    return [
+        (minutes, listener_partition(minutes, each, shard)) for minutes in INTERVALS for each in listeners
+    ]
 
 
 def later_stamp(old: str, now: datetime) -> str:

@@ -5,7 +5,7 @@ counter of answers and from the clock (`shown_status`). So a question shows EXPI
 closes, before a job has stored that and has taken it from the list of open ones.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -84,7 +84,7 @@ def is_listed(status: QuestionStatus, asked: QuestionStatus) -> bool:
     return status in ANSWERABLE if asked is QuestionStatus.OPEN else status is asked
 
 
-def is_for(audience: Sequence[str], tags: Sequence[str]) -> bool:
+def is_for(audience: Collection[str], tags: Collection[str]) -> bool:
     """Whether a question with this audience is for a person with these tags; no audience means everybody."""
     return not audience or not set(audience).isdisjoint(tags)
 

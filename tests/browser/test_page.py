@@ -10,7 +10,7 @@ from adapters.settings.operations import PageSettings
 from ingest import page as page_function
 from tests.browser.conftest import PHONE, WIDE
 from tests.browser.test_rounds import post_question
-from tests.support.authority import authority
+from tests.support.authority import Authority, authority
 from tests.support.gateway import token
 
 pytestmark = pytest.mark.xdist_group("browser")
@@ -144,6 +144,64 @@ def test_people_sign_in_by_code_with_pkce(visit: Any, monkeypatch: pytest.Monkey
         page.goto(f"{person.url}?code=code9&state=forged")
         page.wait_for_selector(".welcome")
         assert person.problems == [], "a state that this tab did not send is not even exchanged"
+
+
+def test_where_people_sign_in_a_link_signs_nobody_in_and_signing_out_ends_the_session(
+    visit: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with authority() as issuer:
+        config = PageSettings(issuer, "app1", "")
+        site = page_function.build_site(page_function.FOLDER, config)
+        monkeypatch.setattr(page_function, "_parts", lambda: site)
+        person = visit()
+        page = person.page
+        page.goto(f"{person.url}#token={token('mallory')}")
+        page.wait_for_selector(".welcome")
+        assert "token" not in page.evaluate("location.href")
+        assert page.evaluate("sessionStorage.length") == 0
+        page.get_by_role("button", name="Sign in").press("Enter")
+        person.view("answer")
+        page.evaluate(f"location.hash = '#token={token('mallory')}'")
+        person.view("answer")
+        assert "oidc-user" in page.evaluate("atob(sessionStorage['streakline.token'].split('.')[1])")
+        Authority.ended.clear()
+        page.get_by_role("button", name="Sign out").press("Enter")
+        page.wait_for_url(person.url)
+        page.wait_for_selector(".welcome")
+        assert [(each["client_id"], each["id_token_hint"]) for each in Authority.ended] == [
+            ("app1", "an-id-token")
+        ]
+        assert page.evaluate("sessionStorage.length") == 0
+        assert all(each.startswith(f"asked {issuer}") for each in person.problems)
+        person.problems.clear()
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_an_answer_is_sent_again_when_the_service_is_busy(visit: Any, stored: bool) -> None:
+    """503 comes once; whether or not the first try was stored after all, the person is thanked."""
+    post_question("Still there?", type="text", options=None)
+    person = visit()
+    page = person.sign_in(f"busy-{stored}")
+    tried: list[str] = []
+
+    def busy(route: Any) -> None:
+        if route.request.method == "POST" and not tried:
+            tried.append(route.request.url)
+            if stored:
+                route.fetch()
+            route.fulfill(status=503, body='{"error": {"code": "unavailable", "message": "try again"}}')
+        else:
+            route.continue_()
+
+    page.route("**/responses", busy)
+    card = page.locator(".question", has_text="Still there?").first
+    card.locator("textarea").fill("yes")
+    card.get_by_label("4 of 5").check()
+    card.get_by_role("button", name="Send answer").press("Enter")
+    page.wait_for_selector(".question.done .given")
+    assert len(tried) == 1
+    assert not page.locator(".question.done .trouble").count()
+    person.problems.clear()  # the browser tells of each 503
 
 
 def test_motion_is_reduced_and_focus_is_seen(visit: Any) -> None:

@@ -122,7 +122,6 @@ def test_subscriptions_are_registered_changed_and_removed(stack: Stack, user: st
     me, other = Api(stack, user, admin=False), Api(stack, f"o-{user}", admin=False)
     body = {
         "fcm_token": f"token-{user}",
-        "audience": ["python"],
         "min_interval_minutes": 60,
         "timezone": "Europe/Berlin",
         "quiet_hours": {"from": "22:00", "to": "07:00"},

@@ -82,7 +82,7 @@ ROLES = {
 # Where items may be deleted: a day that no ledger entry knows; subscriptions, with what marks them.
 DELETED = {
     "ReconcileFunction": {"DailyActivity"},
-    **{f"{name}Function": {"Subscriptions"} for name in ("QuestionsApi", "Notify", "Reminders")},
+    **{f"{name}Function": {"Subscriptions"} for name in ("QuestionsApi", "PollsApi", "FanOut", "Reminders")},
 }
 
 

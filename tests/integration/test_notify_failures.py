@@ -1,22 +1,25 @@
 """Nobody misses a message, or gets it twice, because something is away, unsure, late or poison."""
 
 import json
+import uuid
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
-from types import SimpleNamespace
 
 import pytest
 
 from adapters.platform.aws import client
+from adapters.platform.queues import Poison
+from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
 from adapters.questions.push import PushReceipt, PushStatus
-from processors import notify
+from processors import fan_out, notify
+from processors.fan_out import PAGE_ATTEMPTS_MAX
 from processors.messages import Told
 from rules.days import stamp
-from rules.questions.notifications import quiet_hours
+from rules.questions.notifications import LISTENER_SHARDS, quiet_hours, shard_of
 from tests.integration.test_sample_events import CONTEXT
 from tests.support.engine import Engine
-from tests.support.subscribers import NOW, World, subscriber, world
+from tests.support.subscribers import NOW, Counting, Killed, World, subscriber, world
 
 
 @pytest.fixture
@@ -32,40 +35,95 @@ def test_a_push_service_that_is_away_loses_nothing(town: World) -> None:
     )
     before, asked = town.scan(), town.ask()
     town.phones.away = True
-    assert town.notifier().notify([asked]).again == ["1"]
+    assert set(town.announce(asked)) == {Told.AGAIN}
     assert town.scan() == before
     town.phones.away = False
     arns = [town.phones.prepare(f"t{n}").endpoint for n in range(3)]
     town.phones.prepare = lambda token: PushReceipt(PushStatus.SENT, arns[int(token[1:])])  # type: ignore[method-assign]
     town.phones.away = True
-    assert town.notifier().notify([asked]).again == ["1"]
+    assert set(town.announce(asked)) == {Told.AGAIN}
     assert town.scan() == before, "claims have been undone"
     town.phones.away = False
-    assert town.notifier().notify([asked]).told == {Told.SENT: 3}
-    assert town.notifier().notify([asked]).told == {}
+    assert town.announce(asked) == {Told.SENT: 3}
+    assert town.announce(asked) == {}
 
 
-def test_a_run_short_of_time_stops_between_messages_and_comes_again(
-    town: World, monkeypatch: pytest.MonkeyPatch
+def test_a_page_that_died_is_done_again_without_claiming_anybody_twice(town: World) -> None:
+    """The process dies after some messages of a page. The queue brings the page again."""
+    town.fill(subscriber(n, audience=("a",)) for n in range(24))
+    asked = town.ask(audience=("a",))
+    counting = Counting(town.dynamodb)
+    counting.left = {"transact_write_items": 2 * 9}
+    with pytest.raises(Killed):
+        town.announce(asked, town.notifier(counting))
+    assert town.phones.got.total() == 9
+    again = Counting(town.dynamodb)
+    assert town.announce(asked, town.notifier(again)) == {Told.SENT: 15, Told.DUPLICATE: 9}
+    assert again.calls["transact_write_items"] == 2 * 15, "the nine are not claimed again"
+    third = Counting(town.dynamodb)
+    assert town.announce(asked, town.notifier(third)) == {Told.DUPLICATE: 24}
+    assert "transact_write_items" not in third.calls
+    assert town.phones.got == {f"t{n}": 1 for n in range(24)}
+
+
+def test_a_page_that_is_to_come_again_waits_longer_each_time_and_is_kept_in_the_end(
+    town: World, engine: Engine
 ) -> None:
-    monkeypatch.setattr(notify, "CHUNK", 2)
-    town.fill(subscriber(n) for n in range(6))
-    asked = town.ask()
-    slow = replace(town.notifier(), now=lambda: NOW + timedelta(minutes=town.phones.got.total()))
-    stopped = slow.notify([asked], NOW + timedelta(minutes=3))
-    assert (stopped.told, stopped.again) == ({Told.SENT: 4, Told.AGAIN: 1}, ["1"])
-    assert slow.announcements.claims.sending(NOW + timedelta(hours=1)) == []
-    assert town.notifier().notify([asked]).told == {Told.SENT: 2, Told.DUPLICATE: 4}
-    assert town.phones.got == {f"t{n}": 1 for n in range(6)}
+    town.fill([subscriber(1)])
+    asked, sent = town.ask()["dynamodb"]["Keys"]["question_id"]["S"], list[tuple[int, int]]()
+    own = shard_of(subscriber(1).subscription_id)
+    town.phones.away = True
+
+    class Waiting(AnnouncementQueue):
+        def send(self, page: AnnouncementPage, delay_seconds: int = 0) -> None:
+            sent.append((page.attempt, delay_seconds))
+
+    queue = Waiting(lambda: None, "")
+    for attempt in range(PAGE_ATTEMPTS_MAX):
+        fan_out.announce(town.notifier(), queue, AnnouncementPage(asked, own, None, attempt).written())
+    assert [attempt for attempt, _ in sent] == list(range(1, PAGE_ATTEMPTS_MAX + 1))
+    assert [delay for _, delay in sent] == [30, 60, 120, 240, 480, 960, 1920]
+    last = AnnouncementPage(asked, own, None, PAGE_ATTEMPTS_MAX).written()
+    with pytest.raises(Poison, match="again and again: 1"):
+        fan_out.announce(town.notifier(), queue, last)
+    with pytest.raises(Poison, match="no page of an announcement: KeyError"):
+        fan_out.announce(town.notifier(), queue, {"question_id": asked})
+    town.phones.away = False
+    assert fan_out.announce(town.notifier(), queue, last) == {Told.SENT: 1}
+
+
+def test_the_classes_of_intervals_take_turns_and_the_oldest_come_first(town: World) -> None:
+    """Many who may be told at any time do not keep waiting those who are told once a week."""
+    people = [
+        subscriber(
+            n,
+            min_interval_minutes=(0, 60, 10080)[n % 3],
+            last_notified_at=stamp(NOW - timedelta(days=30, minutes=(n * 7) % 90)),
+        )
+        for n in range(90)
+    ]
+    town.fill(people)
+    page, after = town.notifier().announcements.page((), 0, None, 22, NOW)
+    mine = [each for each in people if shard_of(each.subscription_id) == 0]
+    assert Counter(each.min_interval_minutes for each in page) == {0: 1, 60: 1, 10080: 1}
+    rest, after = town.notifier().announcements.page((), 0, after, 9, NOW)
+    assert [each.min_interval_minutes for each in rest[:6]] == [0, 60, 10080, 0, 60, 10080]
+    for minutes in (0, 60, 10080):
+        told = [each for each in [*page, *rest] if each.min_interval_minutes == minutes]
+        oldest = sorted(
+            (e for e in mine if e.min_interval_minutes == minutes), key=lambda e: e.last_notified_at
+        )
+        assert told == oldest[: len(told)]
+    assert sorted(each.owner for each in town.listeners((), size=7)) == sorted(each.owner for each in people)
 
 
 def test_what_may_have_been_sent_is_not_sent_again(town: World, monkeypatch: pytest.MonkeyPatch) -> None:
     town.fill([subscriber(1)])
     asked = town.ask()
     monkeypatch.setattr(town.phones, "send", lambda *_: PushReceipt(PushStatus.UNSURE, "arn"))
-    assert town.notifier().notify([asked]).told == {Told.UNSURE: 1}
+    assert town.announce(asked) == {Told.UNSURE: 1}
     monkeypatch.undo()
-    assert town.notifier().notify([asked]).told == {Told.DUPLICATE: 1}
+    assert town.announce(asked) == {Told.DUPLICATE: 1}
     assert len(town.notifier().announcements.claims.sending(NOW + timedelta(hours=1))) == 1
 
 
@@ -79,20 +137,20 @@ def test_a_subscription_that_cannot_be_told_leaves_the_others_alone(town: World)
         ExpressionAttributeNames={"#zone": "timezone"},
         ExpressionAttributeValues={":none": {"S": "Europe/Atlantis"}},
     )
-    outcome = town.notifier().notify([town.ask()])
-    assert outcome.told == {Told.SENT: 2, Told.FAILED: 1}
-    assert [reason for _, reason in outcome.poison] == ["subscriptions that could not be told: 1"]
+    assert town.announce(town.ask()) == {Told.SENT: 2, Told.FAILED: 1}
 
 
 def test_the_handler_keeps_poison_and_goes_on(
     town: World, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sns = engine.client("sns")
+    sns, sqs = engine.client("sns"), engine.client("sqs")
+    pages = sqs.create_queue(QueueName=f"pages-{uuid.uuid4()}")["QueueUrl"]
     arn = sns.create_platform_application(Name="handler", Platform="GCM", Attributes={})
     wanted = {
         **engine.environment(),
         "QUESTIONS_TABLE": town.questions,
         "SUBSCRIPTIONS_TABLE": town.subscriptions,
+        "ANNOUNCEMENT_QUEUE_URL": pages,
         "PLATFORM_APPLICATION_ARN": arn["PlatformApplicationArn"],
         "WRITERS": "2",
     }
@@ -100,12 +158,16 @@ def test_the_handler_keeps_poison_and_goes_on(
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("adapters.clock.now", lambda: NOW)
     client.cache_clear()
+    fan_out._parts.cache_clear()
     notify._parts.cache_clear()
     town.fill(subscriber(n) for n in range(3))
     asked, bad = town.ask(), town.ask()
     del bad["dynamodb"]["NewImage"]["prompt"]
     engine.client("sqs").purge_queue(QueueUrl=engine.queue_url)
     assert notify.handler({"Records": [bad, asked]}, CONTEXT) == {"batchItemFailures": []}
+    asked_for = [sqs.receive_message(QueueUrl=pages)["Messages"][0] for _ in range(LISTENER_SHARDS)]
+    records = [{"messageId": each["MessageId"], "body": each["Body"]} for each in asked_for]
+    assert fan_out.handler({"Records": records}, CONTEXT) == {"batchItemFailures": []}
     stored = town.store().get_many(subscriber(n).subscription_id for n in range(3))
     assert all(each.endpoint_arn and each.last_notified_at == stamp(NOW) for each in stored)
     kept = engine.client("sqs").receive_message(QueueUrl=engine.queue_url)["Messages"][0]
@@ -115,9 +177,10 @@ def test_the_handler_keeps_poison_and_goes_on(
     again = {"Records": [bad], "streakline_redrive": True}
     told = {"itemIdentifier": "1", "reason": "KeyError: 'prompt'"}
     assert notify.handler(again, CONTEXT) == {"batchItemFailures": [told]}
-    hurried = SimpleNamespace(**{**vars(CONTEXT), "get_remaining_time_in_millis": lambda: 1_000})
-    assert notify.handler({"Records": [asked]}, hurried) == {"batchItemFailures": [{"itemIdentifier": "1"}]}
     monkeypatch.setenv("PLATFORM_APPLICATION_ARN", "")
     notify._parts.cache_clear()
+    fan_out._parts.cache_clear()
     assert notify.handler({"Records": [asked]}, CONTEXT) == {"batchItemFailures": []}
+    assert fan_out.handler({"Records": records}, CONTEXT) == {"batchItemFailures": []}
     notify._parts.cache_clear()
+    fan_out._parts.cache_clear()

@@ -3,13 +3,15 @@
 import threading
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-import ingest.questions.questions_api
+import ingest.questions.polls_api
 from adapters.platform.aws import client
+from adapters.questions.poll_places import HELD_SECONDS_MAX, PLACES, PollPlaces
 from adapters.questions.question_lists import QuestionLists
 from ingest.web.caller import Caller
 from processors.expire_questions import expire
@@ -37,23 +39,27 @@ def settings(engine: Engine) -> Iterator[None]:
 
 def test_lists_are_newest_first_for_an_audience_in_pages() -> None:
     tag = f"t{uuid.uuid4().hex[:8]}"
+    group = f"streakline/audience/{tag}"
     mine = [ask(audience=[tag, "x"])["question_id"] for _ in range(5)]
     everybody = ask()["question_id"]
     other = ask(audience=["elsewhere"])["question_id"]
     listed = [
         each["question_id"]
-        for each in call("GET", "/v1/questions", audience=tag, limit=100).body["questions"]
+        for each in call("GET", "/v1/questions", audience=tag, limit=100, groups=group).body["questions"]
     ]
     assert listed[:6] == [everybody, *mine[::-1]]
     assert other not in listed
     found: list[str] = []
-    page = call("GET", "/v1/questions", audience=tag, limit=2)
+    page = call("GET", "/v1/questions", audience=tag, limit=2, groups=group)
     while len(found) < 6:
         assert len(page.body["questions"]) == 2
         found += [each["question_id"] for each in page.body["questions"]]
-        page = call("GET", "/v1/questions", audience=tag, limit=2, cursor=page.body["cursor"])
+        page = call("GET", "/v1/questions", audience=tag, limit=2, groups=group, cursor=page.body["cursor"])
     assert found == listed[:6]
-    assert other in {each["question_id"] for each in call("GET", "/v1/questions").body["questions"]}
+    for reader, sees in (({}, False), ({"groups": group}, False), ({"groups": "streakline/admin"}, True)):
+        page = call("GET", "/v1/questions", limit=100, **reader)
+        assert (other in {each["question_id"] for each in page.body["questions"]}) is sees
+    assert other in {each["question_id"] for each in as_agent("GET", "/v1/questions").body["questions"]}
 
 
 def test_an_agent_s_own_list_ends() -> None:
@@ -75,6 +81,7 @@ def test_answers_come_in_the_order_of_their_numbers_after_a_cursor() -> None:
         "question_id": question["question_id"],
         "status": "OPEN",
         "current_responses": 0,
+        "answers_count": 0,
         "required_responses": 5,
         "responses": [],
         "cursor": "0",
@@ -107,13 +114,38 @@ def test_a_poll_ends_with_the_first_new_answer() -> None:
         reply = as_agent("GET", path, after=1, wait=20).body
     later.join()
     assert [each["number"] for each in reply["responses"]] == [2]
+    assert (seen.operations.count("PutItem"), seen.operations.count("DeleteItem")) == (1, 1)
     assert seen.operations.count("GetItem") <= 5  # One of them is the answer's own.
     assert seen.operations.count("Query") == 1
 
 
+def test_an_agent_has_so_many_polls_waiting_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    question, agent, now = ask(), f"agent-{uuid.uuid4()}", datetime.now(UTC)
+    places = PollPlaces(client("dynamodb"), "Subscriptions")
+    with ExitStack() as waiting:
+        held = [waiting.enter_context(places.held(agent, now)) for _ in range(PLACES + 2)]
+        assert held == [True] * PLACES + [False] * 2
+        with places.held("another", now) as is_held:
+            assert is_held
+        with places.held(agent, now + timedelta(seconds=HELD_SECONDS_MAX)) as is_held:
+            assert is_held, "the process that held it is gone"
+    with places.held(agent, now) as is_held:
+        assert is_held
+    path = f"/v1/questions/{question['question_id']}/responses"
+    with ExitStack() as waiting:
+        for _ in range(PLACES):
+            waiting.enter_context(places.held("agent", now))
+        refused = as_agent("GET", path, wait=20)
+        assert (refused.status, refused.code) == (429, "too_many_polls")
+        assert int(refused.headers["Retry-After"]) > 0
+        assert as_agent("GET", path).status == 200, "who does not wait needs no place"
+        answer(question, "p")
+        assert len(as_agent("GET", path, wait=20).body["responses"]) == 1
+
+
 def test_a_poll_is_patient_no_longer_than_asked_and_gentle(monkeypatch: pytest.MonkeyPatch) -> None:
     question, elapsed = ask(), [0.0]
-    polls = ingest.questions.questions_api._parts().polls
+    polls = ingest.questions.polls_api._parts()
 
     def pause(seconds: float) -> None:
         elapsed[0] += seconds

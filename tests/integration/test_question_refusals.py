@@ -65,6 +65,22 @@ def test_what_is_another_s_is_refused() -> None:
     assert call("GET", f"/v1/stats/{'0' * 32}", sub="root", groups="streakline/admin").status == 404
 
 
+def test_a_question_for_an_audience_exists_for_nobody_else() -> None:
+    question = ask(audience=["nurses"])
+    path = f"/v1/questions/{question['question_id']}"
+    for groups in ("", "streakline/audience/pilots", "streakline/audience/", "streakline/audience", "nurses"):
+        assert call("GET", path, sub="p", groups=groups).status == 404
+        assert answer(question, "p", groups).status == 404
+    assert as_agent("GET", path, agent="another").status == 404
+    relayed = {"selected_option": 0, "fingerprint": "d"}
+    assert as_agent("POST", f"{path}/responses", relayed, agent="another").status == 404
+    assert responses_of(question["question_id"]) == []
+    assert as_agent("GET", path).status == 200
+    assert as_agent("POST", f"{path}/responses", relayed).status == 201
+    assert call("GET", path, sub="p", groups="streakline/audience/nurses").status == 200
+    assert answer(question, "p", "[a streakline/audience/nurses]").status == 201
+
+
 def test_an_agent_relays_answers_of_people_without_an_account() -> None:
     question = ask()
     path = f"/v1/questions/{question['question_id']}/responses"

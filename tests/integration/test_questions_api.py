@@ -46,7 +46,8 @@ def test_a_question_goes_from_open_by_partial_to_closed() -> None:
         0,
         ["a", "b"],
     )
-    first = answer(question, "p1", response_time_ms=2_000, timezone="Asia/Tokyo")
+    mine = "streakline/audience/c streakline/audience/a"
+    first = answer(question, "p1", mine, response_time_ms=2_000, timezone="Asia/Tokyo")
     assert first.status == 201
     assert {name: first.body[name] for name in ("number", "status", "points", "points_for", "timezone")} == {
         "number": 1,
@@ -56,13 +57,13 @@ def test_a_question_goes_from_open_by_partial_to_closed() -> None:
         "timezone": "Asia/Tokyo",
     }
     assert get(question)["status"] == "PARTIAL"
-    assert answer(question, "p2", selected_option=1).body["status"] == "CLOSED"
+    assert answer(question, "p2", mine, selected_option=1).body["status"] == "CLOSED"
     closed = get(question)
     assert (closed["status"], closed["current_responses"]) == ("CLOSED", 2)
     assert closed["closed_at"] > closed["created_at"]
-    refused = answer(question, "p3")
+    refused = answer(question, "p3", mine)
     assert (refused.status, refused.code) == (409, "question_closed")
-    assert answer(question, "p2").code == "already_answered"
+    assert answer(question, "p2", mine).code == "already_answered"
 
 
 @pytest.mark.parametrize("attribute", ["closes_at", "expires_at"])
@@ -127,11 +128,9 @@ def test_asking_again_with_the_same_body_gives_the_question(monkeypatch: pytest.
         "required_responses": 1,
         "closes_at": closes,
     }
-    agent, questions = (
-        Caller("agent", is_admin=False, is_agent=True),
-        ingest.questions.questions_api._parts().questions,
-    )
-    replies = at_once([lambda: questions.create(body, agent, datetime.now(UTC))] * 12)
+    agent = Caller("agent", is_admin=False, is_agent=True)
+    asking = ingest.questions.questions_api._parts().asking
+    replies = at_once([lambda: asking.create(body, agent, datetime.now(UTC))] * 12)
     assert Counter(status for status, _ in replies) == {201: 1, 200: 11}
     assert len({view["question_id"] for _, view in replies}) == 1
     assert Counter(view.get("duplicate") for _, view in replies) == {None: 1, True: 11}
@@ -153,3 +152,24 @@ def test_stats_of_somebody_new_are_empty_and_the_board_is_open_to_all() -> None:
 def test_the_sample_event_asks_a_question() -> None:
     event = json.loads((ROOT / "tests" / "events" / "QuestionsApiFunction.json").read_text())
     assert ingest.questions.questions_api.handler(event, CONTEXT)["statusCode"] == 201
+
+
+def test_a_user_s_own_answers_are_newest_first_in_pages_and_nobody_else_s() -> None:
+    me, asked = f"u-{uuid.uuid4()}", [ask(category=f"c{n}") for n in range(5)]
+    for question in asked:
+        answer(question, me, selected_option=1)
+        answer(question, "somebody-else")
+    path = f"/v1/users/{me}/answers"
+    first = call("GET", path, sub=me, limit=3).body
+    rest = call("GET", path, sub=me, limit=3, cursor=first["cursor"]).body
+    shown = first["answers"] + rest["answers"]
+    assert [each["question_id"] for each in shown] == [each["question_id"] for each in asked[::-1]]
+    assert rest["cursor"] is None
+    assert {(each["selected_option"], each["option_index"], each["points"]) for each in shown} == {(1, 1, 13)}
+    assert [each["category"] for each in shown] == ["c4", "c3", "c2", "c1", "c0"]
+    assert call("GET", path, sub="somebody-else").status == 403
+    assert call("GET", path, sub="root", groups="streakline/admin").body["answers"] == shown
+    assert call("GET", path, sub=me, to="2026-01-01").body["answers"] == []
+    assert call("GET", path, sub=me, limit=101).status == 400
+    assert call("GET", f"/v1/users/u-{uuid.uuid4()}/answers", sub=me).status == 403
+    assert call("GET", path, sub=me).headers["Cache-Control"] == "no-store"

@@ -40,11 +40,12 @@ def town(engine: Engine) -> Iterator[World]:
         yield made
 
 
-def reminder(town: World, dynamodb: Any = None, writers: int = 1) -> Reminder:
+def reminder(town: World, dynamodb: Any = None, writers: int = 1, now: datetime = EVENING) -> Reminder:
     client = dynamodb or town.dynamodb
     waiting = ReminderStore(client, town.store(client))
     accounts = AccountStore(client, "UserStreaks", "", LedgerStore(client, ""), 1)
-    return Reminder(accounts, waiting, Sender(waiting.claims, town.phones, reminders.logger), writers)
+    sender = Sender(waiting.claims, town.phones, reminders.logger)
+    return Reminder(accounts, waiting, sender, writers, lambda: now)
 
 
 def person(town: World, name: str, last: date | None, zone: str = "UTC", **more: Any) -> Subscription:
@@ -80,10 +81,10 @@ def test_who_is_reminded_when(town: World) -> None:
         "west": person(town, "west", today - DAY, "America/New_York"),
         "never": person(town, "never", today - DAY, streak_reminders=False),
     }
-    assert reminder(town).remind(EVENING - timedelta(microseconds=1)) == {}
-    assert reminder(town).remind(EVENING) == {Told.SENT: 1, Told.SKIPPED: 3}
-    assert reminder(town).remind(EVENING + timedelta(hours=1)) == {Told.SENT: 1}
-    assert reminder(town).remind(EVENING + timedelta(hours=4)) == {Told.SENT: 1}
+    assert reminder(town, now=EVENING - timedelta(microseconds=1)).remind() == {}
+    assert reminder(town, now=EVENING).remind() == {Told.SENT: 1, Told.SKIPPED: 3}
+    assert reminder(town, now=EVENING + timedelta(hours=1)).remind() == {Told.SENT: 1}
+    assert reminder(town, now=EVENING + timedelta(hours=4)).remind() == {Told.SENT: 1}
     assert town.phones.got == {"due": 1, "later": 1, "west": 1}
     assert town.phones.messages[0][1].body == "Keep your 3 days going today."
     assert waits_until(town, people["due"]) == waits_until(town, people["done"]) == stamp(EVENING + DAY)
@@ -94,14 +95,14 @@ def test_who_is_reminded_when(town: World) -> None:
 def test_once_a_date_even_by_two_at_once_or_in_another_zone(town: World) -> None:
     each = person(town, "a", EVENING.date() - DAY)
     with ThreadPoolExecutor(2) as both:
-        told = list(both.map(lambda _: reminder(town).remind(EVENING), range(2)))
+        told = list(both.map(lambda _: reminder(town, now=EVENING).remind(), range(2)))
     assert town.phones.got == {"a": 1}
     assert sum(some[Told.SENT] for some in told) == 1
     moved, _ = town.store().register(
         subscriber(0, **{**_kept(each), "timezone": "America/New_York"}), EVENING + timedelta(hours=1)
     )
     assert waits_until(town, moved) == "2026-03-11T00:00:00.000000Z", "the same date's evening, further west"
-    assert reminder(town).remind(unstamp("2026-03-11T00:05:00.000000Z"))[Told.SENT] == 0
+    assert reminder(town, now=unstamp("2026-03-11T00:05:00.000000Z")).remind()[Told.SENT] == 0
     assert town.phones.got == {"a": 1}
     assert waits_until(town, moved) == "2026-03-12T00:00:00.000000Z"
 
@@ -114,14 +115,14 @@ def _kept(each: Subscription) -> dict[str, Any]:
 def test_a_phone_that_is_off_is_not_told_after_midnight_that_a_streak_ends_tonight(town: World) -> None:
     person(town, "early", EVENING.date() - DAY)
     person(town, "late", EVENING.date() - DAY, quiet_hours=quiet_hours("18:00", "23:30"))
-    reminder(town).remind(EVENING)
-    reminder(town).remind(EVENING + timedelta(minutes=210))
+    reminder(town, now=EVENING).remind()
+    reminder(town, now=EVENING + timedelta(minutes=210)).remind()
     assert {name: told.ttl_seconds for name, told in town.phones.messages} == {"early": 10_800, "late": 1_800}
 
 
 def test_a_job_that_ran_too_late_reminds_nobody_of_yesterday(town: World) -> None:
     each = person(town, "a", EVENING.date() - DAY)
-    assert reminder(town).remind(EVENING + timedelta(hours=5)) == {Told.SKIPPED: 1}
+    assert reminder(town, now=EVENING + timedelta(hours=5)).remind() == {Told.SKIPPED: 1}
     assert waits_until(town, each) == stamp(EVENING + DAY)
 
 
@@ -133,13 +134,13 @@ def test_a_push_service_that_is_away_is_tried_again_and_a_dead_token_is_not(town
     phones.prepare = lambda token: PushReceipt(PushStatus.SENT, arn)  # type: ignore[method-assign]
     phones.away = True
     before = town.scan()
-    assert reminder(town).remind(EVENING) == {Told.AGAIN: 1}
+    assert reminder(town, now=EVENING).remind() == {Told.AGAIN: 1}
     assert town.scan() == before
     phones.away, phones.dead = False, frozenset("a")
-    assert reminder(town).remind(EVENING) == {Told.DEAD: 1}
+    assert reminder(town, now=EVENING).remind() == {Told.DEAD: 1}
     found = town.store().get(each.subscription_id)
     assert found and not found.is_active and not phones.endpoints
-    assert reminder(town).remind(EVENING + DAY) == {}
+    assert reminder(town, now=EVENING + DAY).remind() == {}
     assert phones.tried == {"a": 1}
 
 
@@ -149,9 +150,9 @@ def test_only_what_is_due_is_read(town: World) -> None:
     town.fill(subscriber(n, streak_reminders=True, timezone="Asia/Tokyo") for n in range(200))
     town.fill(subscriber(n) for n in range(200, 400))
     counting = Counting(town.dynamodb)
-    assert reminder(town, counting).remind(EVENING)[Told.SENT] == 3
+    assert reminder(town, counting, now=EVENING).remind()[Told.SENT] == 3
     assert counting.calls["query"] == 4
-    assert counting.read == 3 * 3, "marker, subscription and profile of each"
+    assert counting.read == 3 * 5, "of each marker, subscription, profile; the last two twice"
 
 
 def test_who_leaves_while_the_job_runs_is_not_reminded_and_leaves_nothing(town: World) -> None:
@@ -169,7 +170,7 @@ def test_a_marker_without_its_subscription_is_dropped(town: World) -> None:
     town.dynamodb.delete_item(
         TableName=town.subscriptions, Key={"subscription_id": {"S": each.subscription_id}}
     )
-    assert reminder(town).remind(EVENING) == {}
+    assert reminder(town, now=EVENING).remind() == {}
     assert waits_until(town, each) is None
 
 
@@ -202,3 +203,38 @@ def test_the_handler_reminds_and_reports_what_nobody_can_tell(
     reminders._parts.cache_clear()
     assert reminders.handler({}, CONTEXT) == {"unconfirmed": 0}
     reminders._parts.cache_clear()
+
+
+def test_a_message_is_judged_by_the_clock_and_the_streak_when_it_is_sent(town: World) -> None:
+    """A run began at 20:45; it comes to the quiet person at 21:07, and to the active one after their event."""
+    begun = EVENING + timedelta(minutes=45)
+    quiet = person(town, "quiet", EVENING.date() - DAY, quiet_hours=quiet_hours("21:00", "07:00"))
+    active, late = (person(town, name, EVENING.date() - DAY) for name in ("active", "late"))
+    job = reminder(town, now=begun)
+    waiting, profiles = job._read(list(job.reminders.due(begun)), begun)
+    assert len(waiting) == 3
+    found = {
+        each.subscription.subscription_id: (each, profile)
+        for each, profile in zip(waiting, profiles, strict=True)
+    }
+    done = Profile(
+        active.owner, version=2, streak=Streak(EVENING.date(), 4, 4, 4), timezone="UTC", updated_at=stamp(NOW)
+    )
+    town.dynamodb.put_item(TableName="UserStreaks", Item=item(profile_attributes(done, 1)))
+    later = reminder(town, now=begun + timedelta(minutes=22))
+    told = {
+        each.subscription_id: later._handle(*found[each.subscription_id]) for each in (quiet, active, late)
+    }
+    assert list(told.values()) == [Told.SKIPPED, Told.SKIPPED, Told.SENT]
+    assert town.phones.got == {"late": 1}
+    assert waits_until(town, active) == stamp(EVENING + DAY), "tomorrow's evening"
+
+
+def test_who_has_changed_their_quiet_hours_since_is_judged_anew(town: World) -> None:
+    each = person(town, "a", EVENING.date() - DAY)
+    job = reminder(town)
+    (waiting, *_), (profile, *_) = job._read(list(job.reminders.due(EVENING)), EVENING)
+    changed = subscriber(0, **{**_kept(each), "quiet_hours": quiet_hours("19:00", "23:00")})
+    town.store().register(changed, EVENING)
+    assert job._handle(waiting, profile) is Told.MOVED
+    assert town.phones.got == {}

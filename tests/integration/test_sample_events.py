@@ -98,8 +98,10 @@ def test_each_of_the_leads_is_handled(handle: Any) -> None:
 
 def test_each_of_the_questions_is_handled(handle: Any) -> None:
     assert handle("QuestionsApiFunction")["statusCode"] == 201
+    assert handle("PollsApiFunction")["statusCode"] == 404
     assert handle("AnswersFunction") == {"batchItemFailures": []}
     assert handle("NotifyFunction") == {"batchItemFailures": []}
+    assert handle("FanOutFunction") == {"batchItemFailures": []}
     assert handle("RemindersFunction") == {"unconfirmed": 0}
     assert handle("ExpireQuestionsFunction") == {"expired": 0}
     assert handle("PageFunction")["statusCode"] == 200

@@ -54,7 +54,9 @@ class Api:
         return answered["statusCode"], json.loads(answered["body"]) if answered.get("body") else None
 
     def post(self, user: str = "ada", **more: Any) -> tuple[int, Any]:
-        return self.call("POST", "/v1/subscriptions", user, BODY | more)
+        body = BODY | more
+        tags = " ".join(f"streakline/audience/{tag}" for tag in body["audience"])
+        return self.call("POST", "/v1/subscriptions", user, body, tags)
 
     def delete(self, own: str, user: str = "ada", scope: str = "") -> int:
         return self.call("DELETE", f"/v1/subscriptions/{own}", user, scope=scope)[0]
@@ -75,7 +77,10 @@ def api(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Api]:
 def places(town: World) -> dict[str, str | None]:
     """What the table holds: the part of the key after the subscription, and the index partition."""
     return {
-        key.partition("#")[2] if not key.startswith("token#") else "token": each.get("active", {}).get("S")
+        key.partition("#")[2] if not key.startswith("token#") else "token": (
+            each.get("active", {}).get("S") or ""
+        ).partition("~")[0]
+        or None
         for key, each in town.scan().items()
     }
 
@@ -113,6 +118,22 @@ def test_what_a_body_leaves_out_has_its_default(api: Api) -> None:
     status, made = api.call("POST", "/v1/subscriptions", "ada", {"fcm_token": "phone"})
     assert (status, made["audience"], made["min_interval_minutes"]) == (201, [], 60)
     assert (made["timezone"], made["quiet_hours"], made["streak_reminders"]) == ("UTC", None, False)
+
+
+def test_an_audience_is_among_the_tags_of_the_token(api: Api) -> None:
+    body, tags = {"fcm_token": "phone"}, "streakline/audience/b streakline/audience/a"
+
+    def post(scope: str, **more: Any) -> tuple[int, Any]:
+        return api.call("POST", "/v1/subscriptions", "ada", body | more, scope)
+
+    status, told = post(tags, audience=["a", "c"])
+    assert (status, told["error"]["code"]) == (403, "forbidden")
+    assert "audience c" in told["error"]["message"]
+    assert api.town.scan() == {}
+    assert post(tags)[1]["audience"] == ["a", "b"]
+    assert post(tags, audience=["b"])[1]["audience"] == ["b"]
+    assert post("", audience=[])[1]["audience"] == []
+    assert post("streakline/admin", audience=["c"])[1]["audience"] == ["c"]
 
 
 @pytest.mark.parametrize(
@@ -170,7 +191,7 @@ def test_a_phone_has_one_user_at_a_time(api: Api) -> None:
 
 def test_a_change_keeps_the_history_and_the_endpoint(api: Api) -> None:
     own = api.post(audience=[], min_interval_minutes=0)[1]["subscription_id"]
-    assert api.town.notifier().notify([api.town.ask()])
+    assert api.town.announce(api.town.ask())
     before = api.town.store().get(own)
     api.post(audience=["a"])
     after = api.town.store().get(own)
@@ -235,7 +256,7 @@ def test_a_change_during_an_announcement_does_not_forget_it(api: Api) -> None:
         store.register(subscriber(0, subscription_id=own, owner="ada", fcm_token="phone", audience=each), NOW)
 
     with ThreadPoolExecutor(2) as both:
-        both.submit(notifier.notify, [api.town.ask()])
+        both.submit(api.town.announce, api.town.ask(), notifier)
         list(both.map(change, [("a",), ("b",), ()]))
     found = store.get(own)
     assert found and (found.last_notified_at == stamp(NOW)) == (api.town.phones.got["phone"] == 1)

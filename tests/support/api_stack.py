@@ -10,8 +10,8 @@ from uuid import uuid4
 import pytest
 
 from adapters.platform.aws import client
-from ingest.questions import questions_api
-from ingest.questions.answers import Polls
+from ingest.questions import polls_api
+from ingest.questions.polls import Polls
 from tests.support.engine import Engine
 from tests.support.gateway import CLOSED, FUNCTIONS, pause
 from tests.support.pipeline import CONSUMERS
@@ -34,7 +34,7 @@ def stack(engine: Engine, redis_url: str, **settings: str) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        patch.setattr(questions_api, "Polls", partial(Polls, pause=pause))
+        patch.setattr(polls_api, "Polls", partial(Polls, pause=pause))
         forget()
         CLOSED.clear()
         yield

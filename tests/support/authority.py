@@ -14,6 +14,7 @@ from tests.support.gateway import token
 
 
 class Authority(BaseHTTPRequestHandler):
+    ended: list[dict[str, str]] = []  # noqa: RUF012 (one server at a time)
     challenges: dict[str, dict[str, str]] = {}  # noqa: RUF012 (one server at a time)
 
     def do_GET(self) -> None:
@@ -22,8 +23,16 @@ class Authority(BaseHTTPRequestHandler):
         if url.path == "/.well-known/openid-configuration":
             self._send(
                 200,
-                {"authorization_endpoint": f"{base}/authorize", "token_endpoint": f"{base}/token"},
+                {
+                    "authorization_endpoint": f"{base}/authorize",
+                    "token_endpoint": f"{base}/token",
+                    "end_session_endpoint": f"{base}/logout",
+                },
             )
+            return
+        if url.path == "/logout":
+            self.ended.append(query)
+            self._send(302, {}, Location=query["post_logout_redirect_uri"])
             return
         assert query["code_challenge_method"] == "S256"
         assert (query["response_type"], query["client_id"]) == ("code", "app1")
@@ -45,7 +54,9 @@ class Authority(BaseHTTPRequestHandler):
         ):
             self._send(400, {"error": "invalid_grant"})
             return
-        self._send(200, {"access_token": token("oidc-user"), "token_type": "Bearer"})
+        self._send(
+            200, {"access_token": token("oidc-user"), "id_token": "an-id-token", "token_type": "Bearer"}
+        )
 
     def _send(self, status: int, body: Any, **headers: str) -> None:
         data = json.dumps(body).encode()

@@ -22,7 +22,9 @@ CONTEXT = SimpleNamespace(
 FUNCTIONS = (
     (r"/|/app/.*", "ingest.page"),
     (r"/v1/(operations|health|openapi.json)", "ingest.operations_api"),
+    (r"GET /v1/questions/[^/]+/responses", "ingest.questions.polls_api"),
     (r"/v1/(questions|agents|subscriptions|stats)(/.*)?", "ingest.questions.questions_api"),
+    (r"/v1/users/[^/]+/answers", "ingest.questions.questions_api"),
     (r"/v1/events", "ingest.engagement.events_api"),
     (r"/v1/.*", "ingest.engagement.users_api"),
 )
@@ -100,7 +102,7 @@ def ask(method: str, target: str, headers: Mapping[str, str], body: bytes = b"")
         "isBase64Encoded": False,
     }
     with ONE_AT_A_TIME:
-        answered = _handler(url.path)(event, CONTEXT)
+        answered = _handler(method, url.path)(event, CONTEXT)
     text = answered.get("body") or ""
     shown = base64.b64decode(text) if answered.get("isBase64Encoded") else text.encode()
     several = {name: ", ".join(values) for name, values in (answered.get("multiValueHeaders") or {}).items()}
@@ -124,8 +126,9 @@ def _route(method: str, path: str) -> tuple[Route, dict[str, str]] | None:
     return None
 
 
-def _handler(path: str) -> Handler:
-    module = next(name for pattern, name in FUNCTIONS if re.fullmatch(pattern, path))
+def _handler(method: str, path: str) -> Handler:
+    asked = {path, f"{method.upper()} {path}"}
+    module = next(name for pattern, name in FUNCTIONS if any(re.fullmatch(pattern, each) for each in asked))
     handler: Handler = import_module(module).handler
     return handler
 

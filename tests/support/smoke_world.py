@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from ingest.engagement.events_stream import decode
-from ingest.questions.question_views import open_questions
+from ingest.questions.asking import open_questions
 from local.cloud.stream_records import kinesis_record
 from local.replay.applied import ids_by_user
 from local.replay.verify import expect

@@ -1,7 +1,8 @@
 """Subscribers for tests: a table of their own, filled as registrations would fill it."""
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -10,15 +11,16 @@ from typing import Any
 
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
+from adapters.questions.announcement_queue import After, AnnouncementPage
 from adapters.questions.announcements import Announcements
 from adapters.questions.subscription_items import items_of
 from adapters.questions.subscription_store import SubscriptionStore
 from local.cloud.dynamodb_engine import table_definition
-from processors.messages import Sender
-from processors.notify import Notifier, logger
+from processors.fan_out import Notifier, logger
+from processors.messages import Sender, Told
 from rules.days import stamp
 from rules.questions.new_questions import KEPT
-from rules.questions.notifications import Subscription
+from rules.questions.notifications import LISTENER_SHARDS, Subscription
 from rules.questions.questions import Question, QuestionStatus, QuestionType, to_item
 from tests.support.engine import Engine
 from tests.support.phones import Phones
@@ -74,6 +76,28 @@ class World:
         announcements = Announcements(client, self.store(client))
         sender = Sender(announcements.claims, self.phones, logger)
         return Notifier(client, self.questions, announcements, sender, writers, lambda: now)
+
+    def announce(self, asked: dict[str, Any], notifier: Notifier | None = None) -> Counter[Told]:
+        """Tell everybody, page after page, as the queue would; a page that is to come again is left there."""
+        told: Counter[Told] = Counter()
+        for shard in range(LISTENER_SHARDS):
+            page: AnnouncementPage | None = AnnouncementPage(
+                asked["dynamodb"]["Keys"]["question_id"]["S"], shard
+            )
+            while page and not page.attempt:
+                some, page = (notifier or self.notifier()).tell(page)
+                told += some
+        return told
+
+    def listeners(self, tags: Collection[str], dynamodb: Any = None, size: int = 100) -> list[Subscription]:
+        """All that the pages hold."""
+        announcements, found = self.notifier(dynamodb).announcements, list[Subscription]()
+        for shard in range(LISTENER_SHARDS):
+            after: After | None = None
+            while after is None or after:
+                some, after = announcements.page(tags, shard, after, size, NOW)
+                found += some
+        return found
 
     def fill(self, subscriptions: Iterable[Subscription]) -> None:
         """Fill as registrations would, but for whose phone it is."""

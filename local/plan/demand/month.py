@@ -22,7 +22,10 @@ from local.plan.given.price_list import fact
 from local.plan.given.schedules import DAYS_A_MONTH, fires_a_day
 from local.plan.idle import GB, acu_hours, add_to
 
-DOORS = ("EventsApiFunction", "UsersApiFunction", "LeadsApiFunction", "QuestionsApiFunction", "NaiveDoor")
+DOORS = (
+    *("EventsApiFunction", "UsersApiFunction", "LeadsApiFunction", "QuestionsApiFunction"),
+    *("PollsApiFunction", "NaiveDoor"),
+)
 NAIVE_MB = 1024
 Amounts = dict[str, float]
 

@@ -1,6 +1,7 @@
 """A handler answers with the contract's status, code and message, and asks no store that it does not need."""
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import ingest.engagement.users_api
 import ingest.operations_api
 from ingest import openapi
 from tests.support.http_requests import called
+from tests.support.template import ROOT
 
 
 @pytest.mark.parametrize(
@@ -41,3 +43,20 @@ def test_health_and_the_description_ask_no_store(monkeypatch: pytest.MonkeyPatch
     assert called(ingest.operations_api.handler, "GET", "/v1/health")["statusCode"] == 200
     served = called(ingest.operations_api.handler, "GET", "/v1/openapi.json")
     assert json.loads(served["body"]) == openapi.document()
+
+
+def test_what_is_said_of_people_is_kept_by_no_browser() -> None:
+    for handler, method, path in (
+        (ingest.engagement.users_api.handler, "GET", "/v1/users/v"),
+        (ingest.engagement.users_api.handler, "GET", "/v1/nothing"),
+        (ingest.operations_api.handler, "GET", "/v1/health"),
+    ):
+        headers = called(handler, method, path)["headers"]
+        assert (headers["Cache-Control"], headers["X-Content-Type-Options"]) == ("no-store", "nosniff")
+
+
+def test_no_door_answers_past_the_function_that_guards_answers() -> None:
+    """A Response that a door makes itself must carry the same headers."""
+    for path in (ROOT / "ingest").rglob("*.py"):
+        for made in re.findall(r"Response\(\d.*", path.read_text()):
+            assert "GUARD" in made, path

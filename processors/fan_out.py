@@ -1,0 +1,162 @@
+"""announcements queue -> phones: a page of a question's listeners at a time, each told at most once.
+
+A message names a question, a shard of the listeners, and how far each of its partitions has been read. The
+page takes as many from each class of intervals, those who were told longest ago first; then it asks for the
+next page. A run may die at any point and be run again, or it may run twice at the same time. So whoever sends
+a message claims it first (adapters/questions/message_claims.py); and whose claim is there already is not
+claimed again. Who is to be told is judged at the moment of sending. A person in quiet hours is not told
+later: they find the question in the list of open ones.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache, partial
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.platform.aws import Unavailable, client, pauses
+from adapters.platform.batches import Unprocessed
+from adapters.platform.failures import FailureQueue
+from adapters.platform.items import item, plain
+from adapters.platform.queues import Poison, serve
+from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
+from adapters.questions.announcements import Announcements
+from adapters.questions.push import SnsPush
+from adapters.questions.subscription_store import SubscriptionStore
+from adapters.settings.questions import FanOutSettings
+from processors.messages import Sender, Told
+from rules.days import unstamp
+from rules.questions.messages import PushMessage, claim_expires_at, of_question
+from rules.questions.notifications import Subscription, is_eligible
+from rules.questions.questions import ANSWERABLE, Question, from_item, shown_status
+
+logger = Logger(service="fan-out")
+CONSUMER = "fan-out"
+TRANSIENT = (*Unavailable, Unprocessed)
+# People to a page. Before each page it looks whether the question still is open.
+PAGE = 100
+ATTEMPTS_MAX = 8
+# A page that could not be told to everybody comes again after so many seconds, doubled each time.
+AGAIN_SECONDS = 15
+PAGE_ATTEMPTS_MAX = 7
+OutcomeOfPage = tuple[Counter[Told], AnnouncementPage | None]
+
+
+def _now() -> datetime:
+    return clock.now()
+
+
+@dataclass(frozen=True, slots=True)
+class Notifier:
+    """Announces questions. writers: messages on their way at the same time. now: the clock."""
+
+    dynamodb: Any
+    questions_table: str
+    announcements: Announcements
+    sender: Sender
+    writers: int = 1
+    now: Callable[[], datetime] = _now
+
+    def tell(self, page: AnnouncementPage) -> OutcomeOfPage:
+        """Tell a page of people; returns what became of them, and the next page, None after the last one.
+
+        If a service is away, the next page is this one again.
+        """
+        question = self._open(page.question_id)
+        if question is None:
+            return Counter(), None
+        people, after = self.announcements.page(question.audience, page.shard, page.after, PAGE, self.now())
+        fresh = self.announcements.unclaimed(people, _key(question), question.created_at)
+        told = Counter({Told.DUPLICATE: len(people) - len(fresh)} if len(people) > len(fresh) else {})
+        message = of_question(question, self.now())
+        with ThreadPoolExecutor(self.writers) as pool:
+            told += Counter(pool.map(partial(self._tell, question, message), fresh))
+        if told[Told.AGAIN]:
+            return told, page.again()
+        return told, page.next(after) if after else None
+
+    def _open(self, question_id: str) -> Question | None:
+        """Return the question as it is stored now, if it takes answers."""
+        answer = self.dynamodb.get_item(
+            TableName=self.questions_table, Key=item({"question_id": question_id}), ConsistentRead=True
+        )
+        question = from_item(plain(answer["Item"])) if "Item" in answer else None
+        return question if question and shown_status(question, self.now()) in ANSWERABLE else None
+
+    def _tell(self, question: Question, message: PushMessage, read: Subscription) -> Told:
+        """Tell one person; whatever that raises, the others are told."""
+        try:
+            return self._try(question, message, read)
+        except TRANSIENT:
+            logger.exception("to come again", extra={"subscription_id": read.subscription_id})
+            return Told.AGAIN
+        except Exception:
+            logger.exception("failed", extra={"subscription_id": read.subscription_id})
+            return Told.FAILED
+
+    def _try(self, question: Question, message: PushMessage, read: Subscription) -> Told:
+        """Tell one person, judging again where they changed in between."""
+        subscription: Subscription | None = read
+        expires_at = claim_expires_at(unstamp(question.closes_at))
+        for _ in pauses(ATTEMPTS_MAX):
+            now = self.now()
+            if subscription is None or not is_eligible(subscription, question.audience, now):
+                return Told.SKIPPED
+            claim = partial(self.announcements.claim, subscription, _key(question), expires_at, now)
+            told = self.sender.tell(subscription, message, claim, self.announcements.release, now)
+            if told is not Told.MOVED:
+                return told
+            subscription = self.announcements.store.get(subscription.subscription_id)
+        return Told.AGAIN
+
+
+def _key(question: Question) -> str:
+    return f"question={question.question_id}"
+
+
+def announce(notifier: Notifier, queue: AnnouncementQueue, message: Mapping[str, Any]) -> Counter[Told]:
+    """Tell the page that a message asks for, and ask for the next one.
+
+    Raises Poison for what is no page, for people who cannot be told, and if a service stays away.
+    """
+    try:
+        page = AnnouncementPage.read(message)
+    except (KeyError, TypeError, ValueError) as error:
+        raise Poison(f"no page of an announcement: {type(error).__name__}: {error}") from None
+    told, following = notifier.tell(page)
+    logger.info("page", extra={each.value: count for each, count in told.items()})
+    if following and following.attempt > PAGE_ATTEMPTS_MAX:
+        raise Poison(f"subscriptions that could not be told, again and again: {told[Told.AGAIN]}")
+    if following:
+        queue.send(following, AGAIN_SECONDS * 2**following.attempt if following.attempt else 0)
+    if told[Told.FAILED]:
+        raise Poison(f"subscriptions that could not be told: {told[Told.FAILED]}")
+    return told
+
+
+@cache
+def _parts() -> tuple[Notifier | None, AnnouncementQueue, FailureQueue]:
+    config, dynamodb = settings.read(FanOutSettings), client("dynamodb")
+    queue = AnnouncementQueue(lambda: client("sqs"), config.announcement_queue_url)
+    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    if not config.platform_application_arn:
+        return None, queue, failures
+    announcements = Announcements(dynamodb, SubscriptionStore(dynamodb, config.subscriptions_table))
+    push = SnsPush(client("sns", attempts=1), config.platform_application_arn)
+    sender = Sender(announcements.claims, push, logger)
+    return Notifier(dynamodb, config.questions_table, announcements, sender, config.writers), queue, failures
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: pages of the announcements queue. Without a platform application nobody is told."""
+    notifier, queue, failures = _parts()
+    if notifier is None:
+        logger.info("no platform application")
+        return {"batchItemFailures": []}
+    return serve(event, partial(announce, notifier, queue), failures, CONSUMER, clock.now(), logger)
