@@ -44,7 +44,7 @@ PLANTED = {
         ("marts.data_quality", "expression unexplained = 0"),
     ),
     "a lost event of a lead": (
-        "DELETE FROM lake.lead_events WHERE event_type = 'order_placed' AND occurred_at < '2026-06-01'",
+        "DELETE FROM lake.lead_events WHERE event_type NOT LIKE 'leads%' AND occurred_at < '2026-06-01'",
         ("marts.lead_quality", "expression is_settled = FALSE OR different_features = 0"),
     ),
     "a feature that is off by one": (
