@@ -23,7 +23,7 @@ from adapters.platform.batches import Unprocessed, chunks
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
 from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
-from adapters.questions.response_store import Key, ResponseStore
+from adapters.questions.response_store import WAITING, Key, ResponseStore
 from adapters.questions.user_stats_store import StoredStats, UserStatsStore
 from adapters.settings.point_boosts import read_boosts
 from adapters.settings.questions import AnswersSettings
@@ -174,6 +174,11 @@ class AnswerCounter:
         return self._kept(person).stats
 
 
+def _is_answer(record: Record) -> bool:
+    """Whether a record is a new answer: not a mark on one, and not one that stands in line."""
+    return record["eventName"] == "INSERT" and WAITING not in record["dynamodb"].get("NewImage", {})
+
+
 def _reason(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
@@ -209,7 +214,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return {"rebuilt": {each: rebuild(each).total_points for each in event["streakline_rebuild"]}}
     answers, failures = _parts()
     now = clock.now()
-    outcome = answers.apply([each for each in event["Records"] if each["eventName"] == "INSERT"], now)
+    outcome = answers.apply([each for each in event["Records"] if _is_answer(each)], now)
     outcome.again += failures.settle(event, CONSUMER, outcome.poison, now)
     logger.info(
         "batch",

@@ -4,18 +4,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.aws import pauses
-from adapters.platform.batches import Unprocessed
 from adapters.platform.items import item, plain
 from adapters.platform.transactions import REFUSED, reasons_of
+from adapters.questions.answer_line import AnswerLine, count_action, counted
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
-from rules.questions.question_lists import listed_item, status_shard
+from rules.questions.question_lists import listed_item
 from rules.questions.questions import Question, QuestionStatus, check_open, from_item
 from rules.questions.responses import Response
-
-# If many people answer one question at once, each commit refuses the others. They pause, and so spread.
-ATTEMPTS_MAX = 40
-PAUSE_SECONDS_MAX = 1.0
 
 
 class QuestionStore:
@@ -23,6 +18,7 @@ class QuestionStore:
 
     def __init__(self, dynamodb: Any, table: str, responses: ResponseStore) -> None:
         self._dynamodb, self._table, self._responses = dynamodb, table, responses
+        self.line = AnswerLine(dynamodb, table, responses, self._now)
 
     def create(self, question: Question, now: datetime) -> Question:
         """Put a question unless its id is taken; returns the one that is stored."""
@@ -52,64 +48,27 @@ class QuestionStore:
         AlreadyAnswered, InputRefused (rules.questions.questions.check_open), or Unprocessed if too many
         answer at once.
         """
-        for attempt in pauses(ATTEMPTS_MAX, base_seconds=0.05, longest_seconds=PAUSE_SECONDS_MAX):
-            if attempt:  # The question that was read before the pause is stale.
-                question = self._now(question)
-            check_open(question, now)
-            numbered = replace(response, number=question.current_responses + 1)
-            counted = _counted(question, response.created_at)
-            refusal = self._try(question, counted, numbered)
-            if refusal is None:
-                return counted, numbered
-            if refusal[1].get("Code") == REFUSED:
-                raise AlreadyAnswered(self._responses.stored_response(refusal[1], response))
-            if refusal[0].get("Item"):
-                check_open(from_item(plain(refusal[0]["Item"])), now)
-        raise Unprocessed(f"{self._table}: an answer left unstored")
+        check_open(question, now)
+        numbered = replace(response, number=question.current_responses + 1)
+        after = counted(question, 1, response.created_at)
+        refusal = self._try(question, after, numbered)
+        if refusal is None:
+            return after, numbered
+        if refusal[1].get("Code") == REFUSED:
+            raise AlreadyAnswered(self._responses.stored_response(refusal[1], response))
+        if refusal[0].get("Item"):
+            check_open(from_item(plain(refusal[0]["Item"])), now)
+        return self.line.wait(question, response, now)
 
     def _try(self, before: Question, after: Question, response: Response) -> list[dict[str, Any]] | None:
         """Write both; returns None, or the reasons why not."""
-        actions = [self._count_action(before, after), self._responses.put_action(response)]
+        actions = [count_action(self._table, before, after), self._responses.put_action(response)]
         try:
             self._dynamodb.transact_write_items(TransactItems=actions)
         except self._dynamodb.exceptions.TransactionCanceledException as error:
             return reasons_of(error, len(actions))
         return None
 
-    def _count_action(self, before: Question, after: Question) -> dict[str, Any]:
-        changes = "SET current_responses = :after, answers_count = :after"
-        values = {
-            ":open": QuestionStatus.OPEN.value,
-            ":before": before.current_responses,
-            ":after": after.current_responses,
-            ":created": before.created_at,
-        }
-        if after.status is QuestionStatus.CLOSED:
-            changes += ", #status = :status, status_shard = :shard, closed_at = :closed REMOVE closing_shard"
-            shard = status_shard(after.status, after.question_id)
-            values |= {":status": after.status.value, ":shard": shard, ":closed": after.closed_at}
-        # The version before knows only answers_count: both count by it while they run side by side.
-        condition = "#status = :open AND answers_count = :before AND created_at = :created"
-        return {
-            "Update": {
-                "TableName": self._table,
-                "Key": item({"question_id": before.question_id}),
-                "UpdateExpression": changes,
-                "ConditionExpression": condition,
-                "ExpressionAttributeNames": {"#status": "status"},
-                "ExpressionAttributeValues": item(values),
-                "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
-            }
-        }
-
     def _now(self, known: Question) -> Question:
         """Read the question again; one that is gone counts as closed."""
         return self.get(known.question_id) or replace(known, status=QuestionStatus.CLOSED)
-
-
-def _counted(question: Question, at: str) -> Question:
-    """Return the question with one answer more; the last required one closes it."""
-    count = question.current_responses + 1
-    if count < question.required_responses:
-        return replace(question, current_responses=count)
-    return replace(question, current_responses=count, status=QuestionStatus.CLOSED, closed_at=at)

@@ -135,6 +135,7 @@ def desk(**settings: str) -> Iterator[Desk]:
         **Engine("", "https://sqs.us-east-1.amazonaws.com/000000000000/failures").environment(),
         "PLATFORM_APPLICATION_ARN": PHONES,
         "LEAD_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/000000000000/leads",
+        "ANNOUNCEMENT_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/000000000000/announcements",
         "FEATURE_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/000000000000/features",
         "IDENTITY_URL": "postgresql://nobody:none@localhost/none",
         "QUEUE_URLS": json.dumps({}),

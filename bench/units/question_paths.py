@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from bench.counting.desk import Desk, Units
-from bench.counting.requests import AGENTS, http
+from bench.counting.requests import AGENTS, http, queue
 
 PHONES = 4
 QUESTION = {
@@ -48,7 +48,16 @@ def _asked(desk: Desk, number: int) -> tuple[str, dict[str, Units]]:
     assert answered["statusCode"] == 201, answered
     desk.tick()
     desk.consume("NotifyFunction", "Questions")
+    _announced(desk)
     return str(json.loads(answered["body"])["question_id"]), desk.take()
+
+
+def _announced(desk: Desk) -> None:
+    """Serve the pages of those who are told, until none asks for another one."""
+    while desk.services.messages:
+        _, page = desk.services.messages.pop(0)
+        desk.note("FanOutFunction", {"sqs.messages": 1})
+        desk.call("FanOutFunction", queue([page]))
 
 
 def _answered(desk: Desk, question: str, person: str) -> dict[str, Units]:

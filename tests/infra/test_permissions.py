@@ -82,7 +82,8 @@ ROLES = {
 # Where items may be deleted: a day that no ledger entry knows; subscriptions, with what marks them.
 DELETED = {
     "ReconcileFunction": {"DailyActivity"},
-    **{f"{name}Function": {"Subscriptions"} for name in ("QuestionsApi", "PollsApi", "FanOut", "Reminders")},
+    "QuestionsApiFunction": {"Responses", "Subscriptions"},
+    **{f"{name}Function": {"Subscriptions"} for name in ("PollsApi", "FanOut", "Reminders")},
 }
 
 

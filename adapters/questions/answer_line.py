@@ -1,0 +1,130 @@
+"""Where many answer one question at once: who is refused stands in line, who is first takes the line along.
+
+One counter gives the answers their numbers, so transactions that count one question refuse each other. If
+each took one answer, most of a thousand at once would be refused again and again. So whoever is refused puts
+the answer in the question's line (an item of Responses that no index has), and then tries to take as many of
+the line as a transaction holds, their own or others'. An answer in line is not accepted yet: it is once its
+response is stored, whoever stored it. Taking an answer and removing it from the line is one transaction, so
+a process may die anywhere.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from adapters.platform.aws import pauses
+from adapters.platform.batches import Unprocessed
+from adapters.platform.items import item
+from adapters.platform.transactions import REFUSED, reasons_of
+from adapters.questions.response_store import AlreadyAnswered, ResponseStore
+from rules.engagement.events import InputRefused
+from rules.questions.question_lists import status_shard
+from rules.questions.questions import Question, QuestionStatus, check_open
+from rules.questions.responses import Response
+
+# A transaction takes 100 actions: one for the counter; a response, and its place in line, for each answer.
+TAKEN_MAX = 49
+ATTEMPTS_MAX = 40
+PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.02, 0.6
+
+
+def counted(question: Question, answers: int, at: str) -> Question:
+    """Return the question with so many answers more; the last required one closes it."""
+    count = question.current_responses + answers
+    if count < question.required_responses:
+        return replace(question, current_responses=count)
+    return replace(question, current_responses=count, status=QuestionStatus.CLOSED, closed_at=at)
+
+
+def count_action(table: str, before: Question, after: Question) -> dict[str, Any]:
+    """Return a transaction's action: count answers, if nobody has counted since the question was read."""
+    changes = "SET current_responses = :after, answers_count = :after"
+    values = {
+        ":open": QuestionStatus.OPEN.value,
+        ":before": before.current_responses,
+        ":after": after.current_responses,
+        ":created": before.created_at,
+    }
+    if after.status is QuestionStatus.CLOSED:
+        changes += ", #status = :status, status_shard = :shard, closed_at = :closed REMOVE closing_shard"
+        shard = status_shard(after.status, after.question_id)
+        values |= {":status": after.status.value, ":shard": shard, ":closed": after.closed_at}
+    # The version before knows only answers_count: both count by it while they run side by side.
+    condition = "#status = :open AND answers_count = :before AND created_at = :created"
+    return {
+        "Update": {
+            "TableName": table,
+            "Key": item({"question_id": before.question_id}),
+            "UpdateExpression": changes,
+            "ConditionExpression": condition,
+            "ExpressionAttributeNames": {"#status": "status"},
+            "ExpressionAttributeValues": item(values),
+            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+        }
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerLine:
+    """The lines of all questions. table: of the questions; read: returns a question as it is stored now."""
+
+    dynamodb: Any
+    table: str
+    responses: ResponseStore
+    read: Callable[[Question], Question]
+
+    def wait(self, question: Question, response: Response, now: datetime) -> tuple[Question, Response]:
+        """Stand in line until the answer is taken; returns the question with it, and the stored answer.
+
+        Nothing is written if it raises: AlreadyAnswered, InputRefused (check_open), or Unprocessed.
+        """
+        is_mine = self.responses.stand_in_line(response)
+        for _ in pauses(ATTEMPTS_MAX, PAUSE_SECONDS, PAUSE_SECONDS_MAX):
+            if stored := self.responses.get(*response.key):
+                if self.responses.leave_line(response) or not is_mine or _differs(stored, response):
+                    raise AlreadyAnswered(stored)
+                return _as_of(question, stored), stored
+            question = self.read(question)
+            try:
+                check_open(question, now)
+            except InputRefused:
+                if self.responses.leave_line(response) or not self.responses.get(*response.key):
+                    raise
+                continue
+            self.take(question)
+        if self.responses.leave_line(response) or not (stored := self.responses.get(*response.key)):
+            raise Unprocessed(f"{self.table}: an answer left unstored")
+        return _as_of(question, stored), stored
+
+    def take(self, question: Question) -> int:
+        """Take as many answers from the line as fit; returns how many, 0 if somebody else was first."""
+        free = question.required_responses - question.current_responses
+        line = self.responses.line(question.question_id, min(TAKEN_MAX, free)) if free > 0 else []
+        if not line:
+            return 0
+        first = question.current_responses + 1
+        numbered = [replace(each, number=number) for number, each in enumerate(line, first)]
+        after = counted(question, len(line), max(each.created_at for each in line))
+        actions = [count_action(self.table, question, after)]
+        for each in numbered:
+            actions += [self.responses.put_action(each), self.responses.leave_action(each)]
+        try:
+            self.dynamodb.transact_write_items(TransactItems=actions)
+        except self.dynamodb.exceptions.TransactionCanceledException as error:
+            codes = [each.get("Code") for each in reasons_of(error, len(actions))]
+            for each, code in zip(line, codes[1::2], strict=True):
+                if code == REFUSED:  # this person has answered by another request
+                    self.responses.leave_line(each)
+            return 0
+        return len(line)
+
+
+def _as_of(question: Question, stored: Response) -> Question:
+    """Return the question as it was when an answer had been counted."""
+    before = replace(question, current_responses=stored.number - 1, status=QuestionStatus.OPEN)
+    return counted(before, 1, stored.created_at)
+
+
+def _differs(stored: Response, response: Response) -> bool:
+    return stored.created_at != response.created_at

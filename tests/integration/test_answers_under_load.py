@@ -1,0 +1,77 @@
+"""A thousand people answer at once: exactly the wanted answers are taken. The rate is printed."""
+
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import ingest.questions.questions_api
+from adapters.platform.aws import Unavailable
+from adapters.platform.batches import Unprocessed
+from ingest.web.caller import ApiError, Caller
+from tests.support.engine import Engine
+from tests.support.questions_stack import ask, get, prepared, responses_of
+
+AT_ONCE = 64
+TRIES_MAX = 20
+
+
+@pytest.fixture(autouse=True, scope="module")
+def settings(engine: Engine) -> Iterator[None]:
+    with prepared(engine):
+        yield
+
+
+def answered(question: dict[str, Any], person: str) -> str:
+    """Answer as a phone does: whoever is told to try again tries again. Returns the number, or the refusal."""
+    answers = ingest.questions.questions_api._parts().answers
+    for _ in range(TRIES_MAX):
+        try:
+            body = {"selected_option": 0, "confidence": 3}
+            receipt = answers.answer(question["question_id"], body, Caller(person, is_admin=False))
+        except (*Unavailable, Unprocessed):
+            continue
+        except ApiError as error:
+            return error.code
+        return str(receipt["number"])
+    return "gave up"
+
+
+def told(calls: list[tuple[dict[str, Any], str]]) -> tuple[list[str], float]:
+    """What came of all calls, begun at once, and how many a second were taken."""
+    begun = time.monotonic()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        outcome = list(pool.map(lambda call: answered(*call), calls))
+    taken = sum(each.isdigit() for each in outcome)
+    return outcome, taken / (time.monotonic() - begun)
+
+
+def check(question: dict[str, Any], outcome: list[str], wanted: int) -> None:
+    stored = responses_of(question["question_id"])
+    assert sorted(int(each) for each in outcome if each.isdigit()) == list(range(1, wanted + 1))
+    assert sorted(int(each["number"]["N"]) for each in stored) == list(range(1, wanted + 1))
+    assert (get(question)["current_responses"], get(question)["status"]) == (wanted, "CLOSED")
+
+
+def test_a_thousand_answers_at_once_on_one_question(capsys: pytest.CaptureFixture[str]) -> None:
+    question = ask(required_responses=1000)
+    outcome, rate = told([(question, f"p-{uuid.uuid4()}") for _ in range(1000)])
+    check(question, outcome, 1000)
+    with capsys.disabled():
+        print(f"\n1,000 answers at once on one question: {rate:.0f} a second")
+
+
+def test_two_hundred_answers_at_once_on_each_of_twenty_questions(capsys: pytest.CaptureFixture[str]) -> None:
+    """Each question wants 150 of them: 50 people on each are refused, and nobody else."""
+    questions = [ask(required_responses=150) for _ in range(20)]
+    calls = [(question, f"p-{uuid.uuid4()}") for _ in range(200) for question in questions]
+    outcome, rate = told(calls)
+    for place, question in enumerate(questions):
+        own = outcome[place::20]
+        check(question, own, 150)
+        assert [each for each in own if not each.isdigit()] == ["question_closed"] * 50
+    with capsys.disabled():
+        print(f"\n200 answers at once on each of 20 questions: {rate:.0f} a second")
