@@ -26,7 +26,7 @@ from rules.questions.responses import Response
 # A transaction takes 100 actions: one for the counter; a response, and its place in line, for each answer.
 TAKEN_MAX = 49
 ATTEMPTS_MAX = 40
-PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.02, 0.6
+PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.1, 1.0
 
 
 def counted(question: Question, answers: int, at: str) -> Question:
