@@ -25,8 +25,8 @@ def test_a_queue_s_consumer_reports_partial_failures_and_what_fails_for_good_is_
     condition, visibility, _ = properties(queue)["VisibilityTimeout"]["Fn::If"]
     assert condition == "OnAws"
     assert visibility >= 6 * properties(function)["Timeout"]  # AWS's advice
-    reads = [each for each, _ in statements(function) if queue in logical_ids(each["Resource"])]
-    assert [each["Action"] for each in reads] == [
+    about = [each["Action"] for each, _ in statements(function) if queue in logical_ids(each["Resource"])]
+    assert [actions for actions in about if "sqs:ReceiveMessage" in actions] == [
         ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
     ]
 
