@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest.openapi import ROUTES
 from rules.days import EPOCH, Moment, date_of, stamp, unstamp
 from rules.engagement.events import InputRefused
 from rules.questions.answer_points import points_for
@@ -118,3 +119,10 @@ def test_an_answer_in_no_zone_is_refused() -> None:
     with pytest.raises(InputRefused, match="timezone") as refused:
         new_response(asked(), {"text": "a", "timezone": "Mars/Base"}, "hash", None, EPOCH)
     assert refused.value.field == "timezone"
+
+
+def test_a_poll_takes_no_room_from_those_who_answer() -> None:
+    """Polls wait in a function of their own: however many wait, answers have executions left."""
+    functions = {route.name: route.api for route in ROUTES}
+    assert functions["GetResponses"] != functions["PostResponse"]
+    assert [name for name, each in functions.items() if each == functions["GetResponses"]] == ["GetResponses"]
