@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from adapters import clock
-from adapters.questions.poll_places import PLACES, PollPlaces
+from adapters.platform.places import Places
 from adapters.questions.response_store import ResponseStore
+from adapters.questions.subscription_items import poll_key
 from ingest.questions.question_views import Questions
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
@@ -19,6 +20,8 @@ from rules.questions.responses import Response, public_id
 WAIT_SECONDS_MAX = 20
 LIMIT_DEFAULT, LIMIT_MAX = 100, 100
 RETRY_SECONDS = 5
+# Polls of one agent that wait at once. A place is free again after a time that is longer than any poll waits.
+PLACES, HELD_SECONDS_MAX = 5, 30
 
 
 def response_view(response: Response) -> dict[str, Any]:
@@ -41,7 +44,7 @@ class Polls:
 
     questions: Questions
     responses: ResponseStore
-    places: PollPlaces
+    places: Places
     pause: Callable[[float], None] = time.sleep
     elapsed: Callable[[], float] = time.monotonic
 
@@ -59,7 +62,7 @@ class Polls:
         question = self.questions.find(identifier)
         caller.check(question.agent_id)
         if wait and is_waiting(question, after, clock.now()):
-            with self.places.held(caller.user_id, clock.now()) as is_held:
+            with self.places.held(poll_key(caller.user_id), clock.now()) as is_held:
                 if not is_held:
                     raise _too_many()
                 question = self._wait(question, after, until)

@@ -11,12 +11,13 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import settings
 from adapters.platform.aws import client
-from adapters.questions.poll_places import PollPlaces
+from adapters.platform.places import Places
 from adapters.questions.question_lists import QuestionLists
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
+from adapters.questions.subscription_items import KEY
 from adapters.settings.questions import PollsApiSettings
-from ingest.questions.polls import Polls
+from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, Polls
 from ingest.questions.question_views import Questions
 from ingest.web.caller import caller_of
 from ingest.web.http import answer, resolver
@@ -31,7 +32,9 @@ def _parts() -> Polls:
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table, responses)
     questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
-    return Polls(questions, responses, PollPlaces(dynamodb, config.subscriptions_table))
+    return Polls(
+        questions, responses, Places(dynamodb, config.subscriptions_table, KEY, PLACES, HELD_SECONDS_MAX)
+    )
 
 
 @app.get("/v1/questions/<question_id>/responses")

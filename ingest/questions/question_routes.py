@@ -1,12 +1,10 @@
 """The routes of questions, answers and stats."""
 
-from ingest.questions.question_schemas import (
-    ANSWER,
+from ingest.questions.question_schemas import ANSWER, QUESTION, QUESTION_ID
+from ingest.questions.view_schemas import (
     ANSWERED,
     LEADERS,
     OWN_ANSWERS,
-    QUESTION,
-    QUESTION_ID,
     QUESTION_VIEW,
     QUESTIONS_VIEW,
     RESPONSES_VIEW,

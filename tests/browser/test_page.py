@@ -1,5 +1,7 @@
 """The page itself: small, accessible, fitting any width, private; signing in and out."""
 
+# Long: a short visit each, to one page.
+
 from functools import cache
 from importlib import resources
 from typing import Any

@@ -1,5 +1,7 @@
 """Lists of questions in pages, answers after a cursor, and waiting for the next one."""
 
+# Long: lists, and polls, one case after the other.
+
 import threading
 import uuid
 from collections.abc import Iterator
@@ -11,8 +13,10 @@ import pytest
 
 import ingest.questions.polls_api
 from adapters.platform.aws import client
-from adapters.questions.poll_places import HELD_SECONDS_MAX, PLACES, PollPlaces
+from adapters.platform.places import Places
 from adapters.questions.question_lists import QuestionLists
+from adapters.questions.subscription_items import KEY, poll_key
+from ingest.questions.polls import HELD_SECONDS_MAX, PLACES
 from ingest.web.caller import Caller
 from processors.expire_questions import expire
 from rules.questions.question_lists import SHARDS
@@ -121,20 +125,20 @@ def test_a_poll_ends_with_the_first_new_answer() -> None:
 
 def test_an_agent_has_so_many_polls_waiting_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     question, agent, now = ask(), f"agent-{uuid.uuid4()}", datetime.now(UTC)
-    places = PollPlaces(client("dynamodb"), "Subscriptions")
+    places = Places(client("dynamodb"), "Subscriptions", KEY, PLACES, HELD_SECONDS_MAX)
     with ExitStack() as waiting:
-        held = [waiting.enter_context(places.held(agent, now)) for _ in range(PLACES + 2)]
+        held = [waiting.enter_context(places.held(poll_key(agent), now)) for _ in range(PLACES + 2)]
         assert held == [True] * PLACES + [False] * 2
-        with places.held("another", now) as is_held:
+        with places.held(poll_key("another"), now) as is_held:
             assert is_held
-        with places.held(agent, now + timedelta(seconds=HELD_SECONDS_MAX)) as is_held:
+        with places.held(poll_key(agent), now + timedelta(seconds=HELD_SECONDS_MAX)) as is_held:
             assert is_held, "the process that held it is gone"
-    with places.held(agent, now) as is_held:
+    with places.held(poll_key(agent), now) as is_held:
         assert is_held
     path = f"/v1/questions/{question['question_id']}/responses"
     with ExitStack() as waiting:
         for _ in range(PLACES):
-            waiting.enter_context(places.held("agent", now))
+            waiting.enter_context(places.held(poll_key("agent"), now))
         refused = as_agent("GET", path, wait=20)
         assert (refused.status, refused.code) == (429, "too_many_polls")
         assert int(refused.headers["Retry-After"]) > 0
