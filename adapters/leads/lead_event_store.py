@@ -41,8 +41,7 @@ class LeadEventStore:
     def put_new(self, event: LeadEvent, body_hash: str) -> StoreOutcome:
         """Store an event and its claim together, unless its external id has been claimed: one request.
 
-        DUPLICATE: claimed for the same body. CONFLICT: claimed for another body. In both cases nothing is
-        written.
+        DUPLICATE: claimed for the same body. CONFLICT: for another one. In both cases nothing is written.
         Raises Unprocessed if DynamoDB would not decide; it is safe to repeat.
         """
         request = [_put(self._claims, _claim(event, body_hash)), _put(self._table, stored_form(event))]
@@ -84,8 +83,7 @@ class LeadEventStore:
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
         """Yield all events of some lead organizations, strongly consistent, each leaf by time.
 
-        Malformed items are left out: processors/lead_events.py put them into its failure queue, with the
-        reason.
+        Malformed items are left out: processors/lead_events.py keeps them in its failure queue, with reasons.
         """
         for leaf in leaves:
             stored = query_all(
@@ -100,8 +98,7 @@ class LeadEventStore:
     def leaf_of(self, source: str, external_event_id: str) -> str | None:
         """Return the leaf that an event belongs to, by the event's external id.
 
-        None for an unknown id, and for a moment also after an event was stored, because the index follows the
-        table.
+        None for an unknown id, and for a moment also after an event was stored: the index follows the table.
         """
         page = self._dynamodb.query(
             TableName=self._table,
@@ -113,10 +110,7 @@ class LeadEventStore:
         return str(page["Items"][0]["lead_organization_id"]["S"]) if page["Items"] else None
 
     def organization_of(self, leaf: str) -> str | None:
-        """Return the organization that a lead organization's events are of; None if it has none yet.
-
-        It never changes, so each process asks once.
-        """
+        """Return the organization that a leaf's events are of, asked once a process; None if there is none."""
         if leaf not in self._organizations:
             page = self._dynamodb.query(
                 TableName=self._table,

@@ -38,6 +38,7 @@ READ = (
     *(LEAD, "organization_id", "event_type", "occurred_at", "unreadable", "amount_minor", "sentiment_milli"),
     *("foreign_minor", "campaign_id", "change_number", "change_groups"),
 )
+Names = Collection[str] | None
 READERS = 4  # files at a time: fetching a file takes longer than reading it
 LABELS_AT_ONCE = 250_000  # the sums for so many labels fit into memory
 
@@ -48,7 +49,7 @@ def training_set(
     out_path: Path,
     *,
     known_by: bool = False,
-    organizations: Collection[str] | None = None,
+    organizations: Names = None,
 ) -> int:
     """Write the labels of a Parquet file with their features to another one; returns the number of rows.
 
@@ -61,11 +62,7 @@ def training_set(
 
 
 def point_in_time(
-    objects: Objects,
-    labels: pa.Table,
-    *,
-    known_by: bool = False,
-    organizations: Collection[str] | None = None,
+    objects: Objects, labels: pa.Table, *, known_by: bool = False, organizations: Names = None
 ) -> pa.Table:
     """Return the labels, in their order, with one more column for each feature, in whole units.
 

@@ -16,7 +16,6 @@ INTEGRATION = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
 SOURCE = r"^[a-z][a-z0-9_]{0,63}$"
 LEAD_ID = r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$"
 
-
 LEAD_EVENTS = closed_object(
     ["organization_id", "source", "payload"],
     {

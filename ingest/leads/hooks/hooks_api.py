@@ -35,7 +35,7 @@ from ingest.leads.hooks.hook_requests import (
 from ingest.leads.hooks.known_hooks import KnownHooks
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.web.caller import ApiError
-from ingest.web.http import answer, resolver
+from ingest.web.http import GUARD, answer, resolver
 from rules.days import stamp
 from rules.leads.hooks.hook import Hook
 
@@ -92,7 +92,7 @@ def get_hook(organization: str, source: str) -> Response[str]:
     """Answer a vendor's question whether this address is ours."""
     query = app.current_event.query_string_parameters or {}
     told = _parts().door.challenged(organization, source, query, clock.now())
-    return Response(200, content_type="text/plain", body=told, headers={"X-Content-Type-Options": "nosniff"})
+    return Response(200, content_type="text/plain", body=told, headers=dict(GUARD))
 
 
 @app.route("/v1/hooks/<organization>/<source>", method=["OPTIONS"])
@@ -100,7 +100,7 @@ def options_hook(organization: str, source: str) -> Response[str]:
     """Tell a browser that a page may send a form as JSON."""
     headers = {name.lower(): value for name, value in app.current_event.headers.items()}
     _parts().door.of_page(organization, source, headers)
-    return Response(204, headers=_cors(headers) | CORS | {"Access-Control-Max-Age": "600"})
+    return Response(204, headers=_cors(headers) | CORS | GUARD | {"Access-Control-Max-Age": "600"})
 
 
 def _messages(payload: Any) -> Iterator[Any]:
@@ -146,7 +146,7 @@ def _form(organization: str, source: str, request: HookRequest, now: datetime) -
         _queued(hook, read.from_browser(fields), told, now, keep_bad=False)
     # A robot that filled in the honeypot is told the same, and nothing is kept.
     if hook.thanks and request.media_type != JSON:
-        return Response(303, headers={"Location": hook.thanks})
+        return Response(303, headers={"Location": hook.thanks, **GUARD})
     return answer(200, {"accepted": 1}, _cors(request.headers))
 
 

@@ -125,7 +125,7 @@ API_FAULTS: list[tuple[str, str, Callable[[int, Any], Answer]]] = [
     ("answer", "POST /v1/questions", with_(status="OPEN")),
     ("answer", "POST /v1/questions", becomes(201, {"status": "CLOSED"})),
     ("answer", "GET /v1/questions", with_(responses=[])),
-    ("answer", "GET /v1/stats", with_(answers=0)),
+    ("answer", "GET /v1/stats", with_(total_answers=0)),
     ("answer", "GET /v1/stats", becomes(404)),
 ]
 
