@@ -181,7 +181,7 @@ def test_where_people_sign_in_a_link_signs_nobody_in_and_signing_out_ends_the_se
 @pytest.mark.parametrize("stored", [False, True])
 def test_an_answer_is_sent_again_when_the_service_is_busy(visit: Any, stored: bool) -> None:
     """503 comes once; whether or not the first try was stored after all, the person is thanked."""
-    post_question("Still there?", type="text", options=None)
+    post_question("Still there?")
     person = visit()
     page = person.sign_in(f"busy-{stored}")
     tried: list[str] = []
