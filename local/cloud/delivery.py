@@ -38,6 +38,11 @@ class EventSourceMapping:
         return ":kinesis:" in self.source
 
 
+def function_name(arn: str) -> str:
+    """Return the name in a function's ARN, which may end in a version or an alias."""
+    return arn.split(":")[6]
+
+
 def mapping_of(described: dict[str, Any]) -> EventSourceMapping:
     """Read one mapping from the answer of ListEventSourceMappings."""
     destination = (described.get("DestinationConfig") or {}).get("OnFailure", {}).get("Destination", "")

@@ -16,6 +16,7 @@ from local.cloud.delivery import (
     InvocationReply,
     Record,
     deliver,
+    function_name,
     mapping_of,
     reply_of,
     sequence_of,
@@ -73,7 +74,7 @@ class Poller:
 
     @staticmethod
     def _name(mapping: EventSourceMapping) -> str:
-        return mapping.function.rsplit(":", 1)[-1]
+        return function_name(mapping.function)
 
     def _serve(self, mapping: EventSourceMapping, shard: str, key: str) -> None:
         while True:

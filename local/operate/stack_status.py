@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from local.cloud import queue_counts
+from local.cloud.delivery import function_name
 from local.stack import Stack
 
 FUNCTION = "FunctionName"
@@ -43,18 +44,22 @@ def consumers(stack: Stack) -> dict[str, Any]:
 
     behind_seconds: null where CloudWatch has no figure: nothing came, or a queue feeds the consumer.
     """
-    names = sorted(name for name in stack.outputs if name.endswith(FUNCTION))
+    names = {stack.outputs[name]: name for name in sorted(stack.outputs) if name.endswith(FUNCTION)}
+    # All mappings of the region are listed: asked for a function, Lambda leaves out those of its alias.
+    pages = stack.client("lambda").get_paginator("list_event_source_mappings").paginate()
+    states: dict[str, list[str]] = {}
+    for each in (mapping for page in pages for mapping in page["EventSourceMappings"]):
+        states.setdefault(function_name(each["FunctionArn"]), []).append(each["State"])
+    fed = [function for function in names if function in states]
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        found = pool.map(
-            lambda name: (name.removesuffix(FUNCTION), _consumer(stack, stack.outputs[name])), names
-        )
-        return {name: told for name, told in found if told}
-
-
-def _consumer(stack: Stack, function: str) -> dict[str, Any] | None:
-    pages = stack.client("lambda").get_paginator("list_event_source_mappings").paginate(FunctionName=function)
-    states = [each["State"] for page in pages for each in page["EventSourceMappings"]]
-    return {"mappings": sorted(states), "behind_seconds": _behind(stack, function)} if states else None
+        behind = pool.map(lambda function: _behind(stack, function), fed)
+        return {
+            names[function].removesuffix(FUNCTION): {
+                "mappings": sorted(states[function]),
+                "behind_seconds": seconds,
+            }
+            for function, seconds in zip(fed, behind, strict=True)
+        }
 
 
 def _behind(stack: Stack, function: str) -> float | None:

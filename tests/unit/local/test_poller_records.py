@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from local.cloud.delivery import EventSourceMapping, arrival_of, mapping_of, sequence_of
+from local.cloud.delivery import EventSourceMapping, arrival_of, function_name, mapping_of, sequence_of
 from local.cloud.event_filters import matches
 from local.cloud.stream_records import kinesis_record, table_record
 from tests.support.deliveries import PLAIN
@@ -30,6 +30,12 @@ def test_settings_are_read_as_the_service_describes_them() -> None:
         "f", "arn:aws:kinesis:us-east-1:0:stream/s", 10, 2.0, True, 0, 60, True, "arn:q", ("{}",)
     )
     assert mapping.is_kinesis
+
+
+def test_a_function_is_known_by_its_name_also_where_its_alias_is_called() -> None:
+    """All functions that are called by an alias once shared the name `live`, and nobody had caught up."""
+    arn = "arn:aws:lambda:us-east-1:000000000000:function:streakline-EngagementFunction-1A"
+    assert function_name(arn) == function_name(f"{arn}:live") == "streakline-EngagementFunction-1A"
 
 
 def test_what_is_not_described_has_the_service_s_defaults() -> None:
