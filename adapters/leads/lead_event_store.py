@@ -110,7 +110,7 @@ class LeadEventStore:
         return str(page["Items"][0]["lead_organization_id"]["S"]) if page["Items"] else None
 
     def organization_of(self, leaf: str) -> str | None:
-        """Return the organization that a leaf's events are of, asked once a process; None if there is none."""
+        """Return the organization that a leaf's events are of, asked once a process; None if it has none."""
         if leaf not in self._organizations:
             page = self._dynamodb.query(
                 TableName=self._table,

@@ -29,7 +29,7 @@ SHARED: Mapping[str, str | int] = {
     "Questions/ByStatus": SHARDS,
     "Questions/ByClosing": SHARDS,
     "Questions/ByAgentId": 1,
-    "Subscriptions/ByLastNotified": 1,
+    "Subscriptions/ByLastNotified": 4,
 }
 NAIVE_SHARED = {**SHARED, "UserStreaks/StreakLeaderboard": 1}  # its regions are not split
 OWN = ("BPEvents/IdempotencyIndex", "Event/event-type-index", "Responses/ByFingerprint")
