@@ -14,6 +14,7 @@ class LeadsApiSettings:
     feature_table: str
     currency: str
     phone_regions: str
+    exchange_rates: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,10 +189,10 @@ FEATURES_VIEW: Schema = {
                 for each in FEATURES
             },
         },
-        "money": {
-            "type": "object",
-            "description": "by currency: orders, and what was spent, less refunds. Nothing adds up two"
-            " currencies: monetary features are of the organization's own alone",
+        "money": {"type": "object", "description": "by currency: orders, and what was spent, less refunds"},
+        "money_total": {
+            "type": ["object", "null"],
+            "description": "spent, in one currency by ExchangeRates; null where a rate is missing",
         },
         "computed_at": {"type": ["string", "null"]},
         "as_of": {"type": "object", "description": "by input: as of when its features were computed"},

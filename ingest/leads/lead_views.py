@@ -22,6 +22,7 @@ from rules.leads.evidence import MemoryEntry, confidence_at
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Input
 from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
+from rules.leads.orders import total_in
 from rules.leads.series_text import decode
 
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
@@ -32,6 +33,8 @@ HIDDEN = frozenset({SORT_KEY, "event_type#occurred_at", "raw_payload", "raw_payl
 # DynamoDB takes no longer sort key.
 NAME_BYTES_MAX = 1024
 AHEAD = FUTURE_MAX + timedelta(days=1)
+
+NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": None, "computed_at": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class LeadViews:
     memories: MemoryStore
     features_store: FeatureStore
     currency: str
+    rates: Mapping[str, Decimal]
 
     def check_reach(self, lead_id: str, caller: Caller) -> None:
         """Raise 404 unless the caller reaches the lead: 403 would tell that it exists."""
@@ -102,12 +106,14 @@ class LeadViews:
         lead = self._lead(lead_id)
         if lead.item is None:
             self._check_known(lead)
-            return {"lead_id": lead.root, "features": {}, "money": {}, "computed_at": None}
+            return {"lead_id": lead.root, **NOTHING_COMPUTED}
         features = dict(sorted(lead.item.features.items()))
+        money = money_view((lead.item.inputs or {}).get(Input.PURCHASES), self.currency)
         return {
             "lead_id": lead.root,
             "features": features,
-            "money": money_view((lead.item.inputs or {}).get(Input.PURCHASES), self.currency),
+            "money": money,
+            "money_total": total_view(money, self.currency, self.rates),
             "computed_at": lead.item.computed_at,
             "as_of": dict(lead.item.as_of),
         }
@@ -146,6 +152,15 @@ def money_view(purchases: str | None, own: str) -> dict[str, dict[str, Any]]:
         for currency, (orders, amount) in sorted(totals.items())
         if orders or amount
     }
+
+
+def total_view(
+    money: Mapping[str, Mapping[str, Any]], own: str, rates: Mapping[str, Decimal]
+) -> dict[str, Any] | None:
+    """Return what was spent in all, in the organization's own currency; None where a rate is missing."""
+    spent = {currency: each["spent"] for currency, each in money.items()}
+    total = total_in(own, spent, rates, EXPONENTS.get(own, 2))
+    return None if total is None else {"currency": own, "spent": total}
 
 
 def event_view(row: Mapping[str, Any]) -> dict[str, Any]:

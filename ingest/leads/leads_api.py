@@ -15,6 +15,7 @@ from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
+from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.leads import LeadsApiSettings
 from ingest.leads.lead_accept import REFUSALS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
 from ingest.leads.lead_schemas import (
@@ -56,13 +57,10 @@ def _parts() -> _Parts:
         MemoryStore(dynamodb, config.memory_table),
         FeatureStore(dynamodb, config.feature_table),
         config.currency,
+        exchange_rates(config.exchange_rates),
     )
-    return _Parts(
-        LeadQueue(client("sqs"), config.lead_queue_url, payloads),
-        views,
-        config.currency,
-        config.phone_regions,
-    )
+    queue = LeadQueue(client("sqs"), config.lead_queue_url, payloads)
+    return _Parts(queue, views, config.currency, config.phone_regions)
 
 
 @app.post("/v1/leads/events")

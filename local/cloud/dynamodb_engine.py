@@ -92,6 +92,7 @@ class Engine:
             "FEATURE_SHARDS": "2",
             "CURRENCY": "USD",
             "PHONE_REGIONS": "",
+            "EXCHANGE_RATES": "",
             "QUESTIONS_TABLE": "Questions",
             "RESPONSES_TABLE": "Responses",
             "SUBSCRIPTIONS_TABLE": "Subscriptions",

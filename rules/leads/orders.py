@@ -12,6 +12,7 @@ placed. Features add these up, and come to what the newest state says.
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_HALF_EVEN, Decimal
 from typing import Any
 
 from rules.leads.lead_events import ORDER_CANCELLED, ORDER_CHARGED, ORDER_PLACED, ORDER_REFUNDED
@@ -146,3 +147,19 @@ def from_text(text: str) -> OrderSeen:
     placed, paid_back = json.loads(text)
     told: dict[str, Any] = {name: PaidBack(*each) for name, each in paid_back.items()}
     return OrderSeen(Placed(*placed) if placed else None, told)
+
+
+def total_in(
+    own: str, spent: Mapping[str, Decimal], rates: Mapping[str, Decimal], places: int
+) -> Decimal | None:
+    """Return the sum of amounts by currency in whole units of `own`; None if one of them has no rate.
+
+    rates: what one unit of a currency is worth in `own`. places: digits after the point; rounds half to even.
+    """
+    foreign = {currency: amount for currency, amount in spent.items() if currency != own and amount}
+    if not foreign.keys() <= rates.keys():
+        return None
+    total = spent.get(own, Decimal()) + sum(
+        (amount * rates[currency] for currency, amount in foreign.items()), Decimal()
+    )
+    return total.quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN)

@@ -13,7 +13,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from ingest.leads import leads_api
-from ingest.leads.lead_views import money_view
+from ingest.leads.lead_views import money_view, total_view
 from rules.leads.evidence import Evidence, memory_entry
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import Input
@@ -66,7 +66,7 @@ def test_a_lead_of_whom_only_events_are_known(served: Engine) -> None:
     event_id = put_event(served, lead)
     assert get(f"{lead}/features") == (
         200,
-        {"lead_id": lead, "features": {}, "money": {}, "computed_at": None},
+        {"lead_id": lead, "features": {}, "money": {}, "money_total": None, "computed_at": None},
     )
     assert get(f"{lead}/memory") == (200, {"lead_id": lead, "memory": []})
     status, told = get(f"{lead}/events")
@@ -166,3 +166,7 @@ def test_money_is_shown_by_currency() -> None:
         "USD": {"orders": 1, "spent": Decimal("11.77")},
     }
     assert money_view(None, "USD") == {}
+    rates = {"EUR": Decimal("1.1"), "JPY": Decimal("0.007")}
+    total = total_view(money_view(text, "USD"), "USD", rates)
+    assert total == {"currency": "USD", "spent": Decimal("53.92")}
+    assert total_view(money_view(text, "USD"), "USD", {"EUR": Decimal("1.1")}) is None
