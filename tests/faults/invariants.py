@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import date
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import entry_from
@@ -96,7 +96,7 @@ def violations(
             spent[when] += 1 if note is FreezeNote.SPENT else -1
     must(set(spent.values()) <= {0, 1}, f"freezes journalled twice: {dict(spent)}")
     used = sorted(day for day, times in spent.items() if times)
-    length, longest, should_use = brute_force(sorted(by_day), sorted(grants))
+    length, longest, should_use = brute_force(sorted(by_day), sorted(grants), flown_over(events))
     must(used == should_use, f"freezes used {used} should be {should_use}")
     must(profile.get("current_streak", 0) == length, f"streak {profile.get('current_streak')} != {length}")
     must(profile.get("longest_streak", 0) == longest, f"longest {profile.get('longest_streak')} != {longest}")
@@ -108,7 +108,17 @@ def violations(
     return wrong
 
 
-def brute_force(days: list[str], grants: list[str]) -> tuple[int, int, list[str]]:
+def flown_over(events: list[dict[str, Any]]) -> set[int]:
+    """Return the dates (ordinals) between two others that less than 24 hours lie between: no whole date did."""
+    at: dict[int, list[datetime]] = {}
+    for each in events:
+        day = date.fromisoformat(each["activity_date"]).toordinal()
+        at.setdefault(day, []).append(parse_moment(each["occurred_at"]).utc)
+    pairs = [(day, day + 2) for day in at if day + 2 in at and day + 1 not in at]
+    return {a + 1 for a, b in pairs if min(at[b]) - max(at[a]) < timedelta(days=1)}
+
+
+def brute_force(days: list[str], grants: list[str], skipped: set[int]) -> tuple[int, int, list[str]]:
     """Walk over every date between the first and the last activity, one by one."""
     length = longest = 0
     used: list[str] = []
@@ -120,7 +130,7 @@ def brute_force(days: list[str], grants: list[str]) -> tuple[int, int, list[str]
         if today in active:
             length += 1
             longest = max(longest, length)
-        elif length:
+        elif length and today not in skipped:
             usable = [since for since in free if since <= today]
             if usable:
                 free.remove(usable[0])
