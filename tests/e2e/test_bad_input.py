@@ -135,6 +135,8 @@ def test_the_api_keeps_to_its_own_description(stack: Stack, user: str) -> None:
     for operation in schema.get_all_operations():
         assert isinstance(operation, Ok)
         made = operation.ok()
+        if made.method == "options":
+            continue  # the emulator answers these itself
 
         @settings(max_examples=15, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
         @given(case=made.as_strategy())
