@@ -18,6 +18,7 @@ from adapters.platform.items import item, plain
 from rules.engagement.account_state import Account, Day, Decision, NeedsHistory, Profile
 from rules.engagement.accounts import decide
 from rules.engagement.ledger import Entry
+from rules.engagement.placing import beside
 
 ATTEMPTS_MAX = 12
 Applied = dict[str, tuple[date, int]]
@@ -108,11 +109,10 @@ class AccountStore:
         touched = {
             date.fromisoformat(entry.draft.activity_date) for entry in pending if entry.draft.activity_date
         }
-        more = self.days((profile.user_id, day) for day in touched - set(account.days))
-        days = {
-            **account.days,
-            **{day: more.get((profile.user_id, day)) for day in touched - set(account.days)},
-        }
+        # The dates beside them tell whether one between them was flown over.
+        lacking = beside(touched) - set(account.days)
+        more = self.days((profile.user_id, day) for day in lacking)
+        days = {**account.days, **{day: more.get((profile.user_id, day)) for day in lacking}}
         applied = {
             draft.event_id: (date.fromisoformat(draft.activity_date), draft.points)
             for draft in (entry.draft for entry in entries)

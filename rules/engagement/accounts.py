@@ -73,7 +73,8 @@ def decide(
     days = absorb_days(account.days, account.pending)
     claimed, events = events, place(events, {**account.days, **days})
     profile = _reviewed(observe(repaired, [*claimed, *observed]), claimed, events, now)
-    profile = _flown(profile, flown_over(events, {**account.days, **days}))
+    placed = [*_earned(account.pending), *((event.event_id, event.activity_date) for event in events)]
+    profile = _flown(profile, flown_over(placed, {**account.days, **days}))
     earned, cut = _award(events, {**account.days, **days})
     cut += _moved(claimed, events, earned)
     streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover)
@@ -118,6 +119,16 @@ def _moved(
         (after, draft.points)
         for before, after, draft in zip(claimed, placed, earned, strict=True)
         if before is not after and draft.points == before.points_awarded
+    ]
+
+
+def _earned(pending: Iterable[Entry]) -> list[tuple[str, date]]:
+    """Return the events of entries that a dead writer has not counted in, and the dates that they earned."""
+    drafts = (entry.draft for entry in pending)
+    return [
+        (draft.event_id, date.fromisoformat(draft.activity_date))
+        for draft in drafts
+        if draft.event_id and draft.activity_date
     ]
 
 

@@ -30,20 +30,21 @@ def beside(dates: Iterable[date]) -> set[date]:
     return {day + n * DAY for day in dates for n in range(-2, 3)}
 
 
-def flown_over(events: Iterable[Event], days: Mapping[date, Day | None]) -> set[date]:
+def flown_over(events: Iterable[tuple[str, date]], days: Mapping[date, Day | None]) -> set[date]:
     """Return the dates that a flight west over the date line left out, as far as these events tell.
 
     Between the last event of one date and the first of the date after next lie less than 24 hours. So no
     whole date lies between them, and the one that the calendars name is no miss. One calendar alone never
-    gives this, and more events only bring the two closer. events: as they were placed. days: see place.
+    gives this, and more events only bring the two closer. events: ids and dates, as they were placed.
+    days: see place.
     """
     first: dict[date, datetime] = {}
     last: dict[date, datetime] = {}
     seen = [(when, instant_of(at)) for when, day in days.items() if day for at in _ends(day)]
     dates = set()
-    for event in events:
-        seen.append((event.activity_date, instant_of(event.event_id)))
-        dates.add(event.activity_date)
+    for event_id, when in events:
+        seen.append((when, instant_of(event_id)))
+        dates.add(when)
     for when, at in seen:
         first[when], last[when] = min(at, first.get(when, at)), max(at, last.get(when, at))
     pairs = {(day + n * DAY, day + (n + 2) * DAY) for day in dates for n in (-2, 0)}
