@@ -59,7 +59,6 @@ class DecodedEvent:
     external_event_id: unique in its integration, and the same in every resend. occurred_at: a stamp.
     payload: its fields depend on the event type, see rules.leads.lead_events.LeadEvent. order: if it tells of
     an order, which has a state. Then what is stored is what that changes, and the payload is only shown.
-
     """
 
     external_event_id: str
