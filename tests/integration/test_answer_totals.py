@@ -101,7 +101,7 @@ def test_the_leaderboard_merges_the_shards_and_ties_share_a_rank() -> None:
         client("dynamodb").put_item(TableName="UserStats", Item=item(stored | {"answers": 1}))
     with requests() as seen:
         rows = call("GET", "/v1/stats", limit=4).body["entries"]
-    assert seen.operations == ["Query", "Query"]
+    assert [each for each in seen.operations if each != "UpdateItem"] == ["Query", "Query"]  # a lease is one
     assert [(each["rank"], each["points"]) for each in rows] == [
         (1, 100_003),
         (2, 100_002),
