@@ -56,7 +56,10 @@ def test_consumers_killed_and_postgresql_restarted_lose_nothing(
     stack: Stack, organization: str, lead_of: Lead, dying: list[int]
 ) -> None:
     today = datetime.now(UTC).date()
-    some = [bought(today - timedelta(days=number), "2.00", f"c{number % 4}", number) for number in range(40)]
+    # They are bought at noon, which may not have come today.
+    some = [
+        bought(today - timedelta(days=number + 1), "2.00", f"c{number % 4}", number) for number in range(40)
+    ]
     random.Random(3).shuffle(some)
     send(stack, organization, *some[:20])
     processes.stop("postgres")
@@ -70,7 +73,7 @@ def test_consumers_killed_and_postgresql_restarted_lose_nothing(
     for number in range(4):
         lead = lead_of(organization, f"order:c{number}-{number}")
         found = api.get(f"/v1/leads/{lead}/features")["features"]
-        assert (found["monetary_total"], found["days_since_last_purchase"]) == (20, number)
+        assert (found["monetary_total"], found["days_since_last_purchase"]) == (20, number + 1)
     with psycopg.connect(identities()) as database:
         query = "SELECT count(*) FROM identity.lead_organization WHERE organization_id = %s"
         assert database.execute(query, [organization]).fetchall() == [(4,)]
@@ -103,8 +106,8 @@ def test_what_cannot_be_decoded_is_told_or_kept_and_replayed(stack: Stack, organ
     assert status == 422 and "id" in told
     status, told = refused(payload={**good["payload"], "total_price": "1.001"})
     assert status == 422 and "total_price" in told
-    status, told = refused(payload={**good["payload"], "currency": "EUR"})
-    assert status == 422 and "USD" in told
+    status, told = refused(payload={**good["payload"], "currency": "euro"})
+    assert status == 422 and "currency" in told
     assert Api(stack, "somebody", admin=False).call("POST", "/v1/leads/events", good)[0] == 403
 
     bad = {**good, "payload": {**good["payload"], "created_at": f"never, {organization}"}}
