@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from ingest.web.caller import ADMIN, AGENTS, AUDIENCE, FULFILMENT, LEADS, PRODUCERS
 from local.aws.sentences import AwsError, sentence
 from local.cloud import cloud
 from local.operate.hook_options import add_options as hook_options
@@ -191,13 +192,11 @@ def _demo(_: argparse.Namespace) -> None:
 
 HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it set or empty
 GROUPS = {
-    "streakline/admin": "reaches all users and may backfill",
-    "streakline/producers": "sends events of any user, also those that only a server may declare",
-    "streakline/fulfilment": "undoes redemptions that cannot be fulfilled",
-    "streakline/agents": "asks questions and reads the answers",
+    ADMIN: "reaches all users and may backfill",
+    PRODUCERS: "sends events of any user, also those that only a server may declare",
+    FULFILMENT: "undoes redemptions that cannot be fulfilled",
+    AGENTS: "asks questions and reads the answers",
 }
-LEADS = "streakline/leads/"
-AUDIENCE = "streakline/audience/"
 AUDIENCE_HELP = "sees and answers questions for this audience; repeatable"
 LEADS_HELP = "sends, reads and mends the leads of this organization, and of no other; repeatable"
 

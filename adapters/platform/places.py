@@ -1,6 +1,6 @@
 """A few places for each owner: who holds none must wait. A place expires by itself, if its holder dies.
 
-Places are items of a table whose items expire at `expires_at`.
+Places are items of the table Limits, whose items expire at `expires_at`.
 """
 
 import uuid
@@ -12,14 +12,15 @@ from typing import Any
 
 from adapters.platform.items import item
 
+KEY = "counter"
+
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """key: the table's partition key. most: places of each owner. seconds: how long one is held at most."""
+    """table: Limits. most: places of each owner. seconds: how long one is held at most."""
 
     dynamodb: Any
     table: str
-    key: str
     most: int
     seconds: int
 
@@ -44,8 +45,8 @@ class Places:
         try:
             self.dynamodb.put_item(
                 TableName=self.table,
-                Item=item({self.key: name, "holder": holder, "expires_at": now + self.seconds}),
-                ConditionExpression=f"attribute_not_exists({self.key}) OR expires_at <= :now",
+                Item=item({KEY: name, "holder": holder, "expires_at": now + self.seconds}),
+                ConditionExpression="attribute_not_exists(holder) OR expires_at <= :now",
                 ExpressionAttributeValues=item({":now": now}),
             )
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
@@ -56,7 +57,7 @@ class Places:
         try:
             self.dynamodb.delete_item(
                 TableName=self.table,
-                Key=item({self.key: name}),
+                Key=item({KEY: name}),
                 ConditionExpression="holder = :holder",
                 ExpressionAttributeValues=item({":holder": holder}),
             )

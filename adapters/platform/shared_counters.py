@@ -1,4 +1,4 @@
-"""The table Limits: counters that all processes share, and who holds one of an owner's places."""
+"""The table Limits: counters that all processes share, and which things hold one of an owner's places."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -99,11 +99,6 @@ def token_key(fcm_token: str) -> str:
     return f"token#{hashlib.sha256(fcm_token.encode()).hexdigest()}"
 
 
-def poll_key(agent_id: str) -> str:
-    """Return what the keys of the places of an agent's waiting polls begin with."""
-    return f"poll#{agent_id}"
-
-
 def items_of(subscription: Subscription, now: datetime) -> dict[str, Item]:
     """Return all items of an active subscription by key, without its claims."""
     shard = shard_of(subscription.subscription_id)

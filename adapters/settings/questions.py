@@ -27,11 +27,11 @@ class QuestionsApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class PollsApiSettings:
-    """ingest.questions.polls_api. The places of waiting polls are in subscriptions_table."""
+    """ingest.questions.polls_api. The places of waiting polls are in limits_table."""
 
     questions_table: str
     responses_table: str
-    subscriptions_table: str
+    limits_table: str
 
 
 @dataclass(frozen=True, slots=True)

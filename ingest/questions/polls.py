@@ -8,7 +8,6 @@ from typing import Any
 from adapters import clock
 from adapters.platform.places import Places
 from adapters.questions.response_store import ResponseStore
-from adapters.questions.subscription_items import poll_key
 from ingest.questions.question_views import Questions
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import integer
@@ -36,6 +35,11 @@ def response_view(response: Response) -> dict[str, Any]:
         "created_at": response.created_at,
     }
     return with_former({name: value for name, value in view.items() if value is not None})
+
+
+def poll_key(agent_id: str) -> str:
+    """Return the name under which the places of an agent's waiting polls are kept."""
+    return f"poll#{agent_id}"
 
 
 @dataclass(frozen=True, slots=True)

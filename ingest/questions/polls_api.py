@@ -15,7 +15,6 @@ from adapters.platform.places import Places
 from adapters.questions.question_lists import QuestionLists
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import ResponseStore
-from adapters.questions.subscription_items import KEY
 from adapters.settings.questions import PollsApiSettings
 from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, Polls
 from ingest.questions.question_views import Questions
@@ -32,9 +31,7 @@ def _parts() -> Polls:
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table, responses)
     questions = Questions(store, QuestionLists(dynamodb, config.questions_table))
-    return Polls(
-        questions, responses, Places(dynamodb, config.subscriptions_table, KEY, PLACES, HELD_SECONDS_MAX)
-    )
+    return Polls(questions, responses, Places(dynamodb, config.limits_table, PLACES, HELD_SECONDS_MAX))
 
 
 @app.get("/v1/questions/<question_id>/responses")

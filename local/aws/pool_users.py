@@ -11,9 +11,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+from ingest.web.caller import AUDIENCE, LEADS
+
 GROUPS = "streakline/"
 # Groups of organizations and audiences come and go with these: who first needs one makes it.
-MADE_WHEN_NEEDED = ("streakline/leads/", "streakline/audience/")
+MADE_WHEN_NEEDED = (LEADS, AUDIENCE)
 MARK = {"Name": "nickname", "Value": "made by streakline"}
 PASSWORD = "STREAKLINE_PASSWORD"
 

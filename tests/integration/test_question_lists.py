@@ -15,8 +15,7 @@ import ingest.questions.polls_api
 from adapters.platform.aws import client
 from adapters.platform.places import Places
 from adapters.questions.question_lists import QuestionLists
-from adapters.questions.subscription_items import KEY, poll_key
-from ingest.questions.polls import HELD_SECONDS_MAX, PLACES
+from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, poll_key
 from ingest.web.caller import Caller
 from processors.expire_questions import expire
 from rules.questions.question_lists import SHARDS
@@ -125,7 +124,7 @@ def test_a_poll_ends_with_the_first_new_answer() -> None:
 
 def test_an_agent_has_so_many_polls_waiting_and_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     question, agent, now = ask(), f"agent-{uuid.uuid4()}", datetime.now(UTC)
-    places = Places(client("dynamodb"), "Subscriptions", KEY, PLACES, HELD_SECONDS_MAX)
+    places = Places(client("dynamodb"), "Limits", PLACES, HELD_SECONDS_MAX)
     with ExitStack() as waiting:
         held = [waiting.enter_context(places.held(poll_key(agent), now)) for _ in range(PLACES + 2)]
         assert held == [True] * PLACES + [False] * 2

@@ -42,7 +42,7 @@ class World:
         pending = [entry for entry in self.entries if entry.created_at > watermark]
         concerned = {date.fromisoformat(e.draft.activity_date) for e in pending if e.draft.activity_date}
         return Account(
-            self.profile, {day: self.days.get(day) for day in {*beside(dates), *concerned}}, pending
+            self.profile, {day: self.days.get(day) for day in beside([*dates, *concerned])}, pending
         )
 
     def decide(self, delivered: Sequence[Event], commands: Sequence[Draft] = ()) -> Decision:

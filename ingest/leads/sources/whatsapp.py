@@ -17,6 +17,7 @@ from ingest.leads.payload_fields import epoch, text_id
 from ingest.leads.person_fields import derived_from_text, identities
 from rules.leads.consent import NOTIFICATIONS, OFF, ON, consent_in
 from rules.leads.hooks.signatures import Signature
+from rules.leads.identity.identities import Identity
 from rules.leads.lead_events import MESSAGE_RECEIVED, PREFERENCE_STATED
 
 # https://developers.facebook.com/docs/graph-api/webhooks/getting-started: with the app's secret.
@@ -90,9 +91,7 @@ def _message(path: str, message: Mapping[str, Any], context: DecodeContext) -> D
             external_event_id=text_id(message.get("id"), "id"),
             event_type=MESSAGE_RECEIVED,
             occurred_at=epoch(message.get("timestamp"), "timestamp"),
-            identities=identities(
-                [("phone", "+" + sender.removeprefix("+"))], context, "from", are_verified=True
-            ),
+            identities=_sender(sender, context, "from"),
             object_id=text_id(message.get("id"), "id"),
             object_id_ref="message",
             payload={**derived_from_text(words, message.get("sentiment")), **_consent(consent_in(words))},
@@ -103,6 +102,10 @@ def _message(path: str, message: Mapping[str, Any], context: DecodeContext) -> D
 
 def _consent(said: Mapping[str, str]) -> dict[str, Any]:
     return {"consent": dict(said)} if said else {}
+
+
+def _sender(number: str, context: DecodeContext, at: str) -> tuple[Identity, ...]:
+    return identities([("phone", f"+{number.removeprefix('+')}")], context, at, are_verified=True)
 
 
 def _words(message: Mapping[str, Any]) -> str:
@@ -127,9 +130,7 @@ def _preference(path: str, stated: Mapping[str, Any], context: DecodeContext) ->
             external_event_id=text_id(f"preference:{sender}:{at}", "wa_id"),
             event_type=PREFERENCE_STATED,
             occurred_at=at,
-            identities=identities(
-                [("phone", "+" + sender.removeprefix("+"))], context, "wa_id", are_verified=True
-            ),
+            identities=_sender(sender, context, "wa_id"),
             payload=_consent({NOTIFICATIONS: said}),
         )
     except DecodeError as error:

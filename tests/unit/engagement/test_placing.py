@@ -176,3 +176,14 @@ def test_a_date_between_is_flown_over_only_within_a_day() -> None:
     assert flown_over(seen(evening, morning), {}) == {june(10)}
     later = replace(morning, event_id=event("b", june(11), at=T + DAY).event_id)
     assert flown_over(seen(evening, later), {}) == set()
+
+
+def test_a_date_that_was_flown_over_is_kept_when_a_writer_dies_after_the_ledger() -> None:
+    evening, morning = event("a", june(9), at=T), event("b", june(11), at=T + DAY - SECOND)
+    world = World()
+    world.apply([morning])
+    world.apply([evening], writes=1)
+    world.apply()
+    assert world.profile.cover.skipped == {june(10)}
+    assert world.profile.streak is not None
+    assert world.profile.streak.length == 2
