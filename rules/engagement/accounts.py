@@ -4,7 +4,7 @@ The ledger is the journal; profile and days follow from it (rules/engagement/abs
 repairs what a dead writer left: it counts in the pending entries first, by the same code as new ones.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
@@ -73,8 +73,7 @@ def decide(
     days = absorb_days(account.days, account.pending)
     claimed, events = events, place(events, {**account.days, **days})
     profile = _reviewed(observe(repaired, [*claimed, *observed]), claimed, events, now)
-    placed = [*_earned(account.pending), *((event.event_id, event.activity_date) for event in events)]
-    profile = _flown(profile, flown_over(placed, {**account.days, **days}))
+    profile = _flown(profile, flown_over(_placed(account.pending, events), {**account.days, **days}))
     earned, cut = _award(events, {**account.days, **days})
     cut += _moved(claimed, events, earned)
     streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover)
@@ -122,14 +121,12 @@ def _moved(
     ]
 
 
-def _earned(pending: Iterable[Entry]) -> list[tuple[str, date]]:
-    """Return the events of entries that a dead writer has not counted in, and the dates that they earned."""
-    drafts = (entry.draft for entry in pending)
-    return [
-        (draft.event_id, date.fromisoformat(draft.activity_date))
-        for draft in drafts
-        if draft.event_id and draft.activity_date
-    ]
+def _placed(pending: Iterable[Entry], events: Iterable[Event]) -> Iterator[tuple[str, date]]:
+    """Yield events with the dates that they earn, also of entries that a dead writer has not counted in."""
+    for draft in (entry.draft for entry in pending):
+        if draft.event_id and draft.activity_date:
+            yield draft.event_id, date.fromisoformat(draft.activity_date)
+    yield from ((event.event_id, event.activity_date) for event in events)
 
 
 def _flown(profile: Profile, over: set[date]) -> Profile:
