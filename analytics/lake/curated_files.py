@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import date
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,16 +38,26 @@ def read(objects: Objects, entity: str, stored: StoredObject, names: Sequence[st
     return pa.table(dict(zip(names, columns, strict=True)))
 
 
-def tables(objects: Objects, entity: str, names: Sequence[str], threads: int = 1) -> Iterator[pa.Table]:
-    """Yield these columns of each of an entity's files, by day. threads: how many files are read at once."""
-    waiting: deque[Future[pa.Table]] = deque()
+def tables(
+    objects: Objects, entity: str, names: Sequence[str], threads: int = 1
+) -> Iterator[tuple[date, pa.Table]]:
+    """Yield these columns of each of an entity's files, with its date, by day.
+
+    threads: how many files are read at once.
+    """
+    waiting: deque[tuple[date, Future[pa.Table]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
         for stored in curated_files(objects, entity):
-            waiting.append(pool.submit(read, objects, entity, stored, names))
-            if len(waiting) >= threads:
-                yield waiting.popleft().result()
+            day = date.fromisoformat(date_of(stored))
+            waiting.append((day, pool.submit(read, objects, entity, stored, names)))
+            if len(waiting) > threads:
+                yield _result(*waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield _result(*waiting.popleft())
+
+
+def _result(day: date, table: Future[pa.Table]) -> tuple[date, pa.Table]:
+    return day, table.result()
 
 
 def reader(objects: Objects, entity: str, names: Sequence[str], threads: int = 1) -> pa.RecordBatchReader:
@@ -54,5 +65,5 @@ def reader(objects: Objects, entity: str, names: Sequence[str], threads: int = 1
     declared = arrow_schema(ENTITIES[entity])
     schema = pa.schema([declared.field(name) for name in names])
     found = tables(objects, entity, names, threads)
-    batches = (batch for table in found for batch in table.to_batches())
+    batches = (batch for _, table in found for batch in table.to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)

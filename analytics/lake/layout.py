@@ -90,7 +90,7 @@ def curated_files(
     for prefix in _prefixes(entity, since_dt, until_dt):
         for stored in objects.list(prefix):
             place = curated_place(stored.key)
-            if place and (since_dt or "") <= place.dt <= (until_dt or "9999"):
+            if place and (since_dt or "") <= place.dt <= (until_dt or date.max.isoformat()):
                 found.setdefault(place.dt, []).append((place, stored))
     return [stored for files in found.values() for stored in _of_day(files)]
 

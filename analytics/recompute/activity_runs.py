@@ -1,96 +1,83 @@
-"""Folds all curated activity into every user's runs.
+"""All users' runs of active dates, by one statement: a bit a date, so that a run of dates is a run of ones.
 
-Two threads read files and look up users; the caller's thread folds what they found.
+Without freezes, pauses and skipped dates a missed date always ends a run. For the users who have such cover
+the dates themselves are handed on, and the rule folds them (rules.engagement.streaks).
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import date
-from functools import partial
-from typing import TypeVar
 
+import duckdb
+import numpy as np
 import pyarrow as pa
 
-from adapters.platform.objects import Objects, StoredObject
+from adapters.platform.objects import Objects
 from analytics.lake import curated_files
-from analytics.lake.layout import curated_files as files
-from analytics.recompute.plain_streaks import Runs, day_number
-from analytics.recompute.user_numbers import Codes, Users
+from analytics.lake.duckdb_memory import query, registered
+from analytics.lake.layout import curated_files as files_of
 
 READERS = 2
-FILES_AHEAD = 8
-BATCHES_AHEAD = 2
-BATCH_ROWS_MAX = 1_000_000
-A = TypeVar("A")
-B = TypeVar("B")
+USERS = pa.schema([("user_id", pa.string())])
+PLACES = pa.schema([("date", pa.date32()), ("place", pa.int32())])
+ACTIVITY = pa.schema([("user_id", pa.string()), ("place", pa.int32())])
+
+RUNS = """
+CREATE TABLE runs AS
+WITH activity_bits AS (
+  SELECT user_id, bitstring_agg(place, 0, {last_place})::VARCHAR AS bits FROM activity GROUP BY user_id
+), ended AS (
+  SELECT user_id, bits, rtrim(bits, '0') AS until_last FROM activity_bits
+)
+SELECT user_id, places.date AS last_activity_date,
+  (length(until_last) - length(rtrim(until_last, '1')))::INTEGER AS current_streak,
+  list_max(list_transform(regexp_extract_all(bits, '1+'), lambda run: length(run)))::INTEGER
+    AS longest_streak,
+  length(replace(bits, '0', ''))::INTEGER AS active_days,
+  CASE WHEN covered.user_id IS NOT NULL THEN bits END AS bits
+FROM ended
+JOIN places ON places.place = length(until_last) - 1
+LEFT JOIN covered USING (user_id)
+"""
 
 
-@dataclass(slots=True)
-class _Batch:
-    """Columns of user ids that are looked up together, each with its day. A day may have several columns."""
+def create_runs(
+    db: duckdb.DuckDBPyConnection, objects: Objects, covered: Collection[str]
+) -> dict[str, list[date]]:
+    """Create the table `runs`: a row for each user with activity, as if nobody had cover.
 
-    days: list[int] = field(default_factory=list)
-    columns: list[pa.StringArray] = field(default_factory=list)
-    rows: int = 0
-
-
-def runs_of(objects: Objects, special: Iterable[str] = ()) -> tuple[Users, Runs]:
-    """Return all users, and their runs as if nobody had cover.
-
-    special: users who have cover; they get the first codes, and their dates are kept so that `refold` can
-    fold them by the rule. A row's date is that of its partition (see analytics.lake.layout).
+    covered: users who have cover; returns the active dates of those who have any, ascending. A row's date is
+    that of its partition (see analytics.lake.layout).
     """
-    users = Users(pa.array(list(special), pa.string()))
-    runs = Runs(kept=len(users.ids))
-    with ThreadPoolExecutor(READERS) as pool:
-        read = partial(_read, objects)
-        days = _ahead(pool, read, files(objects, "daily_activity"), FILES_AHEAD)
-        look_up = partial(_look_up, users)
-        for batch, codes, seen in _ahead(pool, look_up, _batches(days), BATCHES_AHEAD):
-            users.settle(batch.columns, codes, seen)
-            runs.grow(len(users.ids))
-            for day, of_day in zip(batch.days, codes, strict=True):
-                runs.advance(day, of_day)
-    runs.grow(len(users.ids))
-    return users, runs
+    listed = (curated_files.date_of(each) for each in files_of(objects, "daily_activity"))
+    places = places_of(date.fromisoformat(each) for each in listed)
+    known = pa.table([pa.array(list(places)), pa.array(list(places.values()))], schema=PLACES)
+    some = pa.table([pa.array(list(covered), pa.string())], schema=USERS)
+    rows = pa.RecordBatchReader.from_batches(ACTIVITY, _rows(objects, places))
+    with registered(db, "places", known), registered(db, "covered", some), registered(db, "activity", rows):
+        db.execute(RUNS.format(last_place=max(places.values(), default=0)))
+    dates = {place: day for day, place in places.items()}
+    found = query(db, "SELECT user_id, bits FROM runs WHERE bits IS NOT NULL").to_pylist()
+    return {
+        row["user_id"]: [dates[place] for place, bit in enumerate(row["bits"]) if bit == "1"] for row in found
+    }
 
 
-def _read(objects: Objects, stored: StoredObject) -> tuple[int, list[pa.StringArray]]:
-    table = curated_files.read(objects, "daily_activity", stored, ["user_id"])
-    return day_number(date.fromisoformat(curated_files.date_of(stored))), table["user_id"].chunks
+def places_of(days: Iterable[date]) -> dict[date, int]:
+    """Number dates in their order, and leave a number out where dates are missing between two.
 
-
-def _batches(days: Iterable[tuple[int, list[pa.StringArray]]]) -> Iterator[_Batch]:
-    """Yield batches that grow: a day at first, then as many rows as all before, up to BATCH_ROWS_MAX.
-
-    So the users of the first days are known by the time the large batches are looked up.
+    So bits are at most twice as many as dates, however far apart these are. Example: 1, 2 and 9 March are 0,
+    1 and 3.
     """
-    batch, before = _Batch(), 0
-    for day, columns in days:
-        batch.days += [day] * len(columns)
-        batch.columns += columns
-        batch.rows += sum(map(len, columns))
-        if batch.rows >= min(BATCH_ROWS_MAX, before):
-            yield batch
-            before += batch.rows
-            batch = _Batch()
-    if batch.days:
-        yield batch
+    places: dict[date, int] = {}
+    before, place = 0, -1
+    for day in sorted(set(days)):
+        place += 1 if day.toordinal() == before + 1 or not places else 2
+        places[day], before = place, day.toordinal()
+    return places
 
 
-def _look_up(users: Users, batch: _Batch) -> tuple[_Batch, list[Codes], int]:
-    known = users.directory
-    return batch, [known.find(column) for column in batch.columns], len(known.ids)
-
-
-def _ahead(pool: ThreadPoolExecutor, work: Callable[[A], B], items: Iterable[A], ahead: int) -> Iterator[B]:
-    """Yield the results in order, while up to `ahead` further items are being worked on."""
-    waiting: deque[Future[B]] = deque()
-    for item in items:
-        waiting.append(pool.submit(work, item))
-        if len(waiting) > ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+def _rows(objects: Objects, places: Mapping[date, int]) -> Iterator[pa.RecordBatch]:
+    for day, table in curated_files.tables(objects, "daily_activity", ["user_id"], READERS):
+        for batch in table.to_batches():
+            column = pa.array(np.full(len(batch), places[day], np.int32))
+            yield pa.record_batch([batch.column(0), column], schema=ACTIVITY)

@@ -16,11 +16,11 @@ from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.recompute.ledger_totals import STAMP
-from analytics.recompute.plain_streaks import EPOCH, day_number
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EntryKind
 
 COLUMNS = ("account_id", "created_at", "kind", "points", "event_id", "event_type", "activity_date")
+EPOCH = date(1970, 1, 1)
 DAY_BITS = 24
 DAY_ZERO = 1 << 23  # added to a day's number, so that days before 1970 are positive too
 Flags = NDArray[np.bool_]
@@ -86,7 +86,7 @@ class LakeDays:
         """Return a day's place among these; None if the curated ledger has no entry of that user and date."""
         try:
             code = self.places[user_id]
-            day = day_number(date.fromisoformat(when)) + DAY_ZERO
+            day = (date.fromisoformat(when) - EPOCH).days + DAY_ZERO
         except (KeyError, ValueError):
             return None
         key = code << DAY_BITS | day

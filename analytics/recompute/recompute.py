@@ -9,23 +9,33 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from io import BytesIO
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
-from analytics.lake.duckdb_memory import registered
+from analytics.lake.duckdb_memory import query, registered
 from analytics.lake.layout import run_key
-from analytics.recompute.activity_runs import runs_of
+from analytics.recompute.activity_runs import create_runs
 from analytics.recompute.ledger_totals import Totals
-from analytics.recompute.plain_streaks import NEVER, Runs, day_number
-from analytics.recompute.user_numbers import Users
-from rules.engagement.streaks import Cover, Streak
+from rules.engagement.streaks import Cover, Streak, fold
 
 RESULT = "streaks.parquet"
+REFOLDED = pa.schema(
+    [
+        ("user_id", pa.string()),
+        ("last_activity_date", pa.date32()),
+        ("current_streak", pa.int32()),
+        ("longest_streak", pa.int32()),
+        ("active_days", pa.int32()),
+        ("freezes_spent", pa.string()),
+    ]
+)
 JOINED = """
-SELECT * FROM runs FULL JOIN totals USING (user_id) FULL JOIN settings USING (user_id) ORDER BY user_id
+SELECT * FROM (
+  SELECT * EXCLUDE (bits), NULL AS freezes_spent FROM runs WHERE bits IS NULL
+  UNION ALL BY NAME SELECT * FROM refolded
+) FULL JOIN totals USING (user_id) FULL JOIN settings USING (user_id) ORDER BY user_id
 """
 
 
@@ -53,10 +63,10 @@ def recompute(objects: Objects) -> Recomputed:
     """Recompute all users."""
     totals = Totals.read(objects)
     covers = covers_of(totals)
-    users, runs = runs_of(objects, covers)
-    refolded = runs.refold(covers.values())
-    with registered(totals.db, "runs", table_of(users, runs, refolded)):
-        return Recomputed(totals.db.sql(JOINED).to_arrow_table())
+    dates = create_runs(totals.db, objects, covers)
+    streaks = {user: fold(days, covers[user]) for user, days in dates.items()}
+    with registered(totals.db, "refolded", table_of(streaks)):
+        return Recomputed(query(totals.db, JOINED))
 
 
 def covers_of(totals: Totals) -> dict[str, Cover]:
@@ -80,20 +90,18 @@ def pauses_of(text: str | None) -> tuple[tuple[date, date], ...]:
     return tuple((date.fromisoformat(first), date.fromisoformat(last)) for first, last in pairs)
 
 
-def table_of(users: Users, runs: Runs, refolded: Mapping[int, Streak]) -> pa.Table:
-    """Return one row per user with activity. refolded: streaks by code, which replace the plain runs."""
-    spent: list[str | None] = [None] * runs.kept
-    for code, streak in refolded.items():
-        runs.last[code], runs.length[code] = day_number(streak.last), streak.length
-        runs.longest[code], runs.active_days[code] = streak.longest, streak.active_days
-        spent[code] = ",".join(day.isoformat() for day in streak.spent) or None
-    rest = pa.nulls(len(users.ids) - runs.kept, pa.string())
-    columns: dict[str, Any] = {
-        "user_id": users.ids,
-        "last_activity_date": pa.array(runs.last).cast(pa.date32()),
-        "current_streak": pa.array(runs.length),
-        "longest_streak": pa.array(runs.longest),
-        "active_days": pa.array(runs.active_days),
-        "freezes_spent": pa.concat_arrays([pa.array(spent, pa.string()), rest]),
-    }
-    return pa.table(columns).filter(pa.array(runs.last != NEVER))
+def table_of(streaks: Mapping[str, Streak | None]) -> pa.Table:
+    """Return a row for each user with a streak."""
+    rows = [
+        {
+            "user_id": user,
+            "last_activity_date": streak.last,
+            "current_streak": streak.length,
+            "longest_streak": streak.longest,
+            "active_days": streak.active_days,
+            "freezes_spent": ",".join(day.isoformat() for day in streak.spent) or None,
+        }
+        for user, streak in streaks.items()
+        if streak
+    ]
+    return pa.Table.from_pylist(rows, REFOLDED)

@@ -48,10 +48,12 @@ FROM runs GROUP BY user_id
 
 def ours(folder: Path) -> Any:
     from adapters.platform.objects import FolderObjects
-    from analytics.recompute.activity_runs import runs_of
-    from analytics.recompute.recompute import table_of
+    from analytics.lake.duckdb_memory import connect, query
+    from analytics.recompute.activity_runs import create_runs
 
-    return table_of(*runs_of(FolderObjects(folder)), {}).select(COLUMNS)
+    db = connect()
+    create_runs(db, FolderObjects(folder), ())
+    return query(db, f"SELECT {', '.join(COLUMNS)} FROM runs")
 
 
 def duckdb(folder: Path) -> Any:
