@@ -184,6 +184,12 @@ def _hook(arguments: argparse.Namespace) -> None:
     hooks.run(arguments, _stack(arguments))
 
 
+def _rotate_key(arguments: argparse.Namespace) -> None:
+    from local.operate import fingerprint_keys
+
+    fingerprint_keys.run(arguments.action, _stack(arguments))
+
+
 def _demo(_: argparse.Namespace) -> None:
     from local.demo import demo
 
@@ -261,6 +267,8 @@ def _parser() -> argparse.ArgumentParser:
     verify.add_argument("file", type=Path)
     verify.add_argument("--as-of", type=date.fromisoformat, default=datetime.now(UTC).date())
     hook_options(command("hook", _hook, "addresses for vendors' webhooks, and their secrets"))
+    rotate_key = command("rotate-key", _rotate_key, "another key for the hashes of people who answer")
+    rotate_key.add_argument("action", choices=("show", "announce", "promote", "retire"))
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
     rebuild = command("rebuild", _rebuild, "make live values what the stored events say")

@@ -105,10 +105,11 @@ class AnswerCounter:
         return sum(self._chunk(person, chunk, now) for chunk in chunks(distinct.values(), RESPONSES_MAX))
 
     def _chunk(self, person: str, fresh: list[Response], now: datetime) -> int:
-        kept, events = self._kept(person), self._events(fresh, now)
+        older = {hashed for each in fresh for hashed in each.older_hashes}
+        kept, events = self.counts.stats.of(person, older), self._events(fresh, now)
         for _ in pauses(ATTEMPTS_MAX):
-            after = self._with(person, kept, fresh, now)
-            refusal = self.counts.count(person, (kept, after), fresh, events, now)
+            after = self._with(kept, fresh, now)
+            refusal = self.counts.count((kept, after), fresh, events, now)
             if refusal is None:
                 return len(fresh)
             if refusal.taken:
@@ -122,31 +123,28 @@ class AnswerCounter:
             if not fresh:
                 return 0
             if refusal.moved:
-                kept = self._kept(person)
+                kept = self.counts.stats.of(person, older)
         raise Busy(person)
 
-    def _with(self, person: str, kept: StoredStats, fresh: list[Response], now: datetime) -> Stats:
-        """Return the stats with answers added; from all responses if one is too late to be added."""
+    def _with(self, kept: StoredStats, fresh: list[Response], now: datetime) -> Stats:
+        """Return the stats with answers added; from all responses if that cannot be done."""
         try:
-            return add(kept.stats, fresh)
+            if not kept.is_apart:
+                return add(kept.stats, fresh)
         except TooOld:
-            logger.info("made again from all responses", extra={"person": person})
-            return fold([*self._responses(person, kept, now)[0], *fresh])
+            pass
+        logger.info("made again from all responses", extra={"person": kept.person})
+        return fold([*self._responses(kept, now)[0], *fresh])
 
-    def _responses(
-        self, person: str, kept: StoredStats, now: datetime
-    ) -> tuple[list[Response], list[Response]]:
+    def _responses(self, kept: StoredStats, now: datetime) -> tuple[list[Response], list[Response]]:
         """Return a person's responses: those in the stats, and the others. Raises Busy."""
         if kept.updated_at > stamp(now - SETTLED):
-            raise Busy(person)
+            raise Busy(kept.person)
         counted: list[Response] = []
         left: list[Response] = []
-        for each, is_marked in self.counts.responses.of_person(person):
+        for each, is_marked in self.counts.responses.of_person(kept.hashes):
             (counted if is_marked else left).append(from_item(plain(each)))
         return counted, left
-
-    def _kept(self, person: str) -> StoredStats:
-        return self.counts.stats.get([person])[person]
 
     def _events(self, responses: Iterable[Response], now: datetime) -> dict[Key, Event]:
         """The events that answers of signed-in people are."""
@@ -165,13 +163,13 @@ class AnswerCounter:
         Counted are those that are marked; what is not marked yet is then counted as the stream would.
         Raises Busy if the stats have changed in the last seconds, or change meanwhile.
         """
-        before = self._kept(person)
-        counted, left = self._responses(person, before, now)
+        before = self.counts.stats.of(person)
+        counted, left = self._responses(before, now)
         stats = fold(counted)
-        if stats != before.stats and not self.counts.replace(person, before, stats, now):
+        if stats != before.stats and not self.counts.replace(before, stats, now):
             raise Busy(person)
-        self.count(person, left, now)
-        return self._kept(person).stats
+        self.count(before.person, left, now)
+        return self.counts.stats.of(person).stats
 
 
 def _is_answer(record: Record) -> bool:

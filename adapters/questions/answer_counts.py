@@ -17,8 +17,9 @@ from rules.questions.answer_events import event_digest
 from rules.questions.answer_stats import Stats
 from rules.questions.responses import Response
 
-# A transaction takes 100 actions: one for the stats; a mark, a claim and an event for each answer.
-RESPONSES_MAX = 33
+# A transaction takes 100 actions: one for the stats, and one for each of two older hashes (KEYS_MAX) that
+# they move from; a mark, a claim and an event for each answer.
+RESPONSES_MAX = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,20 +48,20 @@ class AnswerCounts:
 
     def count(
         self,
-        person: str,
         change: tuple[StoredStats, Stats],
         answers: Sequence[Response],
         events_of: Mapping[Key, Event],
         now: datetime,
     ) -> CountRefusal | None:
-        """Count up to 33 distinct answers of one person; returns why not, or None.
+        """Count up to 32 distinct answers of one person; returns why not, or None.
 
         change: the stats as read, and with these answers.
         One request writes all: the stats, and each answer's mark, event and claim of the event. So a process
         that dies leaves all of it or nothing.
         """
         at, (before, after) = stamp(now), change
-        actions = [self.stats.put_action(person, after, before, at)]
+        actions = self.stats.put_actions(before, after, at)
+        puts = len(actions)
         actions += [self.responses.mark_action(each, at) for each in answers]
         named = [each for each in answers if each.key in events_of]
         for each in named:
@@ -69,14 +70,17 @@ class AnswerCounts:
             self.dynamodb.transact_write_items(TransactItems=actions)
         except self.dynamodb.exceptions.TransactionCanceledException as error:
             codes = [each.get("Code") for each in reasons_of(error, len(actions))]
-            return _refusal(codes, len(answers), [each.key for each in named])
+            return _refusal(codes, puts, len(answers), [each.key for each in named])
         return None
 
-    def replace(self, person: str, before: StoredStats, stats: Stats, now: datetime) -> bool:
-        """Put stats that were computed afresh; False if the stored ones have changed since they were read."""
-        put = self.stats.put_action(person, stats, before, stamp(now))["Put"]
+    def replace(self, before: StoredStats, stats: Stats, now: datetime) -> bool:
+        """Put stats that were computed afresh; False if the stored ones have changed since they were read.
+
+        before: as read by one hash, so that nothing is to be moved.
+        """
+        (action,) = self.stats.put_actions(before, stats, stamp(now))
         try:
-            self.dynamodb.put_item(**put)
+            self.dynamodb.put_item(**action["Put"])
         except self.dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True
@@ -106,11 +110,11 @@ class AnswerCounts:
         ]
 
 
-def _refusal(codes: Sequence[str | None], answers: int, named: Sequence[Key]) -> CountRefusal:
+def _refusal(codes: Sequence[str | None], puts: int, answers: int, named: Sequence[Key]) -> CountRefusal:
     """codes: of the stats; of each answer's mark; then, for each named answer, of its claim and its event."""
-    first = 1 + answers
+    first = puts + answers
     taken = [
         key for place, key in enumerate(named) if REFUSED in codes[first + 2 * place : first + 2 * place + 2]
     ]
-    moved = codes[0] == REFUSED or REFUSED not in codes
-    return CountRefusal(moved, REFUSED in codes[1:first], frozenset(taken))
+    moved = REFUSED in codes[:puts] or REFUSED not in codes
+    return CountRefusal(moved, REFUSED in codes[puts:first], frozenset(taken))

@@ -82,8 +82,8 @@ class AnswerLine:
         """
         is_mine = self.responses.stand_in_line(response)
         for _ in pauses(ATTEMPTS_MAX, PAUSE_SECONDS, PAUSE_SECONDS_MAX):
-            if stored := self.responses.get(*response.key):
-                if is_mine and stored.created_at == response.created_at:
+            if stored := self.responses.get(*response.key, *response.other_hashes):
+                if is_mine and (stored.key, stored.created_at) == (response.key, response.created_at):
                     return _as_of(question, stored), stored
                 self.responses.leave_line(response)
                 raise AlreadyAnswered(stored)
@@ -107,8 +107,11 @@ class AnswerLine:
             line = line[: len(line) // 2]
 
     def take(self, question: Question, line: Sequence[Response]) -> int:
-        """Take as many answers of a line as fit; returns how many, 0 if somebody else was first."""
-        line = line[: question.required_responses - question.current_responses]
+        """Take as many answers of a line as fit; returns how many, 0 if somebody else was first.
+
+        The question must be read before: see _first_answers.
+        """
+        line = self._first_answers(line)[: question.required_responses - question.current_responses]
         if not line:
             return 0
         first = question.current_responses + 1
@@ -126,6 +129,25 @@ class AnswerLine:
                     self.responses.leave_line(each)
             return 0
         return len(line)
+
+    def _first_answers(self, line: Sequence[Response]) -> Sequence[Response]:
+        """Leave out who has answered, or stands in this line, under another hash too.
+
+        What others store from here on moves the question's counter, and the transaction is refused.
+        """
+        others = [(each.question_id, other) for each in line for other in each.other_hashes]
+        if not others:
+            return line
+        answered = {each.fingerprint_hash for each in self.responses.all_of(others)}
+        seen, kept = set[str](), list[Response]()
+        for each in line:
+            hashes = {each.fingerprint_hash, *each.other_hashes}
+            if hashes & answered:
+                self.responses.leave_line(each)
+            elif not hashes & seen:
+                kept.append(each)
+            seen |= hashes
+        return kept
 
 
 def _is_my_turn(line: Sequence[str], person: str) -> bool:

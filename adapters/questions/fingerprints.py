@@ -3,22 +3,29 @@
 from collections.abc import Callable
 from typing import Any
 
-from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.keyed_hash import KeyedHash, hashed
+from rules.questions.people import PersonHashes
 
 HASH_CHARACTERS = 32
 
 
 class Fingerprints:
-    """Hashes of people, with a key from Secrets Manager."""
+    """Hashes of people, with keys from Secrets Manager."""
 
     def __init__(self, secrets: Callable[[], Any], secret_arn: str) -> None:
-        """secrets: returns the client; called once a process."""
-        self._hashed = KeyedHash(secrets, secret_arn)
+        """secrets: returns the client; called once a reading."""
+        self._keyed = KeyedHash(secrets, secret_arn)
 
-    def of_user(self, user_id: str) -> str:
-        """Return a signed-in person's fingerprint_hash: 32 hexadecimal digits."""
-        return self._hashed.of(f"user:{user_id}", HASH_CHARACTERS)
+    def of_user(self, user_id: str) -> PersonHashes:
+        """Return a signed-in person's hashes: 32 hexadecimal digits each."""
+        return self._of(f"user:{user_id}")
 
-    def of_device(self, fingerprint: str) -> str:
-        """Return the fingerprint_hash of somebody whom an agent knows by this identifier."""
-        return self._hashed.of(f"device:{fingerprint}", HASH_CHARACTERS)
+    def of_device(self, fingerprint: str) -> PersonHashes:
+        """Return the hashes of somebody whom an agent knows by this identifier."""
+        return self._of(f"device:{fingerprint}")
+
+    def _of(self, text: str) -> PersonHashes:
+        ring = self._keyed.ring
+        own, *older = (hashed(key, text, HASH_CHARACTERS) for key in ring.keys)
+        upcoming = (hashed(ring.next, text, HASH_CHARACTERS),) if ring.next else ()
+        return PersonHashes(own, tuple(older), upcoming, is_rotated=bool(ring.promoted_at))

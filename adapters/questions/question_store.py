@@ -47,8 +47,13 @@ class QuestionStore:
         the question as it is afterwards, and the stored answer. Nothing is written if it raises:
         AlreadyAnswered, InputRefused (rules.questions.questions.check_open), or Unprocessed if too many
         answer at once.
+        Where the person has other hashes, one request more looks for an answer under these. It comes after
+        the question was read, so an answer that is stored later moves the counter and this one is refused.
         """
         check_open(question, now)
+        others = response.other_hashes
+        if others and (stored := self._responses.get(question.question_id, *others)):
+            raise AlreadyAnswered(stored)
         numbered = replace(response, number=question.current_responses + 1)
         after = counted(question, 1, response.created_at)
         refusal = self._try(question, after, numbered)

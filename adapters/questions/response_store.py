@@ -28,11 +28,18 @@ class ResponseStore:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def get(self, question_id: str, fingerprint_hash: str) -> Response | None:
-        """Return one answer, strongly consistent: one request."""
-        key = item(_key((question_id, fingerprint_hash)))
+    def get(self, question_id: str, *hashes: str) -> Response | None:
+        """Return a person's answer, strongly consistent: one request. hashes: all that they may have."""
+        if len(hashes) > 1:
+            return next(iter(self.all_of((question_id, each) for each in hashes)), None)
+        key = item(_key((question_id, hashes[0])))
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         return from_item(plain(answer["Item"])) if "Item" in answer else None
+
+    def all_of(self, keys: Iterable[Key]) -> list[Response]:
+        """Return the answers that are there, strongly consistent: one request for a hundred."""
+        found = get_all(self._dynamodb, self._table, map(_key, sorted(set(keys))))
+        return [from_item(plain(each)) for each in found]
 
     def of_question(self, question_id: str) -> Iterator[Response]:
         """Yield a question's answers, strongly consistent."""
@@ -45,30 +52,43 @@ class ResponseStore:
         )
         return (from_item(plain(each)) for each in found)
 
-    def of_person(self, fingerprint_hash: str) -> list[tuple[Item, bool]]:
+    def of_person(self, hashes: Iterable[str]) -> list[tuple[Item, bool]]:
         """Return a person's answers as stored items, and whether each is in the stats.
 
         The index gives their keys, and the table the items. An answer of the last moments may be missing,
         because the index follows the table.
         """
-        found = query_all(
-            self._dynamodb,
-            TableName=self._table,
-            IndexName="ByFingerprint",
-            KeyConditionExpression="fingerprint_hash = :person",
-            ExpressionAttributeValues=item({":person": fingerprint_hash}),
-            ProjectionExpression="question_id, response_id",
+        found = (
+            each
+            for person in hashes
+            for each in query_all(
+                self._dynamodb,
+                TableName=self._table,
+                IndexName="ByFingerprint",
+                KeyConditionExpression="fingerprint_hash = :person",
+                ExpressionAttributeValues=item({":person": person}),
+                ProjectionExpression="question_id, response_id",
+            )
         )
         keys = (plain(each) for each in found)
         return [(each, COUNTED in each) for each in get_all(self._dynamodb, self._table, keys)]
 
     def recent(
-        self, fingerprint_hash: str, span: tuple[str, str], after: Key | None, limit: int
+        self, hashes: Iterable[str], span: tuple[str, str], after: Key | None, limit: int
     ) -> list[Response]:
         """Return at most `limit` of a person's answers, newest first.
 
         span: stamps, both included. after: (created_at, question_id) of the last one that is known already.
         """
+        keys = [key for each in hashes for key in self._recent(each, span, after, limit)]
+        newest = sorted(keys, reverse=True)[:limit]
+        found = self.all_of(key for _, key in newest)
+        return sorted(found, key=lambda each: (each.created_at, each.question_id), reverse=True)
+
+    def _recent(
+        self, fingerprint_hash: str, span: tuple[str, str], after: Key | None, limit: int
+    ) -> list[tuple[str, Key]]:
+        """Return created_at and key of the answers under one hash."""
         start = after and {
             "fingerprint_hash": fingerprint_hash,
             "created_at": after[0],
@@ -85,9 +105,8 @@ class ResponseStore:
             Limit=limit,
             **({"ExclusiveStartKey": item(start)} if start else {}),
         )
-        keys = [_key((each["question_id"]["S"], each["response_id"]["S"])) for each in answer["Items"]]
-        found = (from_item(plain(each)) for each in get_all(self._dynamodb, self._table, keys))
-        return sorted(found, key=lambda each: (each.created_at, each.question_id), reverse=True)
+        rows = map(plain, answer["Items"])
+        return [(each["created_at"], (each["question_id"], each["response_id"])) for each in rows]
 
     def stand_in_line(self, response: Response) -> bool:
         """Put an answer in its question's line; False: this person stands there already."""

@@ -1,8 +1,13 @@
-"""The UserStats table: what is kept of a person's answers, and the leaderboard by points."""
+"""The UserStats table: what is kept of a person's answers, and the leaderboard by points.
+
+A person's stats are under one of their hashes. The first answer under a newer one moves them there. Whoever
+counts it puts them under the new hash, and `moved_to` under each older one, in one transaction: also where an
+older hash had no stats. So an answer under an older hash that is counted late finds its way.
+"""
 
 import zlib
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from heapq import nlargest
 from typing import Any
 
@@ -14,11 +19,31 @@ from rules.questions.answer_stats import Stats
 
 @dataclass(frozen=True, slots=True)
 class StoredStats:
-    """A person's stats as they are stored. version: 0 for a person without any."""
+    """A person's stats as they are stored. version: 0 for a person without any.
 
+    person: the hash under which the next writing puts them. older: all others that the person has had.
+    moving: those of them, with their version, that get a `moved_to` then. is_apart: several have stats, so
+    only all responses together can tell.
+    """
+
+    person: str
     stats: Stats
     version: int = 0
     updated_at: str = ""
+    older: tuple[str, ...] = ()
+    moving: tuple[tuple[str, int], ...] = ()
+    is_apart: bool = False
+
+    @property
+    def stored_under(self) -> str:
+        """The hash under which the stats are now, and boards have them."""
+        former = [] if self.version else [each for each, version in self.moving if version]
+        return former[0] if former else self.person
+
+    @property
+    def hashes(self) -> tuple[str, ...]:
+        """All hashes under which the person has answered."""
+        return self.person, *self.older
 
 
 class UserStatsStore:
@@ -27,31 +52,60 @@ class UserStatsStore:
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
 
-    def get(self, fingerprint_hashes: Iterable[str]) -> dict[str, StoredStats]:
-        """Return people's stats, strongly consistent: one request for a hundred people."""
-        people = sorted(set(fingerprint_hashes))
-        keys = [{"fingerprint_hash": person} for person in people]
-        found = map(plain, get_all(self._dynamodb, self._table, keys))
-        return dict.fromkeys(people, StoredStats(Stats())) | {
-            each["fingerprint_hash"]: StoredStats(stats_from(each), each["version"], each["updated_at"])
-            for each in found
-        }
+    def of(self, person: str, older: Iterable[str] = ()) -> StoredStats:
+        """Return a person's stats, strongly consistent: one request, unless they are under another hash yet.
 
-    def put_action(self, person: str, stats: Stats, before: StoredStats, now: str) -> dict[str, Any]:
-        """Return a transaction's action: put stats if nobody has changed them since they were read."""
+        older: hashes that the person is known to have had.
+        """
+        home = self._home(person)
+        unknown = sorted(set(older) - set(home.hashes))
+        if not unknown:
+            return home
+        found = {each.person: each for each in map(self._home, unknown)}
+        home = found.pop(home.person, home)  # somebody moved them there meanwhile
+        live = [each for each in (home, *found.values()) if each.version]
+        hashes = {*unknown, *home.older, *(each for one in found.values() for each in one.hashes)}
+        return replace(
+            home,
+            stats=live[0].stats if live else home.stats,
+            updated_at=max(each.updated_at for each in (home, *found.values())),
+            older=tuple(sorted(hashes - {home.person})),
+            moving=tuple((each.person, each.version) for each in found.values()),
+            is_apart=len(live) > 1,
+        )
+
+    def _home(self, person: str) -> StoredStats:
+        """Follow a person's hashes to where their stats are, or would be."""
+        while found := get_all(self._dynamodb, self._table, [{"fingerprint_hash": person}]):
+            kept = plain(found[0])
+            if "moved_to" not in kept:
+                version, older = kept["version"], tuple(kept.get("older_hashes", ()))
+                return StoredStats(person, stats_from(kept), version, kept["updated_at"], older)
+            person = kept["moved_to"]
+        return StoredStats(person, Stats())
+
+    def put_actions(self, before: StoredStats, stats: Stats, now: str) -> list[dict[str, Any]]:
+        """Return a transaction's actions: put stats if nobody has changed them since they were read."""
+        person = before.person
         whole = stats_attributes(person, stats) | {
             "leaderboard": leaderboard_partition(person, self._shards) if stats.total_points else None,
-            "version": before.version + 1,
-            "updated_at": now,
+            "older_hashes": before.older or None,
         }
+        actions = [self._put_action(whole, before.version, now)]
+        for each, version in before.moving:
+            actions.append(self._put_action({"fingerprint_hash": each, "moved_to": person}, version, now))
+        return actions
+
+    def _put_action(self, attributes: Mapping[str, Any], before: int, now: str) -> dict[str, Any]:
+        whole = {**attributes, "version": before + 1, "updated_at": now}
         put: dict[str, Any] = {"TableName": self._table, "Item": item(whole)}
-        if before.version == 0:
+        if before == 0:
             return {"Put": put | {"ConditionExpression": "attribute_not_exists(fingerprint_hash)"}}
         return {
             "Put": put
             | {
                 "ConditionExpression": "version = :before",
-                "ExpressionAttributeValues": item({":before": before.version}),
+                "ExpressionAttributeValues": item({":before": before}),
             }
         }
 

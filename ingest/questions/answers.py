@@ -15,6 +15,7 @@ from ingest.web.rate_limit import RateLimit
 from rules.engagement.events import InputRefused
 from rules.questions.answer_points import points_for
 from rules.questions.former_names import renamed, with_former
+from rules.questions.people import PersonHashes
 from rules.questions.questions import Question, check_answer, check_open, shown_status
 from rules.questions.responses import Response, new_response, public_id
 
@@ -31,7 +32,7 @@ class AnswerLimits:
 class Answers:
     """Takes answers: at most two requests to DynamoDB where nobody else answers just now.
 
-    Relayed ones take one more for every 20.
+    Relayed ones take one more for every 20, and each takes one more while there are several keys.
     """
 
     questions: Questions
@@ -63,13 +64,13 @@ class Answers:
         except AlreadyAnswered as already:
             raise _already(already.response) from None
         except InputRefused as refused:
-            if refused.field == "question" and (mine := self.responses.get(identifier, person)):
+            if refused.field == "question" and (mine := self.responses.get(identifier, *person.all)):
                 raise _already(mine) from None
             raise refusal_error(refused) from None
         return _receipt(after, stored, points_for(stored.confidence, stored.response_time_ms), now)
 
-    def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[str, str | None]:
-        """The fingerprint_hash, and the user_id of one who answers for themselves."""
+    def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[PersonHashes, str | None]:
+        """The person's hashes, and the user_id of one who answers for themselves."""
         if "fingerprint" not in body:
             return self.fingerprints.of_user(caller.user_id), caller.user_id
         caller.check_agent()

@@ -9,6 +9,7 @@ from typing import Any
 
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.response_store import ResponseStore
+from adapters.questions.user_stats_store import UserStatsStore
 from ingest.web.caller import Caller
 from ingest.web.paging import cursor_of, integer, moment_of
 from rules.days import DAY, stamp
@@ -43,6 +44,7 @@ class OwnAnswers:
     """Reads the answers of signed-in people. Those that agents relayed belong to nobody's account."""
 
     responses: ResponseStore
+    stats: UserStatsStore
     fingerprints: Fingerprints
 
     def recent(self, user_id: str, query: Mapping[str, str], caller: Caller, now: datetime) -> dict[str, Any]:
@@ -54,9 +56,16 @@ class OwnAnswers:
         created_at, _, question_id = (cursor_of(query) or "").partition("#")
         span = (stamp(since), max(stamp(since), stamp(until)))
         after = (created_at, question_id) if question_id else None
-        rows = self.responses.recent(self.fingerprints.of_user(user_id), span, after, limit)
+        rows = self.responses.recent(self._hashes(user_id), span, after, limit)
         cursor = f"{rows[-1].created_at}#{rows[-1].question_id}" if len(rows) == limit else None
         return {"answers": [own_answer_view(each) for each in rows], "cursor": cursor and _as_cursor(cursor)}
+
+    def _hashes(self, user_id: str) -> set[str]:
+        """Return all hashes that the person has had, also of keys that are retired."""
+        person = self.fingerprints.of_user(user_id)
+        if not person.is_rotated and not person.upcoming:
+            return {person.own}
+        return {*person.all, *self.stats.of(person.own, person.older).hashes}
 
 
 def _as_cursor(place: str) -> str:

@@ -62,6 +62,7 @@ def _parts() -> _Parts:
     fingerprints = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
     cache, shared = EngagementCache(config.redis_url), SharedCounters(dynamodb, config.limits_table)
     limits, alone = Limits(cache, shared), Limits(cache, None)
+    stats = UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards)
     answer_limits = AnswerLimits(
         # A person answers a question once, so what one process counts is enough.
         own=alone.of("answers", config.rate_limit_per_minute),
@@ -70,8 +71,8 @@ def _parts() -> _Parts:
     return _Parts(
         questions,
         Answers(questions, store, responses, fingerprints, answer_limits),
-        AnswerStats(UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards), fingerprints),
-        OwnAnswers(responses, fingerprints),
+        AnswerStats(stats, fingerprints),
+        OwnAnswers(responses, stats, fingerprints),
         Asking(questions, places, config.open_questions_max),
         limits.of("questions", config.commands_per_minute),
         limits.of("reads of boards", config.board_reads_per_minute, READS_BLOCK),

@@ -55,19 +55,19 @@ class AnswerStats:
         Raises 403, or 404 if nobody of this hash has answered.
         """
         own = self.fingerprints.of_user(caller.user_id)
-        person = own if asked == ME else asked
-        if not re.fullmatch(FINGERPRINT_HASH, person, re.ASCII):
-            raise ApiError(404, "not_found", "a fingerprint is 32 hexadecimal digits")
-        if person != own:
+        is_own = asked == ME or asked in own.all
+        if not is_own:
+            if not re.fullmatch(FINGERPRINT_HASH, asked, re.ASCII):
+                raise ApiError(404, "not_found", "a fingerprint is 32 hexadecimal digits")
             caller.check_admin()
-        kept = self.store.get([person])[person]
-        if person != own and kept.version == 0:
+        kept = self.store.of(own.own, own.older) if is_own else self.store.of(asked)
+        if not is_own and kept.version == 0:
             raise ApiError(404, "not_found", "nobody of this fingerprint has answered")
-        return stats_view(person, kept.stats, now)
+        return stats_view(kept.stored_under, kept.stats, now)
 
     def leaders(self, limit: int, caller: Caller) -> dict[str, Any]:
         """Return the best by points; ties share a rank (1, 2, 2, 4)."""
-        own = self.fingerprints.of_user(caller.user_id)
+        own = self.fingerprints.of_user(caller.user_id).all
         rows = self.store.top(limit)
         ranks = with_ranks([(person, points) for person, points, _ in rows])
         return {
@@ -78,7 +78,7 @@ class AnswerStats:
                     "points": points,
                     "total_answers": answers,
                     "answers": answers,
-                    "is_me": person == own,
+                    "is_me": person in own,
                 }
                 for rank, (person, points, answers) in zip(ranks, rows, strict=True)
             ]

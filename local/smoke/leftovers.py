@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from adapters.leads.lead_event_store import CLAIM_KEY
-from adapters.platform.items import Item, item
+from adapters.platform.items import Item, item, plain
 from analytics.lake.layout import report_key, run_key
 from ingest.questions.asking import open_questions
 from local.smoke import leads
@@ -55,7 +55,9 @@ def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
     if subject.api is not None:
         question = asked_id(subject)
         responses = _found(subject, "Responses", "question_id", question)
-        groups += [(STATS, each["response_id"]["S"]) for each in responses] + [(OF_QUESTION, question)]
+        answers = [plain(each) for each in responses]
+        people = {h for each in answers for h in (each["response_id"], *each.get("older_hashes", ()))}
+        groups += [(STATS, each) for each in sorted(people)] + [(OF_QUESTION, question)]
         groups.append((HELD, open_questions(subject.agent)))
     groups += [(CLAIMS, lead_claim), (OF_USER, subject.name), (OF_USER, subject.second_user)]
     for tables, key in groups:

@@ -10,6 +10,7 @@ from rules.days import Moment, UnknownZone, date_of, stamp, unstamp, zone
 from rules.engagement.events import InputRefused, MalformedItem, count_of, text_of
 from rules.questions.answer_points import points_for
 from rules.questions.former_names import renamed, with_former
+from rules.questions.people import PersonHashes
 from rules.questions.questions import Question, QuestionType
 
 
@@ -19,7 +20,8 @@ class Response:
 
     number: its place among the question's answers, from 1, in the order of their commits.
     user_id: only of a signed-in person. points: before the daily cap. activity_date: by rule 1, in
-    `zone`; timezone: what the answer itself named, if anything.
+    `zone`; timezone: what the answer itself named, if anything. older_hashes, upcoming_hashes: the person's
+    others (rules/questions/people.py), as the process knew them that took the answer.
     """
 
     question_id: str
@@ -38,6 +40,13 @@ class Response:
     confidence: int | None = None
     response_time_ms: int | None = None
     timezone: str | None = None
+    older_hashes: tuple[str, ...] = ()
+    upcoming_hashes: tuple[str, ...] = ()
+
+    @property
+    def other_hashes(self) -> tuple[str, ...]:
+        """Under which hashes the same person may have answered too."""
+        return *self.older_hashes, *self.upcoming_hashes
 
     @property
     def key(self) -> tuple[str, str]:
@@ -51,12 +60,12 @@ def public_id(question_id: str, fingerprint_hash: str) -> str:
 
 
 def new_response(
-    question: Question, body: Mapping[str, Any], person: str, user_id: str | None, now: datetime
+    question: Question, body: Mapping[str, Any], person: PersonHashes, user_id: str | None, now: datetime
 ) -> Response:
     """Return the response that an answer to a question is; raises InputRefused (invalid_field: timezone).
 
-    body: as ingest's schema and check_answer() let it in. person: the fingerprint_hash. user_id: of one who
-    answers for themselves. The number is given when it is stored.
+    body: as ingest's schema and check_answer() let it in. user_id: of one who answers for themselves. The
+    number is given when it is stored.
     """
     # Long: a field a line.
     try:
@@ -66,7 +75,7 @@ def new_response(
     confidence, took = body.get("confidence"), body.get("response_time_ms")
     return Response(
         question_id=question.question_id,
-        fingerprint_hash=person,
+        fingerprint_hash=person.own,
         agent_id=question.agent_id,
         type=question.type,
         category=question.category,
@@ -81,6 +90,8 @@ def new_response(
         confidence=confidence,
         response_time_ms=took,
         timezone=body.get("timezone"),
+        older_hashes=person.older,
+        upcoming_hashes=person.upcoming,
     )
 
 
@@ -104,6 +115,8 @@ def to_item(response: Response) -> dict[str, Any]:
         "activity_date": response.activity_date.isoformat(),
         "zone": response.zone,
         "timezone": response.timezone,
+        "older_hashes": response.older_hashes or None,
+        "upcoming_hashes": response.upcoming_hashes or None,
     }
     return with_former(attributes)
 
@@ -123,6 +136,8 @@ def from_item(item: Mapping[str, Any]) -> Response:
             created_at=text_of(item, "created_at"),
             activity_date=date.fromisoformat(text_of(item, "activity_date")),
             zone=text_of(item, "zone"),
+            older_hashes=_hashes(item, "older_hashes"),
+            upcoming_hashes=_hashes(item, "upcoming_hashes"),
             **{name: item.get(name) for name in _OPTIONAL},
         )
         unstamp(response.created_at)
@@ -134,6 +149,14 @@ def from_item(item: Mapping[str, Any]) -> Response:
     if item.get("response_id") != response.fingerprint_hash:
         raise MalformedItem("response_id is not the fingerprint_hash")
     return response
+
+
+def _hashes(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
+    """Read hashes; an item has none while there is one key."""
+    found = item.get(name, [])
+    if not isinstance(found, (list, tuple)) or not all(isinstance(each, str) and each for each in found):
+        raise MalformedItem(f"{name} is no list of hashes")
+    return tuple(found)
 
 
 _OPTIONAL = ("user_id", "selected_option", "text", "confidence", "response_time_ms", "timezone")

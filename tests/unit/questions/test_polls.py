@@ -13,6 +13,7 @@ from ingest.openapi import ROUTES
 from rules.days import EPOCH, Moment, date_of, stamp, unstamp
 from rules.engagement.events import InputRefused
 from rules.questions.answer_points import points_for
+from rules.questions.people import PersonHashes
 from rules.questions.polls import (
     POLL_SECONDS_MAX,
     POLL_SECONDS_MIN,
@@ -40,7 +41,7 @@ bodies = st.fixed_dictionaries(
 
 
 def answered(question: Question, number: int, **changes: Any) -> Response:
-    made = new_response(question, {"text": str(number)}, f"person-{number}", None, NOW)
+    made = new_response(question, {"text": str(number)}, PersonHashes(f"person-{number}"), None, NOW)
     return replace(made, number=number, **changes)
 
 
@@ -105,7 +106,7 @@ def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
     body: dict[str, Any], now: Any, user_id: str | None, kind: QuestionType
 ) -> None:
     question = replace(asked(), type=kind)
-    made = new_response(question, body, "hash", user_id, now)
+    made = new_response(question, body, PersonHashes("hash"), user_id, now)
     for name in ("text", "selected_option", "confidence", "response_time_ms", "timezone"):
         assert getattr(made, name) == body.get(name)
     assert (made.key, made.user_id, made.type) == ((question.question_id, "hash"), user_id, kind)
@@ -117,7 +118,7 @@ def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
 
 def test_an_answer_in_no_zone_is_refused() -> None:
     with pytest.raises(InputRefused, match="timezone") as refused:
-        new_response(asked(), {"text": "a", "timezone": "Mars/Base"}, "hash", None, EPOCH)
+        new_response(asked(), {"text": "a", "timezone": "Mars/Base"}, PersonHashes("hash"), None, EPOCH)
     assert refused.value.field == "timezone"
 
 

@@ -1,0 +1,86 @@
+"""Keys of a keyed hash, and how one takes the place of another while many processes hash.
+
+A process reads the ring again every 5 minutes, so two may know different ones for that long. Hence two steps:
+a new key is *announced*, and 10 minutes later, when everybody knows it, it is *promoted* to be the newest.
+The newest key hashes what is written. The others only recognise what has been, or is about to be, written.
+"""
+
+import json
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+
+from rules.days import stamp, unstamp
+
+KNOWN_WITHIN = timedelta(minutes=5)
+# As long again for requests that are under way, and for a store that tells its news late.
+PROMOTED_AFTER = 2 * KNOWN_WITHIN
+KEYS_MAX = 3
+
+
+class StepRefused(ValueError):
+    """The ring does not allow this step now; the message says why, or from when on."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRing:
+    """keys: newest first. next: the announced key. Times are stamps, "" for what has not happened."""
+
+    keys: tuple[str, ...]
+    next: str | None = None
+    announced_at: str = ""
+    promoted_at: str = ""
+
+
+def from_text(text: str) -> KeyRing:
+    """Read a secret; a text that is no JSON is one key, which was never rotated. Raises ValueError."""
+    if not text.startswith("{"):
+        ring = KeyRing((text,))
+    else:
+        try:
+            told = json.loads(text)
+            keys = tuple(told["keys"]) if isinstance(told["keys"], list) else ()
+            ring = KeyRing(**{**told, "keys": keys})
+        except (TypeError, KeyError, ValueError):
+            raise ValueError("the secret is no ring of keys") from None  # the cause would quote it
+    every = (*ring.keys, ring.next) if ring.next is not None else ring.keys
+    if not ring.keys or not all(isinstance(each, str) and each for each in every):
+        raise ValueError("the secret holds an empty key, or none")
+    return ring
+
+
+def to_text(ring: KeyRing) -> str:
+    """Return the secret's text."""
+    return json.dumps({name: each for name, each in asdict(ring).items() if each})
+
+
+def announced(ring: KeyRing, key: str, now: datetime) -> KeyRing:
+    """Let every process learn a new key; raises StepRefused."""
+    if ring.next is not None:
+        raise StepRefused(f"a key has been announced at {ring.announced_at}: promote it")
+    if len(ring.keys) >= KEYS_MAX:
+        raise StepRefused(f"there are {KEYS_MAX} keys, and each costs every answer a read: retire the oldest")
+    return replace(ring, next=key, announced_at=stamp(now))
+
+
+def promoted(ring: KeyRing, now: datetime) -> KeyRing:
+    """Make the announced key the newest; raises StepRefused."""
+    if ring.next is None:
+        raise StepRefused("no key has been announced")
+    _check_waited(ring.announced_at, PROMOTED_AFTER, now)
+    return KeyRing((ring.next, *ring.keys), promoted_at=stamp(now))
+
+
+def retired(ring: KeyRing, needed_for: timedelta, now: datetime) -> KeyRing:
+    """Forget the oldest key; raises StepRefused.
+
+    needed_for: as long after a promotion, something may be asked twice if the older keys are forgotten.
+    """
+    if len(ring.keys) == 1:
+        raise StepRefused("there is one key: nothing to retire")
+    _check_waited(ring.promoted_at, needed_for, now)
+    return replace(ring, keys=ring.keys[:-1])
+
+
+def _check_waited(since: str, wait: timedelta, now: datetime) -> None:
+    if now < (earliest := unstamp(since) + wait):
+        raise StepRefused(f"not before {stamp(earliest)}")
