@@ -23,7 +23,7 @@ class KeyedHash:
     def ring(self) -> KeyRing:
         """The keys; what Secrets Manager raises goes on: old keys must not live longer than agreed."""
         now = clock.now()
-        if not timedelta() <= now - self._read_at < KNOWN_WITHIN:
+        if not self._known.keys or not timedelta() <= now - self._read_at < KNOWN_WITHIN:
             text: str = self._secrets().get_secret_value(SecretId=self._arn)["SecretString"]
             self._known, self._read_at = from_text(text), now
         return self._known
