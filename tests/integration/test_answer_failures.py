@@ -1,15 +1,12 @@
 """Responses -> stats and events exactly once, whatever dies, races or is poison."""
 
-import contextlib
 import itertools
 import json
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, EndpointConnectionError
 
 from adapters import clock
 from adapters.platform.aws import client
@@ -18,6 +15,7 @@ from processors import answers
 from rules.questions.answer_stats import fold
 from rules.questions.responses import to_item
 from tests.support.answer_stream import deliver, keys_of, live, records, some, somebody, store
+from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
     at_once,
@@ -52,38 +50,7 @@ def test_eight_consumers_at_once_count_each_answer_once() -> None:
     assert sum(each.counted for each in outcomes) <= 36
 
 
-class Killed(BaseException):
-    """The process is dead: no handler may catch this."""
-
-
-class Dying:
-    """A client whose nth call does not happen, or whose answer nobody gets."""
-
-    def __init__(self, real: Any, dies_at: int, how: str) -> None:
-        self._real, self._left, self._how = real, dies_at, how
-        self.exceptions = real.exceptions
-
-    def __getattr__(self, operation: str) -> Any:
-        real = getattr(self._real, operation)
-
-        def run(**arguments: Any) -> Any:
-            self._left -= 1
-            if self._left:
-                return real(**arguments)
-            if self._how == "throttled":
-                error = {"Error": {"Code": "ProvisionedThroughputExceededException", "Message": "slow down"}}
-                raise ClientError(error, operation)  # type: ignore[arg-type]
-            if self._how != "dies before":
-                with contextlib.suppress(ClientError):  # A refusal is an answer too, and nobody gets it.
-                    real(**arguments)
-            if self._how == "answer lost":
-                raise EndpointConnectionError(endpoint_url="the answer was lost")
-            raise Killed
-
-        return run
-
-
-@pytest.mark.parametrize("how", ["dies before", "dies after", "throttled", "answer lost"])
+@pytest.mark.parametrize("how", FAILURES)
 @pytest.mark.parametrize("has_stats", [False, True])
 def test_a_process_that_fails_at_any_call_loses_and_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, how: str, has_stats: bool

@@ -19,6 +19,7 @@ from rules.days import stamp
 from rules.questions.answer_stats import fold
 from rules.questions.responses import Response
 from tests.support.answer_stream import NOW, deliver, keys_of, live, records, some, somebody, store
+from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.engine import Engine
 from tests.support.key_processes import Operator, Process
 from tests.support.questions_stack import answer, ask, at_once, call, prepared, requests, responses_of
@@ -143,6 +144,31 @@ def test_eight_consumers_at_once_move_and_count_each_answer_once(seed: int) -> N
         assert again
     for hashes, responses in history.items():
         check(hashes, responses)
+
+
+@pytest.mark.parametrize("how", FAILURES)
+def test_a_process_that_fails_at_any_call_of_a_move_loses_and_doubles_nothing(
+    monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    for dies_at in itertools.count(1):
+        hashes = a_person(3)
+        before, after, late = (answered(hashes, place, 2) for place in (2, 0, 1))
+        assert deliver(store(before)) == []
+        batch = store(after + late)
+        dying = Dying(client("dynamodb"), dies_at, how)
+        monkeypatch.setattr(answers, "client", lambda service, dying=dying: dying)
+        answers._parts.cache_clear()
+        try:
+            again = deliver(batch)
+        except Killed:
+            again = ["all"]
+        monkeypatch.setattr(answers, "client", client)
+        answers._parts.cache_clear()
+        if not again:
+            break
+        assert deliver(batch) == []
+        check(hashes, before + after + late)
+    assert dies_at >= 6
 
 
 def test_an_answer_too_old_to_be_added_is_counted_after_a_move(monkeypatch: pytest.MonkeyPatch) -> None:
