@@ -2,82 +2,29 @@
 
 import itertools
 import random
-import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
 from adapters import clock
 from adapters.platform.aws import client
-from adapters.platform.batches import query_all
-from adapters.platform.items import item, plain
+from adapters.platform.items import item
 from processors import answers
 from rules.days import stamp
 from rules.questions.answer_stats import fold
-from rules.questions.responses import Response
-from tests.support.answer_stream import NOW, deliver, keys_of, live, records, some, somebody, store
+from tests.support.answer_stream import NOW, deliver, live, records, store
 from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.engine import Engine
-from tests.support.key_processes import Operator, Process
-from tests.support.questions_stack import answer, ask, at_once, call, prepared, requests, responses_of
+from tests.support.moved_stats import a_person, answered, check, stored
+from tests.support.questions_stack import at_once, prepared, requests, responses_of
 
 
 @pytest.fixture(autouse=True, scope="module")
 def settings(engine: Engine) -> Iterator[None]:
     with prepared(engine):
         yield
-
-
-@pytest.fixture
-def operator(monkeypatch: pytest.MonkeyPatch) -> Operator:
-    return Operator(monkeypatch, datetime.now(UTC))
-
-
-def a_person(count: int) -> tuple[str, ...]:
-    """A person's hashes, newest first."""
-    return tuple(somebody() for _ in range(count))
-
-
-def answered(hashes: Sequence[str], place: int, count: int, **changes: Any) -> list[Response]:
-    """A person's answers through a process whose newest key is that of hashes[place]."""
-    found = some(hashes[place], count, f"u-{hashes[-1]}", older_hashes=tuple(hashes[place + 1 :]), **changes)
-    return [replace(each, upcoming_hashes=tuple(hashes[place - 1 : place])) for each in found]
-
-
-def stored(person: str) -> dict[str, Any]:
-    found = client("dynamodb").get_item(
-        TableName="UserStats", Key=item({"fingerprint_hash": person}), ConsistentRead=True
-    )
-    return plain(found.get("Item", {}))
-
-
-def on_the_board(hashes: Sequence[str]) -> list[str]:
-    rows = [
-        row["fingerprint_hash"]["S"]
-        for shard in range(2)
-        for row in query_all(
-            client("dynamodb"),
-            TableName="UserStats",
-            IndexName="ByTotalPoints",
-            KeyConditionExpression="leaderboard = :shard",
-            ExpressionAttributeValues=item({":shard": f"answers#{shard}"}),
-        )
-    ]
-    return [each for each in rows if each in hashes]
-
-
-def check(hashes: Sequence[str], history: list[Response]) -> None:
-    """Stats are under one hash, from all answers, and each answer has its event."""
-    homes = [each for each in hashes if "days" in stored(each)]
-    assert len(homes) == 1
-    assert live(homes[0]) == fold(history)
-    assert on_the_board(hashes) == homes
-    assert keys_of(f"u-{hashes[-1]}") == {f"answer:{each.question_id}": 1 for each in history}
-    marks = [each for one in history for each in responses_of(one.question_id)]
-    assert all("counted_at" in each for each in marks)
 
 
 def test_the_first_answer_under_a_newer_key_moves_the_stats() -> None:
@@ -123,12 +70,8 @@ def test_answers_under_three_keys_count_once_in_any_order(order: tuple[int, ...]
         assert deliver(store(history[place])) == []
     everything = [each for responses in history.values() for each in responses]
     check(hashes, everything)
-    assert deliver(records([item_of(each) for each in everything])) == []
+    assert deliver(records([image for each in everything for image in responses_of(each.question_id)])) == []
     check(hashes, everything)
-
-
-def item_of(response: Response) -> dict[str, Any]:
-    return next(each for each in responses_of(response.question_id))
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -218,62 +161,3 @@ def test_stats_under_two_hashes_are_made_one_from_all_answers(monkeypatch: pytes
     monkeypatch.setattr("adapters.clock.now", lambda: later)
     assert deliver(batch) == []
     check(hashes, before + unknown + after)
-
-
-def counted(question: dict[str, Any]) -> None:
-    assert deliver(records(responses_of(question["question_id"]))) == []
-
-
-def shown(user: str) -> dict[str, Any]:
-    body: dict[str, Any] = call("GET", "/v1/stats/me", sub=user).body
-    return body
-
-
-def test_a_person_sees_the_same_through_three_keys_and_after_their_end(operator: Operator) -> None:
-    user, asked = f"u-{uuid.uuid4()}", [ask(required_responses=5) for _ in range(3)]
-    steps = [lambda: None, operator.rotate, operator.rotate]
-    for number, (question, step) in enumerate(zip(asked, steps, strict=True), 1):
-        step()
-        if number > 1:
-            operator.wait(timedelta(minutes=6))
-            assert shown(user)["total_answers"] == number - 1, "before the next answer, too"
-            entries = call("GET", "/v1/stats", sub=user, limit=100).body["entries"]
-            assert [each["alias"] for each in entries if each["is_me"]] == [shown(user)["alias"]]
-        assert answer(question, user).status == 201
-        counted(question)
-        assert shown(user)["total_answers"] == number
-    for end in (operator.retire, operator.retire):
-        mine = pages(user)
-        assert [each["question_id"] for each in mine] == [each["question_id"] for each in asked[::-1]]
-        end()
-        operator.wait(timedelta(minutes=6))
-    assert len(pages(user)) == 3
-    assert shown(user)["total_answers"] == 3
-    assert call("GET", f"/v1/stats/{shown(user)['fingerprint']}", sub=user).status == 200
-
-
-def pages(user: str) -> list[dict[str, Any]]:
-    """All of a user's answers, one a page."""
-    found: list[dict[str, Any]] = []
-    cursor: dict[str, str] = {}
-    while True:
-        body = call("GET", f"/v1/users/{user}/answers", sub=user, limit=1, **cursor, **SINCE).body
-        found += body["answers"]
-        if not body["cursor"]:
-            return found
-        cursor = {"cursor": body["cursor"]}
-
-
-SINCE = {"from": "2020-01-01T00:00:00Z"}
-
-
-def test_a_process_behind_shows_what_has_moved(operator: Operator) -> None:
-    user, asked = f"u-{uuid.uuid4()}", [ask(required_responses=5) for _ in range(2)]
-    answer(asked[0], user)
-    counted(asked[0])
-    behind = operator.rotate()
-    Process().answer(asked[1], user)
-    counted(asked[1])
-    person = behind.hashes_of(user)
-    assert behind.parts.stats.store.of(person.own, person.older).stats.total_answers == 2
-    assert len(behind.parts.own._hashes(user)) == 2
