@@ -1,7 +1,7 @@
 """Reads curated files: some columns of an entity, one file after another."""
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import date
 
@@ -39,15 +39,15 @@ def read(objects: Objects, entity: str, stored: StoredObject, names: Sequence[st
 
 
 def tables(
-    objects: Objects, entity: str, names: Sequence[str], threads: int = 1
+    objects: Objects, entity: str, files: Iterable[StoredObject], names: Sequence[str], threads: int = 1
 ) -> Iterator[tuple[date, pa.Table]]:
-    """Yield these columns of each of an entity's files, with its date, by day.
+    """Yield these columns of each of an entity's files, with its date, in the order given.
 
     threads: how many files are read at once.
     """
     waiting: deque[tuple[date, Future[pa.Table]]] = deque()
     with ThreadPoolExecutor(threads) as pool:
-        for stored in curated_files(objects, entity):
+        for stored in files:
             day = date.fromisoformat(date_of(stored))
             waiting.append((day, pool.submit(read, objects, entity, stored, names)))
             if len(waiting) > threads:
@@ -64,6 +64,6 @@ def reader(objects: Objects, entity: str, names: Sequence[str], threads: int = 1
     """Return the same columns as one stream of Arrow batches. It can be read once."""
     declared = arrow_schema(ENTITIES[entity])
     schema = pa.schema([declared.field(name) for name in names])
-    found = tables(objects, entity, names, threads)
+    found = tables(objects, entity, curated_files(objects, entity), names, threads)
     batches = (batch for _, table in found for batch in table.to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)

@@ -11,12 +11,13 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
-from adapters.platform.objects import Objects
+from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
 from analytics.lake.duckdb_memory import query, registered
 from analytics.lake.layout import curated_files as files_of
 
 READERS = 2
+BATCH_ROWS_MIN = 100_000
 USERS = pa.schema([("user_id", pa.string())])
 PLACES = pa.schema([("date", pa.date32()), ("place", pa.int32())])
 ACTIVITY = pa.schema([("user_id", pa.string()), ("place", pa.int32())])
@@ -24,19 +25,16 @@ ACTIVITY = pa.schema([("user_id", pa.string()), ("place", pa.int32())])
 RUNS = """
 CREATE TABLE runs AS
 WITH activity_bits AS (
-  SELECT user_id, bitstring_agg(place, 0, {last_place})::VARCHAR AS bits FROM activity GROUP BY user_id
-), ended AS (
-  SELECT user_id, bits, rtrim(bits, '0') AS until_last FROM activity_bits
+  SELECT user_id, max(place) AS last, bitstring_agg(place, 0, {last_place}) AS bits
+  FROM activity GROUP BY user_id
+), activity_runs AS (
+  SELECT user_id, last, bits, regexp_extract_all(bits::VARCHAR, '1+') AS runs FROM activity_bits
 )
-SELECT user_id, places.date AS last_activity_date,
-  (length(until_last) - length(rtrim(until_last, '1')))::INTEGER AS current_streak,
-  list_max(list_transform(regexp_extract_all(bits, '1+'), lambda run: length(run)))::INTEGER
-    AS longest_streak,
-  length(replace(bits, '0', ''))::INTEGER AS active_days,
-  CASE WHEN covered.user_id IS NOT NULL THEN bits END AS bits
-FROM ended
-JOIN places ON places.place = length(until_last) - 1
-LEFT JOIN covered USING (user_id)
+SELECT user_id, places.date AS last_activity_date, length(runs[-1])::INTEGER AS current_streak,
+  list_max(list_transform(runs, lambda run: length(run)))::INTEGER AS longest_streak,
+  bit_count(bits)::INTEGER AS active_days,
+  CASE WHEN covered.user_id IS NOT NULL THEN bits::VARCHAR END AS bits
+FROM activity_runs JOIN places ON places.place = last LEFT JOIN covered USING (user_id)
 """
 
 
@@ -48,11 +46,11 @@ def create_runs(
     covered: users who have cover; returns the active dates of those who have any, ascending. A row's date is
     that of its partition (see analytics.lake.layout).
     """
-    listed = (curated_files.date_of(each) for each in files_of(objects, "daily_activity"))
-    places = places_of(date.fromisoformat(each) for each in listed)
+    files = files_of(objects, "daily_activity")
+    places = places_of(date.fromisoformat(curated_files.date_of(each)) for each in files)
     known = pa.table([pa.array(list(places)), pa.array(list(places.values()))], schema=PLACES)
     some = pa.table([pa.array(list(covered), pa.string())], schema=USERS)
-    rows = pa.RecordBatchReader.from_batches(ACTIVITY, _rows(objects, places))
+    rows = pa.RecordBatchReader.from_batches(ACTIVITY, _rows(objects, files, places))
     with registered(db, "places", known), registered(db, "covered", some), registered(db, "activity", rows):
         db.execute(RUNS.format(last_place=max(places.values(), default=0)))
     dates = {place: day for day, place in places.items()}
@@ -76,8 +74,17 @@ def places_of(days: Iterable[date]) -> dict[date, int]:
     return places
 
 
-def _rows(objects: Objects, places: Mapping[date, int]) -> Iterator[pa.RecordBatch]:
-    for day, table in curated_files.tables(objects, "daily_activity", ["user_id"], READERS):
-        for batch in table.to_batches():
-            column = pa.array(np.full(len(batch), places[day], np.int32))
-            yield pa.record_batch([batch.column(0), column], schema=ACTIVITY)
+def _rows(
+    objects: Objects, files: Iterable[StoredObject], places: Mapping[date, int]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of all files, those of small files together."""
+    waiting: list[pa.Table] = []
+    rows = 0
+    for day, table in curated_files.tables(objects, "daily_activity", files, ["user_id"], READERS):
+        place = pa.array(np.full(table.num_rows, places[day], np.int32))
+        waiting.append(pa.table([table["user_id"], place], schema=ACTIVITY))
+        rows += table.num_rows
+        if rows >= BATCH_ROWS_MIN:
+            yield from pa.concat_tables(waiting).combine_chunks().to_batches()
+            waiting, rows = [], 0
+    yield from pa.concat_tables([ACTIVITY.empty_table(), *waiting]).combine_chunks().to_batches()
