@@ -21,7 +21,7 @@ class BoardNames:
         self._since, self._aliases = EPOCH, dict[str, str]()
 
     def of(self, user_ids: Iterable[str], now: datetime) -> dict[str, str]:
-        """Return the name of each user: `player-1f0c2d3e4b` for one without an alias, always the same."""
+        """Return the name of each user: `player-1f0c2d3e4b` for one without an alias; it follows the key."""
         users = set(user_ids)
         if now - self._since > KEPT:
             self._since, self._aliases = now, {}

@@ -18,7 +18,7 @@ from adapters.platform.aws import pauses
 from adapters.platform.batches import Unprocessed
 from adapters.platform.items import item
 from adapters.platform.transactions import REFUSED, reasons_of
-from adapters.questions.response_store import AlreadyAnswered, ResponseStore
+from adapters.questions.response_store import LINE, AlreadyAnswered, ResponseStore
 from rules.engagement.events import InputRefused
 from rules.questions.question_lists import status_shard
 from rules.questions.questions import Question, QuestionStatus, check_open
@@ -129,6 +129,19 @@ class AnswerLine:
                     self.responses.leave_line(each)
             return 0
         return len(line)
+
+    def elsewhere(self, response: Response) -> Response | None:
+        """Return the same person's answer under another hash; their place in line there is given up.
+
+        Such a place may be of a process that died before it knew of the newest key.
+        """
+        question = response.question_id
+        keys = [(each, other) for other in response.other_hashes for each in (question, f"{question}{LINE}")]
+        found = self.responses.all_of(keys)
+        for each in found:
+            if not each.number:
+                self.responses.leave_line(each)
+        return next((each for each in found if each.number), None)
 
     def _first_answers(self, line: Sequence[Response]) -> Sequence[Response]:
         """Leave out who has answered, or stands in this line, under another hash too.

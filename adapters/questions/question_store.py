@@ -51,8 +51,7 @@ class QuestionStore:
         the question was read, so an answer that is stored later moves the counter and this one is refused.
         """
         check_open(question, now)
-        others = response.other_hashes
-        if others and (stored := self._responses.get(question.question_id, *others)):
+        if stored := self.line.elsewhere(response):
             raise AlreadyAnswered(stored)
         numbered = replace(response, number=question.current_responses + 1)
         after = counted(question, 1, response.created_at)

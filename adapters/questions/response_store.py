@@ -37,9 +37,9 @@ class ResponseStore:
         return from_item(plain(answer["Item"])) if "Item" in answer else None
 
     def all_of(self, keys: Iterable[Key]) -> list[Response]:
-        """Return the answers that are there, strongly consistent: one request for a hundred."""
-        found = get_all(self._dynamodb, self._table, map(_key, sorted(set(keys))))
-        return [from_item(plain(each)) for each in found]
+        """Return the answers that are there, strongly consistent; those in line have no number yet."""
+        found = map(plain, get_all(self._dynamodb, self._table, map(_key, sorted(set(keys)))))
+        return [from_item(each.get(WAITING, each)) for each in found]
 
     def of_question(self, question_id: str) -> Iterator[Response]:
         """Yield a question's answers, strongly consistent."""

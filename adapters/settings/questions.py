@@ -7,7 +7,7 @@ from dataclasses import dataclass
 class QuestionsApiSettings:
     """ingest.questions.questions_api: rate_limit_per_minute counts a caller's answers.
 
-    fingerprint_secret_arn: the secret whose string is the key of the fingerprints' hash.
+    fingerprint_secret_arn: the secret with the keys of the fingerprints' hash (rules/key_ring.py).
     """
 
     questions_table: str

@@ -94,6 +94,23 @@ def test_who_stands_in_line_under_two_hashes_is_taken_once(operator: Operator) -
     assert len(stored_answers({"question_id": question})) == 1
 
 
+def test_a_place_in_line_that_a_dead_process_left_is_no_second_answer(operator: Operator) -> None:
+    person, question = somebody(), ask(required_responses=5)["question_id"]
+    dead = operator.announce()
+    line, hashes = dead.parts.questions.store.line, dead.hashes_of(person)
+    asked = dead.parts.questions.store.get(question)
+    assert asked is not None
+    place = new_response(asked, {"selected_option": 0}, hashes, person, operator.now)
+    assert place.other_hashes == (), "it did not know of the other key"
+    assert line.responses.stand_in_line(place)
+    operator.promote()
+    assert outcomes([Process().answer({"question_id": question}, person)]) == {"taken": 1}
+    asked = dead.parts.questions.store.get(question)
+    assert asked is not None
+    assert line.take(asked, line.responses.line(question, TAKEN_MAX)) == 0
+    assert len(stored_answers({"question_id": question})) == 1
+
+
 def test_a_process_that_is_five_minutes_behind_opens_no_second_answer(operator: Operator) -> None:
     person = somebody()
     for _ in range(2):
@@ -134,8 +151,8 @@ def test_only_several_keys_cost_a_request_more(operator: Operator) -> None:
     as_ever = ["GetItem", "TransactWriteItems"]
     assert operations() == as_ever
     operator.announce()
-    assert operations() == ["GetItem", "GetItem", "TransactWriteItems"]
+    assert operations() == ["GetItem", "BatchGetItem", "TransactWriteItems"]
     operator.promote()
-    assert operations() == ["GetItem", "GetItem", "TransactWriteItems"]
+    assert operations() == ["GetItem", "BatchGetItem", "TransactWriteItems"]
     operator.retire()
     assert operations() == as_ever
