@@ -22,7 +22,7 @@ from rules.questions.new_questions import question_id
 
 Answer = tuple[int, Any]
 Item = dict[str, Any]
-PERSON, LEAD = "f" * 32, "lead-1"
+PERSON, FORMER_HASH, LEAD = "f" * 32, "e" * 32, "lead-1"
 OUTPUTS = {
     "EventsStreamName": "events",
     "LakeBucketName": "lake",
@@ -164,8 +164,8 @@ class World:
             return 409, {"error": {"code": "question_closed"}}
         self.answered = 1
         row = {"question_id": {"S": question}, "response_id": {"S": PERSON}}
-        self.items["Responses"].append(row)
-        self.items["UserStats"].append({"fingerprint_hash": {"S": PERSON}})
+        self.items["Responses"].append(row | {"older_hashes": {"L": [{"S": FORMER_HASH}]}})
+        self.items["UserStats"] += [{"fingerprint_hash": {"S": each}} for each in (PERSON, FORMER_HASH)]
         return 201, {"status": "CLOSED"}
 
     # The other services
