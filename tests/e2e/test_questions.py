@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 import urllib3
 
 from adapters.platform.items import item
+from local.operate import fingerprint_keys
 from local.replay.api import Api
 from local.replay.draining import drain
 from local.stack import Stack
+from rules.key_ring import KeyRing, StepRefused, from_text, to_text
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -90,6 +93,50 @@ def test_an_answer_moves_points_streak_and_leaderboard_of_who_gave_it(
     assert stats["answers_by_category"] == {"naming": 1}
     assert stats["badges"]
     assert me.get("/v1/stats?limit=10")["entries"]
+
+
+def ring_of(stack: Stack) -> KeyRing:
+    secret = stack.outputs["FingerprintSecretId"]
+    return from_text(stack.client("secretsmanager").get_secret_value(SecretId=secret)["SecretString"])
+
+
+def put(stack: Stack, ring: KeyRing) -> None:
+    """Store a ring, and let new processes of the API read it at once."""
+    secret = stack.outputs["FingerprintSecretId"]
+    stack.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=to_text(ring))
+    functions, name = stack.client("lambda"), stack.outputs["QuestionsApiFunctionName"]
+    known = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
+    changed = {**known, "READ_KEYS_AGAIN": str(time.time_ns())}
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": changed})
+    version = functions.publish_version(FunctionName=name)["Version"]
+    functions.update_alias(FunctionName=name, Name="live", FunctionVersion=version)
+
+
+def test_a_person_stays_the_same_while_the_key_of_the_fingerprints_is_rotated(
+    stack: Stack, agent: Api, user: str
+) -> None:
+    put(stack, KeyRing(ring_of(stack).keys[:1]))
+    me = Api(stack, user, admin=False)
+    first, second = (asked(agent, key, required_responses=3) for key in "ab")
+    assert answer(me, first)[0] == 201
+    fingerprint_keys.run("announce", stack)
+    with pytest.raises(StepRefused, match="not before"):
+        fingerprint_keys.run("promote", stack)
+    put(stack, replace(ring_of(stack), announced_at="2026-01-01T00:00:00.000000Z"))
+    assert answer(me, first)[1]["error"]["code"] == "already_answered"
+    fingerprint_keys.run("promote", stack)
+    put(stack, ring_of(stack))
+    assert answer(me, first)[1]["error"]["code"] == "already_answered"
+    assert answer(me, second)[0] == 201
+    stats = settled(stack, lambda: (found := me.get("/v1/stats/me"))["total_answers"] == 2 and found)
+    found = stack.client("dynamodb").get_item(
+        TableName=stack.tables["UserStats"],
+        Key=item({"fingerprint_hash": stats["fingerprint"]}),
+        ConsistentRead=True,
+    )["Item"]
+    assert len(found["older_hashes"]["L"]) == 1, "they have moved"
+    mine = me.get(f"/v1/users/{user}/answers")["answers"]
+    assert [each["question_id"] for each in mine] == [each["question_id"] for each in (second, first)]
 
 
 def test_only_who_may_does(stack: Stack, agent: Api, user: str) -> None:
