@@ -1,7 +1,8 @@
 """The values that the lint gives each parameter. They follow from the templates, so nobody keeps a list.
 
 A value is what AllowedValues says, what a condition compares with, the least and the greatest number; and for
-text that may be anything, an example that goes by the parameter's name and description.
+text that may be anything, an example that goes by the parameter's name and description. A pseudo parameter
+that a condition looks at (AWS::AccountId) has values too.
 """
 
 import re
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from infra.lint import refusals
+from infra.lint import placeholders, refusals
 from infra.lint.expanded import read
 from infra.lint.intrinsics import function, spelled
 from infra.lint.refusals import Refused
@@ -44,7 +45,7 @@ def domains(template: Path) -> tuple[dict[str, list[str]], dict[str, list[str]]]
     Raises ValueError for a parameter of which no allowed value is known.
     """
     compared = _compared(template)
-    deciding: dict[str, list[str]] = {}
+    deciding = {name: _pseudo(name, compared[name]) for name in placeholders.PSEUDO if name in compared}
     others: dict[str, list[str]] = {}
     for name, shape in read(template).get("Parameters", {}).items():
         values = _values(name, shape, compared.get(name, []), named=name in compared)
@@ -53,6 +54,10 @@ def domains(template: Path) -> tuple[dict[str, list[str]], dict[str, list[str]]]
             kept = values if decides else [values[0], *dict.fromkeys((values[1], values[-1]))]
             (deciding if decides else others)[name] = kept
     return deciding, others
+
+
+def _pseudo(name: str, literals: list[str]) -> list[str]:
+    return list(dict.fromkeys([spelled(placeholders.PSEUDO[name]), *literals]))
 
 
 def _values(name: str, shape: Mapping[str, Any], literals: list[str], *, named: bool) -> list[str]:
@@ -103,7 +108,8 @@ def _compared(template: Path) -> dict[str, list[str]]:
                 value = properties["Parameters"][name]
                 for each in _named(value):
                     found.setdefault(each, []).extend(inner[name] if value == {"Ref": each} else [])
-    return {name: found[name] for name in loaded.get("Parameters", {}) if name in found}
+    known = [*loaded.get("Parameters", {}), *placeholders.PSEUDO]
+    return {name: found[name] for name in known if name in found}
 
 
 def _functions(value: Any) -> Iterator[tuple[str, Any]]:

@@ -13,7 +13,7 @@ from infra.lint.expanded import read
 from infra.lint.intrinsics import Scope, spelled
 from infra.lint.refusals import Refused
 
-STRENGTH = 3  # pairs are too few: OnAws decides with most other parameters whether something is made
+STRENGTH = 3  # pairs are too few: the account decides with most other parameters whether something is made
 
 
 def parameter_sets(template: Path) -> list[Row]:
@@ -24,12 +24,15 @@ def parameter_sets(template: Path) -> list[Row]:
     """
     declared = read(template).get("Parameters", {})
     rules = read(template).get("Rules", {})
-    defaults = {name: spelled(shape["Default"]) for name, shape in declared.items() if "Default" in shape}
+    defaults = {name: spelled(value) for name, value in placeholders.PSEUDO.items()}
+    defaults |= {name: spelled(shape["Default"]) for name, shape in declared.items() if "Default" in shape}
     deciding, others = domains(template)
     needed = {name: values[0] for name, values in {**deciding, **others}.items() if name not in defaults}
     usual = {**placeholders.PSEUDO, **refusals.values(declared, needed)}
     typed = {
         (name, value): refusals.values({name: declared[name]}, {name: value})[name]
+        if name in declared
+        else value
         for name, values in {**deciding, **others}.items()
         for value in values
     }

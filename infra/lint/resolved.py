@@ -90,6 +90,7 @@ class Stack:
 def resolved(parameters: Mapping[str, str], template: Path = TEMPLATE) -> dict[str, Stack]:
     """Return all stacks that a deployment with these parameters would make, by path; the root is "/".
 
+    A pseudo parameter such as AWS::AccountId may be among them.
     Raises Refused where CloudFormation refuses the parameters (values, Rules), Unresolvable for a function
     that it cannot evaluate, samtranslator's InvalidDocumentException for what SAM refuses.
     """
@@ -121,11 +122,11 @@ def references(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _stack(path: str, file: Path, parameters: Mapping[str, str]) -> Stack:
-    template = expanded(file, parameters)
-    values = refusals.values(template.get("Parameters", {}), parameters)
-    scope = Scope(
-        {**placeholders.PSEUDO, **values}, template.get("Mappings", {}), template.get("Conditions", {})
-    )
+    pseudo = {name: parameters.get(name, usual) for name, usual in placeholders.PSEUDO.items()}
+    given = {name: value for name, value in parameters.items() if name not in pseudo}
+    template = expanded(file, given)
+    values = refusals.values(template.get("Parameters", {}), given)
+    scope = Scope({**pseudo, **values}, template.get("Mappings", {}), template.get("Conditions", {}))
     refusals.check(template.get("Rules", {}), scope)
     made = {name: each for name, each in template["Resources"].items() if _made(each, scope)}
     outputs = {name: each for name, each in template.get("Outputs", {}).items() if _made(each, scope)}

@@ -85,13 +85,13 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
 def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
     """Return the template's parameters that differ from AWS (ARCHITECTURE.md)."""
     return [
-        "OnAws=false",
         "GradualDeployment=false",
         "CreateStreamDoor=true",
         "IndexIdempotencyKeys=true",
         "PublishWindowSeconds=1",
         "CurateConcurrency=2",
         f"WarehouseUrl=duckdb:{WAREHOUSE}",
+        *("WarehouseWorkgroupArn=none", "WarehouseCopyRoleArn=none"),  # DuckDB needs neither
         f"RedisUrl={redis_url}",
         f"IdentityUrl={identity_url}",
         f"JwtIssuer={tokens.issuer(endpoint)}",

@@ -65,8 +65,10 @@ def test_layers_are_for_the_runtime_and_the_architecture_of_the_functions() -> N
         assert each["Metadata"]["BuildArchitecture"] == shared["Architectures"][0]
 
 
-def test_what_is_deployed_by_default_is_what_aws_gets() -> None:
-    assert template()["Parameters"]["OnAws"]["Default"] == "true"
+def test_what_is_deployed_is_what_aws_gets_unless_the_account_is_the_emulator_s() -> None:
+    assert template()["Conditions"]["OnAws"] == {
+        "Fn::Not": [{"Fn::Equals": [{"Ref": "AWS::AccountId"}, "000000000000"]}]
+    }
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -55,6 +55,19 @@ def test_values_follow_from_conditions_rules_and_what_may_be_empty(tmp_path: Pat
     assert others == {}
 
 
+def test_an_account_that_a_condition_looks_at_has_values_as_a_parameter_has(tmp_path: Path) -> None:
+    mine = 'OnAws: !Not [!Equals [!Ref AWS::AccountId, "000000000000"]]'
+    template = planted(tmp_path, ('OnAws: !Equals [!Ref OnAws, "true"]', mine))
+    assert domains(template)[0]["AWS::AccountId"] == ["123456789012", "000000000000"]
+    sets = parameter_sets(template)
+    assert sets[0] == {}
+    cached = [each for each in sets if "CreateCache" in each]
+    assert {True, False} == {"AWS::AccountId" in each for each in cached}
+    for each in cached:
+        made = resolved(each, template)["/"].resources
+        assert ("Network" in made) == ("AWS::AccountId" not in each)
+
+
 def test_a_new_parameter_and_a_new_condition_are_covered_without_a_list(tmp_path: Path) -> None:
     more = """Parameters:
   Days: {Type: Number, Default: 7, MinValue: 1, MaxValue: 90}
