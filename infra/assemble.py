@@ -1,5 +1,7 @@
 """Assembles template.yaml and infra/observability.yaml. With --check it only says whether they are stale.
 
+So it is with the table of docs/settings.md, which is declared in adapters/settings/choices.py.
+
 A fragment in infra/app holds one domain: its parameters, conditions, resources and outputs. infra/assembly
 derives the rest from them, such as a function's log group and alarms. So a new function is one block in one
 fragment.
@@ -9,26 +11,40 @@ import difflib
 import sys
 from itertools import islice
 
+from adapters.settings import choices
 from infra.assembly import marks, watching
 from infra.assembly.fragments import assembled, declared, parameters, read
 from infra.assembly.text import ROOT
 
-FRAGMENTS = ("head", "release", "network", "api", "engagement", "leads", "questions", "lake", "observe")
+FRAGMENTS = (
+    "sizes",
+    "head",
+    "release",
+    "network",
+    "api",
+    "engagement",
+    "leads",
+    "questions",
+    "lake",
+    "observe",
+)
 HEADER = """\
 # Assembled by `make template` from infra/app/*.yaml, infra/patterns/*.yaml and what the code declares
 # (routes, entities of the lake, types of lead events). Change those, not this file.
 """
+SETTINGS = "docs/settings.md"
 DIFF_LINES_MAX = 20
 
 
 def templates() -> dict[str, str]:
-    """Return the assembled templates: path -> text."""
+    """Return the assembled templates, and the table of settings with what stands before it: path -> text."""
     known = marks.marks(declared(FRAGMENTS), parameters(FRAGMENTS))
     app = [read(each, known) for each in FRAGMENTS]
     alarms, _ = read("alarms", watching.marks([each for _, resources in app for each in resources]))
     return {
         "template.yaml": HEADER + assembled([parts for parts, _ in app]),
         "infra/observability.yaml": HEADER + assembled([alarms]),
+        SETTINGS: (ROOT / SETTINGS).read_text().partition("| setting |")[0] + choices.table(),
     }
 
 

@@ -171,11 +171,14 @@ def _training_set(arguments: argparse.Namespace) -> None:
 def _plan(arguments: argparse.Namespace) -> None:
     from local.plan import command
 
-    parameters = None
-    if arguments.stack_name:
-        deployed = _stack(arguments).parameters
-        parameters = {name: value for name, value in deployed.items() if value != HIDDEN}
-    command.run(arguments, parameters)
+    command.run(arguments, _parameters(_stack(arguments)) if arguments.stack_name else None)
+
+
+def _parameters(stack: Stack) -> dict[str, str]:
+    """Return a stack's parameters. Of those that are hidden an output says whether they name something."""
+    known = {name: value for name, value in stack.parameters.items() if value != HIDDEN}
+    outputs = {"RedisUrl": "Redis", "IdentityUrl": "IdentityDatabase"}
+    return known | {name: YOURS for name, output in outputs.items() if stack.outputs.get(output) == YOURS}
 
 
 def _hook(arguments: argparse.Namespace) -> None:
@@ -197,6 +200,7 @@ def _demo(_: argparse.Namespace) -> None:
 
 
 HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it set or empty
+YOURS = "yours"  # what infra/app/network.yaml says of a cache or database that the stack has not created
 GROUPS = {
     ADMIN: "reaches all users and may backfill",
     PRODUCERS: "sends events of any user, also those that only a server may declare",

@@ -10,7 +10,7 @@ RATE = re.compile(r"([A-Z]{3})=(\d{1,9}(?:\.\d{1,9})?)", re.ASCII)
 
 @cache
 def exchange_rates(setting: str) -> Mapping[str, Decimal]:
-    """Read the parameter ExchangeRates: `EUR=1.08 JPY=0.0067`; returns the rate by ISO 4217 code.
+    """Read the setting ExchangeRates: `EUR=1.08 JPY=0.0067`; returns the rate by ISO 4217 code.
 
     Raises ValueError that names the bad part: one that is no rate, 0, or a currency's second rate.
     """

@@ -26,3 +26,8 @@ class PageSettings:
     oidc_authority: str
     oidc_client_id: str
     oidc_origins: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSettings:
+    """ingest.release: it needs none."""

@@ -8,7 +8,7 @@ ORGANIZATION = re.compile(r"(?:([A-Za-z0-9][A-Za-z0-9._:@-]{0,63})=)?([A-Z]{2})"
 
 @cache
 def regions(setting: str) -> dict[str, str]:
-    """Read the parameter PhoneRegions: `US acme=DE shop.br=BR`; the one without a name is everybody's.
+    """Read the setting PhoneRegions: `US acme=DE shop.br=BR`; the one without a name is everybody's.
 
     Returns ISO 3166 codes by organization, everybody's under "". Raises ValueError that names the bad part.
     """

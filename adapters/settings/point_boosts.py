@@ -1,4 +1,4 @@
-"""The setting POINT_BOOSTS."""
+"""The setting PointBoosts."""
 
 import json
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ def read_boosts(text: str) -> tuple[Boost, ...]:
             raise TypeError("it is no list")
         return tuple(_boost(each) for each in listed)
     except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"POINT_BOOSTS cannot be read: {error!r}") from None
+        raise ValueError(f"PointBoosts cannot be read: {error!r}") from None
 
 
 def _boost(each: Mapping[str, Any]) -> Boost:

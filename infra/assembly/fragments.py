@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from infra.assembly.resources import output, whole
 from infra.assembly.text import Block, sections, stand_in
 
-ORDER = ("Parameters", "Conditions", "Rules", "Globals", "Resources", "Outputs")
+ORDER = ("Parameters", "Mappings", "Conditions", "Rules", "Globals", "Resources", "Outputs")
 Fragment = dict[str, str]  # section -> its text
 
 
 def declared(names: Iterable[str]) -> list[tuple[str, str, str]]:
     """Return (logical id, type, condition or "") of each resource of the fragments, in their order."""
-    resources = "".join(sections(f"infra/app/{each}.yaml")["Resources"] for each in names)
+    resources = "".join(sections(f"infra/app/{each}.yaml").get("Resources", "") for each in names)
     return re.findall(r"(?m)^  (\w+):.*\n    Type: (\S+).*(?:\n    Condition: (\w+))?", resources)
 
 
@@ -29,11 +29,12 @@ def read(name: str, marks: Mapping[str, str]) -> tuple[Fragment, list[Block]]:
     Raises ValueError if it cannot be assembled.
     """
     parts = {key: stand_in(text, marks) for key, text in sections(f"infra/app/{name}.yaml").items()}
-    resources = list(whole(parts["Resources"].strip("\n") + "\n"))
+    resources = list(whole(parts["Resources"].strip("\n") + "\n")) if "Resources" in parts else []
     comment = "".join(re.findall(r"(?m)^#.*\n", parts[""]))
     banner = textwrap.indent(f"# ---- {name} ".ljust(100, "-") + f"\n{comment}", "  ")
     parts[""] = parts[""].removeprefix(comment)
-    parts["Resources"] = banner + "".join(each.text for each in resources)
+    if resources:
+        parts["Resources"] = banner + "".join(each.text for each in resources)
     parts["Outputs"] = parts.get("Outputs", "") + "".join(map(output, resources))
     return parts, resources
 

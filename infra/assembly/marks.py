@@ -31,7 +31,10 @@ PUBLISHED = {
 
 
 # What the settings of functions and their layers come from; infra/observability.yaml follows from these.
-SOURCES = ("infra/app/*.yaml", "infra/patterns/*.yaml", "infra/[!o]*.yaml", "infra/layer/*", "uv.lock")
+SOURCES = (
+    *("infra/app/*.yaml", "infra/patterns/*.yaml", "infra/[!o]*.yaml", "infra/layer/*", "uv.lock"),
+    "adapters/settings/choices.py",  # the defaults of the parameter Settings
+)
 
 
 def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[str, str]]) -> dict[str, str]:

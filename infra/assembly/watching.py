@@ -20,6 +20,7 @@ ONE_ERROR_IS_ENOUGH = {
     "Reminders",
     "ExpireQuestions",
     "Migrate",
+    "Release",
 }
 # The alarms of Monitoring=basic. AWS gives ten for nothing; the other four are in infra/app/alarms.yaml.
 BASIC = {
@@ -35,7 +36,17 @@ BEHIND_MINUTES = {"Publisher": 15}
 SAY_TABLE = {"Event", "Memory", "Feature"}
 # The dashboard does not show the latency of these functions; nobody waits for most of them.
 LATENCY_LEFT_OUT = {
-    *("Publisher", "Curate", "Warehouse", "Reconcile", "Migrate", "LeadEvents", "Refresh", "Notify"),
+    *(
+        "Publisher",
+        "Curate",
+        "Warehouse",
+        "Reconcile",
+        "Migrate",
+        "Release",
+        "LeadEvents",
+        "Refresh",
+        "Notify",
+    ),
     *("FanOut", "Reminders", "ExpireQuestions", "Page", "OperationsApi", "IdentityApi"),
 }
 # The dashboard shows the throttles of these functions beside their errors.

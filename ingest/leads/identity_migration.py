@@ -5,13 +5,13 @@ of that secret, deploy again.
 """
 
 import json
-import urllib.request
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
 from adapters import settings
 from adapters.platform.aws import client, pauses
+from adapters.platform.custom_resources import tell
 from adapters.postgresql.databases import database
 from adapters.postgresql.migrations import migrate
 from adapters.postgresql.sql import Database, PostgresUnavailable
@@ -19,31 +19,23 @@ from adapters.settings.leads import MigrateSettings
 from ingest.leads.identity_password import set_password
 
 RESOURCE_ID = "identity-schema"
-REASON_CHARACTERS_MAX = 1000
 # A cluster that sleeps takes 15 seconds to wake up.
 CONNECT_ATTEMPTS = 8
-ANSWER_SECONDS_MAX = 10
 
 logger = Logger(service="migrate")
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> None:
-    """Lambda entry: a CloudFormation request. It always sends an answer; without one the stack would hang."""
-    answer = {
-        "Status": "SUCCESS",
-        "PhysicalResourceId": RESOURCE_ID,
-        **{name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")},
-    }
+    """Lambda entry: a CloudFormation request. It always sends an answer."""
+    data, failed = {}, ""
     try:
         if event["RequestType"] != "Delete":
-            config = settings.read(MigrateSettings)
-            answer["Data"] = {"Applied": ", ".join(run(config))}
+            data = {"Applied": ", ".join(run(settings.read(MigrateSettings)))}
     except Exception as error:
         logger.exception("not migrated")
-        reason = f"{type(error).__name__}: {error}"[:REASON_CHARACTERS_MAX]
-        answer |= {"Status": "FAILED", "Reason": reason}
-    _answer(event["ResponseURL"], answer)
+        failed = f"{type(error).__name__}: {error}"
+    tell(event, RESOURCE_ID, data, failed)
 
 
 def run(config: MigrateSettings) -> list[str]:
@@ -76,12 +68,3 @@ def _secret(arn: str) -> dict[str, str]:
     found = client("secretsmanager").get_secret_value(SecretId=arn)
     secret: dict[str, str] = json.loads(found["SecretString"])
     return secret
-
-
-def _answer(url: str, answer: dict[str, Any]) -> None:
-    # CloudFormation has signed the URL for an empty content type.
-    request = urllib.request.Request(  # noqa: S310 (CloudFormation's own)
-        url, json.dumps(answer).encode(), {"Content-Type": ""}, method="PUT"
-    )
-    with urllib.request.urlopen(request, timeout=ANSWER_SECONDS_MAX):  # noqa: S310 (likewise)
-        pass

@@ -87,9 +87,7 @@ def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
     return [
         "GradualDeployment=false",
         "CreateStreamDoor=true",
-        "IndexIdempotencyKeys=true",
-        "PublishWindowSeconds=1",
-        "CurateConcurrency=2",
+        "Settings=IndexIdempotencyKeys=true",
         f"WarehouseUrl=duckdb:{WAREHOUSE}",
         *("WarehouseWorkgroupArn=none", "WarehouseCopyRoleArn=none"),  # DuckDB needs neither
         f"RedisUrl={redis_url}",

@@ -18,7 +18,7 @@ USERS_MAX = 1e12
 USERS_BASE = 1000.0
 STEPS = 24
 EXACT = 4
-# Index partitions that many users write to: how many there are is a parameter of the template, or a number.
+# Index partitions that many users write to: how many there are is a row of infra/app/sizes.yaml, or a number.
 # Every other index is keyed by a user, a lead or a question.
 SHARED: Mapping[str, str | int] = {
     "UserStreaks/StreakLeaderboard": "LeaderboardShards",

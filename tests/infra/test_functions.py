@@ -38,8 +38,9 @@ def test_a_log_group_has_retention(name: str) -> None:
 def test_a_function_reserves_concurrency_only_if_asked_and_has_a_timeout(name: str) -> None:
     """A new account may have 10 executions at once, so a reservation by default makes the deployment fail."""
     if reserved := properties(name).get("ReservedConcurrentExecutions"):
-        assert reserved == {"Fn::If": ["HasReservedConcurrency", {"Ref": "ApiReservedConcurrency"}, NO_VALUE]}
-    assert template()["Parameters"]["ApiReservedConcurrency"]["Default"] == 0
+        of_size = {"Fn::FindInMap": ["Sizes", "ApiReservedConcurrency", {"Ref": "Size"}]}
+        assert reserved == {"Fn::If": ["HasReservedConcurrency", of_size, NO_VALUE]}
+    assert template()["Mappings"]["Sizes"]["ApiReservedConcurrency"]["small"] == 0
     assert 0 < properties(name)["Timeout"] <= (900 if name in {*NIGHTLY, *MASSES} else 120)
 
 

@@ -48,7 +48,6 @@ STARS = {
 }
 # What other services' roles may do, and on what.
 ROLES = {
-    "SettingsRole": {"logs:CreateLogStream", "logs:PutLogEvents"},
     "RanksScheduleRole": {"lambda:InvokeFunction"},
     "RefreshScheduleRole": {"lambda:InvokeFunction"},
     "AnnounceScheduleRole": {"sqs:SendMessage"},

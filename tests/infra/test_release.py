@@ -2,19 +2,29 @@
 
 import hashlib
 import json
+import re
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from adapters.settings.choices import SETTINGS, VALUES_BYTES_MAX
+from infra.assembly.marks import SOURCES
 from infra.lint.expanded import expanded
+from ingest import release
 from ingest.openapi import ROUTES
 from tests.support.declared import logical_ids, properties
 from tests.support.template import resources, template
 
 ALIASED = {f"{each.api}Function" for each in ROUTES} | {"EngagementFunction"}
 ROOT = Path(__file__).parents[2]
+CONTEXT = SimpleNamespace(
+    function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
+)
+ALSO = {"SignInOrigins": ("OIDC_ORIGINS",)}  # where the pool is ours, the variable has its origin
 
 
 def on_aws(**parameters: str) -> dict[str, Any]:
@@ -62,51 +72,109 @@ def test_a_version_is_published_again_whenever_the_settings_change() -> None:
     versions = of_type(on_aws(), "AWS::Lambda::Version")
     assert len(versions) == len(ALIASED)
     for each in versions.values():
-        assert each["Properties"]["Description"] == {"Ref": "Settings"}, "a change of it replaces the version"
+        assert each["Properties"]["Description"] == {"Ref": "CheckedSettings"}, (
+            "a change of it replaces the version"
+        )
         assert each["DeletionPolicy"] == each["UpdateReplacePolicy"] == "Delete"
     for name in ALIASED:  # AWS refuses to publish a version that equals the one before
-        assert properties(name)["Environment"]["Variables"]["SETTINGS_DIGEST"] == {"Ref": "Settings"}
+        assert properties(name)["Environment"]["Variables"]["SETTINGS_DIGEST"] == {"Ref": "CheckedSettings"}
 
 
-def test_the_settings_are_all_parameters_and_what_the_template_and_the_layers_are_made_of() -> None:
-    settings = properties("Settings")
+def test_the_digest_is_of_all_parameters_and_of_what_the_template_and_the_layers_are_made_of() -> None:
+    settings = properties("CheckedSettings")
     assert settings["Parameters"].keys() == template()["Parameters"].keys()
     for name, value in settings["Parameters"].items():
         assert logical_ids(value) == {name}
     assert settings["Sources"]
 
 
-def digest_of(monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any]) -> str:
-    """Run the function's code as Lambda does; return the resource's id that it answers with."""
-    sent: list[Any] = []
+def test_each_setting_is_a_variable_of_its_name_and_no_variable_names_another() -> None:
+    taken = set()
+    for name, each in resources("AWS::Serverless::Function").items():
+        for variable, value in each["Properties"]["Environment"]["Variables"].items():
+            named = re.findall(r"'Fn::GetAtt': 'CheckedSettings\.(\w+)'", str(value))
+            if named:
+                spelled = re.sub(r"(?<!^)(?=[A-Z])", "_", named[0]).upper()
+                assert variable in (spelled, *ALSO.get(named[0], ())), f"{name} has {variable} of {named[0]}"
+            taken.update(named)
+    assert taken == SETTINGS.keys()
 
-    def urlopen(request: Any, timeout: float) -> Any:
-        assert timeout < properties("SettingsFunction")["Timeout"]
-        sent.append(request)
-        return SimpleNamespace(close=lambda: None)
 
-    monkeypatch.setattr("urllib.request.urlopen", urlopen)
-    code: dict[str, Any] = {}
-    exec(properties("SettingsFunction")["Code"]["ZipFile"], code)
-    known = {"StackId": "stack", "RequestId": "request", "LogicalResourceId": "Settings"}
-    code["handler"]({**known, "ResponseURL": "https://answer.example/", "ResourceProperties": asked}, None)
-    (request,) = sent
-    assert (request.full_url, request.method) == ("https://answer.example/", "PUT")
-    answer = json.loads(request.data)
+def test_a_new_default_reaches_the_functions() -> None:
+    """CloudFormation asks for the settings again only if a property of the resource has changed."""
+    assert "adapters/settings/choices.py" in SOURCES
+
+
+def answered(kind: str, settings: str, **others: str) -> dict[str, Any]:
+    """Run the function as Lambda does, on the sample event; return what CloudFormation is told."""
+    told: list[dict[str, Any]] = []
+
+    class Heard(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            assert not self.headers["Content-Type"], "CloudFormation has signed the URL for none"
+            told.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Heard) as server:
+        thread = threading.Thread(target=server.handle_request)
+        thread.start()
+        event = json.loads((ROOT / "tests/events/ReleaseFunction.json").read_text())
+        event["ResourceProperties"]["Parameters"] |= {"Settings": settings, **others}
+        url = f"http://127.0.0.1:{server.server_port}/answer?signed"
+        release.handler({**event, "RequestType": kind, "ResponseURL": url}, CONTEXT)
+        thread.join(10)
+    (answer,) = told
+    assert (
+        answer.items()
+        >= {name: event[name] for name in ("StackId", "RequestId", "LogicalResourceId")}.items()
+    )
+    return answer
+
+
+@pytest.mark.parametrize("kind", ["Create", "Update"])
+def test_the_stack_gets_every_setting(kind: str) -> None:
+    answer = answered(kind, "RateLimitPerMinute=600; Currency=EUR")
     assert answer["Status"] == "SUCCESS"
-    assert answer.items() >= known.items()
-    return str(answer["PhysicalResourceId"])
+    wanted = {name: each.default for name, each in SETTINGS.items()}
+    assert answer["Data"] == {**wanted, "RateLimitPerMinute": "600", "Currency": "EUR"}
 
 
-def test_the_digest_changes_with_any_value_and_not_with_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", ["Create", "Update"])
+def test_a_bad_setting_fails_the_deployment_with_its_name(kind: str) -> None:
+    answer = answered(kind, "RateLimitPerMinute=0; Curency=EUR")
+    assert answer["Status"] == "FAILED"
+    assert "RateLimitPerMinute must be a whole number" in answer["Reason"]
+    assert "no setting Curency; did you mean Currency?" in answer["Reason"]
+
+
+def test_a_bad_setting_hinders_no_deletion() -> None:
+    assert answered("Delete", "Curency=EUR")["Status"] == "SUCCESS"
+
+
+def test_an_answer_holds_as_much_as_settings_may_have() -> None:
+    """CloudFormation takes 4,096 bytes."""
+    regions = " ".join(f"organization{number}=DE" for number in range(140))
+    answer = answered("Create", f"PhoneRegions={regions}")
+    assert answer["Status"] == "SUCCESS"
+    assert 2500 < len(json.dumps(answer["Data"])) <= VALUES_BYTES_MAX
+    assert len(json.dumps({**answer, "Data": "x" * VALUES_BYTES_MAX})) < 4096
+    assert answered("Create", f"PhoneRegions={regions} {regions}")["Status"] == "FAILED"
+
+
+def test_the_digest_changes_with_any_value_and_not_with_their_order() -> None:
     asked = {"Sources": "1", "Parameters": {"CreateCache": "true", "RedisUrl": ""}}
-    digest = digest_of(monkeypatch, asked)
+    digest = release.digest(asked)
     assert len(digest) == hashlib.sha256().digest_size * 2
-    turned = {"Parameters": {"RedisUrl": "", "CreateCache": "true"}, "Sources": "1"}
-    assert digest_of(monkeypatch, turned) == digest
+    assert release.digest({"Parameters": {"RedisUrl": "", "CreateCache": "true"}, "Sources": "1"}) == digest
     others = [
         {**asked, "Sources": "2"},
         {**asked, "Parameters": {"CreateCache": "false", "RedisUrl": ""}},
         {**asked, "Parameters": {"CreateCache": "true", "RedisUrl": "redis://elsewhere"}},
     ]
-    assert len({digest, *(digest_of(monkeypatch, each) for each in others)}) == len(others) + 1
+    assert len({digest, *map(release.digest, others)}) == len(others) + 1
+    ids = {answered("Update", "", RedisUrl=url)["PhysicalResourceId"] for url in ("", "redis://elsewhere")}
+    assert len(ids) == 2

@@ -23,7 +23,8 @@ class Deployment:
     """An environment, resolved.
 
     resources: by logical id, those of nested stacks as `Network/Vpc`; each with Type and Properties.
-    parameters: the root template's, defaults included.
+    parameters: the root template's, defaults included, and by the same kind of name what Size says
+    (infra/app/sizes.yaml), unless a parameter says otherwise.
     """
 
     name: str
@@ -120,7 +121,8 @@ def deployment(name: str, path: Path = SAMCONFIG) -> Deployment:
 
 def deployed_with(name: str, parameters: Mapping[str, str]) -> Deployment:
     """Resolve the template for some parameters, by the name of what has them."""
-    from infra.lint.resolved import resolved
+    from infra.lint.expanded import read
+    from infra.lint.resolved import TEMPLATE, resolved
 
     stacks = resolved(parameters)
     resources = {
@@ -128,4 +130,6 @@ def deployed_with(name: str, parameters: Mapping[str, str]) -> Deployment:
         for place, stack in stacks.items()
         for each, resource in stack.resources.items()
     }
-    return Deployment(name, {key: str(each) for key, each in stacks["/"].parameters.items()}, resources)
+    told = stacks["/"].parameters
+    sized = {row: of[told["Size"]] for row, of in read(TEMPLATE)["Mappings"]["Sizes"].items()}
+    return Deployment(name, {key: str(each) for key, each in {**sized, **told}.items()}, resources)

@@ -135,7 +135,7 @@ def test_every_index_is_known_to_the_limits() -> None:
     }
     assert found == {*SHARED, *OWN}
     parameters = {shards for shards in SHARED.values() if isinstance(shards, str)}
-    assert parameters <= set(template()["Parameters"])
+    assert parameters <= set(template()["Mappings"]["Sizes"])
 
 
 # ---- limits

@@ -54,7 +54,7 @@ def test_an_empty_text_is_a_value() -> None:
     assert read(EventsApiSettings, COMPLETE).redis_url == ""
 
 
-@pytest.mark.parametrize("kind", CLASSES.values())
+@pytest.mark.parametrize("kind", [each for each in CLASSES.values() if fields(each)])
 def test_an_empty_environment_is_told_with_every_variable_that_is_missing(kind: type[Any]) -> None:
     with pytest.raises(RuntimeError) as told:
         read(kind, {})
@@ -152,7 +152,7 @@ TEXT_FOR_TYPES = (
     ],
 )
 def test_boosts_that_cannot_be_read_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="POINT_BOOSTS"):
+    with pytest.raises(ValueError, match="PointBoosts"):
         read_boosts(text)
 
 

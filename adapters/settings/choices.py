@@ -1,0 +1,185 @@
+"""What users choose in the template's parameter Settings: each setting once, with all that is said of it.
+
+`RateLimitPerMinute=600; Currency=EUR; ExchangeRates=USD=0.92 GBP=1.17`. What is not named has its default.
+A deployment reads it once (ingest.release), and each function gets its own settings as variables.
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from adapters.settings.exchange_rates import exchange_rates
+from adapters.settings.phone_regions import regions
+from adapters.settings.point_boosts import read_boosts
+
+VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
+ORIGINS = re.compile(r"(?:https://[A-Za-z0-9.-]+(?::\d{1,5})?(?: +|$))*", re.ASCII)
+
+
+class SettingRefused(ValueError):
+    """A text of settings that cannot be read; the message has a sentence for each fault, with its name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting. allowed: its values in words. check: raises ValueError with its name and the reason."""
+
+    name: str
+    default: str
+    allowed: str
+    meaning: str
+    check: Callable[[str], object]
+
+
+def settings_of(text: str) -> dict[str, str]:
+    """Return the value of each setting by its name; raises SettingRefused."""
+    given: dict[str, str] = {}
+    wrong: list[str] = []
+    for part in text.split(";") if text.strip() else ():
+        name, equals, value = (each.strip() for each in part.partition("="))
+        if not equals:
+            wrong.append(_no_pair(part))
+        elif name not in SETTINGS:
+            wrong.append(_unknown(name))
+        elif name in given:
+            wrong.append(f"{name} is given twice")
+        else:
+            given[name] = value
+            wrong += _faults(SETTINGS[name], value)
+    found = {name: given.get(name, each.default) for name, each in SETTINGS.items()}
+    size = len(json.dumps(found).encode())
+    if size > VALUES_BYTES_MAX:
+        wrong.append(f"all values together have {size} bytes, and {VALUES_BYTES_MAX} are allowed")
+    if wrong:
+        raise SettingRefused(f"Settings: {'; '.join(wrong)}")
+    return found
+
+
+def table() -> str:
+    """Return a Markdown table of all settings."""
+    rows = (
+        f"| `{each.name}` | {_code(each.default)} | {each.allowed} | {each.meaning} |\n"
+        for each in SETTINGS.values()
+    )
+    return "| setting | default | values | what it is |\n|---|---|---|---|\n" + "".join(rows)
+
+
+def _code(value: str) -> str:
+    return f"`{value}`" if value else "nothing"
+
+
+def _no_pair(part: str) -> str:
+    if part.strip():
+        return f"{part.strip()!r} is no setting and its value, such as Currency=EUR"
+    return "there is nothing before or after a semicolon: `sam` cuts off a text with blanks that needs quotes"
+
+
+def _unknown(name: str) -> str:
+    near = difflib.get_close_matches(name, SETTINGS, 1)
+    return f"there is no setting {name}; " + (
+        f"did you mean {near[0]}?" if near else "docs/settings.md has all"
+    )
+
+
+def _faults(setting: Setting, value: str) -> Iterator[str]:
+    try:
+        setting.check(value)
+    except ValueError as error:
+        yield str(error)
+
+
+def _number(name: str, default: int, meaning: str, least: int, most: int | None = None) -> Setting:
+    allowed = f"{least} or more" if most is None else f"{least} to {most}"
+
+    def check(value: str) -> None:
+        number = int(value) if re.fullmatch(r"\d{1,9}", value, re.ASCII) else -1
+        if number < least or (most is not None and number > most):
+            raise ValueError(f"{name} must be a whole number, {allowed}, unlike {value!r}")
+
+    return Setting(name, str(default), allowed, meaning, check)
+
+
+def _text(name: str, default: str, allowed: str, meaning: str, pattern: re.Pattern[str]) -> Setting:
+    def check(value: str) -> None:
+        if not pattern.fullmatch(value):
+            raise ValueError(f"{name} must be {allowed}, unlike {value!r}")
+
+    return Setting(name, default, allowed, meaning, check)
+
+
+_ALL = (
+    _number(
+        "RateLimitPerMinute",
+        1200,
+        "events that one user may send in a minute, and answers that one agent may relay; admins and "
+        "producers are not limited",
+        1,
+    ),
+    _number(
+        "CommandsPerMinute",
+        60,
+        "commands (redemptions, freezes, pauses, zones), questions and subscriptions that one caller "
+        "may send in a minute, each",
+        1,
+    ),
+    _number(
+        "BoardReadsPerMinute", 120, "reads of leaderboards and ranks that one user may do in a minute", 1
+    ),
+    _number(
+        "FreezePricePoints",
+        100,
+        "points that a streak freeze costs, once the month's free ones are taken",
+        1,
+    ),
+    _number("FreezesFreeAMonth", 2, "streak freezes that a user gets for nothing in a month (UTC)", 0, 50),
+    _number("PauseDaysAYear", 92, "dates that a user may pause of any 365 in a row", 0, 365),
+    Setting(
+        "PointBoosts",
+        "[]",
+        'JSON: `[{"since", "until", "factor", "event_types"?}]`, instants in RFC 3339',
+        "timed boosts: what an event is worth between two instants is multiplied by the factor",
+        read_boosts,
+    ),
+    _text(
+        "IndexIdempotencyKeys",
+        "false",
+        "true or false",
+        "also find events by key through IdempotencyIndex, at one more write unit an event",
+        re.compile("true|false"),
+    ),
+    _number("OpenQuestionsMax", 100, "questions that one agent may have open at once", 1, 1000),
+    _number("SubscriptionsMax", 20, "phones that one person may have registered", 1, 1000),
+    _text(
+        "Currency",
+        "USD",
+        "a code of ISO 4217, such as EUR",
+        "the organizations' own currency, which monetary features are in; amounts of others are kept apart",
+        re.compile("[A-Z]{3}"),
+    ),
+    Setting(
+        "ExchangeRates",
+        "",
+        "`EUR=1.08 JPY=0.0067`",
+        "what one unit of a currency is worth in Currency; a lead's money has a total only where "
+        "every rate is given",
+        exchange_rates,
+    ),
+    Setting(
+        "PhoneRegions",
+        "",
+        "`US acme=DE shop=BR`",
+        "where telephone numbers without a country code are read: here Germany for acme, Brazil for "
+        "shop, the USA for all others; without a region such numbers are none",
+        regions,
+    ),
+    _text(
+        "SignInOrigins",
+        "",
+        "origins with blanks between them, such as https://login.example.com",
+        "further origins that the page may call to sign people in with your own issuer (`SignInClientId`)",
+        ORIGINS,
+    ),
+)
+SETTINGS = {each.name: each for each in _ALL}

@@ -1,0 +1,138 @@
+"""The parameter Settings: what it says is what functions get, and what is wrong in it is said with its name."""
+
+import json
+from dataclasses import fields
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.settings import read
+from adapters.settings.choices import SETTINGS, VALUES_BYTES_MAX, SettingRefused, settings_of, table
+from adapters.settings.engagement import UsersApiSettings
+from adapters.settings.exchange_rates import exchange_rates
+from tests.support.template import ROOT
+
+DEFAULTS = {name: each.default for name, each in SETTINGS.items()}
+# What CloudFormation took when each of these was a parameter: name -> values at both ends, values beyond them.
+NUMBERS = {
+    "RateLimitPerMinute": (("1", "999999999"), ("0",)),
+    "CommandsPerMinute": (("1", "999999999"), ("0",)),
+    "BoardReadsPerMinute": (("1", "999999999"), ("0",)),
+    "FreezePricePoints": (("1", "999999999"), ("0",)),
+    "FreezesFreeAMonth": (("0", "50"), ("51",)),
+    "PauseDaysAYear": (("0", "365"), ("366",)),
+    "OpenQuestionsMax": (("1", "1000"), ("0", "1001")),
+    "SubscriptionsMax": (("1", "1000"), ("0", "1001")),
+}
+BOOST = '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}]'
+TEXTS = {
+    "IndexIdempotencyKeys": (("true", "false"), ("True", "yes", "")),
+    "Currency": (("EUR", "JPY"), ("eur", "EURO", "", "E1R", "EUR USD")),
+    "PhoneRegions": (("", "US", "US acme=DE shop.br=BR"), ("usa", "acme=de", "US,DE", "=DE")),
+    "ExchangeRates": (("", "EUR=1.08", "EUR=1.08 JPY=0.0067"), ("EUR", "EUR=0", "eur=1", "EUR=1 EUR=2")),
+    "PointBoosts": (("[]", BOOST), ("{}", "[1]", "[", '[{"factor": 2}]')),
+    "SignInOrigins": (
+        ("", "https://login.example.com", "https://a.example https://b.example:8443"),
+        ("login.example.com", "https://a.example,https://b.example", "https://a.example/path", "http://a"),
+    ),
+}
+CASES = {**NUMBERS, **TEXTS}
+
+
+def refused(text: str) -> str:
+    with pytest.raises(SettingRefused) as told:
+        settings_of(text)
+    return str(told.value)
+
+
+def test_nothing_said_is_all_defaults() -> None:
+    assert settings_of("") == settings_of("  ") == DEFAULTS
+
+
+def test_every_default_is_allowed() -> None:
+    for each in SETTINGS.values():
+        each.check(each.default)
+
+
+def test_what_is_said_stands_in_for_the_default() -> None:
+    text = " RateLimitPerMinute=600;Currency = EUR ; ExchangeRates=USD=0.92 GBP=1.17"
+    found = settings_of(text)
+    said = {"RateLimitPerMinute": "600", "Currency": "EUR", "ExchangeRates": "USD=0.92 GBP=1.17"}
+    assert found == {**DEFAULTS, **said}
+    assert exchange_rates(found["ExchangeRates"])["GBP"] == Decimal("1.17")
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_cloudformation_refused_is_refused_with_the_name(name: str) -> None:
+    good, bad = CASES[name]
+    for value in good:
+        assert settings_of(f"{name}={value}")[name] == value
+    for value in (*bad, *(("", "x", "-1", "1.5", "1e3", "٣", "1_0") if name in NUMBERS else ())):
+        assert refused(f"{name}={value}").startswith(f"Settings: {name}"), value
+
+
+def test_every_fault_is_told_at_once() -> None:
+    told = refused("RateLimitPerMinute=0; Curency=EUR; PhoneRegions=usa; Currency=EUR; Currency=USD; 5")
+    assert told == (
+        "Settings: RateLimitPerMinute must be a whole number, 1 or more, unlike '0'; "
+        "there is no setting Curency; did you mean Currency?; "
+        "PhoneRegions: usa is neither a region, such as DE, nor organization=DE; "
+        "Currency is given twice; '5' is no setting and its value, such as Currency=EUR"
+    )
+
+
+def test_what_sam_cuts_off_at_a_blank_is_not_lost_in_silence() -> None:
+    """`--parameter-overrides Settings=RateLimitPerMinute=600; Currency=EUR`, without quotes around the text."""
+    assert "that needs quotes" in refused("RateLimitPerMinute=600;")
+    assert "that needs quotes" in refused("RateLimitPerMinute=600;;Currency=EUR")
+
+
+def test_a_parameter_of_the_template_is_no_setting() -> None:
+    assert refused("Size=large") == "Settings: there is no setting Size; docs/settings.md has all"
+
+
+def test_more_than_an_answer_holds_is_refused() -> None:
+    regions = " ".join(f"organization{number}=DE" for number in range(500))
+    assert f"{VALUES_BYTES_MAX} are allowed" in refused(f"PhoneRegions={regions}")
+
+
+values = st.fixed_dictionaries(
+    {},
+    optional={name: st.sampled_from(good) for name, (good, _) in CASES.items()},
+)
+
+
+@given(values, st.randoms(use_true_random=False), st.sampled_from(["; ", ";", " ; "]))
+def test_any_order_and_spacing_says_the_same(given: dict[str, str], order: object, between: str) -> None:
+    pairs = [f"{name}={value}" for name, value in given.items()]
+    order.shuffle(pairs)  # type: ignore[attr-defined]  # a random.Random
+    assert settings_of(between.join(pairs)) == {**DEFAULTS, **given}
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
+    try:
+        found = settings_of(text)
+    except SettingRefused as refusal:
+        assert str(refusal).startswith("Settings: ")
+    else:
+        assert found.keys() == SETTINGS.keys()
+        assert len(json.dumps(found)) <= VALUES_BYTES_MAX
+
+
+def test_what_is_allowed_is_read_by_functions() -> None:
+    environ = {each.name.upper(): "x" for each in fields(UsersApiSettings)}
+    environ |= {"LEADERBOARD_SHARDS": "4"}
+    named = {"FREEZE_PRICE_POINTS": "FreezePricePoints", "FREEZES_FREE_A_MONTH": "FreezesFreeAMonth"}
+    named |= {"PAUSE_DAYS_A_YEAR": "PauseDaysAYear", "COMMANDS_PER_MINUTE": "CommandsPerMinute"}
+    named |= {"BOARD_READS_PER_MINUTE": "BoardReadsPerMinute"}
+    for value in NUMBERS["PauseDaysAYear"][0]:
+        found = settings_of(f"PauseDaysAYear={value}")
+        config = read(UsersApiSettings, {**environ, **{key: found[name] for key, name in named.items()}})
+        assert config.pause_days_a_year == int(value)
+
+
+def test_the_documented_table_is_the_declaration() -> None:
+    assert table() in (ROOT / "docs" / "settings.md").read_text()
