@@ -40,7 +40,7 @@ def test_a_function_reserves_concurrency_only_if_asked_and_has_a_timeout(name: s
     if reserved := properties(name).get("ReservedConcurrentExecutions"):
         of_size = {"Fn::FindInMap": ["Sizes", "ApiReservedConcurrency", {"Ref": "Size"}]}
         assert reserved == {"Fn::If": ["HasReservedConcurrency", of_size, NO_VALUE]}
-    assert template()["Mappings"]["Sizes"]["ApiReservedConcurrency"]["small"] == 0
+    assert template()["Mappings"]["Sizes"]["ApiReservedConcurrency"]["small"] == "0"
     assert 0 < properties(name)["Timeout"] <= (900 if name in {*NIGHTLY, *MASSES} else 120)
 
 

@@ -68,6 +68,19 @@ def test_an_account_that_a_condition_looks_at_has_values_as_a_parameter_has(tmp_
         assert ("Network" in made) == ("AWS::AccountId" not in each)
 
 
+def test_a_parameter_that_picks_from_a_table_decides_what_the_table_does(tmp_path: Path) -> None:
+    size = "Parameters:\n  Size: {Type: String, Default: s, AllowedValues: [s, m, l]}\n"
+    table = 'Mappings:\n  Sizes:\n    Cache: {s: "false", m: "false", l: "true"}\nRules:\n'
+    picks = '!Or [!Equals [!FindInMap [Sizes, Cache, !Ref Size], "true"], !Equals [!Ref CreateCache, "true"]]'
+    cached = ('!Equals [!Ref CreateCache, "true"]]', f"{picks}]")
+    template = planted(tmp_path, ("Parameters:\n", size), ("Rules:\n", table), cached)
+    assert domains(template)[0]["Size"] == ["s", "m", "l"]
+    sets = [each for each in parameter_sets(template) if "CreateCache" not in each and "OnAws" not in each]
+    assert {True, False} == {each.get("Size") == "l" for each in sets}
+    for each in sets:
+        assert resolved(each, template)["/"].conditions["HasCache"] == (each.get("Size") == "l")
+
+
 def test_a_new_parameter_and_a_new_condition_are_covered_without_a_list(tmp_path: Path) -> None:
     more = """Parameters:
   Days: {Type: Number, Default: 7, MinValue: 1, MaxValue: 90}

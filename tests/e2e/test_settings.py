@@ -1,0 +1,97 @@
+"""The parameter Settings on the deployed cloud: each function gets its own, and a bad one fails the deployment."""
+
+import json
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from adapters.settings.choices import SETTINGS
+from local.stack import Stack
+
+# There is one cloud: one process runs all of these.
+pytestmark = pytest.mark.xdist_group("cloud")
+
+SECONDS_MAX = 120
+TAKEN = ("RateLimitPerMinute", "Currency")
+
+
+def variables(stack: Stack, function: str, alias: str = "$LATEST") -> dict[str, str]:
+    asked = {"FunctionName": stack.outputs[f"{function}FunctionName"], "Qualifier": alias}
+    found = stack.client("lambda").get_function_configuration(**asked)
+    values: dict[str, str] = found["Environment"]["Variables"]
+    return values
+
+
+@pytest.mark.parametrize("alias", ["$LATEST", "live"])
+def test_functions_have_their_settings_and_no_others(stack: Stack, alias: str) -> None:
+    """A laptop is deployed with IndexIdempotencyKeys=true (local/cloud/deployment.py)."""
+    door, users = (variables(stack, name, alias) for name in ("EventsApi", "UsersApi"))
+    assert door["INDEX_IDEMPOTENCY_KEYS"] == "true"
+    assert door["RATE_LIMIT_PER_MINUTE"] == SETTINGS["RateLimitPerMinute"].default
+    assert users["PAUSE_DAYS_A_YEAR"] == SETTINGS["PauseDaysAYear"].default
+    assert "RATE_LIMIT_PER_MINUTE" not in users
+    assert "PAUSE_DAYS_A_YEAR" not in door
+
+
+@pytest.fixture
+def other(stack: Stack) -> Iterator[str]:
+    """The name of a stack that exists during one test."""
+    name = f"settings-{time.time_ns()}"
+    yield name
+    stack.client("cloudformation").delete_stack(StackName=name)
+
+
+def template(stack: Stack, settings: str) -> str:
+    """A stack of one resource, which the deployed function answers for as it does for the whole template."""
+    function = stack.client("lambda").get_function(FunctionName=stack.outputs["ReleaseFunctionName"])
+    properties = {
+        "ServiceToken": function["Configuration"]["FunctionArn"],
+        "Parameters": {"Settings": settings},
+    }
+    resource = {"Type": "AWS::CloudFormation::CustomResource", "Properties": properties}
+    outputs = {name: {"Value": {"Fn::GetAtt": ["CheckedSettings", name]}} for name in TAKEN}
+    return json.dumps({"Resources": {"CheckedSettings": resource}, "Outputs": outputs})
+
+
+def finished(stack: Stack, name: str) -> dict[str, Any]:
+    """Wait until a stack is no longer in progress; return it."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while time.monotonic() < deadline:
+        found: dict[str, Any] = stack.client("cloudformation").describe_stacks(StackName=name)["Stacks"][0]
+        if not found["StackStatus"].endswith("_IN_PROGRESS"):
+            return found
+        time.sleep(0.2)
+    raise AssertionError(f"{name} is still in progress")
+
+
+def reasons(stack: Stack, name: str) -> str:
+    events = stack.client("cloudformation").describe_stack_events(StackName=name)["StackEvents"]
+    return "\n".join(each.get("ResourceStatusReason", "") for each in events)
+
+
+def test_a_bad_setting_fails_the_first_deployment_with_a_sentence(stack: Stack, other: str) -> None:
+    wrong = template(stack, "RateLimitPerMinute=0; Curency=EUR")
+    stack.client("cloudformation").create_stack(StackName=other, TemplateBody=wrong)
+    assert finished(stack, other)["StackStatus"] in ("ROLLBACK_COMPLETE", "CREATE_FAILED")
+    assert "RateLimitPerMinute must be a whole number, 1 or more, unlike '0'" in reasons(stack, other)
+    assert "there is no setting Curency; did you mean Currency?" in reasons(stack, other)
+
+
+def test_a_bad_setting_leaves_a_deployed_stack_as_it_was(stack: Stack, other: str) -> None:
+    def outputs() -> dict[str, str]:
+        found = finished(stack, other)
+        return {each["OutputKey"]: each["OutputValue"] for each in found["Outputs"]}
+
+    client = stack.client("cloudformation")
+    client.create_stack(StackName=other, TemplateBody=template(stack, "RateLimitPerMinute=600"))
+    assert outputs() == {"RateLimitPerMinute": "600", "Currency": "USD"}
+    client.update_stack(StackName=other, TemplateBody=template(stack, "RateLimitPerMinute=700; Currency=EUR"))
+    assert outputs() == {"RateLimitPerMinute": "700", "Currency": "EUR"}
+    client.update_stack(
+        StackName=other, TemplateBody=template(stack, "RateLimitPerMinute=800; Currency=EURO")
+    )
+    assert finished(stack, other)["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
+    assert outputs() == {"RateLimitPerMinute": "700", "Currency": "EUR"}
+    assert "Currency must be a code of ISO 4217, such as EUR, unlike 'EURO'" in reasons(stack, other)
