@@ -2,12 +2,12 @@
 
 import hashlib
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Sequence
 
 from local.cloud import tokens
+from local.cloud.emulator_template import taken
 from local.cloud.tools import tool
 from local.paths import LOCAL, LOGS, ROOT, WAREHOUSE
 from local.stack import KEY, REGION, SECRET, Stack, tables_in
@@ -23,7 +23,6 @@ DEPLOYED_PARTS = (
     *("rules", "adapters", "ingest", "processors", "analytics", "sql", "page"),
 )
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
-GRADUAL = re.compile(r"(  GradualDeployment:\n    Type: String\n    Default: )'true'")
 
 
 def _sam(arguments: list[str], endpoint: str) -> None:
@@ -66,7 +65,7 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
         return
     print("sam build ...", flush=True)
     _sam(["build"], endpoint)
-    BUILT.write_text(_at_once(BUILT.read_text()))
+    BUILT.write_text(taken(BUILT.read_text(), dict(each.split("=", 1) for each in parameters)))
     print("sam deploy ...", flush=True)
     bare = Stack("", endpoint, REGION, {}, {}, "")
     bare.client("s3").create_bucket(Bucket=ARTIFACTS)
@@ -95,18 +94,6 @@ def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
         f"JwtIssuer={tokens.issuer(endpoint)}",
         f"JwtAudience={tokens.AUDIENCE}",
     ]
-
-
-def _at_once(built: str) -> str:
-    """Return a built template that makes no gradual deployment unless it is told to.
-
-    The emulator expands SAM's resources with the defaults of parameters, whatever values are given, and
-    refuses a template with resources of CodeDeploy. Raises RuntimeError if the default is not found.
-    """
-    changed, count = GRADUAL.subn(r"\g<1>'false'", built)
-    if count != 1:
-        raise RuntimeError(f"{BUILT}: the default of GradualDeployment is not there")
-    return changed
 
 
 def _digest(parameters: Sequence[str]) -> str:
