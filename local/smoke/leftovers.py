@@ -65,13 +65,14 @@ def _places(subject: Subject) -> Iterator[tuple[str, tuple[str, ...], str]]:
 
 
 def _lead(subject: Subject, claim: str) -> str | None:
-    """Return the order's lead, as the claim of its event names it."""
+    """Return the order's lead, as the claim of its event names it: that of an order has `leaf`."""
     answer = subject.meter.client.get_item(
         TableName=subject.stack.tables["IdempotencyKeys"],
         Key=item({"user_id": claim, "idempotency_key": CLAIM_KEY}),
         ConsistentRead=True,
     )
-    return str(answer["Item"]["target"]["S"]).partition("#")[0] if "Item" in answer else None
+    claim = answer.get("Item")
+    return str(claim.get("leaf", claim.get("target"))["S"]).partition("#")[0] if claim else None
 
 
 def _found(subject: Subject, table: str, name: str, key: str) -> list[Item]:
