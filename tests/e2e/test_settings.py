@@ -14,7 +14,7 @@ from local.stack import Stack
 pytestmark = pytest.mark.xdist_group("cloud")
 
 SECONDS_MAX = 120
-TAKEN = ("RateLimitPerMinute", "Currency")
+SETTINGS_OF_A_LAPTOP = "IndexIdempotencyKeys=true"  # local/cloud/deployment.py
 
 
 def variables(stack: Stack, function: str, alias: str = "$LATEST") -> dict[str, str]:
@@ -26,7 +26,6 @@ def variables(stack: Stack, function: str, alias: str = "$LATEST") -> dict[str, 
 
 @pytest.mark.parametrize("alias", ["$LATEST", "live"])
 def test_functions_have_their_settings_and_no_others(stack: Stack, alias: str) -> None:
-    """A laptop is deployed with IndexIdempotencyKeys=true (local/cloud/deployment.py)."""
     door, users = (variables(stack, name, alias) for name in ("EventsApi", "UsersApi"))
     assert door["INDEX_IDEMPOTENCY_KEYS"] == "true"
     assert door["RATE_LIMIT_PER_MINUTE"] == SETTINGS["RateLimitPerMinute"].default
@@ -51,8 +50,7 @@ def template(stack: Stack, settings: str) -> str:
         "Parameters": {"Settings": settings},
     }
     resource = {"Type": "AWS::CloudFormation::CustomResource", "Properties": properties}
-    outputs = {name: {"Value": {"Fn::GetAtt": ["CheckedSettings", name]}} for name in TAKEN}
-    return json.dumps({"Resources": {"CheckedSettings": resource}, "Outputs": outputs})
+    return json.dumps({"Resources": {"CheckedSettings": resource}})
 
 
 def finished(stack: Stack, name: str) -> dict[str, Any]:
@@ -79,19 +77,42 @@ def test_a_bad_setting_fails_the_first_deployment_with_a_sentence(stack: Stack, 
     assert "there is no setting Curency; did you mean Currency?" in reasons(stack, other)
 
 
-def test_a_bad_setting_leaves_a_deployed_stack_as_it_was(stack: Stack, other: str) -> None:
-    def outputs() -> dict[str, str]:
-        found = finished(stack, other)
-        return {each["OutputKey"]: each["OutputValue"] for each in found["Outputs"]}
-
+def redeployed(stack: Stack, settings: str) -> str:
+    """Deploy the cloud's stack again with other settings; return its status."""
     client = stack.client("cloudformation")
-    client.create_stack(StackName=other, TemplateBody=template(stack, "RateLimitPerMinute=600"))
-    assert outputs() == {"RateLimitPerMinute": "600", "Currency": "USD"}
-    client.update_stack(StackName=other, TemplateBody=template(stack, "RateLimitPerMinute=700; Currency=EUR"))
-    assert outputs() == {"RateLimitPerMinute": "700", "Currency": "EUR"}
+    known = [each["ParameterKey"] for each in finished(stack, stack.name)["Parameters"]]
     client.update_stack(
-        StackName=other, TemplateBody=template(stack, "RateLimitPerMinute=800; Currency=EURO")
+        StackName=stack.name,
+        UsePreviousTemplate=True,
+        Parameters=[
+            {"ParameterKey": name, "ParameterValue": settings}
+            if name == "Settings"
+            else {"ParameterKey": name, "UsePreviousValue": True}
+            for name in known
+        ],
+        Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
     )
-    assert finished(stack, other)["StackStatus"] == "UPDATE_ROLLBACK_COMPLETE"
-    assert outputs() == {"RateLimitPerMinute": "700", "Currency": "EUR"}
-    assert "Currency must be a code of ISO 4217, such as EUR, unlike 'EURO'" in reasons(stack, other)
+    return str(finished(stack, stack.name)["StackStatus"])
+
+
+def seen(stack: Stack) -> tuple[str, str, str]:
+    """What callers of the API meet, behind an alias, and what a consumer has."""
+    users, leads = variables(stack, "UsersApi", "live"), variables(stack, "Leads")
+    return users["BOARD_READS_PER_MINUTE"], users["PAUSE_DAYS_A_YEAR"], leads["CURRENCY"]
+
+
+def test_other_settings_reach_every_function_and_bad_ones_none(stack: Stack) -> None:
+    usual = seen(stack)
+    assert usual == tuple(
+        SETTINGS[each].default for each in ("BoardReadsPerMinute", "PauseDaysAYear", "Currency")
+    )
+    try:
+        changed = f"{SETTINGS_OF_A_LAPTOP}; BoardReadsPerMinute=7; Currency=EUR"
+        assert redeployed(stack, changed) == "UPDATE_COMPLETE"
+        assert seen(stack) == ("7", usual[1], "EUR")
+        assert redeployed(stack, f"{changed}; PauseDaysAYear=366") == "UPDATE_ROLLBACK_COMPLETE"
+        assert "PauseDaysAYear must be a whole number, 0 to 365, unlike '366'" in reasons(stack, stack.name)
+        assert seen(stack) == ("7", usual[1], "EUR")
+    finally:
+        redeployed(stack, SETTINGS_OF_A_LAPTOP)
+    assert seen(stack) == usual
