@@ -71,8 +71,10 @@ def _lead(subject: Subject, claim: str) -> str | None:
         Key=item({"user_id": claim, "idempotency_key": CLAIM_KEY}),
         ConsistentRead=True,
     )
-    claim = answer.get("Item")
-    return str(claim.get("leaf", claim.get("target"))["S"]).partition("#")[0] if claim else None
+    if "Item" not in answer:
+        return None
+    claim: Item = answer["Item"]
+    return str(claim["leaf" if "leaf" in claim else "target"]["S"]).partition("#")[0]
 
 
 def _found(subject: Subject, table: str, name: str, key: str) -> list[Item]:
