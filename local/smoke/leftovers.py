@@ -73,8 +73,8 @@ def _lead(subject: Subject, claim: str) -> str | None:
     )
     if "Item" not in answer:
         return None
-    claim: Item = answer["Item"]
-    return str(claim["leaf" if "leaf" in claim else "target"]["S"]).partition("#")[0]
+    held: Item = answer["Item"]
+    return str(held["leaf" if "leaf" in held else "target"]["S"]).partition("#")[0]
 
 
 def _found(subject: Subject, table: str, name: str, key: str) -> list[Item]:
