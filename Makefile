@@ -41,7 +41,7 @@ check: setup ## the gate: format, lint, types, imports, templates, unit tests
 	@$(RUN) lint-imports
 	@$(RUN) python -m infra.assemble --check
 	@$(RUN) cfn-lint template.yaml infra/*.yaml
-	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup
+	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup --hypothesis-profile=gate
 
 models: setup ## the SQL that follows from declarations in rules/
 	@$(RUN) python -m analytics.generated_models

@@ -7,6 +7,8 @@ from hypothesis import settings
 
 # A loaded machine is no failure: properties are judged by their result and not by their time.
 settings.register_profile("streakline", deadline=None)
+# `make check` tries each property with a fifth of the examples; `make test` tries all.
+settings.register_profile("gate", deadline=None, max_examples=20)
 settings.load_profile("streakline")
 
 

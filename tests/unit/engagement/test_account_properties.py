@@ -11,6 +11,7 @@ from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
 from tests.support.account_world import World, grant, revoke
 from tests.support.engagement_strategies import TYPES, bases, event, near
+from tests.support.examples import examples
 
 
 @st.composite
@@ -59,7 +60,7 @@ def cuts(data: st.DataObject, events: list[Event]) -> list[list[Event]]:
     return [part for part in parts if part]
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(batches(), st.data())
 def test_any_split_and_order_of_events_and_commands_give_one_answer(
     batch: tuple[list[Event], list[Draft]], data: st.DataObject
@@ -79,7 +80,7 @@ def test_any_split_and_order_of_events_and_commands_give_one_answer(
     assert split.answer() == whole.answer()
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(batches(), st.data())
 def test_a_process_that_dies_after_any_write_leaves_nothing_that_the_next_does_not_finish(
     batch: tuple[list[Event], list[Draft]], data: st.DataObject

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from rules.engagement.streaks import Cover, DateReason, Streak, advance, effective, explain, fold, lapse_date
 from tests.support.engagement_strategies import bases, covers, histories, near
+from tests.support.examples import examples
 
 DAY = timedelta(days=1)
 NONE = Cover()
@@ -58,7 +59,7 @@ def test_any_order_and_repetition_give_the_same_streak(
     assert fold([*shuffled, *again], cover) == fold(days, cover)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(histories(days_min=1))
 def test_the_streak_is_what_a_walk_over_every_date_finds(history: tuple[list[date], Cover]) -> None:
     days, cover = history
@@ -70,7 +71,7 @@ def test_the_streak_is_what_a_walk_over_every_date_finds(history: tuple[list[dat
     assert streak.last == max(days)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(histories(days_min=1), st.integers(0, 40))
 def test_what_shows_on_a_date_is_what_a_walk_up_to_it_finds(
     history: tuple[list[date], Cover], later: int
@@ -98,7 +99,7 @@ def test_without_cover_the_day_after_a_missed_day_shows_0(data: st.DataObject) -
     assert effective(streak, NONE, streak.last + 2 * DAY).current == 0
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(histories(days_min=1))
 def test_the_lapse_date_is_the_first_on_which_the_streak_shows_0(history: tuple[list[date], Cover]) -> None:
     days, cover = history
@@ -139,7 +140,7 @@ def test_without_revocations_no_freeze_is_spent_that_is_not_held(data: st.DataOb
     assert len(set(streak.spent)) == len(streak.spent)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(histories(days_min=1), st.data())
 def test_the_explanation_agrees_with_the_walk(history: tuple[list[date], Cover], data: st.DataObject) -> None:
     days, cover = history

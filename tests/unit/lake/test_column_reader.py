@@ -23,6 +23,7 @@ from analytics.lake.layout import Place
 from rules.lake.entities import ENTITIES, EVENTS, Type
 from rules.lake.valid_row import RowRefused, read_value
 from tests.support.column_reading import LEFT, LINES, TAKEN, as_read_row, lines_of, read_by_columns, written
+from tests.support.examples import examples
 from tests.support.raw_lake import DT, PLACE, event, line
 
 
@@ -75,7 +76,7 @@ TYPED = {
 
 
 @given(data=st.data(), name=st.sampled_from(["created_at", "activity_date", "version"]))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_values_are_taken_as_read_value_reads_them(data: Any, name: str) -> None:
     field = EVENTS.field(name)
     texts = [each.encode() for each in data.draw(st.lists(TYPED[field.type], min_size=1, max_size=5))]

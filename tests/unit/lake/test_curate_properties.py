@@ -20,6 +20,7 @@ from analytics.curation import row_staging
 from analytics.curation.curate import Task, curate
 from analytics.curation.raw_lines import GZIP
 from analytics.lake.layout import curated_files
+from tests.support.examples import examples
 from tests.support.packed_texts import lines_of, spoiled
 from tests.support.raw_lake import (
     DAY,
@@ -35,7 +36,7 @@ from tests.support.raw_lake import (
 )
 from tests.support.raw_line_strategies import LINE
 
-SETTINGS = settings(max_examples=25, suppress_health_check=list(HealthCheck))
+SETTINGS = settings(max_examples=examples(25), suppress_health_check=list(HealthCheck))
 # How many lines are read by columns: all, none, and now and then.
 LIMITS = (0, 10**9, 8)
 # How many lines a packed record has; 0: plain lines.

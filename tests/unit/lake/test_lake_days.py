@@ -17,6 +17,7 @@ from rules.days import EPOCH, stamp
 from rules.engagement.absorbing import absorb_days
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.lake.entities import LEDGER
+from tests.support.examples import examples
 
 BASE = date(2026, 3, 1)
 entries = st.lists(
@@ -52,7 +53,7 @@ def write(folder: Path, listed: list[Entry]) -> FolderObjects:
     return objects
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(drawn=entries)
 def test_the_lake_and_the_rule_count_days_alike(
     tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[str, str, int, int]]

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects, NoObject
 from analytics.curation.curate import curate
 from analytics.lake.listing import FEW, PrelistedObjects, list_beforehand
+from tests.support.examples import examples
 from tests.support.raw_lake import PLACE, event, put_raw, rows
 
 NAMES = st.text("ab/", min_size=1, max_size=6).filter(
@@ -21,7 +22,7 @@ PREFIXES = st.text("ab/", max_size=4).filter(lambda prefix: "//" not in prefix a
 
 
 @given(st.sets(NAMES, max_size=12), PREFIXES, PREFIXES)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(40))
 def test_a_listing_tells_what_a_fresh_one_would(
     tmp_path_factory: pytest.TempPathFactory, names: set[str], covered: str, prefix: str
 ) -> None:

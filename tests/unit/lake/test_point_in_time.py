@@ -22,6 +22,7 @@ from rules.leads.lead_events import IDENTITY_TYPES
 from rules.leads.lead_groups import groups_of
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import build
+from tests.support.examples import examples
 from tests.support.lead_histories import BASE, UNREADABLE, History, features_of, is_readable, row, write
 
 QUIET = settings(
@@ -56,7 +57,7 @@ def live(history: History, lead: str, as_of: datetime) -> dict[str, Any]:
     return found if any(map(is_readable, own)) else dict.fromkeys(found)
 
 
-@settings(QUIET, max_examples=3)
+@settings(QUIET, max_examples=examples(3))
 @given(seed=st.integers(0, 2**32))
 def test_equal_to_a_plain_reading_and_to_the_live_rules(
     tmp_path_factory: pytest.TempPathFactory, seed: int

@@ -20,6 +20,7 @@ from analytics.recompute.recompute import recompute
 from rules.engagement.streaks import Cover, fold
 from rules.lake.entities import ENTITIES
 from tests.support.engagement_strategies import near
+from tests.support.examples import examples
 
 BASE = date(2026, 3, 1)
 
@@ -57,7 +58,7 @@ def entry(user: str, seq: int, points: int, balance: int, **more: Any) -> dict[s
     }
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(seed=st.integers(0, 2**32))
 def test_the_whole_lake(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
     chance = random.Random(seed)

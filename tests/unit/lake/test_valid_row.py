@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rules.lake.entities import ENTITIES, EVENTS, Entity, Type
 from rules.lake.valid_row import RowRefused, read_row, read_value
+from tests.support.examples import examples
 from tests.support.raw_lake import DT, HOUR, event, line
 
 MICROS = st.integers(0, 3_599_999_999).map(lambda micros: timedelta(microseconds=micros))
@@ -42,7 +43,7 @@ def written(value: Any) -> Any:
 
 
 @given(st.data(), st.sampled_from(list(ENTITIES.values())), st.booleans())
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_row_is_read_as_it_was_meant(data: st.DataObject, entity: Entity, ascii_only: bool) -> None:
     start = datetime(2026, 3, 1, 0, tzinfo=UTC)
     row = data.draw(rows(entity, start))
@@ -57,7 +58,7 @@ def test_a_row_is_read_as_it_was_meant(data: st.DataObject, entity: Entity, asci
 
 
 @given(st.data(), st.sampled_from(list(Type)), st.sampled_from(list(Type)))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_a_value_of_another_type_is_refused(data: st.DataObject, wanted: Type, drawn: Type) -> None:
     field = next(each for entity in ENTITIES.values() for each in entity.fields if each.type is wanted)
     value = written(data.draw(VALUES[drawn]))

@@ -19,11 +19,12 @@ from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import SEEN_MAX, contributions, roll
 from rules.leads.series_text import decode, encode
+from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
 from tests.support.lead_items import NOBODY, SMALL, refreshed, told, written
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data(), st.booleans())
 def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
     data: st.DataObject, stored_before: bool

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from rules.leads.consent import consent_in
 from rules.leads.language import CHARACTERS_MAX, NEGATIONS, OBJECTIONS, objections_in
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ def test_a_negation_reaches_three_words_of_its_clause(negation: str, between: in
 
 
 @given(st.text(max_size=200) | st.text(st.characters(categories=["Mn", "Cf", "Lo", "Cs"]), max_size=60))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_any_text_reads_the_same_again(text: str) -> None:
     topics = objections_in(text)
     assert list(topics) == sorted(set(topics))

@@ -18,6 +18,7 @@ from adapters.platform.topics import PublishFailures, Topic, TopicMessage, batch
 from processors import lead_events
 from processors.lead_events import announce
 from rules.leads.lead_events import LeadEvent, from_item
+from tests.support.examples import examples
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
@@ -60,7 +61,7 @@ def messages(*bodies: str) -> list[TopicMessage]:
 
 
 @given(st.lists(st.integers(1, 200_000), max_size=30))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_calls_hold_what_they_may_and_every_message_is_in_one(sizes: Sequence[int]) -> None:
     class Sized:
         def __init__(self, size: int) -> None:

@@ -14,6 +14,7 @@ from ingest.leads.decoding import DecodeContext
 from ingest.leads.lead_accept import Envelope, open_payload, part_digest, read_envelope, stored_event
 from rules.days import stamp, unstamp
 from rules.leads.lead_events import EVENT_TYPES, IDENTITY_TYPES, from_item, to_item
+from tests.support.examples import examples
 from tests.support.webhooks import (
     CONTEXT,
     GOOD,
@@ -98,7 +99,7 @@ def trails(payload: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @given(st.data())
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 def test_any_value_anywhere_decodes_or_is_refused(data: st.DataObject) -> None:
     source = data.draw(st.sampled_from(sorted(GOOD)))
     payload = copy.deepcopy(data.draw(st.sampled_from(GOOD[source])))
@@ -122,7 +123,7 @@ def test_any_value_anywhere_decodes_or_is_refused(data: st.DataObject) -> None:
 
 
 @given(st.sampled_from(sorted(GOOD)), values)
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_any_json_decodes_or_is_refused(source: str, payload: Any) -> None:
     assert open_payload(payload, Envelope(source, CONTEXT), NOW).broken == []
 

@@ -17,6 +17,7 @@ from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import MESSAGE_BYTES_MAX, LeadQueue
 from ingest.leads import leads_api, sources
 from ingest.leads.lead_accept import PARTS_MAX, REFUSALS_MAX, open_payload, read_envelope
+from tests.support.examples import examples
 from tests.support.http_requests import called
 from tests.support.lead_requests import context
 from tests.support.webhooks import CONTEXT, GENERIC, MAIL, NOW, changed, text, whatsapp
@@ -236,7 +237,7 @@ def test_a_large_payload_goes_to_the_bucket(filler: str, aws: Aws) -> None:
 
 
 @given(st.integers(0, 70_000), st.sampled_from(['"', "x", "é", "\\"]))
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 def test_any_message_fits_the_queue_with_its_reason_around_it(size: int, character: str) -> None:
     aws = Aws()
     LeadQueue(aws, "q", LeadPayloads(lambda: aws, "b")).put({**SENT, "payload": {"a": character * size}})

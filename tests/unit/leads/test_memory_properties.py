@@ -19,6 +19,7 @@ from rules.leads.evidence import (
 from rules.leads.lead_events import CAMPAIGN_TYPES
 from rules.leads.memory import campaign_contact, derive_entries, remembered_entries
 from rules.leads.memory_types import TYPES
+from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, deliveries, histories
 
 
@@ -43,7 +44,7 @@ def entries(kind: Any) -> st.SearchStrategy[MemoryEntry]:
     return st.lists(pieces, min_size=1, max_size=14).map(lambda some: memory_entry(kind, "k", some))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(st.data())
 def test_joining_is_commutative_associative_and_idempotent(data: st.DataObject) -> None:
     kind = data.draw(kinds)
@@ -57,7 +58,7 @@ def test_joining_is_commutative_associative_and_idempotent(data: st.DataObject) 
     assert whole.confidence == whole.confidence.quantize(Decimal("0.001"))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_any_delivery_gives_what_all_events_give(data: st.DataObject) -> None:
     events = data.draw(histories(leaves=("a", "b")))
@@ -68,7 +69,7 @@ def test_any_delivery_gives_what_all_events_give(data: st.DataObject) -> None:
     assert found == remembered_entries(events)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_an_entry_is_read_as_it_was_written(data: st.DataObject) -> None:
     found = data.draw(entries(data.draw(kinds)))
@@ -77,7 +78,7 @@ def test_an_entry_is_read_as_it_was_written(data: st.DataObject) -> None:
     assert (name, stored.version, stored.entry) == (found.name, 3, found)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data())
 def test_a_reaction_is_never_evicted(data: st.DataObject) -> None:
     events = data.draw(histories(types=sorted(CAMPAIGN_TYPES), leaves=("a", "b")))

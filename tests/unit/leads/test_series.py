@@ -25,6 +25,7 @@ from rules.leads.series import (
     roll,
 )
 from rules.leads.series_text import decode, encode
+from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
 
 
@@ -40,7 +41,7 @@ def folded(delivered: Iterable[tuple[LeadEvent, datetime]]) -> tuple[dict[Input,
     return state, built
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(120))
 @given(st.data())
 def test_adding_in_any_order_with_duplicates_is_building(data: st.DataObject) -> None:
     events = data.draw(histories(size_max=30, types=("order_placed", "order_refunded", "message_received")))
@@ -53,7 +54,7 @@ def test_adding_in_any_order_with_duplicates_is_building(data: st.DataObject) ->
     assert rolled == build(events, last)
 
 
-@settings(max_examples=80)
+@settings(max_examples=examples(80))
 @given(histories(), st.integers(0, 500))
 def test_encoding_loses_nothing(events: list[LeadEvent], days: int) -> None:
     for series in build(events, START + days * DAY).values():
@@ -75,7 +76,7 @@ def test_what_cannot_be_judged_is_told_and_what_can_is_recognised() -> None:
     )
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(histories(), st.integers(0, 420))
 def test_features_are_what_their_definition_says(events: list[LeadEvent], days: int) -> None:
     as_of = START + days * DAY

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ingest.leads.decoding import DecodeError
 from ingest.leads.payload_fields import decimal, minor_units, products
+from tests.support.examples import examples
 from tests.support.webhooks import (
     ORDER,
     REFUND,
@@ -98,7 +99,7 @@ def test_amounts_that_are_none(amount: Any, currency: str, reason: str) -> None:
 
 
 @given(st.integers(0, 10**13), st.sampled_from(["USD", "JPY", "BHD"]))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_an_amount_survives_its_json_as_number_and_as_text(minor: int, currency: str) -> None:
     exponent = {"USD": 2, "JPY": 0, "BHD": 3}[currency]
     written = str(Decimal(minor).scaleb(-exponent))
@@ -107,7 +108,7 @@ def test_an_amount_survives_its_json_as_number_and_as_text(minor: int, currency:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", "c"]), st.integers(1, 9)), max_size=8))
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 def test_lines_of_one_product_are_summed(lines: list[tuple[str, int]]) -> None:
     found = products([{"sku": sku, "quantity": quantity} for sku, quantity in lines], "l")
     assert {each["product_id"]: each["quantity"] for each in found} == {

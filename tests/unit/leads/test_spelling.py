@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from adapters.settings.phone_regions import region_of
 from ingest.leads.spelling import RAW_CHARACTERS_MAX, identity
 from rules.leads.identity.identities import CHANNELS, Identity
+from tests.support.examples import examples
 
 
 def of(channel: str, raw: str, region: str | None = None) -> Identity:
@@ -137,7 +138,7 @@ def test_what_is_no_text_is_refused() -> None:
         identity("customer", 17, "acme", "shop", is_verified=True)  # type: ignore[arg-type]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.sampled_from([channel.name for channel in CHANNELS]), st.text(max_size=RAW_CHARACTERS_MAX))
 def test_a_spelling_is_its_own_spelling(channel: str, raw: str) -> None:
     try:
@@ -159,7 +160,7 @@ FORMS = [
 ]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(REGIONS))
 def test_every_way_to_write_a_region_s_number_is_one_identity(region: str) -> None:
     example = phonenumbers.example_number_for_type(region, phonenumbers.PhoneNumberType.MOBILE)
@@ -172,7 +173,7 @@ def test_every_way_to_write_a_region_s_number_is_one_identity(region: str) -> No
         assert "identifies nobody" in str(reason)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.text(st.characters(categories=["L", "Nd"], max_codepoint=0x24F), min_size=3, max_size=20))
 def test_an_address_is_the_same_in_every_normal_form(name: str) -> None:
     found = set()

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from local.cloud.delivery import InvocationReply
 from tests.support.deliveries import BISECTING, PLAIN, Run, record, records
+from tests.support.examples import examples
 
 PARTIAL = replace(PLAIN, partial=True)
 
@@ -60,7 +61,7 @@ def test_bisecting_isolates_one_poison_record_in_a_hundred() -> None:
     assert run.invoked.count([57]) == 11
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.sets(st.integers(0, 99), max_size=6), st.integers(0, 3))
 def test_bisecting_discards_the_poison_and_nothing_else_in_order(poison: set[int], retries: int) -> None:
     run = Run().deliver(records(100), replace(BISECTING, retries_max=retries), raising_on(*poison))
@@ -126,7 +127,7 @@ def test_the_age_limit_ends_retries_that_no_limit_ends() -> None:
     assert run.discarded == [([0, 1], "RecordAgeExceeded", 3)]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(
     st.integers(1, 30),
     st.sets(st.integers(0, 29)),

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import settings as examples
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.settings.operations import PageSettings
 from ingest.page import CONFIG, FOLDER, INDEX, build_site, content_policy, serve_file
+from tests.support.examples import examples
 
 PLAIN = PageSettings("", "", "")
 COGNITO = PageSettings(
@@ -82,7 +82,7 @@ def test_nothing_but_the_folders_files_is_served(name: str) -> None:
 
 
 @given(st.text(max_size=40))
-@examples(max_examples=50)
+@settings(max_examples=examples(50))
 def test_any_other_name_is_not_found(name: str) -> None:
     assert (serve_file(SITE, request(name))["statusCode"] == 200) == (name in SITE.files and name != INDEX)
 

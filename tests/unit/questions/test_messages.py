@@ -12,8 +12,9 @@ from rules.questions.messages import STREAK_SECONDS_MAX, claim_expires_at, of_qu
 from rules.questions.questions import QuestionType
 from tests.support.asking import NOW, asked
 from tests.support.engagement_strategies import instants, zones
+from tests.support.examples import examples
 
-SMALL = settings(max_examples=60)
+SMALL = settings(max_examples=examples(60))
 
 
 @SMALL

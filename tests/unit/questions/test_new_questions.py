@@ -15,6 +15,7 @@ from rules.engagement.events import FUTURE_MAX
 from rules.questions.new_questions import KEPT, new_question, question_id
 from rules.questions.questions import OPEN_MAX, QuestionStatus, QuestionType, shown_status
 from tests.support.asking import BODY, asked, refusal
+from tests.support.examples import examples
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -40,7 +41,7 @@ def test_what_cannot_be_asked_is_refused_by_field(changes: dict[str, Any], field
 
 
 @given(st.timedeltas(timedelta(microseconds=1), OPEN_MAX))
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_a_question_is_kept_90_days_after_it_closes(ahead: timedelta) -> None:
     question = asked(closes_at=stamp(NOW + ahead))
     assert question.closes_at == stamp(NOW + ahead)

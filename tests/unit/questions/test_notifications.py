@@ -28,9 +28,10 @@ from rules.questions.notifications import (
     shard_of,
 )
 from tests.support.engagement_strategies import instants, zones
+from tests.support.examples import examples
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
-SMALL = settings(max_examples=40)
+SMALL = settings(max_examples=examples(40))
 BERLIN = "Europe/Berlin"
 tags = st.lists(st.sampled_from("abcd"), unique=True, max_size=3).map(sorted)
 clocks = st.builds(time, st.integers(0, 23), st.integers(0, 59))

@@ -26,8 +26,9 @@ from rules.questions.questions import STORED_WITHIN, Question, QuestionStatus, Q
 from rules.questions.responses import Response, new_response
 from tests.support.asking import NOW, asked
 from tests.support.engagement_strategies import instants, zones
+from tests.support.examples import examples
 
-SMALL = settings(max_examples=60)
+SMALL = settings(max_examples=examples(60))
 bodies = st.fixed_dictionaries(
     {},
     optional={

@@ -26,6 +26,7 @@ from rules.questions.questions import (
     to_item,
 )
 from tests.support.asking import asked, refusal
+from tests.support.examples import examples
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -85,7 +86,7 @@ def test_an_audience_is_one_common_tag_or_everybody(audience: set[str], tags: se
     st.integers(-3, 14),
     st.lists(st.text("xyz", min_size=1, max_size=4), min_size=2, max_size=10, unique=True),
 )
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 def test_an_option_is_one_of_those_there_are(index: int, options: list[str]) -> None:
     question = asked(options=options)
     if 0 <= index < len(options):

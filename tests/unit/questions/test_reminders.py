@@ -20,9 +20,10 @@ from rules.questions.reminders import (
     reminder_partitions,
 )
 from tests.support.engagement_strategies import dates, instants, zones
+from tests.support.examples import examples
 from tests.unit.questions.test_notifications import quiets
 
-SMALL = settings(max_examples=40)
+SMALL = settings(max_examples=examples(40))
 EVENING = time(REMINDER_HOUR)
 
 
