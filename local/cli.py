@@ -130,10 +130,12 @@ def _recompute(arguments: argparse.Namespace) -> None:
 
     if (arguments.since is None) != (arguments.until is None):
         raise RuntimeError("--from and --to go together")
-    found = nightly_run.run(_stack(arguments), arguments.since, arguments.until, repair=not arguments.dry_run)
+    span, repair = (arguments.since, arguments.until), not arguments.dry_run
+    found = nightly_run.run(_stack(arguments), *span, repair=repair, everybody=arguments.everybody)
     _print(found)
-    if found["unrepaired"] and not arguments.dry_run:
-        raise RuntimeError(f"{len(found['unrepaired'])} users could not be repaired")
+    left = {*found["unrepaired"], *found["frozen"]}
+    if left and repair:
+        raise RuntimeError(f"{len(left)} users could not be repaired")
 
 
 def _backfill(arguments: argparse.Namespace) -> None:
@@ -283,6 +285,9 @@ def _parser() -> argparse.ArgumentParser:
     recompute.add_argument("--from", dest="since", type=date.fromisoformat, help="first day; all that is new")
     recompute.add_argument("--to", dest="until", type=date.fromisoformat, help="last day, included")
     recompute.add_argument("--dry-run", action="store_true", help="report differences, repair nothing")
+    recompute.add_argument(
+        "--everybody", action="store_true", help="look closely at all, not at whose turn it is"
+    )
     _backfill_options(
         command("backfill", _backfill, "curate many days at once by Spark (Glue), then load them")
     )

@@ -27,17 +27,20 @@ class LedgerStore:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def after(self, account_id: str, created_at: str) -> tuple[list[Entry], list[Entry]]:
+    def after(
+        self, account_id: str, created_at: str, consistent: bool = True
+    ) -> tuple[list[Entry], list[Entry]]:
         """Return the entries newer than a place, oldest first, and those of them not stored yet.
 
-        Strongly consistent. A carried entry counts from the moment that its carrier is stored.
+        Strongly consistent, or at half the price some moments old. A carried entry counts from the moment
+        that its carrier is stored.
         """
         stored = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="account_id = :account AND created_at > :place",
             ExpressionAttributeValues=item({":account": account_id, ":place": created_at}),
-            ConsistentRead=True,
+            ConsistentRead=consistent,
         )
         entries, missing = with_folded(map(entry_from, stored))
         return (

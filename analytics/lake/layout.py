@@ -3,7 +3,7 @@
 raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME             a row a line, packed records or plain rows, gzip or not
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the whole day
 quarantine/{entity}/dt=.../hour=HH/NAME.ndjson      the refused lines of one raw object
-state/watermark.json, runs/{run_id}/NAME, reports/{run_id}.*
+state/watermark.json, state/ledgers_compared.json, runs/{run_id}/NAME, reports/{run_id}.*
 """
 
 import re
@@ -15,6 +15,7 @@ from adapters.platform.objects import Objects, StoredObject
 
 RAW, CURATED, QUARANTINE = "raw/", "curated/", "quarantine/"
 WATERMARK = "state/watermark.json"
+LEDGERS_COMPARED = "state/ledgers_compared.json"
 _RAW = re.compile(r"raw/(\w+)/dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII)
 _CURATED = re.compile(r"curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII)
 DAYS_LISTED_MAX = 62  # a longer range is listed in one go, which is then cheaper than one listing per day

@@ -5,8 +5,10 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from analytics.recompute.recompute import dates_of
+from rules.days import stamp
 from rules.engagement.streaks import Streak
 
 
@@ -14,8 +16,8 @@ from rules.engagement.streaks import Streak
 class LakeUser:
     """What the lake says of one user.
 
-    head, seq: of the newest ledger entry, None if the lake has no entry. entries, points: of the ledger, 0
-    then.
+    head, seq: of the newest ledger entry, None if the lake has no entry. entries, points, digest: of the
+    ledger, 0 then.
     is_sound: whether the entries are complete and their points add up to the balance.
     version to updated_at: of the newest profile; version is None if the lake has no profile.
     """
@@ -27,6 +29,7 @@ class LakeUser:
     seq: int | None
     entries: int
     points: int
+    digest: int
     is_sound: bool
     version: int | None
     zone: str | None
@@ -45,6 +48,12 @@ class Snapshot:
         self.ids: list[str] = self._columns["user_id"].to_pylist()
         self.places = {user: place for place, user in enumerate(self.ids)}
 
+    def touched(self, since: datetime) -> set[str]:
+        """Return the users with a ledger entry or a profile of that instant or later."""
+        entry = pc.greater_equal(self._columns["ledger_head"], stamp(since))
+        profile = pc.greater_equal(self._columns["updated_at"], since)
+        return set(self._columns["user_id"].filter(pc.or_kleene(entry, profile)).to_pylist())
+
     def user(self, user_id: str) -> LakeUser | None:
         """Return a user, or None if the lake does not know the user."""
         place = self.places.get(user_id)
@@ -59,6 +68,7 @@ class Snapshot:
             row["ledger_seq"],
             row["entries"] or 0,
             row["points"] or 0,
+            row["digest"] or 0,
             row["sound"] is not False,
             row["version"],
             row["timezone"],

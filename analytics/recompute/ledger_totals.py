@@ -11,9 +11,18 @@ from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from analytics.lake.duckdb_memory import connect, registered
 from rules.engagement.ledger import EntryKind, FreezeNote
+from rules.engagement.ledger_doubts import DIGEST_BITS, SEPARATOR
 
 STAMP = "'%Y-%m-%dT%H:%M:%S.%fZ'"
 Grants = dict[str, list[tuple[date, int]]]
+
+# Twin of rules.engagement.ledger_doubts.digest_of: these are the values of an entry that it hashes, in order.
+HASHED = (
+    *("epoch_us(created_at)", "seq", "kind", "points", "balance", "event_id", "event_type", "activity_date"),
+    *("reward_id", "reverses", '"freeze"', "freeze_date"),
+)
+_TEXTS = ", ".join(f"coalesce({each}::VARCHAR, '')" for each in HASHED)
+HASH = f"md5_number_lower(concat_ws(chr({ord(SEPARATOR)}), {_TEXTS}))"
 
 # An account is sound if its entries are numbered 0, 1, 2 ... and the points add up to the balance.
 # The opening entry has no time of its own, so copies of it may lie in two partitions. They count as one.
@@ -28,10 +37,24 @@ SELECT account_id AS user_id,
   arg_max(seq, created_at) AS ledger_seq,
   min(seq) = 0 AND sum(seq) = max(seq) * (max(seq) + 1) // 2
     AND 1 + count(*) FILTER (seq > 0) = 1 + max(seq)
-    AND sum(points) = arg_max(balance, created_at) AS sound
+    AND sum(points) = arg_max(balance, created_at) AS sound,
+  (coalesce(sum({HASH}::HUGEINT) FILTER (seq > 0), 0) % {1 << DIGEST_BITS})::UBIGINT AS digest
 FROM ledger GROUP BY account_id
 """  # noqa: S608 (no input)
-ENTRY_COLUMNS = ("account_id", "created_at", "seq", "kind", "points", "balance", "freeze", "freeze_date")
+ENTRY_COLUMNS = (
+    *(
+        "account_id",
+        "created_at",
+        "seq",
+        "kind",
+        "points",
+        "balance",
+        "event_id",
+        "event_type",
+        "activity_date",
+    ),
+    *("reward_id", "reverses", "freeze", "freeze_date"),
+)
 
 SETTINGS = ("timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at")
 NEWEST = f"""

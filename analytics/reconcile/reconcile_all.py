@@ -1,4 +1,7 @@
-"""Reconciles all users: the cheap phase, then a close look at each candidate, then lapsed streaks."""
+"""Reconciles all users: the cheap phase, then a close look at each candidate, then lapsed streaks.
+
+The cheap phase compares profiles and days with the lake, and the ledgers whose turn it is.
+"""
 
 import json
 from collections.abc import Iterable
@@ -8,6 +11,7 @@ from datetime import date, datetime
 from typing import Any
 
 from adapters.engagement.account_store import AccountContended
+from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from analytics.lake.layout import run_key
 from analytics.recompute.lake_days import LakeDays
@@ -15,7 +19,9 @@ from analytics.recompute.lake_snapshot import Snapshot
 from analytics.recompute.recompute import Recomputed
 from analytics.reconcile.candidates import SEGMENTS, scan_days, scan_profiles
 from analytics.reconcile.differences import Difference
+from analytics.reconcile.journals import differing, last_compared, note_compared, to_compare
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
+from rules.engagement.ledger_doubts import Doubt, lake_is_at_fault
 from rules.smoke_names import is_smoke
 
 RESULT = "differences.json"
@@ -25,12 +31,14 @@ RESULT = "differences.json"
 class Findings:
     """What a nightly run's reconciliation found. All numbers are numbers of users.
 
-    different, unrepaired, contended: user ids. disagreements: (user, what), if the ledger table is broken or
-    the lake's copy differs from it. lowered: how many lapsed streaks were taken out of the leaderboard's
-    index; in a dry run, how many would be.
+    compared: ledgers that were compared with the lake. different, unrepaired, contended: user ids.
+    disagreements: (user, what), if the ledger table is broken or the lake's copy differs from it. frozen:
+    those of these users whose redemptions wait for an admin; in a dry run, would wait. lowered: how many
+    lapsed streaks were taken out of the leaderboard's index; in a dry run, how many would be.
     """
 
     users: int = 0
+    compared: int = 0
     looked_at: int = 0
     in_flight: int = 0
     different: list[str] = field(default_factory=list)
@@ -41,6 +49,7 @@ class Findings:
     lowered: int = 0
     differences: list[Difference] = field(default_factory=list)
     disagreements: list[tuple[str, str]] = field(default_factory=list)
+    frozen: list[str] = field(default_factory=list)
 
     def add(self, user_id: str, verdict: Verdict) -> None:
         """Add what was found of one user."""
@@ -58,6 +67,7 @@ class Findings:
         """Return the run's figures."""
         return {
             "users": self.users,
+            "compared": self.compared,
             "looked_at": self.looked_at,
             "in_flight": self.in_flight,
             "different": len(self.different),
@@ -69,6 +79,7 @@ class Findings:
             "settled": self.settled,
             "lowered": self.lowered,
             "lake_disagreements": len(self.disagreements),
+            "frozen": len(self.frozen),
         }
 
     def save(self, objects: Objects, run_id: str) -> str:
@@ -105,17 +116,25 @@ def reconcile(
     candidates = scan.candidates | scan_days(reconciler.projections, days)
     if scope.everybody:
         candidates |= scan.seen
+    compared = {each for each in to_compare(lake, last_compared(objects), now) if not is_smoke(each)}
+    candidates |= differing(reconciler.accounts.ledger, lake, sorted(compared - candidates))
     candidates = {each for each in candidates if not is_smoke(each)}
-    findings = Findings(users=len(scan.seen), looked_at=len(candidates), in_flight=scan.in_flight)
+    findings = Findings(len(scan.seen), len(compared | candidates), len(candidates), scan.in_flight)
     _examine(findings, reconciler, lake, sorted(candidates), now)
-    wrong = set(findings.different)
-    lapsed = [each for each in scan.lapsed if each["user_id"]["S"] not in wrong]
+    _lower(findings, reconciler, scan.lapsed)
+    if reconciler.repair:
+        note_compared(objects, now)
+    return findings
+
+
+def _lower(findings: Findings, reconciler: Reconciler, lapsed: Iterable[Item]) -> None:
+    wrong = {*findings.different, *findings.frozen}
+    lapsed = [each for each in lapsed if each["user_id"]["S"] not in wrong]
     if reconciler.repair:
         with ThreadPoolExecutor(SEGMENTS) as pool:
             findings.lowered = sum(pool.map(reconciler.projections.lower, lapsed))
     else:
         findings.lowered = len(lapsed)
-    return findings
 
 
 def _examine(
@@ -127,9 +146,28 @@ def _examine(
         except AccountContended:
             return user_id, None  # Others keep writing to this account. The next nightly run looks again.
 
+    doubted: dict[str, Verdict] = {}
     with ThreadPoolExecutor(SEGMENTS) as pool:
         for user_id, verdict in pool.map(look, users):
             if verdict is None:
                 findings.contended.append(user_id)
-            else:
-                findings.add(user_id, verdict)
+                continue
+            findings.add(user_id, verdict)
+            if verdict.doubt in (Doubt.CONTRADICTED, Doubt.LACKING):
+                doubted[user_id] = verdict
+    _freeze(findings, reconciler, lake, doubted, now)
+
+
+def _freeze(
+    findings: Findings, reconciler: Reconciler, lake: Snapshot, doubted: dict[str, Verdict], now: datetime
+) -> None:
+    """Let redemptions wait. If the lake lacks entries of very many accounts, it is the lake that is wrong."""
+    lacking = [user for user, verdict in doubted.items() if verdict.doubt is Doubt.LACKING]
+    left_out = set(lacking) if lake_is_at_fault(len(lacking), findings.users) else set()
+    for user_id in sorted(doubted.keys() - left_out):
+        try:
+            if reconciler.repair:
+                reconciler.freeze(user_id, lake.user(user_id), doubted[user_id].disagreements, now)
+        except AccountContended:
+            findings.contended.append(user_id)
+        findings.frozen.append(user_id)

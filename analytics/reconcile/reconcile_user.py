@@ -5,13 +5,13 @@ items are right as of an earlier entry is only behind: a writer is about to fini
 is decided in rules/engagement/reconcile.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from adapters.engagement.account_items import lapsed_attributes, profile_attributes
-from adapters.engagement.account_store import BEFORE_ALL, AccountContended, AccountStore
+from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import ProjectionChanged, Projections
 from adapters.platform.aws import pauses
@@ -19,33 +19,29 @@ from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.reconcile.account_view import View, day_item
 from analytics.reconcile.differences import Difference, differences
+from analytics.reconcile.journals import figures_of, journal_of
 from analytics.reconcile.profile_settings import PastSettings, believed_settings, readable_profile
 from rules.engagement.account_state import Profile
-from rules.engagement.rebuild import chain_faults, days_of
-from rules.engagement.reconcile import (
-    WRONG,
-    Counted,
-    LakeFigures,
-    Look,
-    Step,
-    disagreements,
-    has_lapsed,
-    is_behind,
-    is_lost,
-    next_step,
-)
+from rules.engagement.ledger_doubts import Doubt, disagreements, doubt_of
+from rules.engagement.rebuild import days_of
+from rules.engagement.reconcile import WRONG, Counted, Look, Step, has_lapsed, is_behind, next_step
+from rules.engagement.review import suspected
 
 LOOKS_MAX = 6
 PAUSE_SECONDS = 0.05
 PROFILES, DAYS = "UserStreaks", "DailyActivity"
+# What a review changes of a profile's item.
+EVIDENCE_MAX = 200  # characters
+REVIEW = ("version", "streak_updated_at", "tz_review", "review_state", "review_since", "review_evidence")
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What was found of a user, and what came of it."""
+    """What was found of a user, and what came of it. doubt: of the user's journal, and why."""
 
     differences: list[Difference] = field(default_factory=list)
     disagreements: list[str] = field(default_factory=list)
+    doubt: Doubt = Doubt.NONE
     is_behind: bool = False
     is_settled: bool = False
     is_repaired: bool = False
@@ -67,9 +63,11 @@ class Reconciler:
         verdict, times = Verdict(), 0
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
             view, faults = self._read(user_id, lake)
-            found, figures = self._differences(view, now), figures_of(lake)
+            figures = figures_of(lake)
             verdict.disagreements = faults or disagreements(view.entries, figures, now)
-            step = next_step(self._look(view, faults, found, figures, now), times + 1, self.repair)
+            verdict.doubt = doubt_of(faults, view.entries, figures, now)
+            found = self._differences(view, now) if view.entries or not faults else []
+            step = next_step(self._look(view, verdict.doubt, found, now), times + 1, self.repair)
             if step is Step.SETTLE:
                 verdict.is_behind = True
                 if not self.repair:
@@ -87,20 +85,42 @@ class Reconciler:
                 return verdict
         raise AccountContended(user_id)
 
-    def _look(
-        self, view: View, faults: list[str], found: list[Difference], figures: LakeFigures, now: datetime
-    ) -> Look:
+    def freeze(self, user_id: str, lake: LakeUser | None, reasons: Sequence[str], now: datetime) -> None:
+        """Put an account under review, so that redemptions wait for an admin (rule 8); nothing else changes.
+
+        Raises AccountContended.
+        """
+        reason = f"ledger and lake disagree: {'; '.join(reasons)}"[:EVIDENCE_MAX]
+        for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
+            stored = self.projections.profile(user_id)
+            before = (stored and readable_profile(stored)) or believed_settings(
+                user_id, stored, lake, lambda: self.past(user_id)
+            )
+            after = suspected(before, now, reason)
+            if stored and after == before:
+                return
+            after = replace(after, version=before.version + 1, updated_at=now.isoformat())
+            new = item(profile_attributes(after, self.shards))
+            if stored:
+                new = stored | {name: new[name] for name in REVIEW}
+            with suppress(ProjectionChanged):
+                self.projections.put_profile(new, stored)
+                self.cache.write_through([after], [])
+                return
+        raise AccountContended(user_id)
+
+    def _look(self, view: View, doubt: Doubt, found: list[Difference], now: datetime) -> Look:
         """found: what differs from the whole journal. Only then it is asked whether that is behind."""
-        late = bool(found) and not faults and self._is_behind(view, now)
-        return Look(bool(faults), bool(found), late, is_lost(view.entries, figures))
+        late = bool(found) and doubt is Doubt.NONE and self._is_behind(view, now)
+        return Look(bool(found), late, doubt)
 
     def _read(self, user_id: str, lake: LakeUser | None) -> tuple[View, list[str]]:
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
-        entries, _ = self.accounts.ledger.after(user_id, BEFORE_ALL)
+        entries, faults = journal_of(self.accounts.ledger, user_id)
         known = lake is not None and lake.version is not None
         settings = believed_settings(user_id, profile, lake, lambda: self.past(user_id))
         has_profile = bool(profile or entries or known)
-        return View(user_id, profile, days, entries, settings, has_profile), chain_faults(entries)
+        return View(user_id, profile, days, entries, settings, has_profile), faults
 
     def _differences(self, view: View, now: datetime) -> list[Difference]:
         head = view.entries[-1].created_at if view.entries else ""
@@ -170,10 +190,3 @@ class Reconciler:
 def _version(stored: Item | None) -> int:
     version = plain(stored).get("version") if stored else 0
     return version if type(version) is int else 0
-
-
-def figures_of(lake: LakeUser | None) -> LakeFigures:
-    """Return what the lake's journal of a user comes to; of one whom it does not know, nothing."""
-    if lake is None:
-        return LakeFigures()
-    return LakeFigures(lake.head or "", lake.entries, lake.points, lake.total_points, lake.seq, lake.balance)

@@ -12,6 +12,7 @@ from analytics.reconcile.reconcile_all import RESULT
 LISTED_MAX = 1000
 SHOWN_MAX = 50
 LEADS_MAX = 100
+PLACE = ("user_id", "table", "key")
 CURATION = """SELECT entity, SUM(rows_in) AS rows_in, SUM(curated) AS curated, SUM(duplicates) AS duplicates,
 SUM(quarantined) AS quarantined FROM lake.curation GROUP BY entity ORDER BY entity"""
 LEADS = f"""SELECT lead_organization_id, different FROM marts.lead_quality
@@ -19,7 +20,7 @@ WHERE is_settled AND different_features > 0 ORDER BY lead_organization_id LIMIT 
 Report = dict[str, Any]
 
 
-NOTHING: Report = {"counts": {}, "different": [], "unrepaired": [], "contended": []}
+NOTHING: Report = {"counts": {}, "different": [], "unrepaired": [], "contended": [], "frozen": []}
 
 
 def gather(objects: Objects, run_id: str, now: datetime, error: Any = None) -> Report:
@@ -42,6 +43,7 @@ def gather(objects: Objects, run_id: str, now: datetime, error: Any = None) -> R
         "different": found["different"],
         "unrepaired": found["unrepaired"],
         "contended": found["contended"],
+        "frozen": found["frozen"][:LISTED_MAX],
         "differences": found["differences"][:LISTED_MAX],
         "ledger_and_lake": found["disagreements"][:LISTED_MAX],
         "sql_and_numpy": [],
@@ -95,26 +97,21 @@ def markdown(report: Report) -> str:
     """Return the report as text for people: figures, then what is wrong, shortened."""
     counts = [(name.replace("_", " "), number) for name, number in report["counts"].items()]
     listed = [
-        (
-            each["user_id"],
-            each["table"],
-            each["key"],
-            each["attribute"] or "(item)",
-            each["stored"],
-            each["expected"],
-        )
+        (*(each[name] for name in PLACE), each["attribute"] or "(item)", each["stored"], each["expected"])
         for each in report["differences"]
     ]
     curation = [tuple(row.values()) for row in report["curation"]]
     tests = [(each["model"], each["test"], each["rows"]) for each in report["failed_tests"]]
     twin = [(each["user_id"], each["numpy"], each["sql"]) for each in report["sql_and_numpy"]]
     leads = [(each["lead"], ", ".join(each["features"])) for each in report["leads"]]
+    frozen = [(each,) for each in report["frozen"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *([f"**It failed:** {json.dumps(report['error'])}"] if report["error"] else []),
         _table("Figures", ("what", "number"), counts),
         _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
+        _table("Redemptions wait for an admin", ("user",), frozen),
         _table("Recompute in SQL and by numpy disagree", ("user", "numpy", "sql"), twin),
         _table("Leads whose features are not what their events say", ("lead", "features"), leads),
         _table("Failed tests", ("model", "test", "rows"), tests),

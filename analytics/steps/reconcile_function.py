@@ -50,7 +50,7 @@ class ReconcileSteps:
         """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> the run's figures.
 
         repair: writes only if it is true; the default is false. from, to: the activity dates to compare;
-        without both, all of them.
+        without both, all of them. everybody: look closely at all users.
         """
         past = SettingsHistory(self.warehouse.rows)
         may_repair = event.get("repair") is True
@@ -63,7 +63,7 @@ class ReconcileSteps:
         counts = findings.counts
         _measure("Differences", counts["different"])
         _measure("Repaired", counts["repaired"])
-        _measure("Unrepaired", counts["unrepaired"])
+        _measure("Unrepaired", len({*findings.unrepaired, *findings.frozen}))
         _measure("LakeDisagreements", counts["lake_disagreements"])
         return {"counts": counts, "differences_key": findings.save(self.objects, event["run_id"])}
 

@@ -18,12 +18,24 @@ def _print(text: str) -> None:
     print(text, flush=True)
 
 
-def start(stack: Stack, since: date | None, until: date | None, *, repair: bool, name: str = BY_HAND) -> str:
-    """Start a nightly run over the days `since` to `until` (both None: all that is new); returns its ARN."""
+def start(
+    stack: Stack,
+    since: date | None,
+    until: date | None,
+    *,
+    repair: bool,
+    everybody: bool = False,
+    name: str = BY_HAND,
+) -> str:
+    """Start a nightly run over the days `since` to `until` (both None: all that is new); returns its ARN.
+
+    everybody: it looks closely at all accounts, also at those that look right.
+    """
     wanted = {
         "from": since.isoformat() if since else None,
         "to": until.isoformat() if until else None,
         "repair": repair,
+        "everybody": everybody,
     }
     answer = stack.client("stepfunctions").start_execution(
         stateMachineArn=stack.outputs["NightlyArn"],
@@ -73,10 +85,15 @@ def report_of(stack: Stack, execution: str) -> dict[str, Any]:
 
 
 def run(
-    stack: Stack, since: date | None = None, until: date | None = None, *, repair: bool = True
+    stack: Stack,
+    since: date | None = None,
+    until: date | None = None,
+    *,
+    repair: bool = True,
+    everybody: bool = False,
 ) -> dict[str, Any]:
     """Do a nightly run; returns its report. Raises RuntimeError, with what failed, if it failed."""
-    execution = start(stack, since, until, repair=repair)
+    execution = start(stack, since, until, repair=repair, everybody=everybody)
     status = wait(stack, execution)
     if status != "SUCCEEDED":
         described = stack.client("stepfunctions").describe_execution(executionArn=execution)

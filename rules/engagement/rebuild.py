@@ -48,4 +48,17 @@ def chain_faults(entries: Sequence[Entry]) -> list[str]:
         faults.append(f"active: seq {active}; the newest is {entries[-1].seq}")
     if entries and entries[0].draft.kind is not EntryKind.OPEN:
         faults.append(f"it begins with {entries[0].draft.kind}")
-    return faults
+    return faults + _mark_faults(entries)
+
+
+def _mark_faults(entries: Sequence[Entry]) -> list[str]:
+    """Return where the mark of a reversed entry and its reversal do not name each other.
+
+    An entry whose mark is gone could be reversed a second time.
+    """
+    told = {(each.draft.reverses, each.created_at) for each in entries if each.draft.reverses}
+    marked = {(each.created_at, each.reversed_by) for each in entries if each.reversed_by}
+    return [f"{undone} is not marked as reversed by {by}" for undone, by in sorted(told - marked)] + [
+        f"{undone} is marked as reversed by {by}, which does not say so"
+        for undone, by in sorted(marked - told)
+    ]

@@ -236,6 +236,14 @@ class Town:
         assert found
         return found
 
+    def entries(self, user: str) -> list[Item]:
+        """Return the stored items of a user's ledger, oldest first."""
+        condition = {"KeyConditionExpression": "account_id = :user", "ConsistentRead": True}
+        found: list[Item] = self.real.query(
+            TableName="RewardsLedger", ExpressionAttributeValues=item({":user": user}), **condition
+        )["Items"]
+        return found
+
     def put(self, table: str, changed: Item) -> None:
         """Write an item by hand, past the code and its stream."""
         self.real.put_item(TableName=table, Item=changed)

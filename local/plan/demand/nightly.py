@@ -1,5 +1,6 @@
 """The nightly run of a day's rows: objects, tasks, the pass over the live tables, and how long they take."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
@@ -9,10 +10,13 @@ from local.plan.given.environments import Deployment
 from local.plan.given.measured_units import MeasuredUnits, Spent, tables_of, total
 from local.plan.given.price_list import fact
 from local.plan.given.schedules import DAYS_A_MONTH
+from rules.engagement.ledger_doubts import NIGHTS
 
 HOURS = 24
 # What a batch of the state machine's map holds at most: analytics/curation/plan.py.
 BATCH_TASKS, BATCH_BYTES = 200, 64 * 1024 * 1024
+# An eventually consistent read unit; and what a query of it is rounded up by on average.
+HALF_UNIT_BYTES, ROUNDED_UP = 2 * 4096, 0.25
 # A state and the start of a child execution.
 TRANSITIONS_A_BATCH = 2
 
@@ -21,7 +25,7 @@ TRANSITIONS_A_BATCH = 2
 class Night:
     """objects: raw objects of the day. batches: calls of the curating function. cpu_seconds: of all of them.
 
-    task_seconds: of the largest hour. scanned_bytes, scan_units: of the pass over profiles and days.
+    task_seconds: of the largest hour. scanned_bytes, scan_units: of the pass over profiles, days and ledgers.
     """
 
     objects: float
@@ -62,14 +66,27 @@ def _objects_an_hour(deployed: Deployment) -> float:
 
 
 def _scan(traffic: Traffic, units: MeasuredUnits, day: Spent) -> tuple[float, float]:
-    """Return bytes and read units of the pass: profiles of all accounts, and all days that are stored."""
+    """Return bytes and read units of the pass.
+
+    It reads the profiles of all accounts, all days that are stored, and the ledgers whose turn it is.
+    """
     tables = table_bytes(traffic, units, day)
     measured = units.paths["nightly.scan"]
     items, reads = tables_of(measured, "items"), tables_of(measured, "read")
     days = tables_of(units.paths["events.next.1"], "stored")["DailyActivity"]
     counts = {"UserStreaks": traffic.accounts, "DailyActivity": tables.get("DailyActivity", 0.0) / days}
     size = sum(tables.get(table, 0.0) for table in counts)
-    return size, sum(count * reads[table] / items[table] for table, count in counts.items())
+    scanned = sum(count * reads[table] / items[table] for table, count in counts.items())
+    ledgers, ledger_bytes = _compared(traffic, tables)
+    return size + ledger_bytes, scanned + ledger_bytes / HALF_UNIT_BYTES + ledgers * ROUNDED_UP
+
+
+def _compared(traffic: Traffic, tables: Mapping[str, float]) -> tuple[float, float]:
+    """Return how many ledgers are compared: of the active users and of a slice; and their bytes."""
+    if not traffic.accounts:
+        return 0.0, 0.0
+    ledgers = traffic.daily_actives + (traffic.accounts - traffic.daily_actives) / NIGHTS
+    return ledgers, tables.get("RewardsLedger", 0.0) * ledgers / traffic.accounts
 
 
 def nightly(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, day: Spent) -> dict[str, float]:

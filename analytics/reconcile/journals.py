@@ -1,0 +1,93 @@
+"""Ledgers as they are stored, damaged ones too, and as the lake holds them; and which a night compares."""
+
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, datetime
+
+from adapters.engagement.account_store import BEFORE_ALL
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.objects import NoObject, Objects
+from analytics.lake.layout import LEDGERS_COMPARED
+from analytics.recompute.lake_snapshot import LakeUser, Snapshot
+from analytics.reconcile.profile_settings import UNREADABLE
+from rules.engagement.ledger import Entry
+from rules.engagement.ledger_doubts import LAKE_LAG, LakeFigures, contradictions, slice_of, slices_due
+from rules.engagement.rebuild import chain_faults
+
+READERS = 8
+
+
+def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tuple[list[Entry], list[str]]:
+    """Return an account's entries, oldest first, and how they break rule 6.
+
+    There are no entries if one of them cannot be read; then this is the fault.
+    """
+    try:
+        entries, _ = ledger.after(user_id, BEFORE_ALL, consistent)
+        for each in entries:
+            _check_types(each)
+    except UNREADABLE as error:
+        return [], [f"an entry cannot be read: {type(error).__name__}: {error}"]
+    return entries, chain_faults(entries)
+
+
+def _check_types(entry: Entry) -> None:
+    """Raise ValueError or TypeError for an entry that no code of ours can have written."""
+    draft = entry.draft
+    if not all(type(each) is int for each in (entry.seq, entry.balance, draft.points)):
+        raise TypeError(f"{entry.created_at}: a number is none")
+    if draft.kind.value == "EARN" and not (draft.event_id and draft.activity_date):
+        raise ValueError(f"{entry.created_at}: it earns without an event or a date")
+    for each in (draft.activity_date, draft.freeze_date):
+        if each is not None and date.fromisoformat(each).isoformat() != each:
+            raise ValueError(f"{entry.created_at}: {each} is no date")
+
+
+def figures_of(lake: LakeUser | None) -> LakeFigures:
+    """Return what the lake's journal of a user comes to; of one whom it does not know, nothing."""
+    if lake is None:
+        return LakeFigures()
+    return LakeFigures(
+        *(lake.head or "", lake.entries, lake.points, lake.total_points),
+        *(lake.seq, lake.balance, lake.digest),
+    )
+
+
+def to_compare(lake: Snapshot, compared: datetime | None, now: datetime) -> set[str]:
+    """Return the users whose ledgers are compared tonight: those touched since, and a slice of all others.
+
+    compared: when it was done before; None: never, so all are.
+    """
+    if compared is None:
+        return set(lake.ids)
+    slices = slices_due(compared.date(), now.date())
+    return lake.touched(compared - LAKE_LAG).union(each for each in lake.ids if slice_of(each) in slices)
+
+
+def differing(ledger: LedgerStore, lake: Snapshot, users: Iterable[str]) -> set[str]:
+    """Return those of some users whose ledger is broken, or contradicts the lake's copy of it.
+
+    It reads each ledger once, eventually consistent: whoever is named is looked at closely.
+    """
+
+    def look(user_id: str) -> str | None:
+        entries, faults = journal_of(ledger, user_id, consistent=False)
+        wrong = faults or contradictions(entries, figures_of(lake.user(user_id)))
+        return user_id if wrong else None
+
+    with ThreadPoolExecutor(READERS) as pool:
+        return {user for user in pool.map(look, users) if user}
+
+
+def last_compared(objects: Objects) -> datetime | None:
+    """Return when ledgers were compared with the lake before; None: never."""
+    try:
+        return datetime.fromisoformat(json.loads(objects.get(LEDGERS_COMPARED))["compared_at"])
+    except NoObject:
+        return None
+
+
+def note_compared(objects: Objects, now: datetime) -> None:
+    """Note that all ledgers whose turn it was have been compared."""
+    objects.put(LEDGERS_COMPARED, json.dumps({"compared_at": now.isoformat()}).encode())

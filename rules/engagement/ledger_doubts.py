@@ -1,0 +1,143 @@
+"""Whether a ledger and its copy in the lake are one journal (docs/rules.md, rule 7), and whose turn it is.
+
+An entry never changes, so both must hold the same entries. A digest of them compares whole journals. Where
+they disagree, nobody knows which is right: nothing is repaired, and redemptions wait for an admin.
+"""
+
+import hashlib
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+
+from rules.days import EPOCH, MICROSECOND, stamp, unstamp
+from rules.engagement.ledger import OPENED_AT, Entry, EntryKind
+from rules.engagement.rebuild import entries_up_to
+
+# An older entry that is still not in the lake is late. A younger one is in flight.
+LAKE_LAG = timedelta(hours=2)
+# Firehose tries for a day. What is not in the lake then will not come by itself.
+LAKE_LOST = timedelta(hours=24)
+# So many nights pass at most until a ledger that nobody writes to is compared again.
+NIGHTS = 28
+# A lake that lacks entries of more accounts has lost something itself: nobody's redemptions wait for that.
+LACKING_MIN = 20
+LACKING_SHARE = 100  # one account of so many
+SEPARATOR = "\x1f"
+DIGEST_BITS = 64
+
+
+class Doubt(StrEnum):
+    """What speaks against a journal. late: the lake lacks entries that should be there by now.
+
+    lacking: it has lacked them for a day. contradicted: ledger and lake tell different things, or the ledger
+    breaks rule 6.
+    """
+
+    NONE = ""
+    LATE = "late"
+    LACKING = "lacking"
+    CONTRADICTED = "contradicted"
+
+
+@dataclass(frozen=True, slots=True)
+class LakeFigures:
+    """What the lake's copy of an account's journal comes to.
+
+    head, seq, balance: of the newest entry; head is "" where there is none. points: the sum of all entries;
+    earned: of those that earn. digest: see digest_of.
+    """
+
+    head: str = ""
+    entries: int = 0
+    points: int = 0
+    earned: int = 0
+    seq: int | None = None
+    balance: int = 0
+    digest: int = 0
+
+
+def digest_of(entries: Sequence[Entry]) -> int:
+    """Return a number of 64 bits that tells journals apart: the sum of the hashes of all their entries.
+
+    The opening entry is left out, because it has no time of its own. The SQL of
+    analytics/recompute/ledger_totals.py gives the same for the lake's rows.
+    """
+    return sum(map(_hash, (each for each in entries if each.seq > 0))) % (1 << DIGEST_BITS)
+
+
+def _hash(entry: Entry) -> int:
+    draft = entry.draft
+    values = (
+        *((unstamp(entry.created_at) - EPOCH) // MICROSECOND, entry.seq, draft.kind.value),
+        *(draft.points, entry.balance, draft.event_id, draft.event_type, draft.activity_date),
+        *(draft.reward_id, draft.reverses, draft.freeze and draft.freeze.value, draft.freeze_date),
+    )
+    text = SEPARATOR.join("" if each is None else str(each) for each in values)
+    return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
+
+
+def doubt_of(faults: Sequence[str], entries: Sequence[Entry], lake: LakeFigures, now: datetime) -> Doubt:
+    """Return what speaks against a journal. faults: how it breaks rule 6 (rules/engagement/rebuild.py)."""
+    if faults or contradictions(entries, lake):
+        return Doubt.CONTRADICTED
+    if missing(entries, lake, now - LAKE_LOST):
+        return Doubt.LACKING
+    return Doubt.LATE if missing(entries, lake, now - LAKE_LAG) else Doubt.NONE
+
+
+def disagreements(entries: Sequence[Entry], lake: LakeFigures, now: datetime) -> list[str]:
+    """Return where a sound journal and the lake's copy of it differ, in words."""
+    found = contradictions(entries, lake)
+    if lost := missing(entries, lake, now - LAKE_LAG):
+        found.append(f"the lake lacks {lost} entries")
+    return found
+
+
+def missing(entries: Sequence[Entry], lake: LakeFigures, since: datetime) -> int:
+    """Return how many entries that are older than an instant are not in the lake."""
+    settled = stamp(since)
+    known = entries_up_to(entries, lake.head)
+    lost = max(0, sum(each.created_at < settled for each in known) - lake.entries)
+    return lost + sum(OPENED_AT < each.created_at < settled for each in entries[len(known) :])
+
+
+def contradictions(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
+    """Return what cannot be true of a journal and the lake's copy at once, in words."""
+    known = entries_up_to(entries, lake.head)
+    if len(known) < lake.entries:
+        return [f"the lake has {lake.entries - len(known)} entries that the table lacks"]
+    return _other_figures(known, lake) if known and len(known) == lake.entries else []
+
+
+def _other_figures(known: Sequence[Entry], lake: LakeFigures) -> list[str]:
+    """Compare two journals that have the same number of entries."""
+    points = sum(each.draft.points for each in known)
+    earned = sum(each.draft.points for each in known if each.draft.kind is EntryKind.EARN)
+    if (points, earned) != (lake.points, lake.earned):
+        return [f"points {points}, earned {earned}; in the lake {lake.points} and {lake.earned}"]
+    if (known[-1].seq, known[-1].balance) != (lake.seq, lake.balance):
+        return [f"the entry {lake.head} differs in the lake"]
+    if digest_of(known) != lake.digest:
+        return [f"entries up to {lake.head} differ in the lake"]
+    return []
+
+
+def lake_is_at_fault(lacking: int, users: int) -> bool:
+    """Whether so many accounts lack entries in the lake that it is no fault of theirs."""
+    return lacking > max(LACKING_MIN, users // LACKING_SHARE)
+
+
+def slices_due(last: date | None, today: date) -> frozenset[int]:
+    """Return which of NIGHTS slices of all accounts are to be compared. last: when it was done before.
+
+    Nights that were left out are made good by the next one.
+    """
+    nights = NIGHTS if last is None else min(NIGHTS, (today - last).days)
+    return frozenset((today.toordinal() - night) % NIGHTS for night in range(nights))
+
+
+def slice_of(user_id: str) -> int:
+    """Return the slice that an account is in."""
+    return zlib.crc32(user_id.encode()) % NIGHTS
