@@ -21,8 +21,9 @@ HASHED = (
     *("epoch_us(created_at)", "seq", "kind", "points", "balance", "event_id", "event_type", "activity_date"),
     *("reward_id", "reverses", '"freeze"', "freeze_date"),
 )
-_TEXTS = ", ".join(f"coalesce({each}::VARCHAR, '')" for each in HASHED)
-HASH = f"md5_number_lower(concat_ws(chr({ord(SEPARATOR)}), {_TEXTS}))"
+# concat leaves out what is NULL, and keeps the separators.
+_TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{each}::VARCHAR" for each in HASHED)
+HASH = f"md5_number_lower(concat({_TEXTS}))"
 
 # An account is sound if its entries are numbered 0, 1, 2 ... and the points add up to the balance.
 # The opening entry has no time of its own, so copies of it may lie in two partitions. They count as one.
