@@ -28,6 +28,7 @@ from rules.lake.entities import (
     STREAKS,
     Entity,
     Unplaceable,
+    event_version,
     row_of,
 )
 from rules.lake.packed_records import END, FRAME_BYTES, RowLine, packed, row_line
@@ -71,11 +72,13 @@ class Publisher:
 
     def _row(self, table: str, record: Record) -> RowLine:
         change = record["dynamodb"]
+        arrived = float(change["ApproximateCreationDateTime"])
+        is_change = record["eventName"] == "MODIFY"
         row = row_of(
             self.destinations[table][0],
             plain(change["NewImage"]),
-            datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC),
-            corrected=record["eventName"] == "MODIFY",
+            datetime.fromtimestamp(arrived, UTC),
+            event_version(arrived, change["SequenceNumber"]) if is_change else 0,
         )
         line = row_line(row)
         if len(line.text) > ROW_BYTES_MAX:

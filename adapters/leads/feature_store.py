@@ -18,6 +18,7 @@ from decimal import Decimal
 from typing import Any
 from zlib import crc32
 
+from adapters import clock
 from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all
 from adapters.platform.items import item, plain, value
@@ -129,7 +130,7 @@ class FeatureStore:
     def _update(self, read: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str]) -> None:
         """Write paths (names joined by dots), on condition of the version."""
         names: dict[str, str] = {"#version": "version"}
-        values = {":next": value(read.version + 1)}
+        values = {":next": value(read.version + 1 if read.version else clock.first_version())}
         assigned = ["#version = :next"]
         for place, (path, new) in enumerate(sets.items()):
             values[f":v{place}"] = value(new)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from adapters import clock
 from adapters.leads.memory_items import KEY, StoredMemory, entry_attributes, memory_from, withdrawn_attributes
 from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all, query_all
@@ -130,7 +131,8 @@ class MemoryStore:
         self._write(root, entry_attributes(root, new), read)
 
     def _write(self, root: str, attributes: Mapping[str, Any], read: StoredMemory) -> None:
-        new: Item = item({**attributes, "lead_organization_id": root, "version": read.version + 1})
+        version = read.version + 1 if read.version else clock.first_version()
+        new: Item = item({**attributes, "lead_organization_id": root, "version": version})
         if read.version:
             guard: dict[str, Any] = {
                 "ConditionExpression": "#version = :version",

@@ -44,7 +44,9 @@ def read_values(valid: Flags, cuts: Cuts, field: Field, place: Place) -> pa.Arra
     """Return values as a column of the field's type. Clears the flags of values that are not taken."""
     values = _cut(cuts)
     if field.type is Type.TEXT:
-        return _texts(valid, values)
+        texts = _texts(valid, values)
+        _check_sizes(valid, texts, field.bytes_max)
+        return texts
     column = _stamps(cuts, values) if field.type is Type.TIMESTAMP else None
     if column is None:
         column = _of_different(valid, values, field)
@@ -87,6 +89,13 @@ def _texts(valid: Flags, values: pa.Array) -> pa.Array:
     if b"\\\\" in held:
         return pc.replace_substring_regex(values, ESCAPE, r"\1")
     return pc.replace_substring(values, '\\"', '"')  # eight times as fast
+
+
+def _check_sizes(valid: Flags, texts: pa.Array, bytes_max: int) -> None:
+    """Clear the flags of texts that their column in the warehouse cannot hold."""
+    sizes = pc.binary_length(texts)
+    if (pc.max(sizes).as_py() or 0) > bytes_max:
+        _clear(valid, pc.less_equal(sizes, bytes_max).fill_null(False))
 
 
 def _are_utf8(values: pa.Array) -> bool:

@@ -8,25 +8,28 @@ from rules.days import stamp, unstamp
 from rules.lake.schema import Entity, Field, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
+SEQUENCES = 10**9
 
 EVENTS = Entity(
     "events",
     (
-        Field("event_id", TEXT, "`{occurred, UTC}#{uuid}`: the same for every attempt to send it", True),
-        Field("user_id", TEXT, "the user whose event it is", True),
-        Field("idempotency_key", TEXT, "the sender's key; unique per user", True),
-        Field("event_type", TEXT, "a type of the rule table (rules/engagement/points.py)", True),
+        Field("event_id", TEXT, "`{occurred, UTC}#{uuid}`: the same for every attempt to send it", True, 128),
+        Field("user_id", TEXT, "the user whose event it is", True, 256),
+        Field("idempotency_key", TEXT, "the sender's key; unique per user", True, 512),
+        Field("event_type", TEXT, "a type of the rule table (rules/engagement/points.py)", True, 64),
         Field("occurred_at", TIMESTAMP, "when it happened", True),
-        Field("occurred_local", TEXT, "when it happened as the sender wrote it, offset included", True),
+        Field("occurred_local", TEXT, "when it happened as the sender wrote it, offset included", True, 64),
         Field("activity_date", DATE, "the date it counts for, fixed when it was stored (rule 1)", True),
-        Field("zone", TEXT, "the zone that activity_date was read in", True),
-        Field("timezone", TEXT, "the zone that the event itself named"),
+        Field("zone", TEXT, "the zone that activity_date was read in", True, 64),
+        Field("timezone", TEXT, "the zone that the event itself named", False, 64),
         Field("points_awarded", INTEGER, "points, after the daily cap", True),
-        Field("source", TEXT, "the door or integration it came from", True),
+        Field("source", TEXT, "the door or integration it came from", True, 128),
         Field("properties", TEXT, "the sender's properties, JSON text"),
-        Field("properties_ref", TEXT, "where large properties are: an s3:// URL"),
+        Field("properties_ref", TEXT, "where large properties are: an s3:// URL", False, 1024),
         Field("created_at", TIMESTAMP, "when it was stored", True),
-        Field("version", INTEGER, "0 as first stored; 1 once a daily cap has cut its points", True),
+        Field(
+            "version", INTEGER, "0 as first stored; then the number of its newest change, which grows", True
+        ),
     ),
     key=("event_id", "user_id"),
     occurred="occurred_at",
@@ -37,9 +40,9 @@ EVENTS = Entity(
 DAILY_ACTIVITY = Entity(
     "daily_activity",
     (
-        Field("user_id", TEXT, "the user whose day it is", True),
+        Field("user_id", TEXT, "the user whose day it is", True, 256),
         Field("activity_date", DATE, "the activity date", True),
-        Field("first_event_id", TEXT, "the day's earliest event", True),
+        Field("first_event_id", TEXT, "the day's earliest event", True, 128),
         Field("events_count", INTEGER, "events that count for the date", True),
         Field("points_earned", INTEGER, "points earned by them", True),
         Field("points_by_type", TEXT, "points earned by event type, JSON text"),
@@ -55,18 +58,18 @@ DAILY_ACTIVITY = Entity(
 LEDGER = Entity(
     "ledger",
     (
-        Field("account_id", TEXT, "the user", True),
+        Field("account_id", TEXT, "the user", True, 256),
         Field("created_at", TIMESTAMP, "place in the account; strictly increasing in it", True),
         Field("seq", INTEGER, "0, 1, 2 ... without a gap", True),
-        Field("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE or ADJUST", True),
+        Field("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE or ADJUST", True, 16),
         Field("points", INTEGER, "signed: what the entry adds to the balance", True),
         Field("balance", INTEGER, "balance after the entry", True),
-        Field("event_id", TEXT, "EARN: the event"),
-        Field("event_type", TEXT, "EARN: its type"),
+        Field("event_id", TEXT, "EARN: the event", False, 128),
+        Field("event_type", TEXT, "EARN: its type", False, 64),
         Field("activity_date", DATE, "EARN: the date it counts for"),
-        Field("reward_id", TEXT, "REDEEM: what was bought"),
-        Field("reverses", TEXT, "REVERSE: created_at of the entry that it undoes"),
-        Field("freeze", TEXT, "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded"),
+        Field("reward_id", TEXT, "REDEEM: what was bought", False, 512),
+        Field("reverses", TEXT, "REVERSE: created_at of the entry that it undoes", False, 64),
+        Field("freeze", TEXT, "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded", False, 32),
         Field("freeze_date", DATE, "the date of the grant or its reversal; or the date that it covers"),
     ),
     key=("account_id", "created_at"),
@@ -77,7 +80,7 @@ LEDGER = Entity(
 STREAKS = Entity(
     "streaks",
     (
-        Field("user_id", TEXT, "the user", True),
+        Field("user_id", TEXT, "the user", True, 256),
         Field("version", INTEGER, "counts the writes of the profile", True),
         Field("current_streak", INTEGER, "length of the run that ends on last_activity_date"),
         Field("longest_streak", INTEGER, "length of the longest run"),
@@ -88,12 +91,12 @@ STREAKS = Entity(
         Field("balance", INTEGER, "points that can be redeemed", True),
         Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in"),
         Field("ledger_seq", INTEGER, "seq of that entry"),
-        Field("timezone", TEXT, "the zone that decides which date is today for the user", True),
-        Field("timezone_chosen", TEXT, "the zone that the user has set"),
+        Field("timezone", TEXT, "the zone that decides which date is today for the user", True, 64),
+        Field("timezone_chosen", TEXT, "the zone that the user has set", False, 64),
         Field("freezes", TEXT, "grants (+1) and reversed grants (-1): 2026-01-31+1, separated by commas"),
         Field("pauses", TEXT, "paused dates, both included: 2026-01-01/2026-01-31, separated by commas"),
         Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
-        Field("leaderboard_partition", TEXT, "region#shard"),
+        Field("leaderboard_partition", TEXT, "region#shard", False, 64),
         Field("lapses_at", TIMESTAMP, "from when the streak shows 0 if nothing more happens"),
         Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed"),
         Field("updated_at", TIMESTAMP, "when this version was written", True),
@@ -104,10 +107,22 @@ STREAKS = Entity(
 )
 
 
-def event_row(row: Mapping[str, Any], corrected: bool) -> dict[str, Any]:
-    """Add when an event occurred, which its id begins with; and its version, 1 if it was corrected."""
+def event_row(row: Mapping[str, Any], corrected: int) -> dict[str, Any]:
+    """Add when an event occurred, which its id begins with; and its version.
+
+    corrected: the number of the change (see event_version), 0 for an event as it was first stored.
+    """
     occurred = str(row.get("event_id", "")).partition("#")[0]
     return {**row, "occurred_at": occurred, "version": int(corrected)}
+
+
+def event_version(seconds: float, sequence: str) -> int:
+    """Return the version of a changed event: a number of 64 bits that grows with each change of an item.
+
+    seconds: when the change came into the stream, since 1970; DynamoDB tells whole seconds. Within one of
+    them the last digits of its sequence number decide, which grow with the changes of an item.
+    """
+    return int(seconds) * SEQUENCES + int(sequence) % SEQUENCES
 
 
 def streak_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,15 @@ from typing import Any
 
 from rules.days import unstamp
 from rules.engagement.ledger import OPENED_AT
-from rules.lake.engagement_entities import DAILY_ACTIVITY, EVENTS, LEDGER, STREAKS, event_row, streak_row
+from rules.lake.engagement_entities import (
+    DAILY_ACTIVITY,
+    EVENTS,
+    LEDGER,
+    STREAKS,
+    event_row,
+    event_version,
+    streak_row,
+)
 from rules.lake.lead_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.lead_rows import lead_event_row, lead_features_row, lead_memory_row
 from rules.lake.schema import EXTRA, Entity, Field, Type
@@ -34,6 +42,7 @@ __all__ = [
     "Field",
     "Type",
     "Unplaceable",
+    "event_version",
     "row_of",
 ]
 
@@ -66,7 +75,7 @@ LEFT_OUT: dict[str, set[str]] = {
     "lead_features": {"inputs", "active_shard"},
 }
 Row = dict[str, Any]
-SHAPED: dict[str, Callable[[Row, datetime, bool], Row]] = {
+SHAPED: dict[str, Callable[[Row, datetime, int], Row]] = {
     "events": lambda row, _, corrected: event_row(row, corrected),
     "streaks": lambda row, *_: streak_row(row),
     "lead_events": lambda row, *_: lead_event_row(row),
@@ -80,13 +89,14 @@ class Unplaceable(ValueError):
 
 
 def row_of(
-    entity: Entity, attributes: Mapping[str, Any], arrived: datetime, corrected: bool
+    entity: Entity, attributes: Mapping[str, Any], arrived: datetime, corrected: int
 ) -> dict[str, Any]:
     """Return a table item as a row of the lake, with the partition (dt, hour) that it belongs to.
 
     arrived: when the change came into the stream. It places an account's opening entry, which has no time of
-    its own. corrected: whether an event was changed after it was stored. row_of does not check values:
-    curation does, and quarantines a row that fails. Raises Unplaceable for an item without a time.
+    its own. corrected: 0 for an event as it was first stored, else the number of its change (event_version).
+    row_of does not check values: curation does, and quarantines a row that fails. Raises Unplaceable for an
+    item without a time.
     """
     renamed, left_out = RENAMED[entity.name], LEFT_OUT[entity.name]
     row = {renamed.get(name, name): value for name, value in attributes.items() if name not in left_out}

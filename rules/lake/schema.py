@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 EXTRA = "extra"
+BYTES_MAX = 65_535  # of a VARCHAR of Redshift
 
 
 class Type(StrEnum):
@@ -18,12 +19,17 @@ class Type(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One column. required: curation puts a row without it into quarantine."""
+    """One column. required: curation puts a row without it into quarantine.
+
+    bytes_max: of a text in UTF-8, as its column in sql/ddl has it. A row with a longer text goes into
+    quarantine, for it would stop the load of all tables.
+    """
 
     name: str
     type: Type
     doc: str
     required: bool = False
+    bytes_max: int = BYTES_MAX
 
 
 @dataclass(frozen=True, slots=True)

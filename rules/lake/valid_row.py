@@ -5,34 +5,21 @@ reads most lines by columns, which is faster, and may do so only where read_row 
 """
 
 import json
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from typing import Any
 
 from rules.days import parse_moment
 from rules.engagement.ledger import OPENED_AT
+from rules.lake.field_values import SHOWN_MAX, Number, RowRefused, check_size, checked, shown
 from rules.lake.packed_records import row_text
-from rules.lake.schema import EXTRA, Entity, Field, Type
+from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field
+
+__all__ = ["RowRefused", "lies_in", "read_row", "read_value"]
 
 PARTITION = ("dt", "hour")  # a line names its own
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-INTEGER_MIN, INTEGER_MAX = -(2**63), 2**63 - 1
 TOO_DEEP = "not JSON: nested too deep"
-SHOWN_MAX = 80  # characters of a value in a reason
 OPENED = parse_moment(OPENED_AT).utc
-
-
-class RowRefused(ValueError):
-    """A line that is no row of its partition; the text says which field and why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Number:
-    """A number outside the schema, kept as it was written."""
-
-    text: str
 
 
 def read_row(line: bytes, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
@@ -50,7 +37,7 @@ def read_row(line: bytes, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
 def read_value(field: Field, json_text: bytes) -> Any:
     """Return a field's value, as read_row does, from the JSON text of the value alone; raises RowRefused."""
     try:
-        return _checked(field, _parsed(json_text))
+        return checked(field, _parsed(json_text))
     except RecursionError:
         raise RowRefused(TOO_DEEP) from None
 
@@ -67,7 +54,7 @@ def _row(fields: Any, entity: Entity, dt: str, hour: str) -> dict[str, Any]:
         raise RowRefused("not an object")
     _check_partition(fields, "dt", dt)
     _check_partition(fields, "hour", hour)
-    row = {field.name: _checked(field, fields.get(field.name)) for field in entity.fields}
+    row = {field.name: checked(field, fields.get(field.name)) for field in entity.fields}
     moment = row[entity.occurred]
     # An account's opening entry has no time of its own: it lies where it was written.
     if not (entity.name == "ledger" and moment == OPENED) and not lies_in(moment, dt, hour):
@@ -113,77 +100,20 @@ def _check_partition(fields: Mapping[str, Any], name: str, expected: str) -> Non
     if name not in fields:
         raise RowRefused(f"{name}: missing")
     if fields[name] != expected:
-        raise RowRefused(f"{name}: {_shown(fields[name])} in the partition {expected}")
-
-
-def _checked(field: Field, value: Any) -> Any:
-    if value is None:
-        if field.required:
-            raise RowRefused(f"{field.name}: missing")
-        return None
-    try:
-        return READERS[field.type](value)
-    except ValueError as error:
-        raise RowRefused(f"{field.name}: {error}: {_shown(value)}") from None
-
-
-def _shown(value: Any) -> str:
-    text = value.text if isinstance(value, Number) else json.dumps(value, default=lambda each: each.text)
-    return text if len(text) <= SHOWN_MAX else text[:SHOWN_MAX] + "..."
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise RowRefused("not text")
-    if "\0" in value:
-        raise RowRefused("holds a NUL, which the warehouse cannot")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, Number) and not value.text.lstrip("-").isdigit():
-        raise RowRefused("not an integer")
-    if isinstance(value, Number) or (type(value) is int and not INTEGER_MIN <= value <= INTEGER_MAX):
-        raise RowRefused("beyond 64 bits")
-    if type(value) is not int:
-        raise RowRefused("not an integer")
-    return value
-
-
-def _boolean(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise RowRefused("not a boolean")
-    return value
-
-
-def _date(value: Any) -> date:
-    if not isinstance(value, str) or DATE.fullmatch(value) is None:
-        raise RowRefused("not a date")
-    try:
-        return date.fromisoformat(value)
-    except ValueError:
-        raise RowRefused("not a date that exists") from None
-
-
-def _timestamp(value: Any) -> datetime:
-    if not isinstance(value, str):
-        raise RowRefused("not a timestamp")
-    return parse_moment(value).utc
-
-
-READERS: dict[Type, Callable[[Any], Any]] = {
-    Type.TEXT: _text,
-    Type.INTEGER: _whole,
-    Type.BOOLEAN: _boolean,
-    Type.DATE: _date,
-    Type.TIMESTAMP: _timestamp,
-}
+        raise RowRefused(f"{name}: {shown(fields[name])} in the partition {expected}")
 
 
 def _extra(entity: Entity, fields: Mapping[str, Any]) -> str | None:
     known = {field.name for field in entity.fields}.union(PARTITION)
     unknown = {name: value for name, value in fields.items() if name not in known}
-    return _written(unknown) if unknown else None
+    if not unknown:
+        return None
+    text = _written(unknown)
+    try:
+        check_size(text, BYTES_MAX)
+    except RowRefused as error:
+        raise RowRefused(f"{EXTRA}: {error}: {', '.join(sorted(unknown))}"[:SHOWN_MAX]) from None
+    return text
 
 
 def _written(value: Any) -> str:

@@ -9,10 +9,11 @@ from rules.leads.features import Shown
 
 @dataclass(frozen=True, slots=True)
 class FeatureItem:
-    """A lead's item. version 0: there is none yet. inputs None: the state has to be built.
+    """A lead's item. version: grows with each write; 0: there is none yet.
 
     features: as shown (rules.leads.features.shown). as_of: stamps by input. inputs: the state by input, and
-    the digest of the declarations that it was kept by (rules/leads/declarations.py). active_on: an ISO date.
+    the digest of the declarations that it was kept by (rules/leads/declarations.py); None: the state has to
+    be built. active_on: an ISO date.
     """
 
     lead_organization_id: str

@@ -204,9 +204,14 @@ def test_the_schedule_asks_for_every_listed_lead_once(
     assert len(asked) == len(set(asked)) == answer["leads"]
     assert set(ids) <= set(asked)
     assert max(len(each["refresh"]["leads"]) for each in bodies) == 50
+    store = FeatureStore(leads.client, "Feature")
+    before = store.get(ids[0])
     deliver(bodies)
     deliver(bodies)
-    assert FeatureStore(leads.client, "Feature").get(ids[0]).version == 2  # type: ignore[union-attr]
+    after = store.get(ids[0])
+    assert before
+    assert after
+    assert after.version == before.version + 1
 
 
 class RefusingOnce:

@@ -3,6 +3,7 @@
 import gzip
 import json
 from datetime import UTC, date, datetime
+from random import Random
 from typing import Any
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
+from analytics.lake.layout import Place
+from tests.support.mutated_lines import joined, texts_of
 from tests.support.raw_lake import (
     DT,
+    HOUR,
     PLACE,
     event,
     line,
@@ -112,3 +116,17 @@ def test_only_refused_lines_still_make_a_file(objects: FolderObjects) -> None:
     put_raw(objects, "a", [b"nonsense"])
     assert curate(objects, PLACE) == total(objects) == Counts(1, 0, 0, 1)
     assert rows(objects) == []
+
+
+@pytest.mark.parametrize("others", [0, 100], ids=["line by line", "by columns"])
+def test_a_webhook_of_75_kb_is_refused_and_its_neighbours_stay(objects: FolderObjects, others: int) -> None:
+    """The warehouse's column holds 65,535 bytes: one such row would stop the load of all tables."""
+    place = Place("lead_events", DT, HOUR)
+    lines = [joined(texts_of(Random(number), place)) for number in range(1 + others)]
+    long = joined(texts_of(Random(7), place) | {b'"payload"': b'"%s"' % (b"x" * 75_000)})
+    put_raw(objects, "a", [*lines, long], place)
+    counts = curate(objects, place)
+    assert (counts.in_, counts.quarantined) == (2 + others, 1)
+    (entry,) = quarantined(objects)
+    assert entry["reason"].startswith("payload: 75000 bytes, and its column holds 65535: ")
+    assert entry["raw"] == long.decode()

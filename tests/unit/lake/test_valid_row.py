@@ -3,19 +3,22 @@
 import json
 import sys
 from datetime import UTC, date, datetime, timedelta
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analytics.lake.layout import Place
 from rules.lake.entities import ENTITIES, EVENTS, Entity, Type
 from rules.lake.valid_row import RowRefused, read_row, read_value
 from tests.support.examples import examples
+from tests.support.mutated_lines import joined, texts_of
 from tests.support.raw_lake import DT, HOUR, event, line
 
 MICROS = st.integers(0, 3_599_999_999).map(lambda micros: timedelta(microseconds=micros))
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=9)
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=4)
 VALUES: dict[Type, st.SearchStrategy[Any]] = {
     Type.TEXT: TEXT,
     Type.INTEGER: st.integers(-(2**63), 2**63 - 1),
@@ -55,6 +58,23 @@ def test_a_row_is_read_as_it_was_meant(data: st.DataObject, entity: Entity, asci
         assert read_value(field, value) == row[field.name]
     with pytest.raises(RowRefused, match=r"^hour: "):
         read_row(text, entity, "2026-03-01", "01")
+
+
+@pytest.mark.parametrize(
+    "place", [Place(name, DT, "00") for name in ENTITIES], ids=lambda place: place.entity
+)
+def test_a_text_is_as_long_as_its_column_in_bytes(place: Place) -> None:
+    entity, fields = ENTITIES[place.entity], texts_of(Random(7), place)
+    for field in (each for each in entity.fields if each.type is Type.TEXT):
+        longest = "\u00e9" * (field.bytes_max // 2) + "x" * (field.bytes_max % 2)
+        taken = joined(fields | {f'"{field.name}"'.encode(): f'"{longest}"'.encode()})
+        assert read_row(taken, entity, place.dt, "00")[field.name] == longest
+        refused = joined(fields | {f'"{field.name}"'.encode(): f'"{longest}x"'.encode()})
+        reason = f"^{field.name}: {field.bytes_max + 1} bytes, and its column holds {field.bytes_max}: "
+        with pytest.raises(RowRefused, match=reason):
+            read_row(refused, entity, place.dt, "00")
+    with pytest.raises(RowRefused, match=r"^extra: .* bytes, and its column holds 65535: words"):
+        read_row(joined(fields | {b'"words"': b'"%s"' % (b"x" * 65_535)}), entity, place.dt, "00")
 
 
 @given(st.data(), st.sampled_from(list(Type)), st.sampled_from(list(Type)))

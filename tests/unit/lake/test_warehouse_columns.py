@@ -10,6 +10,7 @@ from analytics.warehouse.merge_sql import LOAD_NUMBER
 from analytics.warehouse.models import models
 from analytics.warehouse.staging_sql import STAGING, columns_of
 from rules.lake.entities import ENTITIES, EXTRA, Entity, Type
+from rules.lake.schema import BYTES_MAX
 
 FAMILIES = {
     Type.TEXT: "varchar",
@@ -37,6 +38,15 @@ def test_the_table_has_the_declared_fields(entity: Entity) -> None:
     expected = [*declared.items(), (EXTRA, "varchar"), (LOAD_NUMBER, "bigint")]
     found = [(each.name, each.family) for each in declared_tables()[entity.name].columns]
     assert found == expected, f"sql/ddl/{entity.name}.sql: its columns are not the fields of {entity.name}"
+
+
+@pytest.mark.parametrize("entity", ENTITIES.values(), ids=by_name)
+def test_a_text_has_the_size_of_its_column(entity: Entity) -> None:
+    """Curation refuses what is longer, and COPY would fail."""
+    sizes = {each.name: each.size_max for each in declared_tables()[entity.name].columns}
+    declared = {each.name: each.bytes_max for each in entity.fields if each.type is Type.TEXT}
+    assert declared == {name: sizes[name] for name in declared}, f"bytes_max of {entity.name}'s fields"
+    assert sizes[EXTRA] == BYTES_MAX
 
 
 @pytest.mark.parametrize("entity", ENTITIES.values(), ids=by_name)

@@ -1,0 +1,50 @@
+"""Versions of memory and features never restart, also where an item expires and comes again."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from adapters.leads.feature_store import FeatureStore
+from adapters.leads.memory_items import KEY
+from adapters.leads.memory_store import MemoryStore
+from adapters.platform.items import item
+from rules.leads.evidence import Evidence, memory_entry
+from rules.leads.feature_items import Change, FeatureItem
+from rules.leads.memory_types import PREFERENCE
+from tests.support.engine import Engine
+
+AT = "2026-03-01T00:00:00.000000Z"
+NOTHING = Change({}, {}, {}, AT, None)
+
+
+def expire(client: Any, table: str, **key: str) -> int:
+    """Delete an item, as its time to live does; returns its version."""
+    gone = client.delete_item(TableName=table, Key=item(key), ReturnValues="ALL_OLD")["Attributes"]
+    return int(gone["version"]["N"])
+
+
+def test_a_memory_that_comes_again_is_newer_than_it_ever_was(engine: Engine) -> None:
+    client, lead = engine.client("dynamodb"), "lead-that-forgets"
+    store, versions = MemoryStore(client, "Memory"), []
+    for value in ("S", "M", "L"):
+        for number in range(3):
+            at = f"2026-03-0{1 + number}T00:00:00.000000Z"
+            piece = Evidence(at, f"{value}{number}", value, 900, "s", lead)
+            assert store.join(lead, [memory_entry(PREFERENCE, "size", [piece])]) == 1
+        versions.append(expire(client, "Memory", lead_organization_id=lead, **{KEY: "preference#size"}))
+    assert versions == sorted(set(versions))
+    assert versions[1] - versions[0] > 3, "it did not begin where it had begun"
+
+
+def test_features_that_come_again_are_newer_than_they_ever_were(engine: Engine) -> None:
+    client, lead = engine.client("dynamodb"), "lead-that-comes-again"
+    store, versions = FeatureStore(client, "Feature"), []
+    for _ in range(2):
+        store.write(FeatureItem(lead), NOTHING)
+        for _ in range(3):
+            found = store.get(lead)
+            assert found
+            store.write(found, NOTHING)
+        versions.append(expire(client, "Feature", lead_organization_id=lead))
+    assert versions[0] + 3 < versions[1]
+    since = datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 10**6
+    assert versions[0] > since, "and newer than what was counted from 1"
