@@ -10,7 +10,9 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import LEDGERS_COMPARED
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
+from analytics.reconcile.account_view import View
 from analytics.reconcile.profile_settings import UNREADABLE
+from rules.days import stamp
 from rules.engagement.ledger import Entry
 from rules.engagement.ledger_doubts import LAKE_LAG, LakeFigures, contradictions, slice_of, slices_due
 from rules.engagement.rebuild import chain_faults
@@ -52,6 +54,21 @@ def figures_of(lake: LakeUser | None) -> LakeFigures:
         *(lake.head or "", lake.entries, lake.points, lake.total_points),
         *(lake.seq, lake.balance, lake.digest),
     )
+
+
+def other_days(view: View, lake: LakeUser | None, now: datetime) -> list[str]:
+    """Return, in words, that the lake's days make another streak than the ledger, if nothing is in flight."""
+    head = view.entries[-1].created_at if view.entries else ""
+    if lake is None or (lake.head, lake.version) != (head, view.settings.version):
+        return []
+    expected = view.expected_profile(head)
+    if expected is None or expected.streak == lake.streak or head >= stamp(now - LAKE_LAG):
+        return []
+    told = [
+        f"{each.length}, active on {each.active_days} dates" if each else "none"
+        for each in (expected.streak, lake.streak)
+    ]
+    return [f"the lake's days make another streak: {told[1]}; by the ledger {told[0]}"]
 
 
 def to_compare(lake: Snapshot, compared: datetime | None, now: datetime) -> set[str]:

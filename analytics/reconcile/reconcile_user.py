@@ -19,7 +19,7 @@ from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.reconcile.account_view import View, day_item
 from analytics.reconcile.differences import Difference, differences
-from analytics.reconcile.journals import figures_of, journal_of
+from analytics.reconcile.journals import figures_of, journal_of, other_days
 from analytics.reconcile.profile_settings import PastSettings, believed_settings, readable_profile
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger_doubts import Doubt, disagreements, doubt_of
@@ -64,7 +64,8 @@ class Reconciler:
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
             view, faults = self._read(user_id, lake)
             figures = figures_of(lake)
-            verdict.disagreements = faults or disagreements(view.entries, figures, now)
+            told = faults or disagreements(view.entries, figures, now)
+            verdict.disagreements = told or other_days(view, lake, now)
             verdict.doubt = doubt_of(faults, view.entries, figures, now)
             found = self._differences(view, now) if view.entries or not faults else []
             step = next_step(self._look(view, verdict.doubt, found, now), times + 1, self.repair)

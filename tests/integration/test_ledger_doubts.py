@@ -10,6 +10,7 @@ from adapters.platform.items import Item, plain
 from ingest.web.caller import ApiError
 from tests.support.corruptions import HAND, number
 from tests.support.engine import Engine
+from tests.support.lake_corruptions import LAKE
 from tests.support.ledger_corruptions import LEDGER, edit_entry
 from tests.support.town import START, Town, lived_in
 
@@ -142,3 +143,24 @@ def test_a_lake_that_has_lost_very_much_freezes_nobody(town: Town) -> None:
     found = town.reconcile("lost")
     assert found["frozen"] == []
     assert {name for name, _ in found["disagreements"]} >= set(users)
+
+
+def test_a_lake_that_was_changed_is_named_and_nothing_follows_it(town: Town) -> None:
+    """The tables are right, and stay as they are. Where the entries differ nobody can know that."""
+    users = dict(zip(LAKE, earners(town, len(LAKE)), strict=True))
+    town.load()
+    before = {
+        user: (without_review(town.profile(user)), town.projections.days(user)) for user in users.values()
+    }
+    for what, user in users.items():
+        LAKE[what](town, user)
+    town.now += timedelta(hours=25)
+    found = town.reconcile("changed")
+    named = {user for user, _ in found["disagreements"]}
+    assert {what for what, user in users.items() if user not in named} == set()
+    assert named == set(users.values())
+    assert (found["different"], found["frozen"]) == ([], sorted(named - {users["day gone"]}))
+    after = {
+        user: (without_review(town.profile(user)), town.projections.days(user)) for user in users.values()
+    }
+    assert after == before
