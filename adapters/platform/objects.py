@@ -1,53 +1,28 @@
 """Stored objects: a bucket of S3, or a folder that stands for one (both keep the contract of Objects).
 
-An object is whole or absent: a put replaces it in one step, so no reader ever sees half of one.
+An object is whole or absent: a put replaces it in one step, so no reader ever sees half of one. Who makes an
+object from what it was before puts it on condition of that (put_if), so no other writer's change is lost.
 """
 
+import fcntl
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from adapters.platform.aws import client
+from adapters.platform.stored_objects import NoObject, ObjectChanged, Objects, StoredObject
 
+__all__ = ["FolderObjects", "NoObject", "ObjectChanged", "Objects", "S3Objects", "StoredObject", "objects_at"]
 DELETES_MAX = 1000  # keys in one DeleteObjects
-
-
-class NoObject(LookupError):
-    """There is no object of that key."""
-
-
-@dataclass(frozen=True, slots=True)
-class StoredObject:
-    """An object as a listing shows it. size in bytes; etag differs whenever the content does."""
-
-    key: str
-    size: int
-    etag: str
-    modified: datetime
-
-
-class Objects(Protocol):
-    """A flat space of keys (parts separated by /), each with its bytes."""
-
-    def list(self, prefix: str) -> Iterator[StoredObject]:
-        """Yield the objects whose keys begin with `prefix`, in the order of their keys."""
-
-    def get(self, key: str) -> bytes:
-        """Return an object's bytes; raises NoObject."""
-
-    def tail(self, key: str, size: int) -> bytes:
-        """Return an object's last `size` bytes (all of a shorter one); raises NoObject."""
-
-    def put(self, key: str, data: bytes) -> None:
-        """Store an object; it replaces the one with that key."""
-
-    def delete(self, keys: Iterable[str]) -> None:
-        """Remove objects; a key without an object is no error."""
+# S3's answers to a condition that does not hold: also to that on an object that is gone, or in the middle of
+# another conditional write.
+CHANGED = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409", "NoSuchKey", "404"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +68,35 @@ class S3Objects:
             if answer.get("Errors"):
                 raise RuntimeError(f"not deleted: {answer['Errors'][:3]}")
 
+    def etag(self, key: str) -> str | None:
+        """Return an object's ETag; None if there is no object."""
+        try:
+            return str(self.s3.head_object(Bucket=self.bucket, Key=key)["ETag"]).strip('"')
+        except self.s3.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] in ("404", "NoSuchKey"):
+                return None
+            raise
+
+    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+        """Store an object by S3's conditional write; raises ObjectChanged."""
+        condition = {"IfMatch": f'"{etag}"'} if etag else {"IfNoneMatch": "*"}
+        with self._condition(key):
+            self.s3.put_object(Bucket=self.bucket, Key=key, Body=data, **condition)
+
+    def delete_if(self, key: str, etag: str) -> None:
+        """Remove an object by S3's conditional delete; raises ObjectChanged."""
+        with self._condition(key):
+            self.s3.delete_object(Bucket=self.bucket, Key=key, IfMatch=f'"{etag}"')
+
+    @contextmanager
+    def _condition(self, key: str) -> Iterator[None]:
+        try:
+            yield
+        except self.s3.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] in CHANGED:
+                raise ObjectChanged(key) from None
+            raise
+
 
 @dataclass(frozen=True, slots=True)
 class FolderObjects:
@@ -110,9 +114,8 @@ class FolderObjects:
             except FileNotFoundError:
                 continue
             if (self.root / key).is_file():
-                # A put makes a new file, so etags differ by the inode even if size and time are equal.
-                etag = f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
-                yield StoredObject(key, status.st_size, etag, datetime.fromtimestamp(status.st_mtime, UTC))
+                modified = datetime.fromtimestamp(status.st_mtime, UTC)
+                yield StoredObject(key, status.st_size, _etag(status), modified)
 
     def get(self, key: str) -> bytes:
         """Return the file's bytes; raises NoObject."""
@@ -142,6 +145,36 @@ class FolderObjects:
         """Remove files."""
         for key in keys:
             (self.root / key).unlink(missing_ok=True)
+
+    def etag(self, key: str) -> str | None:
+        """Return what tells a file from the one that replaces it; None if there is no file."""
+        path = self.root / key
+        return _etag(path.stat()) if path.is_file() else None
+
+    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+        """Write a file if it still is the one that was read; raises ObjectChanged."""
+        with self._alone(key, etag):
+            self.put(key, data)
+
+    def delete_if(self, key: str, etag: str) -> None:
+        """Remove a file if it still is the one that was read; raises ObjectChanged."""
+        with self._alone(key, etag):
+            self.delete([key])
+
+    @contextmanager
+    def _alone(self, key: str, etag: str | None) -> Iterator[None]:
+        """Keep all other conditional writers of the folder out."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with (self.root / f"{UNFINISHED}lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if self.etag(key) != etag:
+                raise ObjectChanged(key)
+            yield
+
+
+def _etag(status: os.stat_result) -> str:
+    # A put makes a new file, so etags differ by the inode even if size and time are equal.
+    return f"{status.st_ino:x}-{status.st_mtime_ns:x}-{status.st_size:x}"
 
 
 UNFINISHED = ".unfinished-"

@@ -13,7 +13,8 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from adapters.platform.objects import Objects, StoredObject
+from adapters.platform.aws import pauses
+from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredObject
 from analytics.curation.intake import Intake
 from analytics.curation.row_staging import Staging
 from analytics.lake import layout
@@ -21,6 +22,7 @@ from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping, merged_
 from analytics.lake.layout import Place
 from rules.lake.entities import ENTITIES
 
+ATTEMPTS_MAX = 8
 Task = Place  # what one call does: an hour of an entity, or (hour None) a whole day
 
 
@@ -33,37 +35,81 @@ def curate(objects: Objects, task: Task, *, rebuild: bool = False) -> Counts:
 
     Raw objects that the file holds already are not read again. With rebuild they are: the file is made
     anew from all of them, and lines that the schema now allows leave the quarantine. Raises RawGone if
-    that would lose rows. If the day has a file of its own, its hours are curated into that file.
+    that would lose rows. A raw object that was replaced is a reason to make the file anew by itself, as far
+    as the others are there. If the day has a file of its own, its hours are curated into that file.
+
+    A file is replaced on condition that it is the one that was read. If another writer was first, what he
+    wrote is read, and all is done again; raises ObjectChanged or NoObject if that never ends.
     """
+    for attempt in pauses(ATTEMPTS_MAX):
+        try:
+            return _curated(objects, task, rebuild)
+        except (NoObject, ObjectChanged):
+            if attempt == ATTEMPTS_MAX - 1:
+                raise
+    raise AssertionError
+
+
+def _curated(objects: Objects, task: Task, rebuild: bool) -> Counts:
     task, held, left_over = _files(objects, task)
-    raw = list(objects.list(layout.raw_prefix(task.entity, task.dt, task.hour)))
-    raw = [each for each in raw if layout.raw_place(each.key)]
-    before = merged_bookkeeping(bookkeeping(objects, key) for key in held)
-    new = [each for each in raw if before.sources.get(layout.source_name(each.key)) != each.etag]
-    if rebuild:
+    raw = _raw_objects(objects, task)
+    before = merged_bookkeeping(bookkeeping(objects, each.key) for each in held)
+    known = {name: etag for each in raw if (etag := before.sources.get(name := layout.source_name(each.key)))}
+    new = [each for each in raw if known.get(layout.source_name(each.key)) != each.etag]
+    is_replaced = any(layout.source_name(each.key) in known for each in new)
+    if rebuild or (is_replaced and not before.sources.keys() - known.keys()):
         _check_complete(before, raw)
-        before, held, new = Bookkeeping(0, Counts()), [], raw
-    counts = before.counts
-    if new or held not in ([], [layout.curated_key(task)]):
-        counts, refused = _merge(objects, task, held, before, new)
+        before, new, rebuild = Bookkeeping(0, Counts()), raw, True
+    counts, there = before.counts, {each.key: each.etag for each in held}
+    key = layout.curated_key(task)
+    if new or list(there) not in ([], [key]):
+        counts, data, refused = _merged(objects, task, () if rebuild else list(there), before, new)
+        objects.put_if(key, data, there.get(key))
         if rebuild:
             _clear_quarantine(objects, task, refused)
-    objects.delete(left_over)
+        _check_neighbours(objects, task, left_over)
+    for each in left_over:
+        objects.delete_if(each.key, each.etag)
     return counts
 
 
-def _files(objects: Objects, task: Task) -> tuple[Task, list[str], list[str]]:
+def _check_neighbours(objects: Objects, task: Task, left_over: Sequence[StoredObject]) -> None:
+    """Raise ObjectChanged if another writer has made a file of the same day, or of an hour of it, meanwhile.
+
+    He may not have seen what was written here, nor was his file seen. Readers take a day's file alone.
+    """
+    if task.hour is not None:
+        is_new = objects.etag(layout.curated_key(replace(task, hour=None))) is not None
+    else:
+        _, _, hours = _files(objects, task)
+        is_new = not {(each.key, each.etag) for each in hours} <= {
+            (each.key, each.etag) for each in left_over
+        }
+    if is_new:
+        raise ObjectChanged(layout.curated_key(task))
+
+
+def _files(objects: Objects, task: Task) -> tuple[Task, list[StoredObject], list[StoredObject]]:
     """Return the task, its existing curated files to merge, and those to delete afterwards."""
     listed = objects.list(layout.curated_prefix(task.entity, task.dt))
-    files = {place: each.key for each in listed if (place := layout.curated_place(each.key))}
+    files = {place: each for each in listed if (place := layout.curated_place(each.key))}
     day = replace(task, hour=None)
     if day in files:
-        hours = [key for place, key in files.items() if place != day]
+        hours = [each for place, each in files.items() if place != day]
         return day, [files[day]], hours
     if task.hour is None:
         hours = list(files.values())
         return task, hours, hours
     return task, [files[task]] if task in files else [], []
+
+
+def _raw_objects(objects: Objects, task: Task) -> list[StoredObject]:
+    if task.dt == layout.NOWHERE:
+        return [
+            each for each in objects.list(layout.raw_prefix(task.entity)) if not layout.raw_place(each.key)
+        ]
+    listed = objects.list(layout.raw_prefix(task.entity, task.dt, task.hour))
+    return [each for each in listed if layout.raw_place(each.key)]
 
 
 def _check_complete(before: Bookkeeping, raw: Iterable[StoredObject]) -> None:
@@ -72,12 +118,12 @@ def _check_complete(before: Bookkeeping, raw: Iterable[StoredObject]) -> None:
         raise RawGone(f"{len(gone)} raw objects are gone, {min(gone)} first")
 
 
-def _merge(
+def _merged(
     objects: Objects, task: Task, held: Sequence[str], before: Bookkeeping, new: Sequence[StoredObject]
-) -> tuple[Counts, list[str]]:
-    """Write the file of what was curated before and of new raw objects.
+) -> tuple[Counts, bytes, list[str]]:
+    """Make the file of what was curated before and of new raw objects, and store what they refuse.
 
-    Returns the file's counts, and the raw objects of which lines were refused.
+    Returns the file's counts, its bytes, and the raw objects of which lines were refused.
     """
     entity = ENTITIES[task.entity]
     with tempfile.TemporaryDirectory() as folder, closing(Staging(entity, Path(folder, "spill"))) as staging:
@@ -95,8 +141,7 @@ def _merge(
         staging.write(path, book)
         for key, entries in sorted(intake.refused.items()):
             objects.put(layout.quarantine_key(key), _ndjson(entries))
-        objects.put(layout.curated_key(task), path.read_bytes())
-    return counts, list(intake.refused)
+        return counts, path.read_bytes(), list(intake.refused)
 
 
 def _ndjson(entries: Iterable[dict[str, object]]) -> bytes:
@@ -105,7 +150,11 @@ def _ndjson(entries: Iterable[dict[str, object]]) -> bytes:
 
 def _clear_quarantine(objects: Objects, task: Task, refused: Iterable[str]) -> None:
     """Remove the quarantine files of objects in which a rebuild found nothing to refuse."""
-    prefix = layout.raw_prefix(task.entity, task.dt, task.hour)
     wanted = {layout.quarantine_key(key) for key in refused}
-    prefix = layout.QUARANTINE + prefix.removeprefix(layout.RAW)
-    objects.delete([each.key for each in objects.list(prefix) if each.key not in wanted])
+    prefix = layout.raw_prefix(task.entity)
+    if task.dt != layout.NOWHERE:
+        prefix = layout.raw_prefix(task.entity, task.dt, task.hour)
+    stored = [each.key for each in objects.list(layout.QUARANTINE + prefix.removeprefix(layout.RAW))]
+    is_of_hours = task.dt != layout.NOWHERE
+    own = (key for key in stored if bool(layout.raw_place(layout.raw_key(key))) == is_of_hours)
+    objects.delete([key for key in own if key not in wanted])

@@ -18,7 +18,7 @@ from analytics.curation.raw_lines import Batch, Unreadable, batches, unzipped
 from analytics.curation.row_staging import Staging
 from analytics.lake.arrow_buffers import array_of
 from analytics.lake.arrow_schema import arrow_schema
-from analytics.lake.layout import Place, raw_place
+from analytics.lake.layout import Place, raw_place, source_name
 from rules.lake.packed_records import row_text
 from rules.lake.valid_row import RowRefused, read_row
 
@@ -46,11 +46,13 @@ class Intake:
     def take(self, objects: Objects, raw: Sequence[StoredObject]) -> None:
         """Read raw objects, in the order of their keys."""
         for place, some in groupby(raw, lambda each: raw_place(each.key)):
-            if place:
-                texts = self._texts(objects, [each.key for each in some])
-                for batch in batches(texts):
+            texts = self._texts(objects, [each.key for each in some])
+            for batch in batches(texts):
+                if place:
                     self._take_batch(batch, place)
-                    del batch
+                else:
+                    self._refuse_batch(batch)
+                del batch
 
     def _texts(self, objects: Objects, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
         for key, data in _fetched(objects, keys):
@@ -86,6 +88,16 @@ class Intake:
             schema = arrow_schema(entity)
             columns = [array_of([row[each.name] for row in rows], each.type) for each in schema]
             self.staging.add_rows(pa.Table.from_arrays(columns, schema=schema), np.array(places))
+
+    def _refuse_batch(self, batch: Batch) -> None:
+        """Refuse all lines of objects that lie under no hour."""
+        for index in np.flatnonzero(~batch.frame).tolist():
+            line = batch.lines[index].as_py()
+            if line.strip():
+                key, number = batch.origin(index)
+                self.rows += 1
+                where = source_name(key).rpartition("/")[0]
+                self._refuse(key, {"line": number, "reason": f"there is no such hour: {where}"} | _raw(line))
 
     def _refuse(self, key: str, entry: dict[str, Any]) -> None:
         self.refused.setdefault(key, []).append({"source": key} | entry)

@@ -107,8 +107,8 @@ def _raw_sizes(objects: Objects, since: datetime) -> tuple[dict[Task, int], date
     newest = BEGINNING
     for entity in ENTITIES:
         for each in objects.list(layout.raw_prefix(entity)):
-            place = layout.raw_place(each.key)
-            if place and each.modified >= since:
+            place = layout.raw_place(each.key) or layout.nowhere(entity)
+            if each.modified >= since:
                 sizes[place] += each.size
                 newest = max(newest, each.modified)
     return sizes, newest

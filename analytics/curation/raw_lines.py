@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from isal import igzip, isal_zlib
+from isal import isal_zlib
 
 from analytics.lake.arrow_buffers import Flags
 from rules.lake.packed_records import FOOT, HEAD_BYTES, is_frame
@@ -47,10 +47,10 @@ class Batch:
 
 
 def unzipped(data: bytes) -> bytes:
-    """Return an object's text, gzip (of one or many members) or plain; raises Unreadable."""
+    """Return an object's text, plain or gzip; plain lines may follow its members. Raises Unreadable."""
     try:
         text = _inflated(data) if data.startswith(GZIP) else data
-    except (EOFError, OSError, isal_zlib.error) as error:  # type: ignore[misc]
+    except isal_zlib.error as error:  # type: ignore[misc]
         raise Unreadable(str(error)) from None
     if len(text) > TEXT_BYTES_MAX:
         raise Unreadable(f"{len(text)} bytes are too many for one object")
@@ -60,10 +60,28 @@ def unzipped(data: bytes) -> bytes:
 def _inflated(data: bytes) -> bytes:
     # An object of many members has these bytes again. One of a single member all but never does.
     if data.find(MEMBER, len(MEMBER)) >= 0:
-        return bytes(igzip.decompress(data))  # type: ignore[no-untyped-call]
+        return _of_members(data)
     # The text's size is known beforehand: a buffer that has to grow costs as much again.
-    size = min(int.from_bytes(data[-4:], "little"), EXPANSION_MAX * len(data))
-    return bytes(isal_zlib.decompress(data, isal_zlib.MAX_WBITS + 16, size + 64))
+    check, size = int.from_bytes(data[-8:-4], "little"), int.from_bytes(data[-4:], "little")
+    most = min(size, EXPANSION_MAX * len(data)) + 64
+    text = bytes(isal_zlib.decompress(data, isal_zlib.MAX_WBITS + 16, most))
+    # If these were not the member's last bytes, something comes after it.
+    is_whole = (len(text), isal_zlib.crc32(text)) == (size, check)
+    return text if is_whole else _of_members(data)
+
+
+def _of_members(data: bytes) -> bytes:
+    """Return the text of gzip members, and of the plain lines after them; raises Unreadable."""
+    parts: list[bytes] = []
+    while data.startswith(GZIP):
+        member = isal_zlib.decompressobj(isal_zlib.MAX_WBITS + 16)
+        parts.append(bytes(member.decompress(data)))
+        if not member.eof:
+            raise Unreadable("incomplete: a gzip member ends early")
+        data = member.unused_data
+    if data.strip(b"\0"):  # gzip may be padded with zeros
+        parts += [b"\n", data]
+    return b"".join(parts)
 
 
 def batches(texts: Iterable[tuple[str, bytes]], bytes_max: int = BATCH_BYTES) -> Iterator[Batch]:

@@ -1,6 +1,7 @@
 """Where things are in the lake's bucket, and which curated files a reader takes.
 
 raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME             a row a line, packed records or plain rows, gzip or not
+raw/{entity}/any other name                         no hour's: all lines are refused, and counted for NOWHERE
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the whole day
 quarantine/{entity}/dt=.../hour=HH/NAME.ndjson      the refused lines of one raw object
 state/watermark.json, state/ledgers_compared.json, runs/{run_id}/NAME, reports/{run_id}.*
@@ -13,11 +14,14 @@ from datetime import date, timedelta
 
 from adapters.platform.objects import Objects, StoredObject
 
+HOURS = "24"
 RAW, CURATED, QUARANTINE = "raw/", "curated/", "quarantine/"
 WATERMARK = "state/watermark.json"
 LEDGERS_COMPARED = "state/ledgers_compared.json"
 _RAW = re.compile(r"raw/(\w+)/dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII)
 _CURATED = re.compile(r"curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII)
+# The date that stands for no date: raw objects under an impossible hour are accounted for there.
+NOWHERE = "0001-01-01"
 DAYS_LISTED_MAX = 62  # a longer range is listed in one go, which is then cheaper than one listing per day
 
 
@@ -37,14 +41,28 @@ def raw_prefix(entity: str, dt: str = "", hour: str | None = None) -> str:
 
 
 def raw_place(key: str) -> Place | None:
-    """Return the hour that a raw object belongs to; None for a key of another form."""
+    """Return the hour that a raw object belongs to; None for a key of another form, or an impossible hour."""
     match = _RAW.fullmatch(key)
-    return Place(*match.groups()[:3]) if match else None
+    place = Place(*match.groups()[:3]) if match else None
+    return place if place and _is_real(place) else None
+
+
+def nowhere(entity: str) -> Place:
+    """Return where an entity's raw objects that belong to no hour are accounted for."""
+    return Place(entity, NOWHERE, None)
+
+
+def _is_real(place: Place) -> bool:
+    try:
+        date.fromisoformat(place.dt)
+    except ValueError:
+        return False
+    return place.dt != NOWHERE and (place.hour or "00") < HOURS
 
 
 def source_name(key: str) -> str:
-    """Return a raw object's name within its day: hour=HH/NAME."""
-    return key.split("/", 3)[3]
+    """Return a raw object's name within its day: hour=HH/NAME. That of no hour's is all behind the entity."""
+    return key.split("/", 3)[3] if raw_place(key) else key.split("/", 2)[2]
 
 
 def curated_prefix(entity: str, dt: str = "") -> str:
@@ -61,12 +79,18 @@ def curated_key(place: Place) -> str:
 def curated_place(key: str) -> Place | None:
     """Return the hour or day that a curated file holds; None for a key of another form."""
     match = _CURATED.fullmatch(key)
-    return Place(*match.groups()) if match else None
+    place = Place(*match.groups()) if match else None
+    return place if place and (_is_real(place) or place == nowhere(place.entity)) else None
 
 
 def quarantine_key(raw_key: str) -> str:
     """Return the key of the file that takes a raw object's refused lines."""
     return f"{QUARANTINE}{raw_key.removeprefix(RAW)}.ndjson"
+
+
+def raw_key(quarantine_key: str) -> str:
+    """Return the key of the raw object that a quarantine file has lines of."""
+    return f"{RAW}{quarantine_key.removeprefix(QUARANTINE).removesuffix('.ndjson')}"
 
 
 def run_key(run_id: str, name: str) -> str:

@@ -80,6 +80,17 @@ class _Counting:
     def delete(self, keys: Iterable[str]) -> None:
         self._inner.delete(keys)
 
+    def etag(self, key: str) -> str | None:
+        self.counts["s3.get"] += 1
+        return self._inner.etag(key)
+
+    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+        self.counts["s3.put"] += 1
+        self._inner.put_if(key, data, etag)
+
+    def delete_if(self, key: str, etag: str) -> None:
+        self._inner.delete_if(key, etag)
+
 
 def curation_paths(rows: Mapping[str, list[Record]]) -> Iterator[tuple[str, dict[str, Units]]]:
     """Yield an hour of so many raw objects, curated for the first time and again after one more has come."""

@@ -55,7 +55,8 @@ def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[s
         "published_streams": _listed(
             "Resource", (f"!GetAtt {PUBLISHED[each][0]}.StreamArn" for each in streams)
         ),
-        "spark_modules": f"--additional-python-modules: {_locked('duckdb', 'isal')}\n",
+        # Glue's own botocore is older than S3's conditional writes.
+        "spark_modules": f"--additional-python-modules: {_locked('botocore', 'duckdb', 'isal')}\n",
         "memory_events": _listed("event_type", sorted(set(DERIVATIONS) | IDENTITY_TYPES)),
         "feature_events": _listed("event_type", sorted(triggers | IDENTITY_TYPES)),
         "schema_digest": f"Digest: {_digest('sql/identity/*.sql')} # so that a change of it is applied\n",

@@ -1,6 +1,7 @@
 """One contract for stored objects, on a folder and on S3 (by moto)."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,14 @@ import pytest
 from moto import mock_aws
 
 from adapters.platform import aws
-from adapters.platform.objects import FolderObjects, NoObject, Objects, S3Objects, objects_at
+from adapters.platform.objects import (
+    FolderObjects,
+    NoObject,
+    ObjectChanged,
+    Objects,
+    S3Objects,
+    objects_at,
+)
 
 
 @pytest.fixture
@@ -113,3 +121,44 @@ def test_at_an_url(s3: Any, tmp_path: Path) -> None:
     put(str(tmp_path))
     assert objects_at("s3://lake/").get("k") == b"s3://lake"
     assert (tmp_path / "k").read_bytes() == str(tmp_path).encode()
+
+
+def test_an_object_is_replaced_only_if_it_is_the_one_that_was_read(objects: Objects) -> None:
+    assert objects.etag("a/b") is None
+    with pytest.raises(ObjectChanged):
+        objects.put_if("a/b", b"x", "0123")
+    objects.put_if("a/b", b"one", None)
+    (listed,) = objects.list("a/b")
+    assert objects.etag("a/b") == listed.etag
+    with pytest.raises(ObjectChanged):
+        objects.put_if("a/b", b"two", None)
+    objects.put_if("a/b", b"three", listed.etag)
+    with pytest.raises(ObjectChanged):
+        objects.put_if("a/b", b"four", listed.etag)
+    with pytest.raises(ObjectChanged):
+        objects.delete_if("a/b", listed.etag)
+    assert objects.get("a/b") == b"three"
+    newest = objects.etag("a/b")
+    assert newest
+    objects.delete_if("a/b", newest)
+    assert list(objects.list("")) == []
+    with pytest.raises(ObjectChanged):
+        objects.put_if("a/b", b"five", newest)
+
+
+def test_of_many_writers_at_once_each_adds_to_what_the_others_wrote(objects: Objects) -> None:
+    if isinstance(objects, S3Objects):
+        pytest.skip("moto does not judge conditions of requests at once in one step, as S3 does")
+
+    def add(number: int) -> None:
+        while True:
+            etag = objects.etag("sum")
+            held = objects.get("sum") if etag else b""
+            try:
+                return objects.put_if("sum", held + bytes([number]), etag)
+            except (ObjectChanged, NoObject):
+                continue
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+    assert sorted(objects.get("sum")) == list(range(40))

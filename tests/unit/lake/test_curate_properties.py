@@ -76,6 +76,17 @@ class Crashing:
             self._count()
             self.inner.delete([key])
 
+    def etag(self, key: str) -> str | None:
+        return self.inner.etag(key)
+
+    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+        self._count()
+        self.inner.put_if(key, data, etag)
+
+    def delete_if(self, key: str, etag: str) -> None:
+        self._count()
+        self.inner.delete_if(key, etag)
+
     def _count(self) -> None:
         if self.writes_left == 0:
             self.writes_left = -1

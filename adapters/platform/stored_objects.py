@@ -1,0 +1,52 @@
+"""The contract of stored objects: what adapters/platform/objects.py keeps for a bucket and for a folder."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+
+class NoObject(LookupError):
+    """There is no object of that key."""
+
+
+class ObjectChanged(Exception):
+    """The object is not the one that was read: another writer was first."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object as a listing shows it. size in bytes; etag differs whenever the content does."""
+
+    key: str
+    size: int
+    etag: str
+    modified: datetime
+
+
+class Objects(Protocol):
+    """A flat space of keys (parts separated by /), each with its bytes."""
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        """Yield the objects whose keys begin with `prefix`, in the order of their keys."""
+
+    def get(self, key: str) -> bytes:
+        """Return an object's bytes; raises NoObject."""
+
+    def tail(self, key: str, size: int) -> bytes:
+        """Return an object's last `size` bytes (all of a shorter one); raises NoObject."""
+
+    def put(self, key: str, data: bytes) -> None:
+        """Store an object; it replaces the one with that key."""
+
+    def delete(self, keys: Iterable[str]) -> None:
+        """Remove objects; a key without an object is no error."""
+
+    def etag(self, key: str) -> str | None:
+        """Return an object's ETag; None if there is no object."""
+
+    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+        """Store an object in place of the one with this ETag, or (None) of none; raises ObjectChanged."""
+
+    def delete_if(self, key: str, etag: str) -> None:
+        """Remove the object with this ETag; raises ObjectChanged, also if it is gone."""

@@ -1,0 +1,128 @@
+"""Two curations at once: whoever is second reads what the first one wrote. Nothing is lost, whoever waits."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+
+from adapters.platform.objects import FolderObjects, ObjectChanged, StoredObject
+from analytics.curation.curate import Task, curate
+from analytics.lake.bookkeeping import Counts
+from analytics.lake.layout import curated_files, curated_key
+from analytics.lake.listing import PrelistedObjects
+from tests.support.raw_lake import DAY, PLACE, event, put_raw, rows, total
+
+
+@dataclass
+class Interrupted:
+    """Objects that let something else happen just before one of their calls, counted from 1."""
+
+    inner: FolderObjects
+    at: int
+    other: Callable[[], object]
+    calls: int = 0
+
+    def _count(self) -> FolderObjects:
+        self.calls += 1
+        if self.calls == self.at:
+            self.other()
+        return self.inner
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        return self._count().list(prefix)
+
+    def get(self, key: str) -> bytes:
+        return self._count().get(key)
+
+    def tail(self, key: str, size: int) -> bytes:
+        return self._count().tail(key, size)
+
+    def put(self, key: str, data: bytes) -> None:
+        self._count().put(key, data)
+
+    def delete(self, keys: Iterable[str]) -> None:
+        self._count().delete(keys)
+
+    def etag(self, key: str) -> str | None:
+        return self._count().etag(key)
+
+    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+        self._count().put_if(key, data, etag)
+
+    def delete_if(self, key: str, etag: str) -> None:
+        self._count().delete_if(key, etag)
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["a new file", "a file that is there"])
+@pytest.mark.parametrize("first", [PLACE, DAY], ids=["an hour", "a day"])
+@pytest.mark.parametrize("second", [PLACE, DAY], ids=["while an hour", "while a day"])
+def test_whatever_happens_in_between_all_rows_stay(
+    objects: FolderObjects, there: bool, first: Task, second: Task
+) -> None:
+    """Another run curates a further object before each of the first one's calls in turn."""
+    for at in range(1, 40):
+        objects.delete([each.key for each in objects.list("")])
+        put_raw(objects, "a", [event(0), b"nonsense"])
+        if there:
+            curate(objects, PLACE)
+        put_raw(objects, "b", [event(1)])
+
+        def other() -> None:
+            put_raw(objects, "c", [event(2)])
+            curate(objects, second)
+
+        interrupted = Interrupted(objects, at, other)
+        curate(interrupted, first)
+        if interrupted.calls < at:
+            break
+        assert [row["event_id"][-2:] for row in rows(objects)] == ["e0", "e1", "e2"], at
+        assert total(objects) == Counts(4, 3, 0, 1), at
+        assert len({each.key for each in curated_files(objects, "events")}) == 1
+    else:
+        raise AssertionError("it never ends")
+
+
+def test_whoever_listed_beforehand_looks_again(objects: FolderObjects) -> None:
+    put_raw(objects, "a", [event(0)])
+    curate(objects, PLACE)
+    listed = PrelistedObjects(objects, ["raw/events/", "curated/events/"])
+    put_raw(objects, "b", [event(1)])
+    curate(objects, PLACE)
+    put_raw(objects, "c", [event(2)])
+    assert curate(listed, PLACE) == Counts(2, 2, 0, 0), "it has nothing to add"
+    stale = PrelistedObjects(objects, ["raw/events/", "curated/events/"])
+    curate(objects, DAY)
+    assert curate(stale, PLACE) == total(objects) == Counts(3, 3, 0, 0)
+
+
+def test_who_is_never_first_says_so(objects: FolderObjects, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_raw(objects, "a", [event(0)])
+
+    def taken(*_: object) -> None:
+        raise ObjectChanged(curated_key(PLACE))
+
+    monkeypatch.setattr(FolderObjects, "put_if", taken)
+    monkeypatch.setattr("analytics.curation.curate.pauses", range)
+    with pytest.raises(ObjectChanged):
+        curate(objects, PLACE)
+
+
+@pytest.mark.parametrize("there", [False, True], ids=["a new file", "a file that is there"])
+def test_a_day_that_was_made_without_an_object_gets_it(objects: FolderObjects, there: bool) -> None:
+    """Its listing was older than the object. The hour's writer finds the day, and adds to it."""
+    for at in range(1, 40):
+        objects.delete([each.key for each in objects.list("")])
+        put_raw(objects, "a", [event(0)])
+        if there:
+            curate(objects, PLACE)
+        before = PrelistedObjects(objects, ["raw/events/", "curated/events/"])
+        put_raw(objects, "b", [event(1)])
+        interrupted = Interrupted(objects, at, partial(curate, before, DAY))
+        curate(interrupted, PLACE)
+        if interrupted.calls < at:
+            break
+        assert [row["event_id"][-2:] for row in rows(objects)] == ["e0", "e1"], at
+        assert total(objects) == Counts(2, 2, 0, 0), at
+    else:
+        raise AssertionError("it never ends")

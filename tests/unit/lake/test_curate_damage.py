@@ -1,0 +1,126 @@
+"""Damaged and displaced raw objects are accounted for exactly: what was read, kept, doubled and refused."""
+
+import gzip
+from typing import Any
+
+import pytest
+
+from adapters.platform.objects import FolderObjects
+from analytics.curation.curate import curate
+from analytics.curation.plan import plan
+from analytics.curation.raw_lines import Unreadable, unzipped
+from analytics.lake.bookkeeping import Counts
+from analytics.lake.layout import NOWHERE, Place, nowhere
+from analytics.recompute.recompute import recompute
+from tests.support.raw_lake import DAY, DT, PLACE, event, line, put_raw, quarantined, rows, total
+
+ONE, TWO, THREE = (line(event(number)) + b"\n" for number in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        gzip.compress(ONE) + TWO + THREE,
+        gzip.compress(ONE) + gzip.compress(TWO) + THREE,
+        gzip.compress(ONE[:-1]) + TWO + THREE,
+        gzip.compress(ONE) + TWO + THREE[:-1],
+        gzip.compress(ONE) + TWO + gzip.compress(TWO) + b"\n" + THREE,
+    ],
+    ids=["one member", "two members", "no line break between", "none at the end", "and a member again"],
+)
+def test_plain_lines_after_a_gzip_member_are_read(objects: FolderObjects, data: bytes) -> None:
+    objects.put(put_raw(objects, "a", []), data)
+    counts = curate(objects, PLACE)
+    assert counts.in_ == counts.curated + counts.duplicates + counts.quarantined
+    assert len(rows(objects)) == 3
+    assert counts.quarantined == data.count(b"\n\x1f\x8b")
+
+
+def test_zeros_after_a_gzip_member_are_no_lines_and_anything_else_is() -> None:
+    assert unzipped(gzip.compress(ONE) + bytes(512)) == ONE
+    assert unzipped(gzip.compress(ONE) + b"x") == ONE + b"\nx"
+    with pytest.raises(Unreadable):
+        unzipped(gzip.compress(ONE) + gzip.compress(TWO)[:-4])
+
+
+@pytest.mark.parametrize("cut", [lambda data: data[:-20], lambda data: data[: len(data) // 2]])
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_truncated_object_that_is_replaced_whole_leaves_no_trace(
+    objects: FolderObjects, cut: Any, zipped: bool
+) -> None:
+    put_raw(objects, "a", [event(0), b"nonsense"])
+    key = put_raw(objects, "b", [event(number) for number in range(1, 20)], zipped=zipped)
+    whole = objects.get(key)
+    objects.put(key, cut(whole))
+    assert curate(objects, PLACE).quarantined == 2
+    objects.put(key, whole)
+    assert curate(objects, PLACE) == total(objects) == Counts(21, 20, 0, 1)
+    assert [each["raw"] for each in quarantined(objects)] == ["nonsense"]
+    objects.put(key, whole + whole)
+    curate(objects, PLACE)
+    assert curate(objects, DAY) == total(objects) == Counts(40, 20, 19, 1)
+
+
+def test_an_object_that_is_replaced_when_others_are_gone_loses_nothing(objects: FolderObjects) -> None:
+    """Then the file cannot be made anew: the replaced object's rows are counted twice, and none is lost."""
+    gone = put_raw(objects, "a", [event(0)])
+    put_raw(objects, "b", [event(1)])
+    curate(objects, PLACE)
+    objects.delete([gone])
+    put_raw(objects, "b", [event(1), event(2)])
+    assert curate(objects, PLACE) == Counts(4, 3, 1, 0)
+    assert len(rows(objects)) == 3
+
+
+DISPLACED = (
+    "raw/events/dt=2026-02-31/hour=05/a",
+    "raw/events/dt=2026-13-01/hour=05/a",
+    f"raw/events/dt={DT}/hour=24/a",
+    f"raw/events/dt={NOWHERE}/hour=00/a",
+    "raw/events/dt=0000-00-00/hour=00/a",
+    f"raw/events/dt={DT}/a",
+    "raw/events/a",
+)
+
+
+def test_objects_under_no_hour_are_refused_with_the_reason(objects: FolderObjects) -> None:
+    put_raw(objects, "a", [event(1)])
+    for key in DISPLACED:
+        objects.put(key, gzip.compress(ONE + b"\n" + TWO))
+    made = plan(objects, today())
+    assert set(made.tasks) == {PLACE if PLACE in made.tasks else DAY, nowhere("events")}
+    count = 2 * len(DISPLACED)
+    for _ in range(2):
+        for task in made.tasks:
+            curate(objects, task)
+        assert curate(objects, nowhere("events")) == Counts(count, 0, 0, count)
+    assert total(objects) == Counts(1 + count, 1, 0, count)
+    refused = quarantined(objects)
+    assert {each["source"] for each in refused} == set(DISPLACED)
+    assert {each["reason"] for each in refused if each["source"] == DISPLACED[0]} == {
+        "there is no such hour: dt=2026-02-31/hour=05"
+    }
+    objects.put(DISPLACED[0], ONE)
+    assert curate(objects, nowhere("events")) == Counts(count - 1, 0, 0, count - 1)
+
+
+def test_a_day_of_no_date_stops_no_recompute(objects: FolderObjects) -> None:
+    objects.put("raw/daily_activity/dt=2026-02-31/hour=00/a", b"{}\n")
+    objects.put("raw/ledger/dt=2026-02-31/hour=00/a", b"{}\n")
+    for task in plan(objects, today()).tasks:
+        curate(objects, task)
+    assert recompute(objects).table.num_rows == 0
+
+
+def today() -> Any:
+    from datetime import date
+
+    return date(2026, 3, 1)
+
+
+def test_files_of_impossible_dates_from_before_are_left_alone(objects: FolderObjects) -> None:
+    put_raw(objects, "a", [event(1)])
+    curate(objects, PLACE)
+    objects.put("curated/events/dt=2026-02-31/hour-05.parquet", b"PAR1")
+    assert {task.dt for task in plan(objects, today()).tasks} == {DT}
+    assert Place("events", "2026-02-31", "05") not in plan(objects, today()).tasks
