@@ -120,9 +120,16 @@ def _redrive(arguments: argparse.Namespace) -> None:
 
 
 def _rebuild(arguments: argparse.Namespace) -> None:
+    from local.operate import nightly_run
     from local.operate.rebuild_features import rebuild
 
-    _print(rebuild(_stack(arguments), arguments.lead, dry_run=arguments.dry_run))
+    if arguments.what == "features":
+        _print(rebuild(_stack(arguments), arguments.lead, dry_run=arguments.dry_run))
+        return
+    if arguments.dry_run or arguments.lead or not (arguments.since and arguments.until):
+        raise RuntimeError("rebuild lake takes --from, --to and --entity")
+    span, entities = (arguments.since, arguments.until), arguments.entity
+    _print(nightly_run.run(_stack(arguments), *span, repair=False, entities=entities, rebuild=True))
 
 
 def _recompute(arguments: argparse.Namespace) -> None:
@@ -236,6 +243,15 @@ def _backfill_options(backfill: argparse.ArgumentParser) -> None:
     backfill.add_argument("--workers", type=int, default=10, help="of type G.1X; 10")
 
 
+def _rebuild_options(rebuild: argparse.ArgumentParser) -> None:
+    rebuild.add_argument("what", choices=("features", "lake"))
+    rebuild.add_argument("--from", dest="since", type=date.fromisoformat, help="lake: first day")
+    rebuild.add_argument("--to", dest="until", type=date.fromisoformat, help="lake: last day, included")
+    rebuild.add_argument("--entity", action="append", default=[], help="lake: only this; repeatable")
+    rebuild.add_argument("--lead", action="append", default=[], metavar="ID", help="only this; repeatable")
+    rebuild.add_argument("--dry-run", action="store_true", help="count the leads, send nothing")
+
+
 def _parser() -> argparse.ArgumentParser:
     # Long: it is a table in code, with one line for each command and flag. It decides nothing.
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
@@ -277,10 +293,9 @@ def _parser() -> argparse.ArgumentParser:
     rotate_key.add_argument("action", choices=("show", "announce", "promote", "retire"))
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
-    rebuild = command("rebuild", _rebuild, "make live values what the stored events say")
-    rebuild.add_argument("what", choices=("features",), help="of leads: rules/leads/features.py")
-    rebuild.add_argument("--lead", action="append", default=[], metavar="ID", help="only this; repeatable")
-    rebuild.add_argument("--dry-run", action="store_true", help="count the leads, send nothing")
+    _rebuild_options(
+        command("rebuild", _rebuild, "features of leads from their events; days of the lake from raw")
+    )
     recompute = command("recompute", _recompute, "the nightly run, now: lake, warehouse, reconcile, repair")
     recompute.add_argument("--from", dest="since", type=date.fromisoformat, help="first day; all that is new")
     recompute.add_argument("--to", dest="until", type=date.fromisoformat, help="last day, included")

@@ -5,7 +5,7 @@ These are the ones that new raw objects touch, those of a range of dates, and sm
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 
@@ -51,19 +51,29 @@ class Plan:
             yield batch
 
 
-def plan(objects: Objects, today: date, *, since_dt: str | None = None, until_dt: str | None = None) -> Plan:
-    """Return the tasks for everything that came since the watermark, or for a range of dates.
+def plan(
+    objects: Objects,
+    today: date,
+    *,
+    since_dt: str | None = None,
+    until_dt: str | None = None,
+    entities: Collection[str] = (),
+) -> Plan:
+    """Return the tasks for everything that came since the watermark, or for what is named.
 
-    since_dt, until_dt (YYYY-MM-DD, both included): these dates are curated and loaded whatever has changed,
-    and the watermark stays. Without them, small past days are compacted too. today: UTC.
+    since_dt, until_dt (YYYY-MM-DD, both included), entities: these are curated and loaded whatever has
+    changed, and the watermark stays. Without any of these, small past days are compacted too. today: UTC.
+    Raises ValueError for a name that no entity has.
     """
+    if unknown := set(entities) - set(ENTITIES):
+        raise ValueError(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
     mark = watermark(objects)
     files = _curated_files(objects)
     last = (today - COMPACTED_AFTER).isoformat()
-    if since_dt or until_dt:
-        since, until = since_dt or "0000", until_dt or "9999"
+    if since_dt or until_dt or entities:
+        since, until, names = since_dt or "0000", until_dt or "9999", entities or ENTITIES
         sizes, _ = _raw_sizes(objects, BEGINNING)
-        places = [each for each in {*sizes, *files} if since <= each.dt <= until]
+        places = [each for each in {*sizes, *files} if since <= each.dt <= until and each.entity in names]
         return _plan(places, files, sizes, last, mark)
     sizes, newest = _raw_sizes(objects, mark - OVERLAP)
     return _plan({*sizes, *_compactions(files, last)}, files, sizes, last, max(mark, newest))
@@ -150,17 +160,18 @@ def _compactions(files: Mapping[Task, StoredObject], last: str) -> Iterator[Task
             yield day
 
 
-def write_plan(objects: Objects, run_id: str, made: Plan) -> tuple[str, str]:
+def write_plan(objects: Objects, run_id: str, made: Plan, rebuild: bool = False) -> tuple[str, str]:
     """Store a run's plan; returns the keys of its tasks (a JSON array of entity, dt, hour) and batches.
 
-    A batch is {"tasks": [...]}: what one call of the curating function does.
+    A batch is {"tasks": [...], "rebuild": ...}: what one call of the curating function does.
+    rebuild: it makes the files anew, so that today's declarations read all lines again.
     """
     key = layout.run_key(run_id, "tasks.json")
     objects.put(
         layout.run_key(run_id, "plan.json"), json.dumps({"watermark": made.watermark.isoformat()}).encode()
     )
     objects.put(key, json.dumps([asdict(task) for task in made.tasks]).encode())
-    batches = [{"tasks": [asdict(task) for task in batch]} for batch in made.batches()]
+    batches = [{"tasks": [asdict(task) for task in batch], "rebuild": rebuild} for batch in made.batches()]
     batches_key = layout.run_key(run_id, "batches.json")
     objects.put(batches_key, json.dumps(batches).encode())
     return key, batches_key

@@ -17,6 +17,7 @@ from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
 from analytics.lake.listing import list_beforehand
 
+ALL = "0000"  # sorts before every date
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
 
@@ -29,14 +30,24 @@ def _parts() -> tuple[Objects, Catalog]:
 
 
 def _plan(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id", "from"?, "to"?} (dates) -> {"run_id", "tasks": how many, "tasks_key", "batches_key"}."""
+    """{"run_id", "from"?, "to"?, "entities"?, "rebuild"?} -> {"run_id", "tasks", "tasks_key", "batches_key"}.
+
+    from, to: dates. entities: names. rebuild: make the files of these, or all, anew. tasks: how many.
+    """
     objects, catalog = _parts()
     catalog.ensure()
     moved, stay = recover(objects)
     metrics.add_metric("RecoveredRows", MetricUnit.Count, moved)
     metrics.add_metric("UnplacedRows", MetricUnit.Count, stay)
-    made = plan(objects, clock.now().date(), since_dt=event.get("from"), until_dt=event.get("to"))
-    tasks_key, batches_key = write_plan(objects, event["run_id"], made)
+    rebuild = event.get("rebuild") is True
+    made = plan(
+        objects,
+        clock.now().date(),
+        since_dt=event.get("from") or (ALL if rebuild else None),
+        until_dt=event.get("to"),
+        entities=event.get("entities") or (),
+    )
+    tasks_key, batches_key = write_plan(objects, event["run_id"], made, rebuild)
     return {
         "run_id": event["run_id"],
         "tasks": len(made.tasks),

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -25,17 +25,22 @@ def start(
     *,
     repair: bool,
     everybody: bool = False,
+    entities: Sequence[str] = (),
+    rebuild: bool = False,
     name: str = BY_HAND,
 ) -> str:
     """Start a nightly run over the days `since` to `until` (both None: all that is new); returns its ARN.
 
-    everybody: it looks closely at all accounts, also at those that look right.
+    everybody: it looks closely at all accounts, also at those that look right. entities: only these are
+    curated and loaded; none: all. rebuild: their files are made anew from all raw objects of these days.
     """
     wanted = {
         "from": since.isoformat() if since else None,
         "to": until.isoformat() if until else None,
         "repair": repair,
         "everybody": everybody,
+        "entities": list(entities) or None,
+        "rebuild": rebuild,
     }
     answer = stack.client("stepfunctions").start_execution(
         stateMachineArn=stack.outputs["NightlyArn"],
@@ -91,9 +96,12 @@ def run(
     *,
     repair: bool = True,
     everybody: bool = False,
+    entities: Sequence[str] = (),
+    rebuild: bool = False,
 ) -> dict[str, Any]:
     """Do a nightly run; returns its report. Raises RuntimeError, with what failed, if it failed."""
-    execution = start(stack, since, until, repair=repair, everybody=everybody)
+    more: dict[str, Any] = {"everybody": everybody, "entities": entities, "rebuild": rebuild}
+    execution = start(stack, since, until, repair=repair, **more)
     status = wait(stack, execution)
     if status != "SUCCEEDED":
         described = stack.client("stepfunctions").describe_execution(executionArn=execution)

@@ -177,7 +177,7 @@ def test_tasks_are_a_plain_array_and_batches_hold_them_all(lake: Lake) -> None:
     assert key == "runs/r1/tasks.json"
     tasks = [{"entity": "events", "dt": DT, "hour": "05"}]
     assert json.loads(lake.get(key)) == tasks
-    assert json.loads(lake.get(batches)) == [{"tasks": tasks}]
+    assert json.loads(lake.get(batches)) == [{"tasks": tasks, "rebuild": False}]
 
 
 @given(st.lists(st.integers(0, 70), max_size=600))
