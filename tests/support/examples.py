@@ -7,4 +7,4 @@ FULL = 100  # of hypothesis itself
 
 def examples(number: int) -> int:
     """Return the number, or in the gate's profile its share of it (tests/conftest.py)."""
-    return max(1, number * settings.default.max_examples // FULL)
+    return max(1, number * settings().max_examples // FULL)

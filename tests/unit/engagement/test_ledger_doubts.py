@@ -22,10 +22,11 @@ from rules.engagement.ledger_doubts import (
     slice_of,
     slices_due,
 )
+from tests.support.examples import examples
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 OLD, YOUNG = NOW - 2 * LAKE_LAG, NOW - LAKE_LAG / 2
-SMALL = settings(max_examples=80)
+SMALL = settings(max_examples=examples(80))
 earned = st.builds(
     lambda number, day, points: Draft(
         EntryKind.EARN, points, f"event-{number}", "CHECK_IN", date(2026, 3, day).isoformat()
