@@ -17,6 +17,7 @@ from local.replay.api import Api
 from local.replay.draining import drain
 from local.stack import Stack
 from rules.key_ring import KeyRing, StepRefused, from_text, to_text
+from tests.support.released import release, variables_of
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -104,12 +105,8 @@ def put(stack: Stack, ring: KeyRing) -> None:
     """Store a ring, and let new processes of the API read it at once."""
     secret = stack.outputs["FingerprintSecretId"]
     stack.client("secretsmanager").put_secret_value(SecretId=secret, SecretString=to_text(ring))
-    functions, name = stack.client("lambda"), stack.outputs["QuestionsApiFunctionName"]
-    known = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-    changed = {**known, "READ_KEYS_AGAIN": str(time.time_ns())}
-    functions.update_function_configuration(FunctionName=name, Environment={"Variables": changed})
-    version = functions.publish_version(FunctionName=name)["Version"]
-    functions.update_alias(FunctionName=name, Name="live", FunctionVersion=version)
+    name = stack.outputs["QuestionsApiFunctionName"]
+    release(stack, name, {**variables_of(stack, name), "READ_KEYS_AGAIN": str(time.time_ns())})
 
 
 def test_a_person_stays_the_same_while_the_key_of_the_fingerprints_is_rotated(

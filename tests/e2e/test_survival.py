@@ -25,6 +25,7 @@ from local.replay.draining import drain
 from local.replay.replay import post_events, put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event
+from tests.support.released import release, variables_of
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -171,18 +172,14 @@ def throttled(stack: Stack) -> Iterator[type[Throttling]]:
     Throttling.target, Throttling.refusing = stack.endpoint_url, True
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Throttling)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    functions = stack.client("lambda")
-    before: dict[str, dict[str, str]] = {}
-    for logical_id in ("Engagement", "EventsApi"):
-        name = stack.outputs[f"{logical_id}FunctionName"]
-        before[name] = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
-        proxy = {"AWS_ENDPOINT_URL_DYNAMODB": f"http://127.0.0.1:{server.server_port}"}
-        functions.update_function_configuration(
-            FunctionName=name, Environment={"Variables": {**before[name], **proxy}}
-        )
+    names = [stack.outputs[f"{each}FunctionName"] for each in ("Engagement", "EventsApi")]
+    before = {name: variables_of(stack, name) for name in names}
+    proxy = {"AWS_ENDPOINT_URL_DYNAMODB": f"http://127.0.0.1:{server.server_port}"}
+    for name, variables in before.items():
+        release(stack, name, variables | proxy)
     yield Throttling
     for name, variables in before.items():
-        functions.update_function_configuration(FunctionName=name, Environment={"Variables": variables})
+        release(stack, name, variables)
     # The server stays: a worker that still has the old setting must find somebody there.
     Throttling.refusing = False
 

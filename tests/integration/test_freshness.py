@@ -43,7 +43,7 @@ def test_freshness_follows_the_lake_as_the_nightly_run_leaves_it(tmp_path: Path)
     failed = Freshness(lake).nightly(NOW)
     assert (failed["run_id"], failed["made_at"], failed["failed"]) == ("nightly-1", NOW.isoformat(), True)
     assert "States.Timeout" in failed["error"]
-    found = {"counts": {"users": 3}, "different": ["u"], "unrepaired": [], "contended": []}
+    found = {"counts": {"users": 3}, "different": ["u"], "unrepaired": [], "contended": [], "frozen": []}
     lake.put(
         layout.run_key("nightly-2", RESULT),
         json.dumps({**found, "differences": [], "disagreements": []}).encode(),

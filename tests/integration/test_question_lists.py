@@ -50,15 +50,16 @@ def test_lists_are_newest_first_for_an_audience_in_pages() -> None:
         each["question_id"]
         for each in call("GET", "/v1/questions", audience=tag, limit=100, groups=group).body["questions"]
     ]
-    assert listed[:6] == [everybody, *mine[::-1]]
+    # Other tests ask everybody too, some of them under a clock that is ahead.
+    assert [each for each in listed if each in {everybody, *mine}] == [everybody, *mine[::-1]]
     assert other not in listed
     found: list[str] = []
     page = call("GET", "/v1/questions", audience=tag, limit=2, groups=group)
-    while len(found) < 6:
+    while len(found) < len(listed) - 1:
         assert len(page.body["questions"]) == 2
         found += [each["question_id"] for each in page.body["questions"]]
         page = call("GET", "/v1/questions", audience=tag, limit=2, groups=group, cursor=page.body["cursor"])
-    assert found == listed[:6]
+    assert found == listed[: len(found)]
     for reader, sees in (({}, False), ({"groups": group}, False), ({"groups": "streakline/admin"}, True)):
         page = call("GET", "/v1/questions", limit=100, **reader)
         assert (other in {each["question_id"] for each in page.body["questions"]}) is sees
@@ -162,7 +163,7 @@ def test_a_poll_is_patient_no_longer_than_asked_and_gentle(monkeypatch: pytest.M
 
 
 def test_a_short_list_reads_about_as_many_items_as_it_has() -> None:
-    for _ in range(12):
+    for _ in range(20 * SHARDS):  # at random, so that each shard has two
         ask()
     table = Counting(client("dynamodb"))
     page = QuestionLists(table, "Questions").of_status(QuestionStatus.OPEN, {}, 1, lambda _: True)

@@ -42,7 +42,8 @@ def test_a_person_sees_the_same_through_three_keys_and_after_their_end(operator:
             operator.wait(timedelta(minutes=6))
             assert shown(user)["total_answers"] == number - 1, "before the next answer, too"
             entries = call("GET", "/v1/stats", sub=user, limit=100).body["entries"]
-            assert [each["alias"] for each in entries if each["is_me"]] == [shown(user)["alias"]]
+            mine = [each["alias"] for each in entries if each["is_me"]]
+            assert mine == [shown(user)["alias"]] or (not mine and len(entries) == 100)
         assert answer(question, user).status == 201
         counted(question)
         assert shown(user)["total_answers"] == number
