@@ -1,0 +1,24 @@
+"""Other variables for a function of the deployed cloud, behind its alias too."""
+
+from collections.abc import Mapping
+
+from local.stack import Stack
+
+
+def release(stack: Stack, name: str, variables: Mapping[str, str]) -> None:
+    """Let a function have these variables from its next process on, whether its alias is called or not."""
+    functions = stack.client("lambda")
+    functions.update_function_configuration(FunctionName=name, Environment={"Variables": dict(variables)})
+    aliases = [each["Name"] for each in functions.list_aliases(FunctionName=name)["Aliases"]]
+    if aliases:
+        version = functions.publish_version(FunctionName=name)["Version"]
+    for alias in aliases:
+        functions.update_alias(FunctionName=name, Name=alias, FunctionVersion=version)
+
+
+def variables_of(stack: Stack, name: str) -> dict[str, str]:
+    """Return the variables of a function's newest configuration."""
+    found: dict[str, str] = stack.client("lambda").get_function_configuration(FunctionName=name)[
+        "Environment"
+    ]["Variables"]
+    return found
