@@ -18,11 +18,13 @@ from local.plan.given.measured_units import Functions, MeasuredUnits, Spent, add
 from local.replay.event_sources import DEFAULT_TYPE, Body
 from local.replay.verify import local_date
 from rules.days import EPOCH, parse_moment, region_of, start_of
+from rules.engagement.placing import beside
 from rules.engagement.points import RULES
 from rules.engagement.streaks import Cover, fold, lapse_date
 from rules.lake.packed_records import FRAME_BYTES
 
 INDEX = "write.UserStreaks/StreakLeaderboard"
+READ_DAY = "read.DailyActivity"
 BILLED_STEP_BYTES = 5 * 1024  # Firehose rounds each record up to this
 Group = tuple[str, str]
 Entry = tuple[tuple[str, int], datetime]
@@ -33,7 +35,7 @@ class _User:
     """A user as the file has shown them so far."""
 
     keys: set[str] = field(default_factory=set)
-    dates: set[date] = field(default_factory=set)
+    dates: dict[date, datetime] = field(default_factory=dict)  # each with its earliest event
     points: Counter[tuple[date, str]] = field(default_factory=Counter)
     zone: str = "UTC"
     zone_at: datetime = EPOCH
@@ -104,17 +106,19 @@ def _folded(user: _User, sent: Sequence[Body], units: MeasuredUnits, hours: Coun
     if not fresh:
         return spent
     before, known, is_new = user.entry(), set(user.dates), not user.keys
+    looked_at = _looked_at(user, fresh)
     cut = _take(user, fresh, hours)
     dates = {local_date(body) for body in fresh}
     add(spent, units.at("events.again", len(fresh)))
     add(spent, _a_date(units), len(dates) - 1)
     add(spent, _a_cut(units), cut)
+    add(spent, {"EngagementFunction": {READ_DAY: looked_at * _look(units)}})
     if is_new:
         add(spent, _opening(units))
     spent_index = {"EngagementFunction": {INDEX: _index_writes(before, user.entry(), units)}}
     add(spent, spent_index)
     if known and any(day < max(known) for day in dates - known):
-        add(spent, {"EngagementFunction": {"read.DailyActivity": _history(units, len(known))}})
+        add(spent, {"EngagementFunction": {READ_DAY: _history(units, len(known))}})
     return spent
 
 
@@ -136,10 +140,26 @@ def _take(user: _User, fresh: Sequence[Body], hours: Counter[Group]) -> int:
         # The processor corrects an event after the door's rows have gone, so the row is of a later batch.
         hours["BPEvents", f"{hour}, corrected"] += is_cut
         user.keys.add(body["idempotency_key"])
-        user.dates.add(day)
+        user.dates[day] = min(moment.utc, user.dates.get(day, moment.utc))
     for day in {local_date(body) for body in fresh}:
         hours["DailyActivity", datetime.combine(day, datetime.min.time()).isoformat()] += 1
     return cut
+
+
+def _looked_at(user: _User, fresh: Sequence[Body]) -> int:
+    """Return how many days beside those of its events a post reads (rules.engagement.placing)."""
+    if not user.dates:
+        return 0
+    last = max(user.dates)
+    placed = [(local_date(body), parse_moment(body["occurred_at"]).utc) for body in fresh]
+    asked = {day for day, at in placed if day not in user.dates or day < last or at < user.dates[day]}
+    return sum(day <= last for day in beside(asked) - {day for day, _ in placed})
+
+
+def _look(units: MeasuredUnits) -> float:
+    """What reading one such day costs: an account's next date reads two."""
+    next_, again = (total(units.paths[f"events.{kind}.1"], READ_DAY) for kind in ("next", "again"))
+    return (next_ - again) / 2
 
 
 def _a_date(units: MeasuredUnits) -> Functions:
@@ -180,7 +200,7 @@ def _index_writes(before: Entry | None, after: Entry | None, units: MeasuredUnit
 def _history(units: MeasuredUnits, dates: int) -> float:
     """What reading all dates costs: the measured read was of a few dates, in whole units of 4 KB."""
     scan = units.paths["nightly.scan"]
-    bytes_of_day = 2 * 4096 * total(scan, "read.DailyActivity") / total(scan, "items.DailyActivity")
+    bytes_of_day = 2 * 4096 * total(scan, READ_DAY) / total(scan, "items.DailyActivity")
     return float(-(-dates * bytes_of_day // 4096))
 
 
