@@ -36,7 +36,7 @@ def webhooks(customers: int, seed: int, now: datetime) -> list[Webhook]:
 
 def _customer(number: int, chance: random.Random, now: datetime) -> list[Webhook]:
     customer = {"id": f"{number:03d}", "email": f"customer-{number:03d}@example.com"}
-    phone = f"4915100000{number:03d}"
+    phone = f"49151{27_182_818 + number}"
     orders = [
         _order(customer, phone, place, chance, now) for place in range(1 + int(chance.expovariate(1 / 3)))
     ]

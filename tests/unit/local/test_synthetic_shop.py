@@ -1,0 +1,17 @@
+"""The demo's shop: what it sends is taken."""
+
+import json
+from datetime import UTC, datetime
+
+from ingest.leads.decoding import DecodeContext
+from local.replay.synthetic_shop import webhooks
+from tests.support.webhooks import decode
+
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
+
+
+def test_every_webhook_of_the_shop_names_somebody() -> None:
+    context = DecodeContext("demo-shop", "demo-shop", "USD", NOW.isoformat())
+    for hook in webhooks(60, 1, NOW):
+        found = decode(hook["source"], json.loads(json.dumps(hook["payload"])), context)
+        assert found and all(each.identities for each in found), hook
