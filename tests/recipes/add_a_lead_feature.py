@@ -25,7 +25,7 @@ def _plain_reading(scratch: Scratch) -> None:
     scratch.after(
         "tests/support/lead_histories.py",
         '        "campaign_ignored": _ignored(own, age),\n',
-        '        "frequency_purchases_7d": sum(age(each) < 7 for each in orders),\n',
+        '        "frequency_purchases_7d": orders(7),\n',
     )
 
 
