@@ -83,7 +83,7 @@ class LeadEventStore:
     def of_leaves(self, leaves: Iterable[str]) -> Iterator[LeadEvent]:
         """Yield all events of some lead organizations, strongly consistent, each leaf by time.
 
-        Malformed items are left out: processors/lead_events.py keeps them in its failure queue, with reasons.
+        Malformed items are left out: processors/leads/lead_events.py keeps them, with reasons.
         """
         for leaf in leaves:
             stored = query_all(

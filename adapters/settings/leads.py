@@ -58,7 +58,7 @@ class IdentityApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class LeadEventsSettings:
-    """processors.lead_events."""
+    """processors.leads.lead_events."""
 
     lead_events_topic_arn: str
     failure_queue_url: str
@@ -66,7 +66,7 @@ class LeadEventsSettings:
 
 @dataclass(frozen=True, slots=True)
 class MemorySettings:
-    """processors.memory."""
+    """processors.leads.memory."""
 
     event_table: str
     memory_table: str
@@ -76,7 +76,7 @@ class MemorySettings:
 
 @dataclass(frozen=True, slots=True)
 class FeaturesSettings:
-    """processors.features: feature_shards splits the index of active leads."""
+    """processors.leads.features: feature_shards splits the index of active leads."""
 
     event_table: str
     memory_table: str
@@ -87,7 +87,7 @@ class FeaturesSettings:
 
 @dataclass(frozen=True, slots=True)
 class RefreshSettings:
-    """processors.refresh."""
+    """processors.leads.refresh."""
 
     feature_table: str
     feature_queue_url: str

@@ -36,7 +36,7 @@ class PollsApiSettings:
 
 @dataclass(frozen=True, slots=True)
 class AnswersSettings:
-    """processors.answers: what it cannot count goes to failure_queue_url."""
+    """processors.questions.answers: what it cannot count goes to failure_queue_url."""
 
     responses_table: str
     user_stats_table: str
@@ -62,7 +62,7 @@ class SubscriptionsSettings:
 
 @dataclass(frozen=True, slots=True)
 class NotifySettings:
-    """processors.notify: what it cannot announce goes to failure_queue_url.
+    """processors.questions.notify: what it cannot announce goes to failure_queue_url.
 
     platform_application_arn: SNS's platform application for FCM; "": nobody is told.
     """
@@ -74,7 +74,7 @@ class NotifySettings:
 
 @dataclass(frozen=True, slots=True)
 class FanOutSettings:
-    """processors.fan_out: see NotifySettings. writers: how many messages it sends at the same time."""
+    """processors.questions.fan_out: see NotifySettings. writers: how many messages it sends at once."""
 
     questions_table: str
     subscriptions_table: str
@@ -86,14 +86,14 @@ class FanOutSettings:
 
 @dataclass(frozen=True, slots=True)
 class ExpireQuestionsSettings:
-    """processors.expire_questions."""
+    """processors.questions.expire_questions."""
 
     questions_table: str
 
 
 @dataclass(frozen=True, slots=True)
 class RemindersSettings:
-    """processors.reminders: see FanOutSettings."""
+    """processors.questions.reminders: see FanOutSettings."""
 
     user_streaks_table: str
     subscriptions_table: str

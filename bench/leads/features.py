@@ -20,7 +20,7 @@ from adapters.leads.memory_store import MemoryStore
 from adapters.platform.items import item
 from bench.figure import Figure
 from local.cloud.dynamodb_engine import running
-from processors.features import FeatureProcessor
+from processors.leads.features import FeatureProcessor
 from rules.days import stamp
 from rules.leads.declarations import DECLARED, DIGEST
 from rules.leads.feature_items import FeatureItem

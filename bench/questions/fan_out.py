@@ -14,7 +14,7 @@ from math import ceil
 
 from bench.figure import Figure
 from local.plan.given.measured_units import load_units, minus
-from processors.fan_out import PAGE
+from processors.questions.fan_out import PAGE
 from rules.questions.notifications import INTERVALS, LISTENER_SHARDS
 
 SUBSCRIBERS = 1_000_000

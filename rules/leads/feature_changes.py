@@ -1,7 +1,7 @@
 """What an event, the stored events or the passing of time change of a lead's stored features.
 
-Each function takes what was read and returns what to write. processors/features.py reads, asks here, and
-writes the answer on condition that the item still is what was read.
+Each function takes what was read and returns what to write. processors/leads/features.py reads, asks here,
+and writes the answer on condition that the item still is what was read.
 """
 
 from collections.abc import Collection, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""A response as it is stored: the answers' door writes this shape, and processors/answers.py reads it."""
+"""A response as it is stored: the answers' door writes it, processors/questions/answers.py reads it."""
 
 import hashlib
 from collections.abc import Mapping

@@ -11,7 +11,7 @@ import pytest
 from adapters import clock
 from adapters.platform.aws import client
 from adapters.platform.items import item
-from processors import answers
+from processors.questions import answers
 from rules.questions.answer_stats import fold
 from rules.questions.responses import to_item
 from tests.support.answer_stream import deliver, keys_of, live, records, some, somebody, store

@@ -12,7 +12,7 @@ import pytest
 
 from adapters.platform.aws import client
 from adapters.platform.items import item, plain
-from processors import answers
+from processors.questions import answers
 from rules.days import stamp
 from rules.questions.answer_stats import Stats, fold
 from rules.questions.responses import from_item

@@ -16,7 +16,8 @@ from adapters.platform.aws import client
 from adapters.platform.items import item
 from adapters.questions.answer_counts import RESPONSES_MAX
 from ingest.web.caller import Caller
-from processors import answers, engagement
+from processors import engagement
+from processors.questions import answers
 from rules.days import stamp
 from rules.questions.answer_stats import fold
 from tests.support.answer_stream import NOW, deliver, events_of, keys_of, live, records, some, somebody, store

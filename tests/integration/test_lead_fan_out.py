@@ -9,7 +9,7 @@ import pytest
 
 from adapters.leads.lead_event_store import stored_form
 from adapters.platform.topics import Topic
-from processors.lead_events import announce
+from processors.leads.lead_events import announce
 from rules.leads.lead_events import from_item
 from tests.integration.test_lead_event_store import new_event
 from tests.support.engine import Engine

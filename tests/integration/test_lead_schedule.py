@@ -19,7 +19,7 @@ from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
 from adapters.platform.batches import chunks, put_all
 from adapters.platform.items import item
-from processors import features, memory, refresh
+from processors.leads import features, memory, refresh
 from rules.days import DAY, stamp
 from rules.leads.lead_events import LeadEvent, from_item, to_item
 from tests.integration.test_feature_purchases import DATES, direct

@@ -9,8 +9,8 @@ import pytest
 
 from adapters.platform.items import plain
 from adapters.questions.push import PushReceipt
-from processors import fan_out
-from processors.messages import Told
+from processors.questions import fan_out
+from processors.questions.messages import Told
 from rules.days import stamp
 from rules.questions.messages import PushMessage, of_question
 from rules.questions.notifications import INTERVALS, LISTENER_SHARDS, quiet_hours, shard_of

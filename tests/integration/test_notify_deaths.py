@@ -9,7 +9,7 @@ import pytest
 
 from adapters.platform.items import plain
 from adapters.questions.push import PushReceipt
-from processors.messages import Told
+from processors.questions.messages import Told
 from rules.days import stamp
 from rules.questions.messages import PushMessage
 from rules.questions.notifications import INTERVALS, NEVER, Subscription, is_eligible, quiet_hours

@@ -12,9 +12,9 @@ from adapters.platform.aws import client
 from adapters.platform.queues import Poison
 from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
 from adapters.questions.push import PushReceipt, PushStatus
-from processors import fan_out, notify
-from processors.fan_out import PAGE_ATTEMPTS_MAX
-from processors.messages import Told
+from processors.questions import fan_out, notify
+from processors.questions.fan_out import PAGE_ATTEMPTS_MAX
+from processors.questions.messages import Told
 from rules.days import stamp
 from rules.questions.notifications import LISTENER_SHARDS, quiet_hours, shard_of
 from tests.integration.test_sample_events import CONTEXT

@@ -17,7 +17,7 @@ from adapters.platform.places import Places
 from adapters.questions.question_lists import QuestionLists
 from ingest.questions.polls import HELD_SECONDS_MAX, PLACES, poll_key
 from ingest.web.caller import Caller
-from processors.expire_questions import expire
+from processors.questions.expire_questions import expire
 from rules.questions.question_lists import SHARDS
 from rules.questions.questions import QuestionStatus
 from tests.support.engine import Engine

@@ -17,7 +17,7 @@ from local import cli
 from local.operate import rebuild_features
 from local.operate.rebuild_features import rebuild
 from local.stack import Stack
-from processors import features
+from processors.leads import features
 from rules.days import DAY
 from tests.integration.test_sample_events import CONTEXT
 from tests.support.engine import Engine

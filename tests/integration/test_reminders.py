@@ -19,9 +19,9 @@ from adapters.platform.items import item, plain
 from adapters.questions.message_claims import ClaimResult
 from adapters.questions.push import PushReceipt, PushStatus
 from adapters.questions.reminder_store import DueReminder, ReminderStore
-from processors import reminders
-from processors.messages import Sender, Told
-from processors.reminders import Reminder
+from processors.questions import reminders
+from processors.questions.messages import Sender, Told
+from processors.questions.reminders import Reminder
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
 from rules.engagement.streaks import Streak

@@ -37,7 +37,9 @@ def records(images: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def deliver(batch: list[dict[str, Any]], **more: Any) -> list[str]:
     """Hand records to the processor; returns what it reports as failed."""
-    answered = importlib.import_module("processors.answers").handler({"Records": batch, **more}, CONTEXT)
+    answered = importlib.import_module("processors.questions.answers").handler(
+        {"Records": batch, **more}, CONTEXT
+    )
     return [each["itemIdentifier"] for each in answered["batchItemFailures"]]
 
 

@@ -13,8 +13,8 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
-from processors.features import FeatureProcessor
-from processors.memory import MemoryProcessor
+from processors.leads.features import FeatureProcessor
+from processors.leads.memory import MemoryProcessor
 from rules.days import stamp, unstamp
 from rules.leads.feature_items import FeatureItem
 from rules.leads.feature_values import evaluate

@@ -11,7 +11,7 @@ from tests.support.engine import Engine
 from tests.support.gateway import CONTEXT
 
 # Each stream's consumers that a person's answer runs through.
-CONSUMERS = {"Responses": "processors.answers", "BPEvents": "processors.engagement"}
+CONSUMERS = {"Responses": "processors.questions.answers", "BPEvents": "processors.engagement"}
 IDLE_SECONDS = 0.1
 
 

@@ -26,7 +26,7 @@ FUNCTIONS = (
     *(
         "ingest.questions.questions_api",
         "ingest.questions.polls_api",
-        "processors.answers",
+        "processors.questions.answers",
         "processors.engagement",
     ),
     *("ingest.engagement.events_api", "ingest.engagement.users_api"),

@@ -16,8 +16,8 @@ from adapters.questions.announcements import Announcements
 from adapters.questions.subscription_items import items_of
 from adapters.questions.subscription_store import SubscriptionStore
 from local.cloud.dynamodb_engine import table_definition
-from processors.fan_out import Notifier, logger
-from processors.messages import Sender, Told
+from processors.questions.fan_out import Notifier, logger
+from processors.questions.messages import Sender, Told
 from rules.days import stamp
 from rules.questions.new_questions import KEPT
 from rules.questions.notifications import LISTENER_SHARDS, Subscription

@@ -15,8 +15,8 @@ from adapters.leads.lead_event_store import stored_form
 from adapters.platform import topics
 from adapters.platform.failures import FailureQueue
 from adapters.platform.topics import PublishFailures, Topic, TopicMessage, batches
-from processors import lead_events
-from processors.lead_events import announce
+from processors.leads import lead_events
+from processors.leads.lead_events import announce
 from rules.leads.lead_events import LeadEvent, from_item
 from tests.support.examples import examples
 

@@ -14,7 +14,7 @@ from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.questions.question_lists import QuestionLists
 from adapters.settings.questions import ExpireQuestionsSettings
-from processors.messages import stop_at
+from processors.questions.messages import stop_at
 
 logger = Logger(service="expire-questions")
 

@@ -26,7 +26,7 @@ from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Poison, serve
 from adapters.settings.leads import FeaturesSettings
-from processors.feature_messages import rebuild_of, refresh_of
+from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL, not_before
 from rules.leads.feature_items import Change, FeatureItem

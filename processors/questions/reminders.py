@@ -23,7 +23,7 @@ from adapters.questions.push import SnsPush
 from adapters.questions.reminder_store import DueReminder, ReminderStore
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import RemindersSettings
-from processors.messages import Sender, Told, stop_at
+from processors.questions.messages import Sender, Told, stop_at
 from rules.days import UnknownZone, today
 from rules.engagement.account_state import Profile
 from rules.questions.messages import claim_expires_at, of_streak

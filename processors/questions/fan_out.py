@@ -29,7 +29,7 @@ from adapters.questions.announcements import Announcements
 from adapters.questions.push import SnsPush
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import FanOutSettings
-from processors.messages import Sender, Told
+from processors.questions.messages import Sender, Told
 from rules.days import unstamp
 from rules.questions.messages import PushMessage, claim_expires_at, of_question
 from rules.questions.notifications import Subscription, is_eligible

@@ -1,0 +1,1 @@
+"""Streams, queues and schedules of questions: answers become stats, messages reach phones."""
