@@ -40,6 +40,15 @@ class S3Objects:
                 etag = each["ETag"].strip('"')
                 yield StoredObject(each["Key"], each["Size"], etag, each["LastModified"])
 
+    def below(self, folder: str) -> Iterator[str]:
+        """Yield keys and folders, a page of 1,000 per request."""
+        pages = self.s3.get_paginator("list_objects_v2").paginate(
+            Bucket=self.bucket, Prefix=folder, Delimiter="/"
+        )
+        for page in pages:
+            yield from (each["Prefix"] for each in page.get("CommonPrefixes", ()))
+            yield from (each["Key"] for each in page.get("Contents", ()))
+
     def get(self, key: str) -> bytes:
         """Return the object's bytes; raises NoObject."""
         return self._read(Key=key)
@@ -116,6 +125,13 @@ class FolderObjects:
             if (self.root / key).is_file():
                 modified = datetime.fromtimestamp(status.st_mtime, UTC)
                 yield StoredObject(key, status.st_size, _etag(status), modified)
+
+    def below(self, folder: str) -> Iterator[str]:
+        """Yield files and folders, by name."""
+        start = self.root / folder
+        for each in sorted(start.iterdir()) if start.is_dir() else ():
+            if not _is_unfinished(each.name):
+                yield folder + each.name + "/" * each.is_dir()
 
     def get(self, key: str) -> bytes:
         """Return the file's bytes; raises NoObject."""

@@ -30,6 +30,9 @@ class Objects(Protocol):
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield the objects whose keys begin with `prefix`, in the order of their keys."""
 
+    def below(self, folder: str) -> Iterator[str]:
+        """Yield what is directly below a folder (its name ends in /): keys, and folders, which end in /."""
+
     def get(self, key: str) -> bytes:
         """Return an object's bytes; raises NoObject."""
 

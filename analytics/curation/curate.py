@@ -8,7 +8,7 @@ file makes superfluous is deleted after it.
 
 import json
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from analytics.curation.row_staging import Staging
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping, merged_bookkeeping
 from analytics.lake.layout import Place
+from analytics.lake.raw_listing import of_place
 from rules.lake.entities import ENTITIES
 
 ATTEMPTS_MAX = 8
@@ -30,9 +31,12 @@ class RawGone(LookupError):
     """A rebuild would lose rows: raw objects that the file was made from are no longer there."""
 
 
-def curate(objects: Objects, task: Task, *, rebuild: bool = False) -> Counts:
+def curate(
+    objects: Objects, task: Task, *, rebuild: bool = False, arrived: Collection[str] | None = None
+) -> Counts:
     """Bring an hour's (or day's) curated file up to date with its raw objects; returns its counts.
 
+    arrived: dates of arrival (YYYY-MM-DD) under which to look for raw objects; None: under all.
     Raw objects that the file holds already are not read again. With rebuild they are: the file is made
     anew from all of them, and lines that the schema now allows leave the quarantine. Raises RawGone if
     that would lose rows. A raw object that was replaced is a reason to make the file anew by itself, as far
@@ -43,20 +47,22 @@ def curate(objects: Objects, task: Task, *, rebuild: bool = False) -> Counts:
     """
     for attempt in pauses(ATTEMPTS_MAX):
         try:
-            return _curated(objects, task, rebuild)
+            return _curated(objects, task, rebuild, arrived)
         except (NoObject, ObjectChanged):
             if attempt == ATTEMPTS_MAX - 1:
                 raise
     raise AssertionError
 
 
-def _curated(objects: Objects, task: Task, rebuild: bool) -> Counts:
+def _curated(objects: Objects, task: Task, rebuild: bool, arrived: Collection[str] | None) -> Counts:
     task, held, left_over = _files(objects, task)
-    raw = _raw_objects(objects, task)
+    raw = of_place(objects, task, arrived)
     before = merged_bookkeeping(bookkeeping(objects, each.key) for each in held)
     known = {name: etag for each in raw if (etag := before.sources.get(name := layout.source_name(each.key)))}
     new = [each for each in raw if known.get(layout.source_name(each.key)) != each.etag]
     is_replaced = any(layout.source_name(each.key) in known for each in new)
+    if is_replaced and arrived is not None:
+        return _curated(objects, task, rebuild, None)
     if rebuild or (is_replaced and not before.sources.keys() - known.keys()):
         _check_complete(before, raw)
         before, new, rebuild = Bookkeeping(0, Counts()), raw, True
@@ -101,15 +107,6 @@ def _files(objects: Objects, task: Task) -> tuple[Task, list[StoredObject], list
         hours = list(files.values())
         return task, hours, hours
     return task, [files[task]] if task in files else [], []
-
-
-def _raw_objects(objects: Objects, task: Task) -> list[StoredObject]:
-    if task.dt == layout.NOWHERE:
-        return [
-            each for each in objects.list(layout.raw_prefix(task.entity)) if not layout.raw_place(each.key)
-        ]
-    listed = objects.list(layout.raw_prefix(task.entity, task.dt, task.hour))
-    return [each for each in listed if layout.raw_place(each.key)]
 
 
 def _check_complete(before: Bookkeeping, raw: Iterable[StoredObject]) -> None:

@@ -24,11 +24,11 @@ class Lost(ValueError):
     """A row that belongs to no partition, or an error record without any row."""
 
 
-def recover(objects: Objects) -> tuple[int, int]:
+def recover(objects: Objects, today: date) -> tuple[int, int]:
     """Move error records' rows to their partitions; returns how many rows moved, how many stay.
 
-    An object leaves errors/ when all of its records have been moved. A repetition, also after a crash,
-    writes the same raw objects.
+    An object leaves errors/ when all of its records have been moved. A repetition after a crash writes the
+    same raw objects, or on another date (UTC) copies of them, whose rows are duplicates.
     """
     moved = stay = 0
     for entity in ENTITIES:
@@ -36,7 +36,8 @@ def recover(objects: Objects) -> tuple[int, int]:
             rows, lost = _rows(objects.get(stored.key).splitlines())
             name = stored.key.removeprefix(f"{ERRORS}{entity}/")
             for (dt, hour), lines in sorted(rows.items()):
-                objects.put(f"{raw_prefix(entity, dt, hour)}recovered/{name}", b"".join(lines))
+                prefix = raw_prefix(entity, dt, hour, arrived=today.isoformat())
+                objects.put(f"{prefix}recovered/{name}", b"".join(lines))
             if not lost:
                 objects.delete([stored.key])
             moved, stay = moved + sum(map(len, rows.values())), stay + lost

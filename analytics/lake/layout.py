@@ -1,9 +1,10 @@
 """Where things are in the lake's bucket, and which curated files a reader takes.
 
-raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME             a row a line, packed records or plain rows, gzip or not
+raw/{entity}/arrived=YYYY-MM-DD/dt=.../hour=HH/NAME a row a line, packed records or plain rows, gzip or not
+raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME             the same, as it was before arrivals were noted
 raw/{entity}/any other name                         no hour's: all lines are refused, and counted for NOWHERE
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the whole day
-quarantine/{entity}/dt=.../hour=HH/NAME.ndjson      the refused lines of one raw object
+quarantine/{entity}/dt=.../hour=HH/[arrived=.../]NAME.ndjson  the refused lines of one raw object
 state/watermark.json, state/ledgers_compared.json, runs/{run_id}/NAME, reports/{run_id}.*
 """
 
@@ -18,7 +19,10 @@ HOURS = "24"
 RAW, CURATED, QUARANTINE = "raw/", "curated/", "quarantine/"
 WATERMARK = "state/watermark.json"
 LEDGERS_COMPARED = "state/ledgers_compared.json"
-_RAW = re.compile(r"raw/(\w+)/dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII)
+_RAW = re.compile(
+    r"raw/(\w+)/(?:arrived=(\d{4}-\d{2}-\d{2})/)?dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII
+)
+_QUARANTINE = re.compile(r"quarantine/(\w+)/(dt=[^/]+/hour=\d{2}/)(arrived=[^/]+/)(.+)", re.ASCII)
 _CURATED = re.compile(r"curated/(\w+)/dt=(\d{4}-\d{2}-\d{2})/(?:hour-(\d{2})|day)\.parquet", re.ASCII)
 # The date that stands for no date: raw objects under an impossible hour are accounted for there.
 NOWHERE = "0001-01-01"
@@ -34,17 +38,27 @@ class Place:
     hour: str | None
 
 
-def raw_prefix(entity: str, dt: str = "", hour: str | None = None) -> str:
-    """Return the prefix of an entity's raw objects: of all, of a day, or of an hour."""
+def raw_prefix(entity: str, dt: str = "", hour: str | None = None, arrived: str = "") -> str:
+    """Return the prefix of an entity's raw objects: of all, of a day, or of an hour.
+
+    arrived: the date (YYYY-MM-DD, UTC) on which they were stored; empty: those of which it is not noted.
+    """
+    came = f"arrived={arrived}/" if arrived else ""
     day = f"dt={dt}/" if dt else ""
-    return f"{RAW}{entity}/{day}" + (f"hour={hour}/" if hour is not None else "")
+    return f"{RAW}{entity}/{came}{day}" + (f"hour={hour}/" if hour is not None else "")
 
 
 def raw_place(key: str) -> Place | None:
     """Return the hour that a raw object belongs to; None for a key of another form, or an impossible hour."""
     match = _RAW.fullmatch(key)
-    place = Place(*match.groups()[:3]) if match else None
+    place = Place(match[1], match[3], match[4]) if match else None
     return place if place and _is_real(place) else None
+
+
+def arrival(key: str) -> str:
+    """Return the date on which a raw object of an hour was stored; empty if its key does not say it."""
+    match = _RAW.fullmatch(key)
+    return (match[2] or "") if match else ""
 
 
 def nowhere(entity: str) -> Place:
@@ -61,8 +75,15 @@ def _is_real(place: Place) -> bool:
 
 
 def source_name(key: str) -> str:
-    """Return a raw object's name within its day: hour=HH/NAME. That of no hour's is all behind the entity."""
-    return key.split("/", 3)[3] if raw_place(key) else key.split("/", 2)[2]
+    """Return a raw object's name within its day: hour=HH/[arrived=.../]NAME.
+
+    The name of one that belongs to no hour is all that is behind the entity.
+    """
+    match = _RAW.fullmatch(key)
+    if match is None or raw_place(key) is None:
+        return key.split("/", 2)[2]
+    came = f"arrived={match[2]}/" if match[2] else ""
+    return f"hour={match[4]}/{came}{match[5]}"
 
 
 def curated_prefix(entity: str, dt: str = "") -> str:
@@ -85,12 +106,19 @@ def curated_place(key: str) -> Place | None:
 
 def quarantine_key(raw_key: str) -> str:
     """Return the key of the file that takes a raw object's refused lines."""
-    return f"{QUARANTINE}{raw_key.removeprefix(RAW)}.ndjson"
+    place = raw_place(raw_key)
+    day = f"dt={place.dt}/" if place else ""
+    return f"{QUARANTINE}{raw_key.split('/')[1]}/{day}{source_name(raw_key)}.ndjson"
 
 
 def raw_key(quarantine_key: str) -> str:
     """Return the key of the raw object that a quarantine file has lines of."""
-    return f"{RAW}{quarantine_key.removeprefix(QUARANTINE).removesuffix('.ndjson')}"
+    key = quarantine_key.removesuffix(".ndjson")
+    match = _QUARANTINE.fullmatch(key)
+    if match is None:
+        return f"{RAW}{key.removeprefix(QUARANTINE)}"
+    entity, hour, came, name = match.groups()
+    return f"{RAW}{entity}/{came}{hour}{name}"
 
 
 def run_key(run_id: str, name: str) -> str:

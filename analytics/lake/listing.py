@@ -40,6 +40,10 @@ class PrelistedObjects:
                 return takewhile(lambda each: each.key.startswith(prefix), rest)
         return self._objects.list(prefix)
 
+    def below(self, folder: str) -> Iterator[str]:
+        """Yield what is directly below a folder."""
+        return self._objects.below(folder)
+
     def get(self, key: str) -> bytes:
         """Return an object's bytes; raises NoObject."""
         return self._while_listed(lambda: self._objects.get(key))
@@ -77,10 +81,11 @@ class PrelistedObjects:
             raise
 
 
-def list_beforehand(objects: Objects, tasks: Sequence[Place]) -> Objects:
+def list_beforehand(objects: Objects, tasks: Sequence[Place], arrived: Sequence[str]) -> Objects:
     """Return objects that have already listed the raw and curated keys of many tasks.
 
-    Entities with FEW tasks or less are not listed beforehand.
+    arrived: the dates of arrival (YYYY-MM-DD) under which the tasks look. Entities with FEW tasks or less
+    are not listed beforehand.
     """
     days: dict[str, list[str]] = {}
     for task in tasks:
@@ -88,9 +93,8 @@ def list_beforehand(objects: Objects, tasks: Sequence[Place]) -> Objects:
     prefixes = []
     for entity, dates in days.items():
         if len(dates) > FEW:
-            prefixes += [
-                # Compares characters, which is right here: keys have no folders.
-                commonprefix([prefix(entity, min(dates)), prefix(entity, max(dates))])  # noqa: RUF071
-                for prefix in (raw_prefix, curated_prefix)
-            ]
+            # Compares characters, which is right here: keys have no folders.
+            shared = commonprefix([min(dates), max(dates)])  # noqa: RUF071
+            raw = [raw_prefix(entity, arrived=each) for each in ["", *arrived]]
+            prefixes += [f"{each}dt={shared}" for each in [*raw, curated_prefix(entity)]]
     return PrelistedObjects(objects, prefixes) if prefixes else objects

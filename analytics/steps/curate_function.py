@@ -36,13 +36,14 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     """
     objects, catalog = _parts()
     catalog.ensure()
-    moved, stay = recover(objects)
+    today = clock.now().date()
+    moved, stay = recover(objects, today)
     metrics.add_metric("RecoveredRows", MetricUnit.Count, moved)
     metrics.add_metric("UnplacedRows", MetricUnit.Count, stay)
     rebuild = event.get("rebuild") is True
     made = plan(
         objects,
-        clock.now().date(),
+        today,
         since_dt=event.get("from") or (ALL if rebuild else None),
         until_dt=event.get("to"),
         entities=event.get("entities") or (),
@@ -57,13 +58,16 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _curate(event: dict[str, Any]) -> dict[str, Any]:
-    """{"tasks": [{"entity", "dt", "hour"}, ...], "rebuild"?} -> the sum of the files' counts."""
+    """{"tasks": [{"entity", "dt", "hour"}, ...], "arrived", "rebuild"?} -> the sum of the files' counts.
+
+    arrived: the dates of arrival of the tasks' new raw objects.
+    """
     objects, catalog = _parts()
     total, dates = Counts(), dict[str, set[str]]()
     tasks = [Task(**each) for each in event["tasks"]]
-    at_once = list_beforehand(objects, tasks)
+    at_once = list_beforehand(objects, tasks, event["arrived"])
     for task in tasks:
-        total += curate(at_once, task, rebuild=bool(event.get("rebuild")))
+        total += curate(at_once, task, rebuild=bool(event.get("rebuild")), arrived=event["arrived"])
         dates.setdefault(task.entity, set()).add(task.dt)
     for entity, touched in dates.items():
         catalog.register(entity, sorted(touched))

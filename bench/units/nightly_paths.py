@@ -65,6 +65,10 @@ class _Counting:
         self.counts["s3.put"] += 1
         return self._inner.list(prefix)
 
+    def below(self, folder: str) -> Iterator[str]:
+        self.counts["s3.put"] += 1
+        return self._inner.below(folder)
+
     def get(self, key: str) -> bytes:
         self.counts["s3.get"] += 1
         return self._inner.get(key)
@@ -99,7 +103,7 @@ def curation_paths(rows: Mapping[str, list[Record]]) -> Iterator[tuple[str, dict
         with TemporaryDirectory() as folder:
             objects = _Counting(Path(folder))
             task = Task("events", line["dt"], line["hour"])
-            prefix = f"raw/events/dt={task.dt}/hour={task.hour}/"
+            prefix = f"raw/events/arrived={task.dt}/dt={task.dt}/hour={task.hour}/"
             for number in range(count):
                 objects.put(f"{prefix}{number}", json.dumps(line).encode() + b"\n")
             yield f"curate.hour.{count}", _curated(objects, task)
@@ -109,7 +113,7 @@ def curation_paths(rows: Mapping[str, list[Record]]) -> Iterator[tuple[str, dict
 
 def _curated(objects: _Counting, task: Task) -> dict[str, Units]:
     objects.counts.clear()
-    curate(objects, task)
+    curate(objects, task, arrived=[task.dt])
     return {"CurateFunction": dict(objects.counts)}
 
 

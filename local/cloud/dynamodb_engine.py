@@ -204,7 +204,7 @@ def _deliver(firehose: Any, entity: str) -> None:
         ExtendedS3DestinationConfiguration={
             "RoleARN": "arn:aws:iam::000000000000:role/delivery",
             "BucketARN": "arn:aws:s3:::lake",
-            "Prefix": f"raw/{entity}/{partition}",
+            "Prefix": f"raw/{entity}/arrived=!{{timestamp:yyyy-MM-dd}}/{partition}",
             "ErrorOutputPrefix": f"errors/{entity}/",
             "DynamicPartitioningConfiguration": {"Enabled": True},
             "ProcessingConfiguration": {

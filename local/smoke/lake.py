@@ -1,10 +1,12 @@
 """Rows reach the lake; the nightly run curates, loads and compares; the warehouse answers."""
 
 import gzip
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from analytics.lake.layout import raw_prefix
+from adapters.platform.objects import S3Objects
+from analytics.lake.layout import Place
+from analytics.lake.raw_listing import of_place
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
 from local.operate import nightly_run
 from local.smoke.asking import must
@@ -19,24 +21,23 @@ EVENTS = "SELECT COUNT(*) AS events FROM lake.events WHERE user_id = '{user}' AN
 
 def rows_arrive(subject: Subject) -> str:
     """The oldest day's event comes through the publisher and Firehose."""
-    prefix = raw_prefix("events", subject.days[0].isoformat(), NOON)
-    what = f"the event is in the lake, under {prefix} (on AWS Firehose gathers rows for 5 minutes)"
-    subject.until(lambda: _object_with(subject, prefix), what, subject.waits.lake)
-    return f"found under {prefix}"
+    day = subject.days[0].isoformat()
+    what = f"the event is in the lake, for {NOON} h of {day} (on AWS Firehose gathers rows for 5 minutes)"
+    return f"found as {subject.until(lambda: _object_with(subject, day), what, subject.waits.lake)}"
 
 
-def _object_with(subject: Subject, prefix: str) -> tuple[str | None, Any]:
+def _object_with(subject: Subject, day: str) -> tuple[str | None, Any]:
     """Return the new object that has this test's event; and how many new ones there are."""
-    s3, bucket, count = subject.stack.client("s3"), subject.stack.outputs["LakeBucketName"], 0
-    for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
-        for each in page.get("Contents", ()):
-            if each["LastModified"] < subject.began - SKEW:
-                continue
-            count += 1
-            body = s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
-            text = gzip.decompress(body) if body.startswith(GZIP) else body
-            if f'"{subject.name}"'.encode() in text:
-                return str(each["Key"]), count
+    objects, count = S3Objects(subject.stack.client("s3"), subject.stack.outputs["LakeBucketName"]), 0
+    arrived = {moment.date().isoformat() for moment in (subject.began - SKEW, datetime.now(UTC) + SKEW)}
+    for each in of_place(objects, Place("events", day, NOON), arrived):
+        if each.modified < subject.began - SKEW:
+            continue
+        count += 1
+        body = objects.get(each.key)
+        text = gzip.decompress(body) if body.startswith(GZIP) else body
+        if f'"{subject.name}"'.encode() in text:
+            return each.key, count
     return None, f"{count} new objects without it"
 
 

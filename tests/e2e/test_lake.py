@@ -18,6 +18,8 @@ import duckdb
 import pytest
 
 from adapters.platform.items import item, plain
+from adapters.platform.objects import S3Objects
+from analytics.lake.raw_listing import of_dates
 from local.operate import nightly_run
 from local.paths import WAREHOUSE
 from local.replay.api import Api
@@ -90,12 +92,10 @@ def first_run(stack: Stack, people: list[str]) -> dict[str, Any]:
     place = f"raw/events/dt=2026-03-02/hour=12/{people[0]}-"
     lake_put(stack, place + "planted-1", b'{"user_id": "x"\nnot json\n\n[1]\n\xff\xfe\n')
     lake_put(stack, place + "planted-2.gz", gzip.compress(b'{"user_id": 5, "dt": "2026-03-02"}\n')[:-9])
-    s3, bucket = stack.client("s3"), stack.outputs["LakeBucketName"]
-    first = s3.list_objects_v2(Bucket=bucket, Prefix="raw/events/dt=2026-03-03/hour=12/")["Contents"][0][
-        "Key"
-    ]
-    again = s3.get_object(Bucket=bucket, Key=first)["Body"].read()
-    lake_put(stack, f"raw/events/dt=2026-03-03/hour=12/{people[0]}-again", again)
+    objects = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
+    first = next(of_dates(objects, "events", "2026-03-03", "2026-03-03"))
+    assert "/arrived=" in first.key
+    lake_put(stack, f"raw/events/dt=2026-03-03/hour=12/{people[0]}-again", objects.get(first.key))
     return nightly_run.run(stack)
 
 

@@ -32,7 +32,9 @@ def test_every_entity_is_delivered_to_its_place_by_its_own_time() -> None:
         assert target["CompressionFormat"] == "GZIP"
         assert target["DynamicPartitioningConfiguration"]["Enabled"] is True
         assert target["ErrorOutputPrefix"].startswith("errors/")
-    partition = "dt=!{partitionKeyFromQuery:dt}/hour=!{partitionKeyFromQuery:hour}/"
+    partition = (
+        "arrived=!{timestamp:yyyy-MM-dd}/dt=!{partitionKeyFromQuery:dt}/hour=!{partitionKeyFromQuery:hour}/"
+    )
     assert prefixes == {f"raw/{entity}/{partition}" for entity in ENTITIES}
 
 

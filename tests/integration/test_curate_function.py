@@ -58,6 +58,9 @@ def step(name: str, **more: Any) -> dict[str, Any]:
     return answer
 
 
+TASKS = [{"entity": "events", "dt": DT, "hour": hour} for hour in ("05", "06")]
+
+
 def fill(objects: Any) -> None:
     put_raw(objects, "a", [event(1), event(1), b"nonsense"])
     put_raw(objects, "b", [event(2)], zipped=False)
@@ -118,7 +121,7 @@ def test_what_is_quarantined_becomes_a_metric_that_an_alarm_can_see(
 ) -> None:
     fill(lake)
     step("plan")
-    step("curate", tasks=[{"entity": "events", "dt": DT, "hour": hour} for hour in ("05", "06")])
+    step("curate", tasks=TASKS, arrived=[])
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [each["QuarantinedRows"] for each in lines if "QuarantinedRows" in each] == [[1.0]]
 
@@ -126,7 +129,7 @@ def test_what_is_quarantined_becomes_a_metric_that_an_alarm_can_see(
 def test_the_catalog_lists_tables_and_partitions(lake: S3Objects) -> None:
     fill(lake)
     step("plan")
-    step("curate", tasks=[{"entity": "events", "dt": DT, "hour": hour} for hour in ("05", "06")])
+    step("curate", tasks=TASKS, arrived=[])
     glue = aws.client("glue")
     tables = glue.get_tables(DatabaseName="lake")["TableList"]
     assert {table["Name"] for table in tables} == set(ENTITIES)

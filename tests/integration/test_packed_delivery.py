@@ -16,6 +16,7 @@ from adapters.platform.objects import S3Objects
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import Place, raw_place
+from analytics.lake.raw_listing import of_dates
 from local.cloud.delivery import EventSourceMapping, InvocationReply, Record, deliver
 from processors.publisher import Publisher
 from rules.lake.entities import EVENTS
@@ -24,6 +25,7 @@ from tests.support.engine import Engine
 from tests.support.raw_lake import quarantined, rows
 
 CHANGES, BATCH, HOURS = 400, 50, 5
+DT = "2031-05-06"
 
 
 def change(number: int) -> Record:
@@ -77,8 +79,8 @@ def test_every_row_is_curated_once(engine: Engine, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(firehose, "pauses", range)
     monkeypatch.setattr(firehose, "ATTEMPTS_MAX", 2)
     objects = S3Objects(engine.client("s3"), "lake")
-    for prefix in ("raw/events/dt=2031-05-06/", "curated/events/dt=2031-05-06/"):
-        objects.delete([each.key for each in list(objects.list(prefix))])
+    stale = [*of_dates(objects, "events", DT, DT), *objects.list(f"curated/events/dt={DT}/")]
+    objects.delete([each.key for each in stale])
     flaky = Flaky(engine.client("firehose"), Random(seed))
     publisher = Publisher({"Packed": (EVENTS, DeliveryStream(flaky, "events"))})
 
@@ -94,7 +96,7 @@ def test_every_row_is_curated_once(engine: Engine, monkeypatch: pytest.MonkeyPat
     changes = [change(number) for number in range(CHANGES)]
     for at in range(0, CHANGES, BATCH):
         deliver(changes[at : at + BATCH], mapping, invoke, discard, pause=lambda _: None)
-    raw = list(objects.list("raw/events/dt=2031-05-06/"))
+    raw = list(of_dates(objects, "events", DT, DT))
     assert len(raw) == flaky.records
     sent = Counter[Place | None]()
     for each in raw:

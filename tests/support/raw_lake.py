@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects
 from analytics.lake.bookkeeping import Counts, bookkeeping
-from analytics.lake.layout import Place, curated_files
+from analytics.lake.layout import Place, curated_files, raw_prefix
 from rules.lake.entities import ENTITIES
 from rules.lake.packed_records import framed, head_of, is_frame
 from rules.lake.valid_row import RowRefused, read_row
@@ -54,12 +54,13 @@ def put_raw(
     place: Place = PLACE,
     zipped: bool = True,
     packed: int = 0,
+    arrived: str = "",
 ) -> str:
     """Store lines (bytes as they are, anything else as JSON) as a raw object; returns its key.
 
     packed: how many lines a packed record has; 0 for plain lines.
     """
-    key = f"raw/{place.entity}/dt={place.dt}/hour={place.hour}/{name}"
+    key = raw_prefix(place.entity, place.dt, place.hour, arrived) + name
     data = raw_text(list(map(line, rows)), place, packed)
     objects.put(key, gzip.compress(data, mtime=0) if zipped else data)
     return key

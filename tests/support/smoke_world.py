@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from datetime import UTC, date, datetime, timedelta
+from io import BytesIO
 from types import SimpleNamespace
 from typing import Any
 
@@ -112,7 +113,8 @@ class World:
         self.items["UserStreaks"] = [{"user_id": {"S": each}} for each in self.events]
         if not key.startswith("day-0"):
             return told | {"status": "accepted"}
-        place = f"raw/events/dt={body['occurred_at'][:10]}/hour=12/1"
+        came = datetime.now(UTC).date()
+        place = f"raw/events/arrived={came}/dt={body['occurred_at'][:10]}/hour=12/1"
         self.objects[place] = json.dumps({"user_id": user}).encode()
         return told | {"status": "accepted"}
 
@@ -182,7 +184,7 @@ class World:
             "kinesis": SimpleNamespace(put_records=self.put_records),
             "s3": SimpleNamespace(
                 get_paginator=pages("Contents", self._objects),
-                get_object=lambda Bucket, Key: {"Body": SimpleNamespace(read=lambda: self.objects[Key])},  # noqa: N803
+                get_object=lambda Bucket, Key: {"Body": BytesIO(self.objects[Key])},  # noqa: N803
                 delete_object=lambda Bucket, Key: self.objects.pop(Key, None),  # noqa: N803
             ),
             "stepfunctions": SimpleNamespace(
@@ -210,7 +212,11 @@ class World:
 
     def _objects(self, Bucket: str, Prefix: str) -> list[Any]:  # noqa: N803
         now = datetime.now(UTC) + timedelta(seconds=1)
-        return [{"Key": key, "LastModified": now} for key in self.objects if key.startswith(Prefix)]
+        return [
+            {"Key": key, "Size": 1, "ETag": '"e"', "LastModified": now}
+            for key in self.objects
+            if key.startswith(Prefix)
+        ]
 
     def _start(self, name: str, **_: Any) -> Any:
         told = {"error": self.error, "counts": {"users": 1, "different": 0}}

@@ -32,6 +32,9 @@ class Interrupted:
     def list(self, prefix: str) -> Iterator[StoredObject]:
         return self._count().list(prefix)
 
+    def below(self, folder: str) -> Iterator[str]:
+        return self._count().below(folder)
+
     def get(self, key: str) -> bytes:
         return self._count().get(key)
 

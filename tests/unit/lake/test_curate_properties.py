@@ -61,6 +61,9 @@ class Crashing:
     def list(self, prefix: str) -> Iterator[StoredObject]:
         return self.inner.list(prefix)
 
+    def below(self, folder: str) -> Iterator[str]:
+        return self.inner.below(folder)
+
     def get(self, key: str) -> bytes:
         return self.inner.get(key)
 

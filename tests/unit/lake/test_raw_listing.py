@@ -1,0 +1,148 @@
+"""New raw objects are found by the date on which they arrived, whatever else the lake holds."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.platform.objects import FolderObjects, StoredObject
+from analytics.curation.curate import RawGone, Task, curate
+from analytics.curation.plan import commit, plan, read_tasks, write_plan
+from analytics.lake.bookkeeping import Counts
+from analytics.lake.layout import quarantine_key, raw_key, raw_place, source_name
+from analytics.lake.raw_listing import arrivals, of_dates, of_place
+from tests.support.examples import examples
+from tests.support.raw_lake import DT, PLACE, event, put_raw, quarantined, rows, total
+
+FIRST = date(2026, 3, 1)
+PLACES = [replace(PLACE, dt=dt, hour=hour) for dt in ("2026-02-20", DT) for hour in ("05", "06")]
+STRAYS = ["raw/events/x", "raw/events/arrived=2026-03-02/dt=2026-02-31/hour=05/a", "raw/events/arrived=x/a"]
+# A night brings objects: where, how long on their way (None: of the time before arrivals were noted), a row.
+COMES = st.lists(
+    st.tuples(st.sampled_from(PLACES), st.sampled_from([None, 0, 1]), st.integers(0, 5)), max_size=4
+)
+
+
+class Counted(FolderObjects):
+    """A folder that notes the prefixes that are listed."""
+
+    prefixes: list[str] = []  # noqa: RUF012 (each test has a class of its own: see `counted`)
+
+    def list(self, prefix: str) -> Iterator[StoredObject]:
+        self.prefixes.append(prefix)
+        return super().list(prefix)
+
+    def below(self, folder: str) -> Iterator[str]:
+        self.prefixes.append(folder)
+        return super().below(folder)
+
+
+def counted(folder: Path) -> Counted:
+    made: Counted = type("Counted", (Counted,), {"prefixes": []})(folder)
+    return made
+
+
+def put_at(lake: FolderObjects, name: str, place: Task, number: int, came: datetime, days: int | None) -> str:
+    """Store an object that is ready `days` after the date under which it lies."""
+    arrived = "" if days is None else (came.date() - timedelta(days=days)).isoformat()
+    row = event(number, occurred_at=f"{place.dt}T{place.hour}:00:00Z", dt=place.dt, hour=place.hour)
+    key = put_raw(lake, name, [row, b"nonsense"], place, arrived=arrived)
+    os.utime(lake.root / key, (came.timestamp(), came.timestamp()))
+    return key
+
+
+def night(lake: FolderObjects, today: date) -> list[Task]:
+    made = plan(lake, today)
+    key, _ = write_plan(lake, today.isoformat(), made)
+    for task in read_tasks(lake, key):
+        curate(lake, task, arrived=made.arrived)
+    commit(lake, today.isoformat())
+    return made.tasks
+
+
+def held(lake: FolderObjects) -> tuple[list[str], Counts, list[str]]:
+    return sorted(map(str, rows(lake))), total(lake), sorted(map(str, quarantined(lake)))
+
+
+@given(st.lists(COMES, max_size=6), st.sampled_from([None, *STRAYS]))
+@settings(max_examples=examples(60))
+def test_nights_by_arrival_make_what_one_night_over_all_makes(
+    tmp_path_factory: pytest.TempPathFactory, nights: list[list[tuple[Task, int | None, int]]], stray: str
+) -> None:
+    lake = FolderObjects(tmp_path_factory.mktemp("lake"))
+    for number, comes in enumerate(nights):
+        today = FIRST + timedelta(days=number)
+        came = datetime(today.year, today.month, today.day, 2, tzinfo=UTC)
+        for at, (place, days, row) in enumerate(comes):
+            put_at(lake, f"{number}-{at}", place, 10 * PLACES.index(place) + row, came, days)
+        if stray and number == 1:
+            lake.put(stray, b"lost\n")
+            os.utime(lake.root / stray, (came.timestamp(), came.timestamp()))
+        night(lake, today)
+    found = held(lake)
+    for each in list(lake.list("curated/")) + list(lake.list("quarantine/")) + list(lake.list("state/")):
+        lake.delete([each.key])
+    night(lake, FIRST + timedelta(days=len(nights)))
+    assert held(lake) == found
+
+
+def test_a_night_lists_what_came_and_not_what_ever_came(tmp_path: Path) -> None:
+    lake = counted(tmp_path)
+    start = datetime(2025, 1, 1, 2, tzinfo=UTC)
+    listed = []
+    for number in range(60):
+        came = start + timedelta(days=number)
+        place = Task("events", came.date().isoformat(), "05")
+        put_at(lake, "a", place, number, came, 0)
+        lake.prefixes.clear()
+        assert place in night(lake, came.date())
+        listed.append(len(lake.prefixes))
+    assert listed[59] == listed[10]
+
+
+def test_an_object_that_was_replaced_is_found_among_all(tmp_path: Path) -> None:
+    lake = FolderObjects(tmp_path)
+    put_raw(lake, "a", [event(1)], arrived="2026-01-01")
+    put_raw(lake, "b", [event(2), b"half a li"], arrived="2026-03-02")
+    curate(lake, PLACE)
+    put_raw(lake, "b", [event(2), event(3)], arrived="2026-03-02")
+    assert curate(lake, PLACE, arrived=["2026-03-02"]) == total(lake)
+    assert [row["event_id"][-2:] for row in rows(lake)] == ["e1", "e2", "e3"]
+    assert quarantined(lake) == []
+
+
+def test_a_rebuild_that_looks_under_too_few_dates_is_refused(tmp_path: Path) -> None:
+    lake = FolderObjects(tmp_path)
+    put_raw(lake, "a", [event(1)], arrived="2026-01-01")
+    put_raw(lake, "a", [event(2)], arrived="2026-03-02")
+    curate(lake, PLACE)
+    with pytest.raises(RawGone, match="1 raw objects are gone"):
+        curate(lake, PLACE, rebuild=True, arrived=["2026-03-02"])
+    made = plan(lake, FIRST, since_dt=DT, until_dt=DT)
+    assert made.arrived == ["2026-01-01", "2026-03-02"]
+    assert curate(lake, PLACE, rebuild=True, arrived=made.arrived).curated == 2
+
+
+def test_listings_by_date_and_by_place(tmp_path: Path) -> None:
+    lake = FolderObjects(tmp_path)
+    keys = [
+        put_raw(lake, "a", [event(1)], place, arrived=day) for place in PLACES for day in ("", "2026-03-05")
+    ]
+    for each in STRAYS:
+        lake.put(each, b"x")
+    assert arrivals(lake, "events") == ["2026-03-02", "2026-03-05", "x"]
+    assert arrivals(lake, "events", "2026-03-03") == ["2026-03-05", "x"]
+    assert {each.key for each in of_dates(lake, "events", DT, DT)} >= set(keys[4:])
+    assert [each.key for each in of_place(lake, PLACE, None)] == keys[4:6]
+    assert [each.key for each in of_place(lake, replace(PLACE, hour=None), None)] == keys[4:]
+    assert [each.key for each in of_place(lake, PLACE, [])] == keys[4:5]
+    for key in [*keys, *STRAYS]:
+        assert raw_key(quarantine_key(key)) == key
+        assert (raw_place(key) is None) is (key in STRAYS)
+    assert source_name(keys[5]) == "hour=05/arrived=2026-03-05/a"
+    assert quarantine_key(keys[5]) == f"quarantine/events/dt={DT}/hour=05/arrived=2026-03-05/a.ndjson"
