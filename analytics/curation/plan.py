@@ -6,28 +6,26 @@ These are the ones that new raw objects touch, those of a range of dates, and sm
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
-from os.path import commonprefix
-from typing import Any
+from datetime import date, datetime
 
-from adapters.platform.objects import NoObject, Objects, StoredObject
+from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.curate import Task
+from analytics.curation.planned_files import (
+    COMPACTED_AFTER,
+    RawSizes,
+    curated_files_between,
+    curated_files_of,
+    grown_old,
+    order_of,
+)
+from analytics.curation.watermark import BEGINNING, OVERLAP, move_watermark, state_of, watermark
 from analytics.lake import layout
-from analytics.lake.raw_listing import arrived_since, of_dates
 from rules.lake.entities import ENTITIES
 
-# An object may show up in listings after one that was finished later.
-OVERLAP = timedelta(hours=1)
-# An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
-ARRIVAL_LAG = timedelta(days=2)
-COMPACTED_AFTER = timedelta(days=3)  # events arrive up to 72 h late
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024
 NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
-BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
-LISTED_AT_ONCE = 16
 # For one call of the curating function. A backfill of years is thousands of hours with a row or two.
 BATCH_BYTES_MAX = 64 * 1024 * 1024
 BATCH_TASKS_MAX = 200
@@ -81,9 +79,9 @@ def plan(
     last = (today - COMPACTED_AFTER).isoformat()
     if since_dt or until_dt or entities:
         return _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
-    mark, past_days = _state(objects)
+    mark, past_days = state_of(objects)
     raw = RawSizes.arrived(objects, mark - OVERLAP)
-    files = _curated_files(objects, {*raw.days(), *past_days, *_grown_old(mark, last)})
+    files = curated_files_of(objects, {*raw.days(), *past_days, *grown_old(mark, last)})
     made = _plan({*raw.sizes, *_compactions(files, last)}, files, raw, last)
     return replace(made, watermark=max(mark, raw.newest))
 
@@ -93,15 +91,15 @@ def _plan_of_dates(objects: Objects, since: str, until: str, entities: Collectio
     files = {
         place: each
         for entity in entities
-        for each in _curated_of(objects, entity, since, until)
+        for each in curated_files_between(objects, entity, since, until)
         if (place := layout.curated_place(each.key)) and since <= place.dt <= until
     }
-    mark, past_days = _state(objects)
+    mark, past_days = state_of(objects)
     made = _plan({*raw.sizes, *files}, files, raw, last)
     return replace(made, watermark=mark, past_days=[*past_days, *made.past_days])
 
 
-def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: "RawSizes", last: str) -> Plan:
+def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: RawSizes, last: str) -> Plan:
     tasks = _tasks({*places, *_new_days(raw.sizes, files, last)}, files)
     wanted = set(tasks)
     by_task: Counter[Task] = Counter()
@@ -109,98 +107,9 @@ def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: "RawS
         day = replace(place, hour=None)
         by_task[day if day in wanted else place] += size
     past_days = sorted(
-        {replace(each, hour=None) for each in tasks if each.hour and each.dt < last}, key=_order
+        {replace(each, hour=None) for each in tasks if each.hour and each.dt < last}, key=order_of
     )
     return Plan(tasks, BEGINNING, by_task, sorted(raw.arrivals), past_days)
-
-
-def watermark(objects: Objects) -> datetime:
-    """Return up to when raw objects are curated."""
-    return _state(objects)[0]
-
-
-def _state(objects: Objects) -> tuple[datetime, list[Task]]:
-    """Return the watermark, and the past days of which the last run has written hours."""
-    try:
-        state = json.loads(objects.get(layout.WATERMARK))
-    except NoObject:
-        return BEGINNING + OVERLAP, []
-    past_days = [Task(**each) for each in state.get("past_days", ())]
-    return datetime.fromisoformat(state["watermark"]), past_days
-
-
-def move_watermark(objects: Objects, to: datetime, past_days: Sequence[Mapping[str, Any]] = ()) -> None:
-    """Note that everything up to then is curated; it never moves back."""
-    mark = max(to, watermark(objects))
-    state = {"watermark": mark.isoformat(), "past_days": list(past_days)}
-    objects.put(layout.WATERMARK, json.dumps(state).encode())
-
-
-@dataclass(slots=True)
-class RawSizes:
-    """Raw objects: their bytes by hour, the dates on which they arrived, and when the newest was stored."""
-
-    sizes: Counter[Task] = field(default_factory=Counter)
-    arrivals: set[str] = field(default_factory=set)
-    newest: datetime = BEGINNING
-
-    @classmethod
-    def arrived(cls, objects: Objects, since: datetime) -> "RawSizes":
-        """Read of all that was stored at an instant or later, under the dates under which it may lie."""
-        found = cls()
-        first = (since - ARRIVAL_LAG).date().isoformat() if since >= BEGINNING + ARRIVAL_LAG else ""
-        for entity in ENTITIES:
-            for each in arrived_since(objects, entity, first):
-                if each.modified >= since:
-                    found._add(each, layout.raw_place(each.key) or layout.nowhere(entity))
-        return found
-
-    @classmethod
-    def of_dates(cls, objects: Objects, since: str, until: str, entities: Collection[str]) -> "RawSizes":
-        """Read of all that lies under some dates of partitions, both included."""
-        found = cls()
-        for entity in entities:
-            for each in of_dates(objects, entity, since, until):
-                place = layout.raw_place(each.key) or layout.nowhere(entity)
-                if since <= place.dt <= until:
-                    found._add(each, place)
-        return found
-
-    def _add(self, stored: StoredObject, place: Task) -> None:
-        self.sizes[place] += stored.size
-        self.newest = max(self.newest, stored.modified)
-        if came := layout.arrival(stored.key):
-            self.arrivals.add(came)
-
-    def days(self) -> set[Task]:
-        """Return the days of these hours."""
-        return {replace(each, hour=None) for each in self.sizes}
-
-
-def _grown_old(mark: datetime, last: str) -> Iterator[Task]:
-    """Yield the days that have become past since the last run: their hours may be compacted."""
-    if mark <= BEGINNING + OVERLAP:
-        return
-    first = (mark.date() - COMPACTED_AFTER - timedelta(days=1)).isoformat()
-    for dt in layout.dates_between(first, last):
-        yield from (Task(entity, dt, None) for entity in ENTITIES)
-
-
-def _curated_files(objects: Objects, days: Iterable[Task]) -> dict[Task, StoredObject]:
-    """Return the curated files of some days."""
-    prefixes = [layout.curated_prefix(day.entity, day.dt) for day in sorted(days, key=_order)]
-    with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
-        listed = list(pool.map(lambda each: list(objects.list(each)), prefixes))
-    return {place: each for some in listed for each in some if (place := layout.curated_place(each.key))}
-
-
-def _curated_of(objects: Objects, entity: str, since: str, until: str) -> Iterator[StoredObject]:
-    shared = commonprefix([since, until])  # noqa: RUF071 (compares characters, which is right here)
-    return objects.list(f"{layout.curated_prefix(entity)}dt={shared}")
-
-
-def _order(task: Task) -> tuple[str, str, str]:
-    return task.entity, task.dt, task.hour or ""
 
 
 def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[Task]:
@@ -208,7 +117,7 @@ def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[T
     wanted = {day if (day := replace(place, hour=None)) in files else place for place in places}
     whole = {place for place in wanted if place.hour is None}
     tasks = {place for place in wanted if place in whole or replace(place, hour=None) not in whole}
-    return sorted(tasks, key=_order)
+    return sorted(tasks, key=order_of)
 
 
 def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:

@@ -15,7 +15,7 @@ from moto import mock_aws
 
 from adapters.platform import aws
 from adapters.platform.objects import FolderObjects, S3Objects
-from analytics.curation import intake, plan
+from analytics.curation import intake, watermark
 from analytics.curation.curate_all import curate_all
 from analytics.lake.arrow_schema import glue_columns
 from analytics.lake.bookkeeping import Counts
@@ -79,9 +79,9 @@ def test_a_night(lake: S3Objects) -> None:
     assert step("curate", **batch) == done
     assert step("curate", **(batch | {"rebuild": True})) == done
     assert len(rows(lake)) == 3
-    assert plan.watermark(lake) < plan.BEGINNING.replace(year=1971)
+    assert watermark.watermark(lake) < watermark.BEGINNING.replace(year=1971)
     committed = step("commit")
-    assert committed["watermark"] == plan.watermark(lake).isoformat() > "2026"
+    assert committed["watermark"] == watermark.watermark(lake).isoformat() > "2026"
     assert step("plan", **{"from": "2026-03-02", "to": "2026-03-05"})["tasks"] == 0
     assert step("plan", **{"from": DT, "to": DT})["tasks"] == 2
 

@@ -18,15 +18,13 @@ from analytics.curation.curate import Task, curate
 from analytics.curation.plan import (
     BATCH_BYTES_MAX,
     BATCH_TASKS_MAX,
-    BEGINNING,
     Plan,
     commit,
-    move_watermark,
     plan,
     read_tasks,
-    watermark,
     write_plan,
 )
+from analytics.curation.watermark import BEGINNING, move_watermark, watermark
 from analytics.lake import layout
 from tests.support.raw_lake import DAY, DT, PLACE, event, put_raw
 

@@ -1,0 +1,89 @@
+"""What is there to plan with: the bytes of raw objects by hour, and the curated files of some days."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from os.path import commonprefix
+
+from adapters.platform.objects import Objects, StoredObject
+from analytics.curation.curate import Task
+from analytics.curation.watermark import BEGINNING, OVERLAP
+from analytics.lake import layout
+from analytics.lake.raw_listing import arrived_since, of_dates
+from rules.lake.entities import ENTITIES
+
+# An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
+ARRIVAL_LAG = timedelta(days=2)
+COMPACTED_AFTER = timedelta(days=3)  # events arrive up to 72 h late
+LISTED_AT_ONCE = 16
+
+
+@dataclass(slots=True)
+class RawSizes:
+    """Raw objects: their bytes by hour, the dates on which they arrived, and when the newest was stored."""
+
+    sizes: Counter[Task] = field(default_factory=Counter)
+    arrivals: set[str] = field(default_factory=set)
+    newest: datetime = BEGINNING
+
+    @classmethod
+    def arrived(cls, objects: Objects, since: datetime) -> "RawSizes":
+        """Read of all that was stored at an instant or later, under the dates under which it may lie."""
+        found = cls()
+        first = (since - ARRIVAL_LAG).date().isoformat() if since >= BEGINNING + ARRIVAL_LAG else ""
+        for entity in ENTITIES:
+            for each in arrived_since(objects, entity, first):
+                if each.modified >= since:
+                    found._add(each, layout.raw_place(each.key) or layout.nowhere(entity))
+        return found
+
+    @classmethod
+    def of_dates(cls, objects: Objects, since: str, until: str, entities: Collection[str]) -> "RawSizes":
+        """Read of all that lies under some dates of partitions, both included."""
+        found = cls()
+        for entity in entities:
+            for each in of_dates(objects, entity, since, until):
+                place = layout.raw_place(each.key) or layout.nowhere(entity)
+                if since <= place.dt <= until:
+                    found._add(each, place)
+        return found
+
+    def _add(self, stored: StoredObject, place: Task) -> None:
+        self.sizes[place] += stored.size
+        self.newest = max(self.newest, stored.modified)
+        if came := layout.arrival(stored.key):
+            self.arrivals.add(came)
+
+    def days(self) -> set[Task]:
+        """Return the days of these hours."""
+        return {replace(each, hour=None) for each in self.sizes}
+
+
+def grown_old(mark: datetime, last: str) -> Iterator[Task]:
+    """Yield the days that have become past since the last run: their hours may be compacted."""
+    if mark <= BEGINNING + OVERLAP:
+        return  # nothing was curated before
+    first = (mark.date() - COMPACTED_AFTER - timedelta(days=1)).isoformat()
+    for dt in layout.dates_between(first, last):
+        yield from (Task(entity, dt, None) for entity in ENTITIES)
+
+
+def curated_files_of(objects: Objects, days: Iterable[Task]) -> dict[Task, StoredObject]:
+    """Return the curated files of some days."""
+    prefixes = [layout.curated_prefix(day.entity, day.dt) for day in sorted(days, key=order_of)]
+    with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
+        listed = list(pool.map(lambda each: list(objects.list(each)), prefixes))
+    return {place: each for some in listed for each in some if (place := layout.curated_place(each.key))}
+
+
+def curated_files_between(objects: Objects, entity: str, since: str, until: str) -> Iterator[StoredObject]:
+    """Yield the curated files of these dates, and perhaps of others that begin with the same characters."""
+    shared = commonprefix([since, until])  # noqa: RUF071 (compares characters, which is right here)
+    return objects.list(f"{layout.curated_prefix(entity)}dt={shared}")
+
+
+def order_of(task: Task) -> tuple[str, str, str]:
+    """Return what tasks are sorted by: entity, date, hour."""
+    return task.entity, task.dt, task.hour or ""
