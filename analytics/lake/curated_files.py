@@ -60,10 +60,18 @@ def _result(day: date, table: Future[pa.Table]) -> tuple[date, pa.Table]:
     return day, table.result()
 
 
-def reader(objects: Objects, entity: str, names: Sequence[str], threads: int = 1) -> pa.RecordBatchReader:
-    """Return the same columns as one stream of Arrow batches. It can be read once."""
+def reader(
+    objects: Objects,
+    entity: str,
+    names: Sequence[str],
+    threads: int = 1,
+    files: Iterable[StoredObject] | None = None,
+) -> pa.RecordBatchReader:
+    """Return the same columns of some files, or all, as one stream of Arrow batches. It can be read once."""
     declared = arrow_schema(ENTITIES[entity])
     schema = pa.schema([declared.field(name) for name in names])
-    found = tables(objects, entity, curated_files(objects, entity), names, threads)
+    if files is None:
+        files = curated_files(objects, entity)
+    found = tables(objects, entity, files, names, threads)
     batches = (batch for _, table in found for batch in table.to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 MEMORY = "1500MB"
 THREADS = 2
+STAMP = "'%Y-%m-%dT%H:%M:%S.%fZ'"  # how strftime writes an instant as rules.days.stamp does
 
 
 def connect() -> duckdb.DuckDBPyConnection:

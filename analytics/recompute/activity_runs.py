@@ -14,42 +14,65 @@ import pyarrow as pa
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
 from analytics.lake.duckdb_memory import query, registered
-from analytics.lake.layout import curated_files as files_of
 
 READERS = 2
 BATCH_ROWS_MIN = 100_000
-USERS = pa.schema([("user_id", pa.string())])
 PLACES = pa.schema([("date", pa.date32()), ("place", pa.int32())])
 ACTIVITY = pa.schema([("user_id", pa.string()), ("place", pa.int32())])
+COVERED = pa.schema([("user_id", pa.string())])
+STREAK = (
+    ("last_activity_date", pa.date32()),
+    ("current_streak", pa.int32()),
+    ("longest_streak", pa.int32()),
+    ("active_days", pa.int32()),
+    ("freezes_spent", pa.string()),
+)
 
 RUNS = """
 CREATE TABLE runs AS
 WITH activity_bits AS (
-  SELECT user_id, max(place) AS last, bitstring_agg(place, 0, {last_place}) AS bits
+  SELECT user_id, min(place) AS first, max(place) AS last, bitstring_agg(place, 0, {last_place}) AS bits
   FROM activity GROUP BY user_id
 ), activity_runs AS (
-  SELECT user_id, last, bits, regexp_extract_all(bits::VARCHAR, '1+') AS runs FROM activity_bits
+  SELECT user_id, first, last, bits, regexp_extract_all(bits::VARCHAR, '1+') AS runs FROM activity_bits
 )
-SELECT user_id, places.date AS last_activity_date, length(runs[-1])::INTEGER AS current_streak,
-  list_max(list_transform(runs, lambda run: length(run)))::INTEGER AS longest_streak,
+SELECT user_id, first_place.date AS first_date, length(runs[1])::INTEGER AS first_run,
+  last_place.date AS last_activity_date, length(runs[-1])::INTEGER AS last_run, len(runs) = 1 AS is_one_run,
+  list_max(list_transform(runs, lambda run: length(run)))::INTEGER AS longest_run,
   bit_count(bits)::INTEGER AS active_days,
   CASE WHEN covered.user_id IS NOT NULL THEN bits::VARCHAR END AS bits
-FROM activity_runs JOIN places ON places.place = last LEFT JOIN covered USING (user_id)
+FROM activity_runs
+  JOIN places AS first_place ON first_place.place = first
+  JOIN places AS last_place ON last_place.place = last
+  LEFT JOIN covered USING (user_id)
+"""
+# The dates of `runs` are after those that are settled. So the first run may go on where the settled one ends.
+JOINED = """
+CREATE TABLE joined AS
+SELECT user_id, coalesce(r.last_activity_date, s.last_activity_date) AS last_activity_date,
+  (CASE WHEN is_one_run THEN joined_run ELSE coalesce(last_run, s.current_streak) END)::INTEGER
+    AS current_streak,
+  greatest(s.longest_streak, joined_run, longest_run)::INTEGER AS longest_streak,
+  (coalesce(r.active_days, 0) + coalesce(s.active_days, 0))::INTEGER AS active_days, s.freezes_spent
+FROM (
+  SELECT runs.*, first_run + CASE WHEN before.last_activity_date + 1 = first_date
+    THEN before.current_streak ELSE 0 END AS joined_run
+  FROM runs LEFT JOIN settled AS before USING (user_id)
+) AS r FULL JOIN (SELECT * FROM settled WHERE last_activity_date IS NOT NULL) AS s USING (user_id)
 """
 
 
 def create_runs(
-    db: duckdb.DuckDBPyConnection, objects: Objects, covered: Collection[str]
+    db: duckdb.DuckDBPyConnection, objects: Objects, files: Collection[StoredObject], covered: Collection[str]
 ) -> dict[str, list[date]]:
-    """Create the table `runs`: a row for each user with activity, as if nobody had cover.
+    """Create the table `runs`: a row for each user with activity in some files, as if nobody had cover.
 
     covered: users who have cover; returns the active dates of those who have any, ascending. A row's date is
     that of its partition (see analytics.lake.layout).
     """
-    files = files_of(objects, "daily_activity")
     places = places_of(date.fromisoformat(curated_files.date_of(each)) for each in files)
     known = pa.table([pa.array(list(places)), pa.array(list(places.values()))], schema=PLACES)
-    some = pa.table([pa.array(list(covered), pa.string())], schema=USERS)
+    some = pa.table([pa.array(list(covered), pa.string())], schema=COVERED)
     rows = pa.RecordBatchReader.from_batches(ACTIVITY, _rows(objects, files, places))
     with registered(db, "places", known), registered(db, "covered", some), registered(db, "activity", rows):
         db.execute(RUNS.format(last_place=max(places.values(), default=0)))
@@ -58,6 +81,18 @@ def create_runs(
     return {
         row["user_id"]: [dates[place] for place, bit in enumerate(row["bits"]) if bit == "1"] for row in found
     }
+
+
+def dates_of_users(
+    objects: Objects, files: Iterable[StoredObject], users: Collection[str]
+) -> dict[str, list[date]]:
+    """Return some users' active dates in some files, ascending."""
+    found: dict[str, list[date]] = {each: [] for each in users}
+    if users:
+        for day, table in curated_files.tables(objects, "daily_activity", files, ["user_id"], READERS):
+            for user in set(table["user_id"].to_pylist()) & found.keys():
+                found[user].append(day)
+    return {user: sorted(days) for user, days in found.items()}
 
 
 def places_of(days: Iterable[date]) -> dict[date, int]:

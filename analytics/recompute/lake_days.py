@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
-from analytics.lake.duckdb_memory import connect, query, registered
-from analytics.recompute.ledger_totals import STAMP
+from analytics.lake.duckdb_memory import STAMP, connect, query, registered
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EntryKind
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.recompute.recompute import dates_of
+from analytics.recompute.listed_dates import dates_of
 from rules.days import stamp
 from rules.engagement.streaks import Streak
 

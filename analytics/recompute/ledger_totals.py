@@ -1,5 +1,6 @@
 """What the curated ledger and profiles say of each user: totals, freezes and settings."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 
@@ -7,13 +8,14 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from adapters.platform.objects import Objects
+from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
-from analytics.lake.duckdb_memory import connect, registered
+from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.duckdb_memory import registered
 from rules.engagement.ledger import EntryKind, FreezeNote
 from rules.engagement.ledger_doubts import DIGEST_BITS, SEPARATOR
+from rules.lake.entities import STREAKS
 
-STAMP = "'%Y-%m-%dT%H:%M:%S.%fZ'"
 Grants = dict[str, list[tuple[date, int]]]
 
 # Twin of rules.engagement.ledger_doubts.digest_of: these are the values of an entry that it hashes, in order.
@@ -25,43 +27,53 @@ HASHED = (
 _TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{each}::VARCHAR" for each in HASHED)
 HASH = f"md5_number_lower(concat({_TEXTS}))"
 
-# An account is sound if its entries are numbered 0, 1, 2 ... and the points add up to the balance.
-# The opening entry has no time of its own, so copies of it may lie in two partitions. They count as one.
+# What some of an account's entries come to. Parts of one account can be added up. numbered: entries but the
+# opening one, which has no time of its own: copies of it may lie in two partitions.
+PARTS = (
+    ("numbered", pa.int64()),
+    ("earned", pa.int64()),
+    ("points", pa.int64()),
+    ("balance", pa.int64()),
+    ("head_at", pa.timestamp("us", "UTC")),
+    ("ledger_seq", pa.int64()),
+    ("first_seq", pa.int64()),
+    ("last_seq", pa.int64()),
+    ("seq_sum", pa.int64()),
+    ("digest", pa.uint64()),
+)
 TOTALS = f"""
 CREATE TABLE totals AS
-SELECT account_id AS user_id,
-  1 + count(*) FILTER (seq > 0) AS entries,
-  coalesce(sum(points) FILTER (kind = '{EntryKind.EARN}'), 0)::BIGINT AS total_bestie_points,
-  sum(points)::BIGINT AS points,
-  arg_max(balance, created_at) AS balance,
-  strftime(max(created_at)::TIMESTAMP, {STAMP}) AS ledger_head,
-  arg_max(seq, created_at) AS ledger_seq,
-  min(seq) = 0 AND sum(seq) = max(seq) * (max(seq) + 1) // 2
-    AND 1 + count(*) FILTER (seq > 0) = 1 + max(seq)
-    AND sum(points) = arg_max(balance, created_at) AS sound,
-  (coalesce(sum({HASH}::HUGEINT) FILTER (seq > 0), 0) % {1 << DIGEST_BITS})::UBIGINT AS digest
-FROM ledger GROUP BY account_id
+WITH parts AS (
+  SELECT account_id AS user_id, count(*) FILTER (seq > 0) AS numbered,
+    coalesce(sum(points) FILTER (kind = '{EntryKind.EARN}'), 0) AS earned, sum(points) AS points,
+    arg_max(balance, created_at) AS balance, max(created_at) AS head_at,
+    arg_max(seq, created_at) AS ledger_seq, min(seq) AS first_seq, max(seq) AS last_seq, sum(seq) AS seq_sum,
+    coalesce(sum({HASH}::HUGEINT) FILTER (seq > 0), 0) AS digest
+  FROM ledger GROUP BY account_id
+  UNION ALL
+  SELECT user_id, {", ".join(name for name, _ in PARTS)} FROM settled WHERE head_at IS NOT NULL
+)
+SELECT user_id, sum(numbered)::BIGINT AS numbered, sum(earned)::BIGINT AS earned,
+  sum(points)::BIGINT AS points, arg_max(balance, head_at)::BIGINT AS balance, max(head_at) AS head_at,
+  arg_max(ledger_seq, head_at)::BIGINT AS ledger_seq, min(first_seq)::BIGINT AS first_seq,
+  max(last_seq)::BIGINT AS last_seq, sum(seq_sum)::BIGINT AS seq_sum,
+  (sum(digest) % {1 << DIGEST_BITS})::UBIGINT AS digest
+FROM parts GROUP BY user_id
 """  # noqa: S608 (no input)
 ENTRY_COLUMNS = (
-    *(
-        "account_id",
-        "created_at",
-        "seq",
-        "kind",
-        "points",
-        "balance",
-        "event_id",
-        "event_type",
-        "activity_date",
-    ),
-    *("reward_id", "reverses", "freeze", "freeze_date"),
+    *("account_id", "created_at", "seq", "kind", "points", "balance", "event_id", "event_type"),
+    *("activity_date", "reward_id", "reverses", "freeze", "freeze_date"),
 )
 
-SETTINGS = ("timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at")
+SETTINGS = ("version", "timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at")
+PROFILE = tuple((name, arrow_schema(STREAKS).field(name).type) for name in SETTINGS)
 NEWEST = f"""
 CREATE TABLE settings AS
-SELECT user_id, max(version) AS version, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}},
-  version)) FROM streaks GROUP BY user_id
+SELECT user_id, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}}, version))
+FROM (
+  SELECT user_id, {", ".join(SETTINGS)} FROM profiles
+  UNION ALL SELECT user_id, {", ".join(SETTINGS)} FROM settled WHERE version IS NOT NULL
+) GROUP BY user_id
 """  # noqa: S608 (no input)
 
 
@@ -76,17 +88,14 @@ class Totals:
     db: duckdb.DuckDBPyConnection
     freezes: Grants = field(default_factory=dict)
 
-    @classmethod
-    def read(cls, objects: Objects) -> "Totals":
-        """Read all curated entries and profiles. Each file is read once."""
-        totals = cls(connect())
-        rows = totals._noting_freezes(curated_files.reader(objects, "ledger", ENTRY_COLUMNS))
-        with registered(totals.db, "ledger", rows):
-            totals.db.execute(TOTALS)
-        profiles = curated_files.reader(objects, "streaks", ("user_id", "version", *SETTINGS))
-        with registered(totals.db, "streaks", profiles):
-            totals.db.execute(NEWEST)
-        return totals
+    def read(self, objects: Objects, ledger: Iterable[StoredObject], streaks: Iterable[StoredObject]) -> None:
+        """Add curated entries and profiles to those of the table `settled`. Each file is read once."""
+        rows = curated_files.reader(objects, "ledger", ENTRY_COLUMNS, files=ledger)
+        with registered(self.db, "ledger", self._noting_freezes(rows)):
+            self.db.execute(TOTALS)
+        profiles = curated_files.reader(objects, "streaks", ("user_id", *SETTINGS), files=streaks)
+        with registered(self.db, "profiles", profiles):
+            self.db.execute(NEWEST)
 
     def _noting_freezes(self, rows: pa.RecordBatchReader) -> pa.RecordBatchReader:
         return pa.RecordBatchReader.from_batches(rows.schema, map(self._note, rows))

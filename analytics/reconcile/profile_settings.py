@@ -13,7 +13,7 @@ from typing import Any
 from adapters.engagement.account_items import profile_attributes, profile_from
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
-from analytics.recompute.recompute import dates_of, pauses_of
+from analytics.recompute.listed_dates import dates_of, pauses_of
 from rules.days import zone
 from rules.engagement.account_state import Profile
 from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX

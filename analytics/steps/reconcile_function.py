@@ -41,9 +41,12 @@ class ReconcileSteps:
     redis: EngagementCache
     shards: int
 
-    def recompute(self, event: Mapping[str, Any]) -> StepAnswer:
-        """{"run_id"} -> how many users were recomputed, and the key of the result."""
-        made = recompute(self.objects)
+    def recompute(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
+        """{"run_id", "everybody"?} -> how many users were recomputed, and the key of the result.
+
+        everybody: from all partitions of the lake, whatever is settled.
+        """
+        made = recompute(self.objects, now.date(), anew=event.get("everybody") is True)
         return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, event["run_id"])}
 
     def reconcile(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
@@ -109,7 +112,7 @@ def handler(event: dict[str, Any], context: Any) -> StepAnswer:
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, now = _steps(), clock.now()
     if event["step"] == "recompute":
-        answer = steps.recompute(event)
+        answer = steps.recompute(event, now)
     elif event["step"] == "reconcile":
         answer = steps.reconcile(event, now)
     elif event["step"] == "report":

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
 from statistics import median
@@ -38,18 +39,20 @@ OURS = "ours"
 def ours(folder: Path) -> Any:
     from adapters.platform.objects import FolderObjects
     from analytics.lake.duckdb_memory import connect, query
+    from analytics.lake.layout import curated_files
     from analytics.recompute.activity_runs import create_runs
 
-    db = connect()
-    create_runs(db, FolderObjects(folder), ())
-    return query(db, f"SELECT {', '.join(COLUMNS)} FROM runs")
+    db, objects = connect(), FolderObjects(folder)
+    create_runs(db, objects, curated_files(objects, "daily_activity"), ())
+    named = "last_run AS current_streak, longest_run AS longest_streak"
+    return query(db, f"SELECT {', '.join(COLUMNS)} FROM (SELECT *, {named} FROM runs)")
 
 
 def ours_whole(folder: Path) -> Any:
     from adapters.platform.objects import FolderObjects
     from analytics.recompute.recompute import recompute
 
-    return recompute(FolderObjects(folder)).table.select(WHOLE_COLUMNS)
+    return recompute(FolderObjects(folder), datetime.now(UTC).date(), anew=True).table.select(WHOLE_COLUMNS)
 
 
 RUNS: dict[str, Callable[[Path], Any]] = {OURS: ours, **RIVALS}

@@ -217,7 +217,7 @@ class Town:
 
     def reconcile(self, run_id: str, repair: bool = True, **more: Any) -> dict[str, Any]:
         """Recompute and reconcile; returns differences.json."""
-        self.steps.recompute({"run_id": run_id})
+        self.steps.recompute({"run_id": run_id, **more}, self.now)
         self.steps.reconcile({"run_id": run_id, "repair": repair, **more}, self.tick())
         told: dict[str, Any] = json.loads(self.objects.get(f"runs/{run_id}/differences.json"))
         return told

@@ -23,6 +23,7 @@ from tests.support.engagement_strategies import near
 from tests.support.examples import examples
 
 BASE = date(2026, 3, 1)
+TODAYS = [BASE - timedelta(days=99), BASE + timedelta(days=17), BASE + timedelta(days=99)]
 
 
 @given(days=st.sets(near(BASE, 25)))
@@ -79,7 +80,7 @@ def test_the_whole_lake(tmp_path_factory: pytest.TempPathFactory, seed: int) -> 
         ledger += [entry(user, 0, 0, 0), entry(user, 1, 7, 7)]
         for day in grants.get(user, ()):
             ledger.append(entry(user, 2, 5, 12, kind="REVERSE", freeze="freeze_granted", freeze_date=day))
-    found = recompute(lake(tmp_path_factory.mktemp("lake"), rows)).table.to_pylist()
+    found = recompute(lake(tmp_path_factory.mktemp("lake"), rows), chance.choice(TODAYS)).table.to_pylist()
     assert [row["user_id"] for row in found] == sorted(crowd)
     for row in found:
         user = row["user_id"]
@@ -102,7 +103,7 @@ def test_a_gap_in_the_lakes_ledger_is_seen(tmp_path: Path) -> None:
     gap = [entry("c", 0, 0, 0), entry("c", 2, 5, 5)]
     sums = [entry("d", 0, 0, 0), entry("d", 1, 5, 6)]
     rows = {("ledger", "dt=2026-03-01/hour-00"): [*sound, *opened_twice, *gap, *sums]}
-    found = recompute(lake(tmp_path, rows)).table.to_pylist()
+    found = recompute(lake(tmp_path, rows), BASE).table.to_pylist()
     assert {row["user_id"]: row["sound"] for row in found} == {"a": True, "b": True, "c": False, "d": False}
     assert found[2]["last_activity_date"] is None
 
@@ -110,12 +111,12 @@ def test_a_gap_in_the_lakes_ledger_is_seen(tmp_path: Path) -> None:
 def test_dates_thousands_of_years_apart_take_no_more_room(tmp_path: Path) -> None:
     days = [date.min, date.min + timedelta(days=1), BASE, date.max]
     rows = {("daily_activity", f"dt={day}/day"): [{"user_id": "a", "activity_date": day}] for day in days}
-    (found,) = recompute(lake(tmp_path, rows)).table.to_pylist()
+    (found,) = recompute(lake(tmp_path, rows), BASE).table.to_pylist()
     assert (found["last_activity_date"], found["current_streak"]) == (date.max, 1)
     assert (found["longest_streak"], found["active_days"]) == (2, 4)
 
 
 def test_a_lake_without_activity_gives_what_the_ledger_says(tmp_path: Path) -> None:
     rows = {("ledger", "dt=2026-03-01/hour-00"): [entry("a", 0, 0, 0), entry("a", 1, 5, 5)]}
-    (found,) = recompute(lake(tmp_path, rows)).table.to_pylist()
+    (found,) = recompute(lake(tmp_path, rows), BASE).table.to_pylist()
     assert (found["user_id"], found["balance"], found["current_streak"]) == ("a", 5, None)

@@ -1,0 +1,94 @@
+"""All users as the lake's older partitions make them. A night starts from there, and reads the later ones.
+
+Stored as state/users.parquet, with the date up to which partitions are folded in, and each file's ETag. It
+counts only while all of these files are as they were. Otherwise, and if one of the statements that made it
+has changed, everything is recomputed, and stored anew.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from io import BytesIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapters.platform.objects import NoObject, Objects, StoredObject
+from analytics.lake.curated_files import date_of
+from analytics.lake.layout import SETTLED_USERS, curated_files
+from analytics.recompute import activity_runs, ledger_totals
+
+# Events arrive up to 72 hours late, and files of hours become one of a day a day after that.
+SETTLED_AFTER = timedelta(days=5)
+FOLDED = ("daily_activity", "ledger", "streaks")
+Files = Mapping[str, list[StoredObject]]
+
+USERS = pa.schema(
+    [
+        ("user_id", pa.string()),
+        *activity_runs.STREAK,
+        ("cover", pa.string()),
+        *ledger_totals.PARTS,
+        ("freezes", pa.string()),
+        *ledger_totals.PROFILE,
+    ]
+)
+
+
+def lake_files(objects: Objects) -> Files:
+    """Return the curated files that a recompute reads, by entity."""
+    return {entity: curated_files(objects, entity) for entity in FOLDED}
+
+
+@dataclass(frozen=True, slots=True)
+class SettledUsers:
+    """until: the date of the last partition that is folded in; None: none is. files: their ETags by key.
+
+    table: see USERS. `cover` is what protected the streak of a user who had any protection, as JSON.
+    """
+
+    until: date | None = None
+    table: pa.Table = field(default_factory=USERS.empty_table)
+    files: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def load(cls, objects: Objects, files: Files) -> "SettledUsers":
+        """Read what is settled, if it still is what these files make; otherwise start from nothing."""
+        try:
+            table = pq.read_table(BytesIO(objects.get(SETTLED_USERS)))
+        except NoObject:
+            return cls()
+        held = json.loads(table.schema.metadata[b"settled"])
+        until = date.fromisoformat(held["until"])
+        if held["made_by"] != _made_by() or held["files"] != etags(files, None, until):
+            return cls()
+        return cls(until, table, held["files"])
+
+    def save(self, objects: Objects) -> None:
+        """Store what is settled. Raises ValueError if nothing is."""
+        if self.until is None:
+            raise ValueError("nothing is settled")
+        held = {"until": self.until.isoformat(), "files": dict(self.files), "made_by": _made_by()}
+        data = BytesIO()
+        metadata = {b"settled": json.dumps(held).encode()}
+        pq.write_table(self.table.replace_schema_metadata(metadata), data, compression="zstd")
+        objects.put(SETTLED_USERS, data.getvalue())
+
+
+def between(files: Iterable[StoredObject], after: date | None, until: date | None) -> list[StoredObject]:
+    """Return the files of partitions after a date and up to another; None: open on that side."""
+    first, last = after.isoformat() if after else "", until.isoformat() if until else "9999-12-31"
+    return [each for each in files if first < date_of(each) <= last]
+
+
+def etags(files: Files, after: date | None, until: date | None) -> dict[str, str]:
+    """Return the ETags of all entities' files of these partitions."""
+    return {each.key: each.etag for some in files.values() for each in between(some, after, until)}
+
+
+def _made_by() -> str:
+    """Return a digest of what makes the table: with other statements it would be another."""
+    statements = (activity_runs.RUNS, activity_runs.JOINED, ledger_totals.TOTALS, ledger_totals.NEWEST)
+    return hashlib.sha256("\0".join([*statements, str(USERS)]).encode()).hexdigest()
