@@ -6,14 +6,15 @@ A signature and its key take eight bytes each, so all days of a long history fit
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from adapters.platform.objects import Objects
-from analytics.lake import curated_files
+from analytics.lake import curated_files, layout
 from analytics.lake.duckdb_memory import STAMP, connect, query, registered
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EntryKind
@@ -40,6 +41,19 @@ WITH types AS (
 )
 SELECT account_id AS user_id, activity_date, md5_number_lower(text) AS signature FROM days
 """  # noqa: S608 (no input)
+TOUCHED = f"""
+SELECT DISTINCT account_id, activity_date FROM ledger
+WHERE kind = '{EntryKind.EARN}' AND created_at >= $since AND activity_date IS NOT NULL
+"""  # noqa: S608 (no input)
+# Events arrive up to 72 hours late; the zones add a day, and so does an entry that waits for its account.
+EARNED_WITHIN = timedelta(days=5)
+
+
+def _entries(objects: Objects, since: date | None) -> pa.RecordBatchReader:
+    """Return the entries that can be of an activity date or later: a zone may be a day ahead of UTC."""
+    first = (since - timedelta(days=1)).isoformat() if since and since > date.min else None
+    files = layout.curated_files(objects, "ledger", first)
+    return curated_files.reader(objects, "ledger", COLUMNS, files=files)
 
 
 def signature(day: Day) -> int:
@@ -68,9 +82,34 @@ class LakeDays:
     def read(cls, objects: Objects, since: date | None = None, until: date | None = None) -> "LakeDays":
         """Read the days from one date to another, both included; None: open on that side."""
         span = {"since": since or date.min, "until": until or date.max}
-        db = connect()
-        with registered(db, "ledger", curated_files.reader(objects, "ledger", COLUMNS)):
+        with registered(db := connect(), "ledger", _entries(objects, since)):
             found = query(db, SIGNATURES, span)
+        return cls._of(found, since is None and until is None)
+
+    @classmethod
+    def touched(cls, objects: Objects, since: datetime) -> "tuple[LakeDays, set[str]]":
+        """Read the days that entries of an instant or later have changed.
+
+        Returns these days; and the users who have earned for a date so long ago that other entries of that
+        date may lie in partitions that this does not read.
+        """
+        oldest = since.date() - EARNED_WITHIN
+        with registered(db := connect(), "ledger", _entries(objects, since.date())):
+            changed = query(db, TOUCHED, {"since": since})
+        is_old = pc.less(changed["activity_date"], oldest)
+        long_ago, recent = changed.filter(is_old), changed.filter(pc.invert(is_old))
+        with (
+            registered(db, "changed", recent),
+            registered(db, "entries", _entries(objects, oldest)),
+        ):
+            db.execute(
+                "CREATE VIEW ledger AS FROM entries SEMI JOIN changed USING (account_id, activity_date)"
+            )
+            found = query(db, SIGNATURES, {"since": oldest, "until": date.max})
+        return cls._of(found, is_whole=False), set(long_ago["account_id"].to_pylist())
+
+    @classmethod
+    def _of(cls, found: pa.Table, is_whole: bool) -> "LakeDays":
         users = found["user_id"].combine_chunks().dictionary_encode()
         codes = users.indices.to_numpy().astype(np.int64)
         days = found["activity_date"].cast(pa.int32()).to_numpy()
@@ -79,7 +118,7 @@ class LakeDays:
         ids = users.dictionary
         places = {user: place for place, user in enumerate(ids.to_pylist())}
         signatures = found["signature"].to_numpy()[order]
-        return cls(ids, places, keys[order], signatures, since is None and until is None)
+        return cls(ids, places, keys[order], signatures, is_whole)
 
     def place(self, user_id: str, when: str) -> int | None:
         """Return a day's place among these; None if the curated ledger has no entry of that user and date."""

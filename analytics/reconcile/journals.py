@@ -78,8 +78,13 @@ def to_compare(lake: Snapshot, compared: datetime | None, now: datetime) -> set[
     """
     if compared is None:
         return set(lake.ids)
+    return lake.touched(compared - LAKE_LAG) | whose_turn(lake, compared, now)
+
+
+def whose_turn(lake: Snapshot, compared: datetime, now: datetime) -> set[str]:
+    """Return the users who are looked at closely tonight, whether they have changed or not."""
     slices = slices_due(compared.date(), now.date())
-    return lake.touched(compared - LAKE_LAG).union(each for each in lake.ids if slice_of(each) in slices)
+    return {each for each in lake.ids if slice_of(each) in slices}
 
 
 def differing(ledger: LedgerStore, lake: Snapshot, users: Iterable[str]) -> set[str]:

@@ -19,9 +19,9 @@ from analytics.recompute.lake_snapshot import Snapshot
 from analytics.recompute.recompute import Recomputed
 from analytics.reconcile.candidates import SEGMENTS, scan_days, scan_profiles
 from analytics.reconcile.differences import Difference
-from analytics.reconcile.journals import differing, last_compared, note_compared, to_compare
+from analytics.reconcile.journals import differing, last_compared, note_compared, to_compare, whose_turn
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
-from rules.engagement.ledger_doubts import Doubt, lake_is_at_fault
+from rules.engagement.ledger_doubts import LAKE_LAG, Doubt, lake_is_at_fault
 from rules.smoke_names import is_smoke
 
 RESULT = "differences.json"
@@ -92,9 +92,11 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class ReconcileScope:
-    """What to compare. span: first and last activity date of the days; None: all days, by a scan.
+    """What to compare. span: first and last activity date of the days; None: those that have changed since
+    ledgers were compared before, or all days, by a scan, if that was never done.
 
-    everybody: look closely at each user, even at those who look right, so that every ledger is checked.
+    everybody: look closely at each user, even at those who look right, so that all days and every ledger are
+    checked. Otherwise each user has a turn within NIGHTS nights.
     """
 
     span: tuple[date, date] | None = None
@@ -112,11 +114,14 @@ def reconcile(
     """
     lake = Snapshot(Recomputed.load(objects, run_id).table)
     scan = scan_profiles(reconciler.projections, lake, reconciler.shards, now)
-    days = LakeDays.read(objects, *(scope.span or (None, None)))
-    candidates = scan.candidates | scan_days(reconciler.projections, days)
+    before = None if scope.everybody else last_compared(objects)
+    days, long_ago = _days(objects, scope, before)
+    candidates = scan.candidates | long_ago | scan_days(reconciler.projections, days)
     if scope.everybody:
         candidates |= scan.seen
-    compared = {each for each in to_compare(lake, last_compared(objects), now) if not is_smoke(each)}
+    if before:
+        candidates |= whose_turn(lake, before, now)
+    compared = {each for each in to_compare(lake, before, now) if not is_smoke(each)}
     candidates |= differing(reconciler.accounts.ledger, lake, sorted(compared - candidates))
     candidates = {each for each in candidates if not is_smoke(each)}
     findings = Findings(len(scan.seen), len(compared | candidates), len(candidates), scan.in_flight)
@@ -125,6 +130,13 @@ def reconcile(
     if reconciler.repair:
         note_compared(objects, now)
     return findings
+
+
+def _days(objects: Objects, scope: ReconcileScope, before: datetime | None) -> tuple[LakeDays, set[str]]:
+    """Return the days to compare; and users of whom all days are to be compared."""
+    if scope.span or before is None:
+        return LakeDays.read(objects, *(scope.span or (None, None))), set()
+    return LakeDays.touched(objects, before - LAKE_LAG)
 
 
 def _lower(findings: Findings, reconciler: Reconciler, lapsed: Iterable[Item]) -> None:

@@ -107,7 +107,7 @@ def test_nights_on_what_is_settled_tell_what_a_recompute_of_all_tells(
     for number in range(NIGHTS):
         today = BASE + timedelta(days=number)
         world.live(today)
-        if world.chance.random() < 0.2:
+        if world.chance.random() < 0.5:
             continue  # a night without a run
         on_settled = told(world.objects, today)
         before = stored(world)

@@ -1,0 +1,63 @@
+"""Whose days and ledgers a night looks at: those that have changed, and everybody's within four weeks."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from rules.engagement.ledger_doubts import NIGHTS
+from tests.support.corruptions import HAND, lost_day
+from tests.support.engine import Engine
+from tests.support.town import Town, lived_in
+
+pytestmark = pytest.mark.xdist_group("reconcile")
+
+
+@pytest.fixture
+def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
+    with lived_in(engine, tmp_path, request.node.name[5:24], 12) as made:
+        yield made
+
+
+def test_a_day_that_nobody_has_changed_is_looked_at_within_four_weeks(town: Town) -> None:
+    town.load()
+    town.now += timedelta(days=9)  # what was lived so far is settled, and in the lake
+    assert town.reconcile("first")["counts"]["looked_at"] == 0, (
+        "all days by a scan, as nothing was compared before"
+    )
+    lost_day(town, town.users[0])
+    HAND["day made up"](town, town.users[1])
+    found: list[str] = []
+    looks = []
+    for night in range(NIGHTS):
+        town.now += timedelta(days=1)
+        told = town.reconcile(f"night-{night}")
+        looks.append(told["counts"]["looked_at"])
+        found += told["different"]
+    assert sorted(found) == sorted(town.users[:2])
+    assert sum(looks) == len(town.users), "everybody once"
+
+
+def test_everybody_is_looked_at_when_an_operator_asks(town: Town) -> None:
+    town.load()
+    town.now += timedelta(days=9)
+    town.reconcile("first")
+    lost_day(town, town.users[0])
+    HAND["day made up"](town, town.users[1])
+    town.now += timedelta(hours=3)
+    assert town.reconcile("night")["different"] == []
+    assert sorted(town.reconcile("all", everybody=True)["different"]) == sorted(town.users[:2])
+
+
+def test_a_day_that_an_entry_has_changed_is_compared_the_same_night(town: Town) -> None:
+    town.load()
+    town.now += timedelta(days=9)
+    town.reconcile("first")
+    town.now += timedelta(days=1)
+    user = town.users[2]
+    town.apply([town.event(user, 9, 1)])
+    town.curate()
+    lost_day(town, user)
+    town.now += timedelta(hours=3)
+    assert user in town.reconcile("night")["different"]
