@@ -17,7 +17,7 @@ from analytics.lake.duckdb_memory import STAMP, connect, query, registered
 from analytics.lake.layout import run_key
 from analytics.recompute.activity_runs import STREAK
 from analytics.recompute.ledger_totals import PROFILE
-from analytics.recompute.settled_users import SETTLED_AFTER, SettledUsers, etags, lake_files
+from analytics.recompute.settled_users import SETTLED_AFTER, SettledUsers, etags_digest, lake_files
 from analytics.recompute.user_fold import folded
 
 RESULT = "streaks.parquet"
@@ -62,7 +62,7 @@ def recompute(objects: Objects, today: date, *, anew: bool = False) -> Recompute
     settled = SettledUsers() if anew else SettledUsers.load(objects, files)
     if settled.until is None or settled.until < until:
         table = folded(objects, settled, files, until)
-        settled = SettledUsers(until, table, etags(files, None, until))
+        settled = SettledUsers(until, table, etags_digest(files, until))
         settled.save(objects)
     db = connect()
     with registered(db, "users", folded(objects, settled, files, None)):

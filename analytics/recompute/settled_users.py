@@ -1,8 +1,8 @@
 """All users as the lake's older partitions make them. A night starts from there, and reads the later ones.
 
-Stored as state/users.parquet, with the date up to which partitions are folded in, and each file's ETag. It
-counts only while all of these files are as they were. Otherwise, and if one of the statements that made it
-has changed, everything is recomputed, and stored anew.
+Stored as state/users.parquet, with the date up to which partitions are folded in, and a digest of the ETags
+of their files. It counts only while all of these files are as they were. Otherwise, and if one of the
+statements that made it has changed, everything is recomputed, and stored anew.
 """
 
 import hashlib
@@ -44,14 +44,14 @@ def lake_files(objects: Objects) -> Files:
 
 @dataclass(frozen=True, slots=True)
 class SettledUsers:
-    """until: the date of the last partition that is folded in; None: none is. files: their ETags by key.
+    """until: the date of the last partition that is folded in; None: none is. files: see etags_digest.
 
     table: see USERS. `cover` is what protected the streak of a user who had any protection, as JSON.
     """
 
     until: date | None = None
     table: pa.Table = field(default_factory=USERS.empty_table)
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: str = ""
 
     @classmethod
     def load(cls, objects: Objects, files: Files) -> "SettledUsers":
@@ -62,7 +62,7 @@ class SettledUsers:
             return cls()
         held = json.loads(table.schema.metadata[b"settled"])
         until = date.fromisoformat(held["until"])
-        if held["made_by"] != _made_by() or held["files"] != etags(files, None, until):
+        if held["made_by"] != _made_by() or held["files"] != etags_digest(files, until):
             return cls()
         return cls(until, table, held["files"])
 
@@ -70,7 +70,7 @@ class SettledUsers:
         """Store what is settled. Raises ValueError if nothing is."""
         if self.until is None:
             raise ValueError("nothing is settled")
-        held = {"until": self.until.isoformat(), "files": dict(self.files), "made_by": _made_by()}
+        held = {"until": self.until.isoformat(), "files": self.files, "made_by": _made_by()}
         data = BytesIO()
         metadata = {b"settled": json.dumps(held).encode()}
         pq.write_table(self.table.replace_schema_metadata(metadata), data, compression="zstd")
@@ -83,9 +83,12 @@ def between(files: Iterable[StoredObject], after: date | None, until: date | Non
     return [each for each in files if first < date_of(each) <= last]
 
 
-def etags(files: Files, after: date | None, until: date | None) -> dict[str, str]:
-    """Return the ETags of all entities' files of these partitions."""
-    return {each.key: each.etag for some in files.values() for each in between(some, after, until)}
+def etags_digest(files: Files, until: date) -> str:
+    """Return a digest of the keys and ETags of all entities' files up to a date: other files give another."""
+    found = sorted(
+        f"{each.key} {each.etag}" for some in files.values() for each in between(some, None, until)
+    )
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()
 
 
 def _made_by() -> str:

@@ -43,19 +43,14 @@ def folded(objects: Objects, settled: SettledUsers, files: Files, until: date | 
         dates = create_runs(db, objects, later["daily_activity"], watched)
         db.execute(JOINED)
         states = _states(db, watched)
-    unsettled = {
-        user
-        for user in watched
-        if settled.until
-        and not is_still_settled(
-            states.get(user), before.get(user, Cover()), cover_until(covers.get(user, Cover()), settled.until)
-        )
-    }
+    unsettled = _unsettled(settled.until, states, before, covers)
     older = dates_of_users(objects, between(files["daily_activity"], None, settled.until), unsettled)
-    streaks = {}
-    for user in watched:
-        state = None if user in unsettled else states.get(user)
-        streaks[user] = _advanced(state, older.get(user, []) + dates.get(user, []), covers.get(user, Cover()))
+    streaks = {
+        user: _advanced(states.get(user), dates.get(user, []), covers.get(user, Cover()))
+        if user not in unsettled
+        else fold(older[user] + dates.get(user, []), covers.get(user, Cover()))
+        for user in watched
+    }
     notes = _notes(totals.freezes, covers, until)
     with (
         registered(db, "refolded", _table_of(streaks)),
@@ -63,6 +58,21 @@ def folded(objects: Objects, settled: SettledUsers, files: Files, until: date | 
         registered(db, "notes", notes),
     ):
         return query(db, ALL).cast(USERS)
+
+
+def _unsettled(
+    until: date | None, states: Mapping[str, Streak], before: Mapping[str, Cover], covers: Mapping[str, Cover]
+) -> set[str]:
+    """Return the users whose cover has changed so that all of their dates are to be folded anew."""
+    if until is None:
+        return set()
+    return {
+        user
+        for user in covers.keys() | before.keys()
+        if not is_still_settled(
+            states.get(user), before.get(user, Cover()), cover_until(covers.get(user, Cover()), until)
+        )
+    }
 
 
 def covers_of(totals: Totals) -> dict[str, Cover]:
