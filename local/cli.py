@@ -7,12 +7,12 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
-from datetime import UTC, date, datetime
 from pathlib import Path
 
-from ingest.web.caller import ADMIN, AGENTS, AUDIENCE, FULFILMENT, LEADS, PRODUCERS
 from local.aws.sentences import AwsError, sentence
 from local.cloud import cloud
+from local.operate import command_options as options
+from local.operate.command_options import groups_of
 from local.operate.hook_options import add_options as hook_options
 from local.paths import REPORT
 from local.plan.command import add_options as plan_options
@@ -43,7 +43,7 @@ def _token(arguments: argparse.Namespace) -> None:
     from local.bearer import bearer, subject
 
     stack = _stack(arguments)
-    token = bearer(stack, arguments.user, *_groups(arguments))
+    token = bearer(stack, arguments.user, *groups_of(arguments))
     if not stack.is_laptop:
         print(f"the API knows {arguments.user} as {subject(token)}", file=sys.stderr)
     print(token)
@@ -54,7 +54,7 @@ def _page(arguments: argparse.Namespace) -> None:
     from local.operate import page_link
 
     stack = _stack(arguments)
-    print(page_link.link(stack, bearer(stack, arguments.user, *_groups(arguments))))
+    print(page_link.link(stack, bearer(stack, arguments.user, *groups_of(arguments))))
 
 
 def _smoke(arguments: argparse.Namespace) -> None:
@@ -210,50 +210,10 @@ def _demo(_: argparse.Namespace) -> None:
 
 HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it set or empty
 YOURS = "yours"  # what infra/app/network.yaml says of a cache or database that the stack has not created
-GROUPS = {
-    ADMIN: "reaches all users and may backfill",
-    PRODUCERS: "sends events of any user, also those that only a server may declare",
-    FULFILMENT: "undoes redemptions that cannot be fulfilled",
-    AGENTS: "asks questions and reads the answers",
-}
-AUDIENCE_HELP = "sees and answers questions for this audience; repeatable"
-LEADS_HELP = "sends, reads and mends the leads of this organization, and of no other; repeatable"
-
-
-def _groups(arguments: argparse.Namespace) -> list[str]:
-    organizations = [f"{LEADS}{each}" for each in arguments.lead]
-    tags = [f"{AUDIENCE}{each}" for each in arguments.audience]
-    return organizations + tags + ([arguments.group] if arguments.group else [])
-
-
-def _user_options(signed: argparse.ArgumentParser) -> None:
-    signed.add_argument("--user", required=True)
-    may = signed.add_mutually_exclusive_group()
-    for group, does in GROUPS.items():
-        flag = f"--{group.rpartition('/')[2].removesuffix('s')}"
-        may.add_argument(flag, dest="group", action="store_const", const=group, help=does)
-    may.add_argument("--lead", action="append", default=[], metavar="ORG", help=LEADS_HELP)
-    signed.add_argument("--audience", action="append", default=[], metavar="TAG", help=AUDIENCE_HELP)
-
-
-def _backfill_options(backfill: argparse.ArgumentParser) -> None:
-    backfill.add_argument("--from", dest="since", type=date.fromisoformat, required=True, help="first day")
-    backfill.add_argument("--to", dest="until", type=date.fromisoformat, required=True, help="last day")
-    backfill.add_argument("--rebuild", action="store_true", help="also the hours that are curated already")
-    backfill.add_argument("--workers", type=int, default=10, help="of type G.1X; 10")
-
-
-def _rebuild_options(rebuild: argparse.ArgumentParser) -> None:
-    rebuild.add_argument("what", choices=("features", "lake"))
-    rebuild.add_argument("--from", dest="since", type=date.fromisoformat, help="lake: first day")
-    rebuild.add_argument("--to", dest="until", type=date.fromisoformat, help="lake: last day, included")
-    rebuild.add_argument("--entity", action="append", default=[], help="lake: only this; repeatable")
-    rebuild.add_argument("--lead", action="append", default=[], metavar="ID", help="only this; repeatable")
-    rebuild.add_argument("--dry-run", action="store_true", help="count the leads, send nothing")
 
 
 def _parser() -> argparse.ArgumentParser:
-    # Long: it is a table in code, with one line for each command and flag. It decides nothing.
+    # Long: it is a table in code, with one line for each command. It decides nothing.
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
     _add_stack(parser, None)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -272,49 +232,30 @@ def _parser() -> argparse.ArgumentParser:
     command("demo", _demo, "up, replay, check, show", on_aws=False)
     smoke = command("smoke", _smoke, "prove a deployment: each part once, then remove what was made")
     smoke.add_argument("--json", action="store_true", help="the steps as JSON instead of a table")
-    _user_options(command("token", _token, "print a JWT of a user"))
-    _user_options(command("page", _page, "print the web page's address, with a user signed in"))
-    replay = command("replay", _replay, "post events of a CSV file or of a git history, as an admin")
-    source = replay.add_mutually_exclusive_group(required=True)
-    source.add_argument("file", nargs="?", type=Path, help="user_id, occurred_at, idempotency_key[, ...]")
-    source.add_argument("--git", type=Path, metavar="PATH", help="a repository: each commit a contribution")
-    source.add_argument("--purchases", type=Path, metavar="FILE", help="customer_id, date, quantity, amount")
-    source.add_argument(
-        "--orders", type=Path, metavar="FILE", help="the same file as order webhooks of leads"
+    options.user_options(command("token", _token, "print a JWT of a user"))
+    options.user_options(command("page", _page, "print the web page's address, with a user signed in"))
+    options.replay_options(
+        command("replay", _replay, "post events of a CSV file or of a git history, as an admin")
     )
-    replay.add_argument("--via", choices=("http", "kinesis", "queue", "both"), default="http")
-    replay.add_argument("--shuffle", type=int, metavar="SEED", help="in another order")
-    replay.add_argument("--twice", action="store_true", help="every event two times")
-    verify = command("verify", _verify, "hold every user's profile against an independent calculation")
-    verify.add_argument("file", type=Path)
-    verify.add_argument("--as-of", type=date.fromisoformat, default=datetime.now(UTC).date())
+    options.verify_options(
+        command("verify", _verify, "hold every user's profile against an independent calculation")
+    )
     hook_options(command("hook", _hook, "addresses for vendors' webhooks, and their secrets"))
     rotate_key = command("rotate-key", _rotate_key, "another key for the hashes of people who answer")
     rotate_key.add_argument("action", choices=("show", "announce", "promote", "retire"))
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
-    _rebuild_options(
+    options.rebuild_options(
         command("rebuild", _rebuild, "features of leads from their events; days of the lake from raw")
     )
-    recompute = command("recompute", _recompute, "the nightly run, now: lake, warehouse, reconcile, repair")
-    recompute.add_argument("--from", dest="since", type=date.fromisoformat, help="first day; all that is new")
-    recompute.add_argument("--to", dest="until", type=date.fromisoformat, help="last day, included")
-    recompute.add_argument("--dry-run", action="store_true", help="report differences, repair nothing")
-    recompute.add_argument(
-        "--everybody", action="store_true", help="look closely at all, not at whose turn it is"
+    options.recompute_options(
+        command("recompute", _recompute, "the nightly run, now: lake, warehouse, reconcile, repair")
     )
-    _backfill_options(
+    options.backfill_options(
         command("backfill", _backfill, "curate many days at once by Spark (Glue), then load them")
     )
-    training = command("training-set", _training_set, "features of leads as of the instants of labels")
-    training.add_argument("labels", type=Path, help="Parquet: lead_organization_id, as_of, anything else")
-    training.add_argument("out", type=Path, help="Parquet: the labels with the features")
-    training.add_argument("--known-by", action="store_true", help="leave out what arrived after the instant")
-    training.add_argument(
-        "--organization",
-        action="append",
-        metavar="ORG",
-        help="on behalf of a caller of this organization: leads of others are unknown; repeatable",
+    options.training_set_options(
+        command("training-set", _training_set, "features of leads as of the instants of labels")
     )
     planned = command("plan", _plan, "what an environment costs, and what ends first, for a traffic")
     plan_options(planned)
