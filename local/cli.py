@@ -154,6 +154,12 @@ def _backfill(arguments: argparse.Namespace) -> None:
     _print(nightly_run.run(stack, *span, repair=False))
 
 
+def _sql(arguments: argparse.Namespace) -> None:
+    from local.analyst import command
+
+    command.run(arguments, _stack(arguments))
+
+
 def _report(arguments: argparse.Namespace) -> None:
     from local.operate import html_report
 
@@ -257,6 +263,7 @@ def _parser() -> argparse.ArgumentParser:
     options.training_set_options(
         command("training-set", _training_set, "features of leads as of the instants of labels")
     )
+    options.sql_options(command("sql", _sql, "ask the warehouse or the lake, in Redshift's SQL"))
     planned = command("plan", _plan, "what an environment costs, and what ends first, for a traffic")
     plan_options(planned)
     html_report = command("report", _report, "write the report as one HTML file", on_aws=False)

@@ -1,10 +1,9 @@
-"""The warehouse for analysts' notebooks and batch jobs.
+"""The warehouse for batch jobs that write: sessions of redshift_connector, from within its network.
 
-`query` goes through the Data API, so it works from anywhere with AWS credentials: the warehouse's network has
-no way in. `connect` opens a session of redshift_connector, for a machine inside that network.
+Who only asks needs none of this: local.analyst.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,27 +11,6 @@ import awswrangler
 import redshift_connector
 
 PORT = 5439
-
-
-def query(
-    sql: str,
-    database: str,
-    *,
-    workgroup: str,
-    parameters: Mapping[str, Any] | None = None,
-    session: Any = None,
-) -> Any:
-    """Return a query's rows as a pandas DataFrame, through the Data API.
-
-    parameters replace :name in the query, as text. session: a boto3.Session; None for the default one.
-    The caller's AWS identity needs redshift-data:ExecuteStatement and redshift-serverless:GetCredentials on
-    the workgroup, and its database user the role `streakline_analysts`. Raises what awswrangler raises.
-    """
-    connection = awswrangler.data_api.redshift.connect(
-        workgroup_name=workgroup, database=database, boto3_session=session
-    )
-    given = [{"name": name, "value": str(value)} for name, value in (parameters or {}).items()]
-    return awswrangler.data_api.redshift.read_sql_query(sql, con=connection, parameters=given or None)
 
 
 @contextmanager
@@ -52,11 +30,6 @@ def connect(
     options: dict[str, Any] = {"port": PORT, "ssl": True, **identity, **more}
     with redshift_connector.connect(host=host, database=database, **options) as connection:
         yield connection
-
-
-def read(connection: Any, sql: str, parameters: Sequence[Any] | None = None) -> Any:
-    """Return a query's rows as a pandas DataFrame. parameters replace the %s in the query, in order."""
-    return awswrangler.redshift.read_sql_query(sql, con=connection, params=list(parameters or ()) or None)
 
 
 def upsert(connection: Any, frame: Any, table: str, keys: Sequence[str]) -> None:

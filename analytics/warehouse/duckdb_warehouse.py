@@ -22,11 +22,15 @@ PAUSE_SECONDS_MAX = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DuckWarehouse:
-    """Opens the file for each use. lake: the URL that COPY statements name; objects: what is stored there."""
+    """Opens the file for each use. lake: the URL that COPY statements name; objects: what is stored there.
+
+    read_only: it can change nothing, and many processes may read the file at once.
+    """
 
     path: Path
     lake: str = ""
     objects: Objects | None = None
+    read_only: bool = False
 
     def run(self, statements: Sequence[str]) -> None:
         """Execute in one transaction. Raises StatementFailed."""
@@ -48,6 +52,12 @@ class DuckWarehouse:
         """Keep the file open for all threads, because opening it takes longer than most queries."""
         with self._open():
             yield
+
+    @contextmanager
+    def reading(self) -> Iterator[Any]:
+        """Open a connection of DuckDB for a `with` block."""
+        with self._open() as connection:
+            yield connection
 
     def _execute(self, connection: Any, statement: str) -> Any:
         copy = Copy.parse(statement)
@@ -80,7 +90,7 @@ class DuckWarehouse:
     def _connect(self) -> Any:
         for attempt in pauses(OPEN_ATTEMPTS_MAX, base_seconds=0.01, longest_seconds=PAUSE_SECONDS_MAX):
             try:
-                connection = duckdb.connect(str(self.path))
+                connection = duckdb.connect(str(self.path), read_only=self.read_only)
             except (duckdb.IOException, duckdb.ResourceInUseException) as error:
                 if not any(word in str(error) for word in IN_USE) or attempt == OPEN_ATTEMPTS_MAX - 1:
                     raise

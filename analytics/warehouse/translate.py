@@ -1,4 +1,4 @@
-"""Translates Redshift's SQL with sqlglot: for DuckDB (a laptop) and for PostgreSQL (tests).
+"""Translates Redshift's SQL with sqlglot: for DuckDB (a laptop), Athena (the lake) and PostgreSQL (tests).
 
 It leaves out what has no counterpart there: how Redshift spreads, sorts and compresses a table, late binding
 of views, and on DuckDB also locks (its file has one writer).
@@ -10,7 +10,7 @@ from typing import Any
 import sqlglot
 from sqlglot import exp
 
-REDSHIFT, DUCKDB, POSTGRES = "redshift", "duckdb", "postgres"
+REDSHIFT, DUCKDB, POSTGRES, ATHENA = "redshift", "duckdb", "postgres", "athena"
 _LAYOUT = (exp.DistKeyProperty, exp.DistStyleProperty, exp.SortKeyProperty)
 _LATE_BINDING = "WITH NO SCHEMA BINDING"
 
@@ -39,6 +39,8 @@ def _adapt(tree: Any, dialect: str) -> Any:
             key.pop()
     if dialect == POSTGRES:
         _for_postgres(tree)
+    if dialect == ATHENA:
+        _for_athena(tree)
     return tree
 
 
@@ -54,7 +56,19 @@ def _strip_layout(tree: Any) -> None:
 def _is_json(text: Any, dialect: str) -> Any:
     if dialect == DUCKDB:
         return exp.func("JSON_VALID", text.copy())
+    if dialect == ATHENA:
+        read = exp.Anonymous(
+            this="TRY", expressions=[exp.Anonymous(this="JSON_PARSE", expressions=[text.copy()])]
+        )
+        return exp.Paren(this=exp.Not(this=exp.Is(this=read, expression=exp.Null())))
     return exp.Paren(this=exp.Is(this=text.copy(), expression=exp.Var(this="JSON")))
+
+
+def _for_athena(tree: Any) -> None:
+    """Adapt a statement: to Athena a Sunday is day 7, to Redshift day 0."""
+    for part in list(tree.find_all(exp.Extract)):
+        if part.name.upper() == "DOW":
+            part.replace(exp.Paren(this=exp.Mod(this=part.copy(), expression=exp.Literal.number(7))))
 
 
 def _for_postgres(tree: Any) -> None:

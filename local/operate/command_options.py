@@ -89,3 +89,10 @@ def training_set_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("out", type=Path, help="Parquet: the labels with the features")
     parser.add_argument("--known-by", action="store_true", help="leave out what arrived after the instant")
     parser.add_argument("--organization", action="append", metavar="ORG", help=CALLER_HELP)
+
+
+def sql_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `streakline sql`."""
+    parser.add_argument("query", help="one SELECT in Redshift's SQL")
+    parser.add_argument("--on", choices=("warehouse", "lake"), default="warehouse", help="warehouse")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="all rows, as .csv or .parquet; a table")

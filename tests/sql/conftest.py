@@ -1,6 +1,7 @@
 """A real PostgreSQL stands for Redshift's engine; a DuckDB file is what a laptop has."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,8 +20,10 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import Warehouse
+from tests.support.analyst_engines import Engines
 from tests.support.data_api import DataApi, serving
 from tests.support.lake_story import Story
+from tests.support.redshift_wire import filtering
 
 ROLE = "arn:aws:iam::123456789012:role/copy"
 
@@ -113,3 +116,13 @@ def told(tmp_path_factory: pytest.TempPathFactory, databases: Databases) -> Iter
                 build(warehouse)
         with lake.duck.kept_open():
             yield lake
+
+
+@pytest.fixture(scope="module")
+def engines(told: Lake, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engines]:
+    file = tmp_path_factory.mktemp("analyst") / "copy.duckdb"
+    with told.duck.reading() as connection:
+        connection.execute("CHECKPOINT")
+    shutil.copy(told.duck.path, file)  # the test's own process holds the original open for writing
+    with filtering(f"{told.dsn.partition('host=')[2]}/.s.PGSQL.5432") as port:
+        yield Engines(told, file, port)

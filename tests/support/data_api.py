@@ -32,7 +32,7 @@ TYPES = {
     701: "float8",
     1043: "varchar",
 }
-TYPES |= {1082: "date", 1114: "timestamp", 1700: "numeric"}
+TYPES |= {700: "float4", 1082: "date", 1114: "timestamp", 1184: "timestamptz", 1700: "numeric"}
 
 
 @dataclass
@@ -41,7 +41,7 @@ class Batch:
     status: str = "SUBMITTED"
     subs: list[dict[str, Any]] = field(default_factory=list)
     error: str = ""
-    columns: list[dict[str, str]] = field(default_factory=list)
+    columns: list[dict[str, Any]] = field(default_factory=list)
     rows: list[Any] = field(default_factory=list)
     looks: int = 0
 
@@ -64,6 +64,7 @@ class DataApi:
             "BatchExecuteStatement": self.execute,
             "ExecuteStatement": self.execute_one,
             "DescribeStatement": self.describe,
+            "CancelStatement": lambda _: {"Status": True},
             "GetStatementResult": self.result,
         }
         return answers[action](request)
@@ -84,7 +85,7 @@ class DataApi:
         for each in request.get("Parameters", []):
             quoted = each["value"].replace("'", "''").replace("\\", r"\\")
             sql = re.sub(rf":{each['name']}\b", f"'{quoted}'", sql)
-        return self.execute({"Sqls": [sql], "ClientToken": str(uuid.uuid4())})
+        return self.execute({"Sqls": [sql], "ClientToken": request.get("ClientToken") or str(uuid.uuid4())})
 
     def describe(self, request: dict[str, Any]) -> dict[str, Any]:
         batch = self.batches[request["Id"]]
@@ -143,7 +144,13 @@ class DataApi:
         cursor = connection.execute(translated)
         if cursor.description:
             batch.columns = [
-                {"name": column.name, "typeName": TYPES[column.type_code]} for column in cursor.description
+                {
+                    "name": column.name,
+                    "typeName": TYPES[column.type_code],
+                    "precision": column.precision or 0,
+                    "scale": column.scale or 0,
+                }
+                for column in cursor.description
             ]
             batch.rows = cursor.fetchall()
 

@@ -1,0 +1,10 @@
+"""For analysts: one query in Redshift's SQL, on a warehouse or on a lake, of the laptop cloud or of a stack.
+
+Example: `from local.analyst import frame`, then `frame("SELECT * FROM marts.stickiness", stack_name="prod")`.
+`streakline sql` is the same on the command line.
+"""
+
+from local.analyst.answer import Answer, QueryFailed
+from local.analyst.asking import ask, frame, table
+
+__all__ = ["Answer", "QueryFailed", "ask", "frame", "table"]

@@ -1,0 +1,119 @@
+"""A query on the warehouse's names, as Athena can answer it from the curated files alone.
+
+`lake.events` becomes the newest version of each event in the files, as the warehouse's load would keep it.
+A model becomes its own SELECT. Any other name is a table of the Glue catalog, which has the rows as they
+are in the files, and the column `dt`: `SELECT COUNT(*) FROM events WHERE dt = '2026-01-31'` reads one day.
+"""
+
+from graphlib import TopologicalSorter
+
+import sqlglot
+from sqlglot import exp
+
+from analytics.warehouse.models import FOLDERS, models
+from analytics.warehouse.translate import DUCKDB, REDSHIFT, translate
+from local.analyst.answer import QueryFailed
+from rules.lake.entities import ENTITIES, EXTRA, Entity, Type
+
+LAKE = "lake"
+SCHEMAS = frozenset({LAKE, *FOLDERS})
+# The warehouse's bookkeeping. The calendar takes from it the days that have files: the catalog has these too.
+CURATION, CALENDAR = "staging.curation", "dimensions.dates"
+
+
+def over_files(query: str, dialect: str) -> str:
+    """Return a query in Redshift's SQL as one over the Glue catalog's tables, in a dialect of sqlglot.
+
+    Raises QueryFailed for a table that the lake does not have.
+    """
+    tree = sqlglot.parse_one(query, read=REDSHIFT)
+    reads = _all_read(tree)
+    own = [_part(name) for name in TopologicalSorter(reads).static_order()]
+    tree = _renamed(tree)
+    theirs = tree.args.get("with_")
+    if theirs is not None:
+        theirs.set("expressions", [*own, *theirs.expressions])
+    elif own:
+        tree.set("with_", exp.With(expressions=own))
+    translated = sqlglot.parse_one(str(translate(tree.sql(dialect=REDSHIFT), dialect)), read=dialect)
+    if dialect == DUCKDB:
+        _without_zones(translated)
+    return translated.sql(dialect=dialect)
+
+
+def _without_zones(tree: exp.Expr) -> None:
+    """Read the files' timestamps as Athena does, in UTC. DuckDB would read them in the machine's zone."""
+    made = {each.alias for each in tree.find_all(exp.CTE)}
+    for each in list(tree.find_all(exp.Table)):
+        if each.db or each.name in made or each.name not in ENTITIES:
+            continue
+        times = [field.name for field in ENTITIES[each.name].fields if field.type is Type.TIMESTAMP]
+        plain = ", ".join(f'"{name}" AT TIME ZONE \'UTC\' AS "{name}"' for name in times)
+        read = sqlglot.parse_one(f"SELECT * REPLACE ({plain}) FROM {each.name}", read=DUCKDB)
+        each.replace(
+            exp.Subquery(this=read, alias=exp.TableAlias(this=exp.to_identifier(each.alias_or_name)))
+        )
+
+
+def _part(name: str) -> exp.CTE:
+    alias = exp.TableAlias(this=exp.to_identifier(_local(name)))
+    return exp.CTE(this=_renamed(_definition(name)), alias=alias)
+
+
+def _all_read(tree: exp.Expr) -> dict[str, set[str]]:
+    """Return the names that a query reads, directly or not, each with those that it is made of."""
+    reads: dict[str, set[str]] = {}
+    left = _names(tree)
+    while left:
+        name = left.pop()
+        if name not in reads:
+            reads[name] = _names(
+                _definition(name), frozenset({CURATION}) if name == CALENDAR else frozenset()
+            )
+            left |= reads[name]
+    return reads
+
+
+def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
+    names = {f"{each.db}.{each.name}" for each in tree.find_all(exp.Table) if each.db in SCHEMAS}
+    known = {f"{LAKE}.{each}" for each in ENTITIES} | (models().keys() - {CURATION})
+    if unknown := sorted(names - known - allowed):
+        raise QueryFailed(f"the lake has no {unknown[0]}: only the warehouse has it (--on warehouse)")
+    return names
+
+
+def _definition(name: str) -> exp.Expr:
+    schema, _, own = name.partition(".")
+    if name == CURATION:
+        days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {each}" for each in ENTITIES]
+        return sqlglot.parse_one(" UNION ALL ".join(days), read=REDSHIFT)
+    sql = _newest(ENTITIES[own]) if schema == LAKE else models()[name].sql
+    return sqlglot.parse_one(sql, read=REDSHIFT)
+
+
+def _newest(entity: Entity) -> str:
+    """Return the rows that analytics/warehouse/merge_sql.py would leave of all files in the lake table."""
+    columns = ", ".join(f'"{each}"' for each in [*(field.name for field in entity.fields), EXTRA])
+    keys = ", ".join(f'"{each}"' for each in entity.key)
+    newest = f'"{entity.version}" DESC' if entity.version else keys
+    return (
+        f"SELECT {columns}, CAST(1 AS BIGINT) AS load_number FROM (SELECT {columns}, "
+        f"ROW_NUMBER() OVER (PARTITION BY {keys} ORDER BY {newest}) AS place FROM {entity.name}) AS versions "
+        "WHERE place = 1"
+    )
+
+
+def _renamed(tree: exp.Expr) -> exp.Expr:
+    """Replace each schema.name by the name of its WITH part; it keeps the alias that it goes by."""
+    for each in list(tree.find_all(exp.Table)):
+        if each.db in SCHEMAS:
+            local = exp.to_table(_local(f"{each.db}.{each.name}"))
+            each.replace(exp.alias_(local, each.alias or each.name, table=True))
+    for column in tree.find_all(exp.Column):
+        if column.db in SCHEMAS:
+            column.set("db", None)
+    return tree
+
+
+def _local(name: str) -> str:
+    return name.replace(".", "__")

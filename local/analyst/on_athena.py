@@ -1,0 +1,151 @@
+"""Asks Athena about the lake's curated files, by awswrangler.
+
+The rows come from GetQueryResults, in pages of 1,000: there a NULL and an empty text differ. In the CSV file
+that awswrangler reads they do not.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import awswrangler
+import boto3
+import pyarrow as pa
+from awswrangler import exceptions
+
+from analytics.warehouse.translate import ATHENA, DUCKDB
+from local.analyst.answer import Answer, QueryFailed, Tell, decimal_type, from_texts, sentence
+from local.stack import KEY, SECRET, Stack
+
+ENGINE = "Athena"
+LOOK_SECONDS, LOOK_SECONDS_MAX, LOOK_GROWTH = 0.1, 2.0, 1.5
+ENDED_BADLY = frozenset({"FAILED", "CANCELLED"})
+TYPES = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "integer": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "real": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us"),
+}
+NESTED = frozenset({"array", "map", "row"})
+
+
+@dataclass(frozen=True, slots=True)
+class Lake:
+    """Where queries of the lake go. workgroup: None for the account's own, on a laptop."""
+
+    stack: Stack
+    database: str
+    workgroup: str | None
+
+    @classmethod
+    def of(cls, stack: Stack) -> "Lake":
+        """Return a stack's lake."""
+        workgroup = None if stack.is_laptop else stack.output("LakeQueriesWorkgroup", "workgroup of Athena")
+        return cls(stack, stack.output("GlueDatabaseName", "lake"), workgroup)
+
+    @property
+    def dialect(self) -> str:
+        """The SQL that answers: Athena's; in its place on a laptop there is DuckDB."""
+        return DUCKDB if self.stack.is_laptop else ATHENA
+
+    def session(self) -> boto3.Session:
+        """Return a session with the stack's credentials and region."""
+        region = self.stack.region or None
+        if not self.stack.is_laptop:
+            return boto3.Session(region_name=region)
+        return boto3.Session(KEY, SECRET, region_name=region)
+
+
+@contextmanager
+def answer(lake: Lake, query: str, tell: Tell) -> Iterator[Answer]:
+    """Ask Athena. query: in the lake's dialect. Raises QueryFailed, and what botocore raises."""
+    with _endpoint(lake.stack.endpoint_url):
+        session = lake.session()
+        execution = _start(lake, query, session)
+        try:
+            scanned = _wait(execution, session, tell)
+        except KeyboardInterrupt:
+            awswrangler.athena.stop_query_execution(
+                execution, boto3_session=session
+            )  # it would go on, and cost
+            raise
+    yield _paged(lake.stack.client("athena"), execution, scanned)
+
+
+@contextmanager
+def _endpoint(url: str) -> Iterator[None]:
+    """Let awswrangler speak to the laptop cloud, if there is a URL, for a `with` block."""
+    before = awswrangler.config.athena_endpoint_url
+    awswrangler.config.athena_endpoint_url = url or before
+    try:
+        yield
+    finally:
+        awswrangler.config.athena_endpoint_url = before
+
+
+def _start(lake: Lake, query: str, session: boto3.Session) -> str:
+    # A workgroup of ours says itself where answers go, and how much a query may scan.
+    place = None if lake.workgroup else f"s3://{lake.stack.output('LakeBucketName', 'lake')}/athena/"
+    where: dict[str, Any] = {"workgroup": lake.workgroup, "s3_output": place, "boto3_session": session}
+    try:
+        return str(awswrangler.athena.start_query_execution(query, lake.database, **where))
+    except exceptions.QueryFailed as error:
+        raise QueryFailed(sentence(ENGINE, error)) from error
+
+
+def _wait(execution: str, session: boto3.Session, tell: Tell) -> int:
+    """Return the bytes scanned."""
+    began, pause = time.monotonic(), LOOK_SECONDS
+    while True:
+        told = awswrangler.athena.get_query_execution(execution, boto3_session=session)
+        state, scanned = told["Status"], int(told.get("Statistics", {}).get("DataScannedInBytes", 0))
+        if state["State"] == "SUCCEEDED":
+            return scanned
+        if state["State"] in ENDED_BADLY:
+            raise QueryFailed(sentence(ENGINE, state.get("StateChangeReason") or state["State"]))
+        tell(
+            f"{ENGINE}: {state['State'].lower()}, {time.monotonic() - began:.0f} s, {scanned:,} bytes scanned"
+        )
+        time.sleep(pause)
+        pause = min(pause * LOOK_GROWTH, LOOK_SECONDS_MAX)
+
+
+def _paged(athena: Any, execution: str, scanned: int) -> Answer:
+    pages = iter(athena.get_paginator("get_query_results").paginate(QueryExecutionId=execution))
+    first = next(pages)
+    rows = _texts(first)[1:]  # the first row of all has the columns' names
+    columns = first["ResultSet"]["ResultSetMetadata"]["ColumnInfo"]
+    schema = pa.schema(
+        [pa.field(each["Name"], _type(each, [row[at] for row in rows])) for at, each in enumerate(columns)]
+    )
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield from_texts(schema, rows)
+        for page in pages:
+            yield from_texts(schema, _texts(page))
+
+    return Answer(ENGINE, schema, batches(), scanned)
+
+
+def _texts(page: dict[str, Any]) -> list[list[str | None]]:
+    return [[field.get("VarCharValue") for field in row["Data"]] for row in page["ResultSet"]["Rows"]]
+
+
+def _type(column: dict[str, Any], seen: Sequence[str | None]) -> pa.DataType:
+    name, kind = column["Name"], column["Type"]
+    if kind in NESTED:
+        # Athena writes [a, b] for what may be one text or two.
+        raise QueryFailed(
+            f"{ENGINE} has no exact text for {name}, a value of {kind}: select what is within it"
+        )
+    if kind == "decimal":
+        return decimal_type(column.get("Precision", 0), column.get("Scale", 0), seen)
+    return TYPES.get(kind, pa.string())

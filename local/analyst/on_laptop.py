@@ -1,0 +1,29 @@
+"""Asks the laptop's warehouse: a DuckDB file, opened for reading alone."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.translate import DUCKDB, translate
+from local.analyst.answer import Answer, QueryFailed, nested_as_json, sentence
+
+ENGINE = "DuckDB"
+BATCH_ROWS = 10_000
+
+
+@contextmanager
+def answer(path: Path, query: str) -> Iterator[Answer]:
+    """Ask the file at path; until the block ends, nobody can write to it. Raises QueryFailed."""
+    if not path.exists():
+        raise QueryFailed(f"there is no warehouse at {path}: `streakline recompute` makes it")
+    try:
+        with DuckWarehouse(path, read_only=True).reading() as connection:
+            reader = connection.sql(translate(query, DUCKDB)).to_arrow_reader(BATCH_ROWS)
+            schema, batches = nested_as_json(reader)
+            yield Answer(ENGINE, schema, batches)
+    except (duckdb.Error, pa.ArrowException) as error:
+        raise QueryFailed(sentence(ENGINE, error)) from error

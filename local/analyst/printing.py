@@ -1,0 +1,93 @@
+"""Shows an answer: as a table on a terminal, or in a file."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+
+from local.analyst.answer import Answer
+
+ROWS_SHOWN, CELL_MAX = 40, 40
+CUT, NULL, GAP = "…", "NULL", "  "
+WRITERS: dict[str, Any] = {".csv": pyarrow.csv.CSVWriter, ".parquet": pyarrow.parquet.ParquetWriter}
+
+
+def check_file(path: Path) -> None:
+    """Raise ValueError unless the file's name says in which form it is to be written."""
+    if path.suffix not in WRITERS:
+        raise ValueError(f"--out {path}: its name ends with {' or '.join(WRITERS)}")
+
+
+def write(answer: Answer, path: Path) -> int:
+    """Write all rows to a .csv or .parquet file; returns how many. An older file stays until all is there."""
+    count = 0
+    with _replacing(path) as part, WRITERS[path.suffix](part, answer.schema) as writer:
+        for batch in answer.batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    part = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield part
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def first_rows(answer: Answer, count: int = ROWS_SHOWN) -> tuple[pa.Table, bool]:
+    """Return the first rows, and whether there are more."""
+    batches, seen = [], 0
+    for batch in answer.batches:
+        batches.append(batch)
+        seen += batch.num_rows
+        if seen > count:
+            break
+    return pa.Table.from_batches(batches, answer.schema).slice(0, count), seen > count
+
+
+def text_table(rows: pa.Table, width: int) -> str:
+    """Return rows as lines of at most `width` characters. The last line names columns that do not fit."""
+    columns = [_column(name, values) for name, values in zip(rows.column_names, rows.columns, strict=True)]
+    sizes = [max(map(len, column)) for column in columns]
+    shown, used = 0, 0
+    while shown < len(columns) and (shown == 0 or used + len(GAP) + sizes[shown] <= width):
+        used += len(GAP) * (shown > 0) + sizes[shown]
+        shown += 1
+    lines = [
+        GAP.join(cells).rstrip()[: max(width, 1)]
+        for cells in islice(zip(*columns[:shown], strict=True), None)
+    ]
+    if shown < len(columns):
+        lines.append(f"({', '.join(rows.column_names[shown:])}: no room here, --out FILE has them)")
+    return "\n".join(lines)
+
+
+def _column(name: str, values: pa.ChunkedArray) -> list[str]:
+    """Return the heading, a line and the cells, all of one length; numbers stand to the right."""
+    cells = [_cell(name), *(_cell(value) for value in values.to_pylist())]
+    size = max(map(len, cells))
+    is_number = (
+        pa.types.is_integer(values.type)
+        or pa.types.is_decimal(values.type)
+        or pa.types.is_floating(values.type)
+    )
+    heading, *rest = [each.rjust(size) if is_number else each.ljust(size) for each in cells]
+    return [heading, "-" * size, *rest]
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return NULL
+    # What a vendor sent could hold characters that command a terminal.
+    text = "".join(each if each.isprintable() else "·" for each in str(value))
+    return text if len(text) <= CELL_MAX else text[: CELL_MAX - 1] + CUT

@@ -1,0 +1,131 @@
+"""Analysts' queries on the lake's files: Athena, which is DuckDB in the laptop cloud, answers as the warehouse does."""
+
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+import sqlglot
+
+from analytics.lake.catalog import Catalog
+from local.analyst import lake_sql
+from local.analyst.answer import QueryFailed
+from local.analyst.asking import ask
+from local.cloud.dynamodb_engine import running
+from local.stack import Stack
+from rules.lake.entities import ENTITIES
+from tests.sql.conftest import Lake
+from tests.sql.test_questions import QUESTIONS
+from tests.support.analyst_engines import TYPED, WANTED, WRITES, plain
+
+# Question 10 asks the warehouse's own bookkeeping.
+OF_THE_LAKE = [(number, sql) for number, sql in QUESTIONS if number != "10"]
+
+
+@pytest.fixture(scope="module")
+def stack(told: Lake) -> Iterator[Stack]:
+    """The story's curated files in the emulator's S3, with their tables in its Glue catalog."""
+    with running() as engine:
+        s3, catalog = engine.client("s3"), Catalog(engine.client("glue"), "streakline", "lake")
+        catalog.ensure()
+        dates: dict[str, set[str]] = {}
+        for each in told.objects.list("curated/"):
+            s3.put_object(Bucket="lake", Key=each.key, Body=told.objects.get(each.key))
+            _, entity, dt, _ = each.key.split("/")
+            dates.setdefault(entity, set()).add(dt.removeprefix("dt="))
+        for entity, some in dates.items():
+            catalog.register(entity, sorted(some))
+        outputs = {"LakeBucketName": "lake", "GlueDatabaseName": "streakline"}
+        yield Stack("", engine.endpoint, "us-east-1", outputs, {}, "")
+
+
+def asked(stack: Stack, sql: str, **more: Any) -> list[dict[str, Any]]:
+    with ask(stack, sql, on="lake", **more) as answer:
+        return plain(answer.table())
+
+
+@pytest.mark.parametrize("sql", [sql for _, sql in OF_THE_LAKE], ids=[number for number, _ in OF_THE_LAKE])
+def test_questions_have_the_answer_of_the_warehouse(told: Lake, stack: Stack, sql: str) -> None:
+    wanted = [
+        {name: float(value) if isinstance(value, Decimal) else value for name, value in row.items()}
+        for row in told.duck.rows(sql)
+    ]
+    assert wanted
+    assert asked(stack, sql) == wanted
+
+
+@pytest.mark.parametrize("entity", ENTITIES)
+def test_a_lake_table_is_what_the_load_made_of_the_files(told: Lake, stack: Stack, entity: str) -> None:
+    declared = ENTITIES[entity]
+    listed = ", ".join(f'"{each.name}"' for each in declared.fields)
+    sql = f"SELECT {listed} FROM lake.{entity} ORDER BY {', '.join(f'{each}' for each in declared.key)}"
+    assert asked(stack, sql) == told.duck.rows(sql)
+    files = asked(stack, f"SELECT COUNT(*) AS n FROM {entity}")[0]["n"]
+    assert files >= len(told.duck.rows(sql)) > 0
+
+
+def test_values_keep_their_types(stack: Stack) -> None:
+    with ask(stack, TYPED, on="lake") as answer:
+        assert answer.table().to_pylist() == [WANTED]
+        assert answer.scanned_bytes is not None
+
+
+def test_a_day_of_files_by_its_partition(told: Lake, stack: Stack) -> None:
+    day = asked(stack, "SELECT MIN(dt) AS dt FROM events")[0]["dt"]
+    found = asked(stack, "SELECT COUNT(*) AS n FROM events WHERE dt = :day", parameters={"day": day})
+    assert asked(stack, "SELECT MAX(occurred_at) AS at FROM events AS e") == told.duck.rows(
+        "SELECT MAX(occurred_at) AS at FROM lake.events"
+    )
+    assert 0 < found[0]["n"] < asked(stack, "SELECT COUNT(*) AS n FROM events")[0]["n"]
+
+
+def test_pages_make_one_answer(told: Lake, stack: Stack) -> None:
+    sql = """SELECT a.event_id AS one, b.event_id AS other FROM lake.events AS a CROSS JOIN lake.events AS b
+    ORDER BY a.event_id, a.user_id, b.event_id, b.user_id LIMIT 2345"""
+    assert asked(stack, sql) == told.duck.rows(sql)
+
+
+def test_what_only_the_warehouse_has(stack: Stack) -> None:
+    for name in ("lake.curation", "lake.builds", "marts.data_quality", "marts.none"):
+        with pytest.raises(QueryFailed, match="only the warehouse"):
+            asked(stack, f"SELECT * FROM {name}")
+
+
+def test_a_refusal_is_one_sentence(stack: Stack) -> None:
+    with pytest.raises(QueryFailed, match=r"^Athena refused the query: .*no_such") as refused:
+        asked(stack, "SELECT no_such FROM lake.events")
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("sql", WRITES)
+def test_what_is_no_query_is_refused(sql: str) -> None:
+    outputs = {"LakeBucketName": "lake", "GlueDatabaseName": "streakline"}
+    with pytest.raises(QueryFailed):
+        asked(Stack("", "http://127.0.0.1:1", "", outputs, {}, ""), sql)
+
+
+@pytest.mark.parametrize("sql", [sql for _, sql in OF_THE_LAKE], ids=[number for number, _ in OF_THE_LAKE])
+def test_on_aws_it_is_athena_s_sql(sql: str) -> None:
+    """No Trino runs here: what can be known is that the text is its SQL, and names no table that is not there."""
+    text = lake_sql.over_files(sql, "athena")
+    tree = sqlglot.parse_one(text, read="athena")
+    made = {each.alias for each in tree.find_all(sqlglot.exp.CTE)}
+    for each in tree.find_all(sqlglot.exp.Table):
+        assert not each.db
+        assert each.name in made | set(ENTITIES), each.name
+
+
+def test_what_athena_says_otherwise_is_written_otherwise() -> None:
+    sunday = lake_sql.over_files("SELECT EXTRACT(dow FROM d) AS w, IS_VALID_JSON(t) AS j FROM mine", "athena")
+    assert "EXTRACT(DOW FROM d) % 7" in sunday
+    assert "TRY(JSON_PARSE(t)) IS NULL" in sunday
+    # dimensions.dates counts Sundays as 0; facts.events reads only texts that are JSON.
+    assert "% 7" in lake_sql.over_files("SELECT * FROM dimensions.dates", "athena")
+    assert "IS JSON" not in lake_sql.over_files("SELECT * FROM facts.events", "athena")
+
+
+def test_names_of_the_query_s_own_stay() -> None:
+    sql = "WITH mine AS (SELECT e.user_id FROM lake.events AS e) SELECT mine.user_id FROM mine"
+    text = lake_sql.over_files(sql, "duckdb")
+    assert 0 < text.index("lake__events AS") < text.index("mine AS")
+    assert text.endswith("SELECT mine.user_id FROM mine")

@@ -1,0 +1,152 @@
+"""`streakline sql` as one types it: what is printed, what is written, how it ends."""
+
+import csv
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from analytics.warehouse.build import build
+from analytics.warehouse.ddl import prepare
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from local import cli
+from local.analyst import asking, printing
+from local.analyst.answer import Answer
+from local.stack import Stack
+
+
+@pytest.fixture
+def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A laptop cloud's warehouse; its emulator is not asked."""
+    warehouse = DuckWarehouse(tmp_path / "warehouse.duckdb")
+    prepare(warehouse)
+    build(warehouse)
+    warehouse.run([f"INSERT INTO lake.builds VALUES ('m{number:03}', 'x')" for number in range(60)])
+    monkeypatch.setattr(cli, "load", lambda: Stack("", "http://127.0.0.1:1", "us-east-1", {}, {}, ""))
+    monkeypatch.setattr(asking, "WAREHOUSE", warehouse.path)
+    yield tmp_path
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
+    monkeypatch.setattr("sys.argv", ["streakline", "sql", *map(str, words)])
+    try:
+        cli.main()
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code)
+        return 1 if isinstance(end.code, str) else int(end.code or 0)
+    return 0
+
+
+def test_a_table_on_the_terminal(
+    laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sql = "SELECT 12 AS n, CAST('1.50' AS DECIMAL(4, 2)) AS money, 'a' AS t, CAST(NULL AS INTEGER) AS nothing"
+    assert typed(monkeypatch, f"{sql} UNION ALL SELECT 3, 20.25, '', 4 ORDER BY n DESC") == 0
+    told = capsys.readouterr()
+    assert told.out.splitlines() == [
+        " n  money  t  nothing",
+        "--  -----  -  -------",
+        "12   1.50  a     NULL",
+        " 3  20.25           4",
+    ]
+    assert told.err.startswith("2 rows; DuckDB, ")
+
+
+def test_many_rows_are_cut_and_it_says_so(
+    laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert typed(monkeypatch, "SELECT model FROM lake.builds WHERE fingerprint = 'x' ORDER BY model") == 0
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 2 + printing.ROWS_SHOWN
+    assert "the first 40 rows: --out FILE has all" in told.err
+
+
+def test_files_have_all_rows_with_types_and_nulls(
+    laptop: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sql = """SELECT model, CAST('1.50' AS DECIMAL(4, 2)) AS money, TIMESTAMP '2026-01-31 12:00:00.000001' AS at,
+    CAST(NULL AS VARCHAR(3)) AS absent, '' AS empty FROM lake.builds WHERE fingerprint = 'x' ORDER BY model"""
+    for name in ("a.parquet", "a.csv"):
+        assert typed(monkeypatch, sql, "--out", laptop / name) == 0
+        assert "60 rows in" in capsys.readouterr().err
+    (first, *_), rows = pq.read_table(laptop / "a.parquet").to_pylist(), 60
+    assert first == {
+        "model": "m000",
+        "money": Decimal("1.50"),
+        "at": datetime(2026, 1, 31, 12, 0, 0, 1),  # noqa: DTZ001 (UTC, as all timestamps of the warehouse)
+        "absent": None,
+        "empty": "",
+    }
+    assert pq.read_metadata(laptop / "a.parquet").num_rows == rows
+    lines = (laptop / "a.csv").read_text().splitlines()
+    assert len(list(csv.reader(lines))) == rows + 1
+    assert lines[1] == '"m000",1.50,2026-01-31 12:00:00.000001,,""'
+    assert sorted(each.name for each in laptop.iterdir()) == ["a.csv", "a.parquet", "warehouse.duckdb"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["DELETE FROM lake.builds"], "only a query that reads is run here"),
+        (["SELECT * FROM marts.none"], "DuckDB refused the query"),
+        (["SELECT FROM WHERE"], "streakline: "),
+        (["SELECT 1", "--out", "x.xls"], "its name ends with .csv or .parquet"),
+        (["SELECT 1/0 AS a, CAST('x' AS INTEGER) AS b"], "DuckDB refused the query: Conversion Error"),
+        (["SELECT 1", "--on", "lake"], "has no lake"),
+    ],
+)
+def test_a_failure_is_one_line_and_status_1(
+    laptop: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    said: str,
+) -> None:
+    assert typed(monkeypatch, *words) == 1
+    told = capsys.readouterr().out
+    assert said in told
+    assert told.startswith("streakline: ")
+    assert len(told.splitlines()) == 1
+
+
+def test_a_file_stays_if_the_query_fails_on_the_way(laptop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (laptop / "a.csv").write_text("before")
+    sql = "SELECT CAST(model AS INTEGER) AS a FROM lake.builds"
+    assert typed(monkeypatch, sql, "--out", laptop / "a.csv") == 1
+    assert (laptop / "a.csv").read_text() == "before"
+    assert sorted(each.name for each in laptop.iterdir()) == ["a.csv", "warehouse.duckdb"]
+
+
+def table(**columns: list[object]) -> pa.Table:
+    return pa.table(columns)
+
+
+def test_what_is_too_wide_is_cut() -> None:
+    rows = table(a=["x" * 100], b=[1], c=["y" * 30], d=["z"])
+    text = printing.text_table(rows, 60)
+    assert max(map(len, text.splitlines())) <= 60 or text.splitlines()[-1].startswith("(")
+    assert "x" * 39 + "…" in text
+    assert text.splitlines()[-1] == "(c, d: no room here, --out FILE has them)"
+
+
+def test_characters_that_command_a_terminal_are_not_sent_to_it() -> None:
+    text = printing.text_table(table(a=["\x1b[2J\x07evil\nline\u202e"]), 80)
+    assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text
+    assert len(text.splitlines()) == 3
+
+
+def test_no_more_than_needed_is_read() -> None:
+    schema, read = pa.schema([("n", pa.int64())]), []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(100):
+            read.append(number)
+            yield pa.RecordBatch.from_pydict({"n": list(range(30))}, schema)
+
+    rows, are_more = printing.first_rows(Answer("e", schema, batches()))
+    assert (rows.num_rows, are_more, len(read)) == (40, True, 2)
