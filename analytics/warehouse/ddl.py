@@ -4,12 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
 
 from analytics.warehouse.translate import REDSHIFT
 from analytics.warehouse.warehouse import Warehouse
+from rules.lake.schema import BYTES_MAX
 
 SQL = Path(__file__).resolve().parents[2] / "sql"
 SCHEMAS = ("lake", "staging", "facts", "dimensions", "marts")
@@ -17,6 +19,7 @@ SCHEMAS = ("lake", "staging", "facts", "dimensions", "marts")
 _FAMILIES = {"character varying": "varchar", "text": "varchar", "timestamp without time zone": "timestamp"}
 _COLUMNS = """SELECT table_name, column_name, data_type, character_maximum_length AS size_max
 FROM information_schema.columns WHERE table_schema = 'lake'"""
+Found = dict[str, dict[str, Any]]  # what the catalog says of each column, by name
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,12 @@ class Table:
     columns: tuple[Column, ...]
     sql: str
 
+    @property
+    def keys(self) -> set[str]:
+        """The columns by which Redshift spreads and sorts the rows. It does not let them be dropped."""
+        layout = sqlglot.parse_one(self.sql, read=REDSHIFT).find_all(exp.DistKeyProperty, exp.SortKeyProperty)
+        return {each.name for part in layout for each in part.find_all(exp.Identifier)}
+
 
 @cache
 def declared_tables() -> dict[str, Table]:
@@ -68,19 +77,63 @@ def prepare(warehouse: Warehouse) -> list[str]:
     """
     create = [f"CREATE SCHEMA IF NOT EXISTS {schema}" for schema in SCHEMAS]
     warehouse.run([*create, *(table.sql for table in declared_tables().values())])
-    found = {(row["table_name"], row["column_name"]): row for row in warehouse.rows(_COLUMNS)}
+    found: dict[str, Found] = {}
+    for row in warehouse.rows(_COLUMNS):
+        found.setdefault(str(row["table_name"]), {})[str(row["column_name"])] = row
     changes = [
         change
         for table in declared_tables().values()
-        for column in table.columns
-        for change in _changes(table.name, column, found.get((table.name, column.name)))
+        for change in _changes(table, found.get(table.name, {}))
     ]
     if changes:
         warehouse.run(changes)
     return changes
 
 
-def _changes(table: str, column: Column, found: dict[str, object] | None) -> Iterator[str]:
+def _changes(table: Table, found: Found) -> Iterator[str]:
+    narrow = {
+        each.name for each in table.columns if each.name in found and _is_narrower(found[each.name], each)
+    }
+    if narrow & table.keys:
+        yield from _made_anew(table, found)
+        return
+    for column in table.columns:
+        yield from _change(table.name, column, found.get(column.name))
+
+
+def _made_anew(table: Table, found: Found) -> Iterator[str]:
+    """Yield the statements that make the table anew as it is declared, with its rows."""
+    tree = sqlglot.parse_one(table.sql, read=REDSHIFT)
+    tree.set("exists", False)
+    tree.this.set("this", exp.to_table(f"lake.{table.name}__wide"))
+    for column in tree.find_all(exp.ColumnDef):
+        if column.name not in found:  # the rows that are there have no value for it
+            required = [
+                each for each in column.constraints if isinstance(each.kind, exp.NotNullColumnConstraint)
+            ]
+            column.set("constraints", [each for each in column.constraints if each not in required])
+    yield tree.sql(dialect=REDSHIFT)
+    types = {each.name: each.type for each in table.columns}
+    for name in found.keys() - types.keys():  # no longer declared: it stays
+        types[name] = _type(found[name])
+        yield f'ALTER TABLE lake.{table.name}__wide ADD COLUMN "{name}" {types[name]}'
+    kept = [name for name in types if name in found]
+    names = ", ".join(f'"{name}"' for name in kept)
+    values = ", ".join(f'CAST("{name}" AS {types[name]})' for name in kept)
+    yield f"INSERT INTO lake.{table.name}__wide ({names}) SELECT {values} FROM lake.{table.name}"  # noqa: S608
+    yield f"DROP TABLE lake.{table.name}"
+    yield f"ALTER TABLE lake.{table.name}__wide RENAME TO {table.name}"
+
+
+def _type(found: dict[str, Any]) -> str:
+    """Return a column's type, from what the catalog says of it."""
+    name = str(found["data_type"]).lower()
+    name = _FAMILIES.get(name, name)
+    # PostgreSQL and DuckDB may say no length.
+    return f"VARCHAR({found['size_max'] or BYTES_MAX})" if name == "varchar" else name.upper()
+
+
+def _change(table: str, column: Column, found: dict[str, Any] | None) -> Iterator[str]:
     if found is None:
         yield f'ALTER TABLE lake.{table} ADD COLUMN "{column.name}" {column.type}'
     elif _is_narrower(found, column):
@@ -91,7 +144,7 @@ def _changes(table: str, column: Column, found: dict[str, object] | None) -> Ite
         yield f'ALTER TABLE lake.{table} RENAME COLUMN "{column.name}__wide" TO "{column.name}"'
 
 
-def _is_narrower(found: dict[str, object], column: Column) -> bool:
+def _is_narrower(found: dict[str, Any], column: Column) -> bool:
     name = str(found["data_type"]).lower()
     if _FAMILIES.get(name, name) != column.family:
         return True

@@ -29,3 +29,28 @@ def test_missing_columns_are_added_and_narrow_ones_widened(
         assert 'ALTER TABLE lake.t ADD COLUMN "d" DATE' in changes
         assert warehouse.rows("SELECT a, b, c, d FROM lake.t") == [{"a": 1, "b": "2", "c": "é", "d": None}]
         assert prepare(warehouse) == []
+
+
+def test_a_key_column_is_widened_by_making_the_table_anew(
+    lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Redshift does not drop a column that it spreads or sorts by; the stand-in refuses it as Redshift does."""
+    old = "CREATE TABLE lake.t (a VARCHAR(4) NOT NULL, b BIGINT, former VARCHAR(8)) DISTSTYLE KEY DISTKEY (a)"
+    sql = """CREATE TABLE IF NOT EXISTS lake.t (a VARCHAR(64) NOT NULL ENCODE ZSTD, b BIGINT ENCODE AZ64,
+    c DATE NOT NULL ENCODE AZ64, PRIMARY KEY (a)) DISTSTYLE KEY DISTKEY (a) COMPOUND SORTKEY (b)"""
+    columns = (Column("a", "VARCHAR(64)"), Column("b", "BIGINT"), Column("c", "DATE"))
+    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": Table("t", columns, sql)})
+    for warehouse in lake.warehouses:
+        warehouse.run(["CREATE SCHEMA lake", old, "INSERT INTO lake.t VALUES ('é', 2, 'kept')"])
+        if warehouse is lake.duck:  # its texts have no length
+            found = ddl._COLUMNS.replace("character_maximum_length", "CASE column_name WHEN 'a' THEN 4 END")
+            monkeypatch.setattr(ddl, "_COLUMNS", found)
+        changes = prepare(warehouse)
+        assert changes[0].startswith("CREATE TABLE lake.t__wide")
+        assert "DISTKEY" in changes[0] and "ENCODE ZSTD" in changes[0]
+        assert warehouse.rows("SELECT a, b, c, former FROM lake.t") == [
+            {"a": "é", "b": 2, "c": None, "former": "kept"}
+        ]
+        monkeypatch.undo()
+        monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": Table("t", columns, sql)})
+        assert prepare(warehouse) == []

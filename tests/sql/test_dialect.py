@@ -1,130 +1,74 @@
-"""What is known to fail on Redshift alone is refused here: no engine of the tests would.
+"""What is known to fail on Redshift alone is refused here: no engine of the tests would."""
 
-Sources: Redshift's lists of reserved words and of unsupported PostgreSQL features.
-"""
-
-from collections.abc import Iterator
+import re
 
 import pytest
 import sqlglot
 from sqlglot import exp
 
 from analytics.lake.footers import Footer
-from analytics.warehouse.build import statements
-from analytics.warehouse.ddl import declared_tables
-from analytics.warehouse.merge_sql import merge, stage
 from analytics.warehouse.models import models
 from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
-from rules.engagement.points import RULES
-from rules.lake.entities import ENTITIES
+from rules.engagement.points import RULES as POINTS
+from tests.sql.conftest import Lake
+from tests.support.redshift_rules import RULES, problems
+from tests.support.shipped_sql import shipped
 
-RESERVED = set(
-    """aes128 aes256 all allowoverwrite analyse analyze and any array as asc authorization az64 backup between
-    binary blanksasnull both bytedict bzip2 case cast check collate column constraint create credentials cross
-    current_date current_time current_timestamp current_user current_user_id default deferrable deflate defrag
-    delta delta32k desc disable distinct do else emptyasnull enable encode encrypt encryption end except explicit
-    false for foreign freeze from full globaldict256 globaldict64k grant group gzip having identity ignore ilike in
-    initially inner intersect interval into is isnull join leading left like limit localtime localtimestamp lun
-    luns lzo lzop minus mostly16 mostly32 mostly8 natural new not notnull null nulls off offline offset oid old on
-    only open or order outer overlaps parallel partition percent permissions pivot placing primary raw readratio
-    recover references rejectlog resort respect restore right select session_user similar snapshot some sysdate
-    system table tag tdes text255 text32k then timestamp to top trailing true truncatecolumns union unique unnest
-    unpivot user using verbose wallet when where with without""".split()  # noqa: SIM905 (as quoted words they say no more)
-)
-# Run on the leader alone, are not there at all, or make a model say something else tomorrow. Looked for as
-# tokens: what sqlglot understands it may write differently, and Redshift gets the text as it is.
-REFUSED = {
-    "age", "array_agg", "clock_timestamp", "current_date", "currentdate", "current_timestamp", "currenttimestamp",
-    "generate_series", "getdate", "now", "random", "rand", "string_agg", "sysdate", "to_timestamp", "unnest",
-    "user",
-}  # fmt: skip
+__all__ = ["problems"]
+
+SHIPPED = dict(shipped())
+PLANTED = [(rule.name, sql) for rule in RULES for sql in rule.planted]
+# Only Redshift has these.
+OF_REDSHIFT_ALONE = re.compile("COPY|GRANT|ALTER DEFAULT|CREATE ROLE|SELECT role_name FROM svv_roles")
 
 
-def problems(sql: str) -> Iterator[str]:
-    tree = sqlglot.parse_one(sql.strip().removesuffix("WITH NO SCHEMA BINDING"), read="redshift")
-    for token in sqlglot.tokenize(sql, read="redshift"):
-        if token.text.lower() in REFUSED and token.token_type not in (
-            sqlglot.TokenType.STRING,
-            sqlglot.TokenType.IDENTIFIER,
-        ):
-            yield f"refused: {token.text}"
-    for node in tree.walk():
-        match node:
-            case exp.Command():
-                yield f"not understood: {node.sql()}"
-            case exp.Identifier() if not node.quoted and node.name.lower() in RESERVED:
-                yield f"reserved: {node.name}"
-            case exp.Window() if _needs_frame(node):
-                yield f"a sum over an order needs a frame of ROWS: {node.sql()}"
-            case exp.Filter() | exp.Lateral() | exp.NullSafeEQ() | exp.NullSafeNEQ():
-                yield f"not in Redshift: {node.sql()}"
-            case exp.Distinct() if node.args.get("on"):
-                yield "DISTINCT ON"
-
-
-def _needs_frame(window: exp.Window) -> bool:
-    ranking = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.Lag, exp.Lead, exp.Ntile, exp.PercentRank)
-    spec = window.args.get("spec")
-    if spec is not None and spec.args.get("kind") != "ROWS":
-        return True
-    return bool(window.args.get("order")) and spec is None and not isinstance(window.this, ranking)
-
-
-def written() -> Iterator[tuple[str, str]]:
-    """Every statement that a run sends, by where it comes from."""
-    for table in declared_tables().values():
-        yield f"ddl {table.name}", table.sql
-    for model in models().values():
-        for kind, is_current in ((None, False), ("BASE TABLE", True)):
-            for number, sql in enumerate(statements(model, models(), kind, is_current)):
-                yield f"{model.name} {is_current} {number}", sql
-    for entity in ENTITIES.values():
-        columns = [(column.name, column.type) for column in declared_tables()[entity.name].columns[:-1]]
-        for number, sql in enumerate([stage("staged_0", columns), *merge(entity, [columns])]):
-            yield f"load {entity.name} {number}", sql
-
-
-WRITTEN = dict(written())
-
-
-@pytest.mark.parametrize("name", WRITTEN)
+@pytest.mark.parametrize("name", SHIPPED)
 def test_redshift_can_run_it(name: str) -> None:
-    assert list(problems(WRITTEN[name])) == []
-    for dialect in (DUCKDB, POSTGRES):
-        assert translate(WRITTEN[name], dialect)
+    assert list(problems(SHIPPED[name])) == []
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "SELECT user FROM marts.t",
-        "SELECT SUM(a) OVER (ORDER BY b) FROM t",
-        "SELECT SUM(a) OVER (ORDER BY b RANGE UNBOUNDED PRECEDING) FROM t",
-        "SELECT GETDATE()",
-        "SELECT CURRENT_DATE",
-        "SELECT a FROM GENERATE_SERIES(1, 3) AS g",
-        "SELECT DISTINCT ON (a) a, b FROM t",
-        "SELECT COUNT(*) FILTER (WHERE a > 1) FROM t",
-        "SELECT a IS NOT DISTINCT FROM b FROM t",
-        "SELECT STRING_AGG(a, ',') FROM t",
-    ],
-)
-def test_problems_are_found(sql: str) -> None:
-    assert list(problems(sql))
+@pytest.mark.parametrize("name", SHIPPED)
+def test_it_can_be_translated(name: str) -> None:
+    if not OF_REDSHIFT_ALONE.match(SHIPPED[name]):
+        assert translate(SHIPPED[name], POSTGRES)
+        assert translate(SHIPPED[name], DUCKDB) or SHIPPED[name].startswith("LOCK")
 
 
-def test_merge_keeps_to_what_redshift_takes() -> None:
-    """No alias of the target, a table as source, equalities, and one WHEN of each kind without conditions."""
-    for entity in ENTITIES.values():
-        columns = [(column.name, column.type) for column in declared_tables()[entity.name].columns[:-1]]
-        tree = sqlglot.parse_one(list(merge(entity, [columns]))[-1], read="redshift")
-        assert isinstance(tree, exp.Merge)
-        assert not tree.this.alias
-        assert isinstance(tree.args["using"], exp.Table)
-        assert {type(each) for each in tree.args["on"].flatten()} == {exp.EQ}
-        whens = tree.args["whens"].expressions
-        assert [bool(each.args.get("matched")) for each in whens] == [True, False]
-        assert not any(each.args.get("condition") for each in whens)
+@pytest.mark.parametrize(("name", "sql"), PLANTED, ids=[f"{name} {n}" for n, (name, _) in enumerate(PLANTED)])
+def test_each_entry_of_the_list_finds_what_breaks_it(name: str, sql: str) -> None:
+    assert [each for each in problems(sql) if each.startswith(f"{name}: ")]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_each_entry_names_its_page_and_a_statement(rule: object) -> None:
+    assert re.match(r"https://docs\.aws\.amazon\.com/redshift\S+\.html$|\S+/sql/README\.md$", rule.page)  # type: ignore[attr-defined]
+    assert rule.planted  # type: ignore[attr-defined]
+
+
+def test_what_was_sent_in_a_whole_story_passed_the_list(told: Lake) -> None:
+    """The stand-in refuses what the list refuses; here it is said once more, of a load and a build in parts."""
+    sent = [
+        sql
+        for action, request in told.api.calls
+        if action == "BatchExecuteStatement"
+        for sql in request["Sqls"]
+    ]
+    assert {sql.split()[0] for sql in sent} >= {
+        "CREATE",
+        "COPY",
+        "LOCK",
+        "MERGE",
+        "DELETE",
+        "INSERT",
+        "SELECT",
+        "ALTER",
+    }
+    assert [found for sql in sent for found in problems(sql)] == []
+
+
+def test_the_stand_in_refuses_what_redshift_refuses(lake: Lake) -> None:
+    with pytest.raises(Exception, match="runs on the leader alone: substr"):
+        lake.redshift.rows("SELECT SUBSTR('abc', 1, 2) AS a")
 
 
 def test_event_types_are_the_rule_table() -> None:
@@ -134,7 +78,7 @@ def test_event_types_are_the_rule_table() -> None:
         (select.expressions[0].unalias().name, *(int(each.unalias().name) for each in select.expressions[1:]))
         for select in rules.find_all(exp.Select)
     }
-    assert rows == {(name, rule.points, rule.daily_points_max) for name, rule in RULES.items()}
+    assert rows == {(name, rule.points, rule.daily_points_max) for name, rule in POINTS.items()}
 
 
 def test_all_columns_are_documented() -> None:

@@ -132,10 +132,10 @@ def test_a_second_writer_waits(tmp_path: Path) -> None:
     )
     connect = duckdb.connect
 
-    def once_busy(path: str) -> duckdb.DuckDBPyConnection:
+    def once_busy(path: str, read_only: bool) -> duckdb.DuckDBPyConnection:
         if error := next(refusals, None):
             raise error
-        return connect(path)
+        return connect(path, read_only=read_only)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duckdb, "connect", once_busy)

@@ -1,0 +1,101 @@
+"""Every statement that we generate or ship for Redshift, by where it comes from."""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from analytics.recompute import sql_disagreements
+from analytics.reconcile import profile_history, run_report
+from analytics.warehouse.build import build, statements
+from analytics.warehouse.copying import Copy
+from analytics.warehouse.ddl import declared_tables, prepare
+from analytics.warehouse.merge_sql import merge, stage
+from analytics.warehouse.model_tests import check
+from analytics.warehouse.models import models
+from analytics.warehouse.workgroup import grant_analysts
+from local.operate.mart_figures import figures
+from local.smoke import lake as smoke_lake
+from rules.lake.entities import ENTITIES
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = ("sql/README.md", "docs/runbook.md")
+
+
+class Recorder:
+    """Keeps what it is sent, and answers each query with the same rows."""
+
+    def __init__(self, rows: Sequence[dict[str, Any]] = ()) -> None:
+        self.sent: list[str] = []
+        self.answer = list(rows)
+
+    def run(self, statements: Sequence[str]) -> None:
+        self.sent += statements
+
+    def rows(self, sql: str) -> list[dict[str, Any]]:
+        self.sent.append(sql)
+        return self.answer
+
+    def kept_open(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+
+def _columns(narrow_keys: bool) -> list[dict[str, Any]]:
+    """What a catalog says of columns of which each text is too short, or each but the tables' keys."""
+    return [
+        {
+            "table_name": table.name,
+            "column_name": column.name,
+            "data_type": column.family,
+            "size_max": 1 if narrow_keys or column.name not in table.keys else column.size_max,
+        }
+        for table in declared_tables().values()
+        for column in table.columns
+    ]
+
+
+def shipped() -> Iterator[tuple[str, str]]:
+    yield from _of_the_night()
+    yield from _of_reports()
+    for document in DOCUMENTS:
+        text = (ROOT / document).read_text(encoding="utf-8")
+        for number, sql in enumerate(re.findall(r"```sql\n(.*?)```", text, re.DOTALL)):
+            yield f"{document} {number}", sql
+
+
+def _of_the_night() -> Iterator[tuple[str, str]]:
+    flows: dict[str, Any] = {"prepare": prepare, "build": build, "tests": check, "grants": grant_analysts}
+    for name, flow in flows.items():
+        recorder = Recorder()
+        flow(recorder)
+        yield from ((f"{name} {number}", sql) for number, sql in enumerate(recorder.sent))
+    for narrow_keys in (True, False):
+        grown = Recorder(_columns(narrow_keys))
+        prepare(grown)
+        yield from ((f"widen {narrow_keys} {number}", sql) for number, sql in enumerate(grown.sent))
+    for model in models().values():
+        for kind, is_current in (("VIEW", False), ("BASE TABLE", False), ("BASE TABLE", True)):
+            for number, sql in enumerate(statements(model, models(), kind, is_current)):
+                yield f"{model.name} {kind} {is_current} {number}", sql
+    for entity in ENTITIES.values():
+        columns = [(column.name, column.type) for column in declared_tables()[entity.name].columns[:-1]]
+        copy = Copy(
+            "staged_0", "s3://lake/runs/one/load.manifest", "arn:aws:iam::123456789012:role/copy"
+        ).sql()
+        for number, sql in enumerate(
+            [stage("staged_0", columns), copy, *merge(entity, [columns, columns[:-1]])]
+        ):
+            yield f"load {entity.name} {number}", sql
+
+
+def _of_reports() -> Iterator[tuple[str, str]]:
+    recorder = Recorder()
+    figures(recorder)
+    yield from ((f"report {number}", sql) for number, sql in enumerate(recorder.sent))
+    for module in (run_report, profile_history, sql_disagreements, smoke_lake):
+        for name, text in vars(module).items():
+            if isinstance(text, str) and text.lstrip().startswith("SELECT"):
+                user = "'u'" if module is profile_history else "u"
+                given = {"user": user, "day": "2026-01-31", "table": "marts.streaks_recomputed"}
+                yield f"{module.__name__} {name}", text.format(**given, columns="balance", buckets="'abc'")
