@@ -23,21 +23,8 @@ from analytics.warehouse.translate import POSTGRES, translate
 from tests.support.redshift_rules import problems
 
 PAGE_ROWS = 1000
-TYPES = {
-    16: "bool",
-    19: "name",
-    20: "int8",
-    21: "int2",
-    23: "int4",
-    25: "text",
-    700: "float4",
-    701: "float8",
-    1043: "varchar",
-    1082: "date",
-    1114: "timestamp",
-    1184: "timestamptz",
-    1700: "numeric",
-}
+TYPES = {16: "bool", 19: "name", 20: "int8", 21: "int2", 23: "int4", 25: "text", 700: "float4", 701: "float8"}
+TYPES |= {1043: "varchar", 1082: "date", 1114: "timestamp", 1184: "timestamptz", 1700: "numeric"}
 
 
 @dataclass
