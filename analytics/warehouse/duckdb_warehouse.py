@@ -96,6 +96,7 @@ class DuckWarehouse:
                     raise
                 continue
             connection.execute("SET TimeZone = 'UTC'")
+            connection.execute("SET integer_division = true")  # 7 / 2 is 3, as it is to Redshift
             connection.execute("SET enable_progress_bar = false")
             return connection
         raise AssertionError("unreachable")
