@@ -1,7 +1,7 @@
 """What is known of Redshift from its documentation alone, or in two ways: asked of the stack's own workgroup.
 
-Each doubt is a query that needs no table of ours and changes nothing, with the answer that our SQL relies on,
-and the page about it. That COPY reads our files has been seen by then: the warehouse has the nightly run's row.
+Each doubt is a query that needs no table of ours and changes nothing, with the answer that our SQL relies
+on, and the page about it. That COPY reads our files has been seen by then: the nightly run's row is there.
 """
 
 from collections.abc import Sequence
