@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from local.smoke import alarms, doubts, events, lake, leads, questions, rewards
+from local.smoke import alarms, assumptions, events, lake, leads, questions, rewards
 from local.smoke.cleanup import CLEAN_UP
 from local.smoke.steps import SmokeStep, StepOutcome, StepResult, run_step, run_steps
 from local.smoke.subject import Subject, Waits
@@ -18,7 +18,7 @@ STEPS: tuple[SmokeStep, ...] = (
     *leads.STEPS,
     *questions.STEPS,
     *lake.STEPS,
-    *doubts.STEPS,
+    *assumptions.STEPS,
     *alarms.STEPS,
 )
 UNITS = "units: request units of DynamoDB that this command used itself; what functions used, it cannot see"

@@ -17,7 +17,7 @@ from ingest.questions.asking import open_questions
 from local.cloud.stream_records import kinesis_record
 from local.replay.applied import ids_by_user
 from local.replay.verify import expect
-from local.smoke.doubts import DOUBTS
+from local.smoke.assumptions import ASSUMPTIONS
 from local.smoke.leads import AMOUNT
 from local.stack import Stack
 from rules.questions.new_questions import question_id
@@ -63,7 +63,9 @@ class World:
         self.items: dict[str, list[Item]] = {name: [] for name in TABLES}
         self.objects: dict[str, bytes] = {}
         self.rows, self.execution, self.error = 1, "SUCCEEDED", None
-        self.doubts = {each.sql: [{"v": each.answer}] for each in DOUBTS}
+        self.assumptions: dict[str, list[dict[str, Any]]] = {
+            each.sql: [{"v": each.answer}] for each in ASSUMPTIONS
+        }
         self.alarms = {"ApiServerErrors": "OK"}
         self.functions: dict[str, Any] = {"Leads": {"left": 0}, "Ranks": {"forgotten": True}}
         self.stack = FakeStack(

@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import NoWarehouse, warehouse_at
 from local.smoke import cleanup, events, lake, report
+from local.smoke.assumptions import ASSUMPTIONS
 from local.smoke.cleanup import CLEAN_UP
-from local.smoke.doubts import DOUBTS
 from local.smoke.report import STEPS, failures, prove
 from local.smoke.steps import SmokeStep, StepOutcome, StepResult
 from local.smoke.subject import Subject, Waits
@@ -64,7 +64,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     api = FaultyApi(world, subject.name)
     monkeypatch.setattr(events, "Api", lambda *_, **__: api)
     monkeypatch.setattr(cleanup, "LAPTOP_QUIET_SECONDS", 0)
-    rows = SimpleNamespace(rows=lambda sql: world.doubts.get(sql) or [{"events": world.rows}])
+    rows = SimpleNamespace(rows=lambda sql: world.assumptions.get(sql, [{"events": world.rows}]))
     monkeypatch.setattr(lake, "warehouse_at", lambda url, **_: rows)
     return Bench(world, subject, api)
 
@@ -167,7 +167,10 @@ WORLD_FAULTS: list[tuple[str, Callable[[World], object]]] = [
     ("nightly run", lambda world: setattr(world, "error", {"Cause": "Load"})),
     ("warehouse", lambda world: setattr(world, "rows", 0)),
     ("warehouse", lambda world: setattr(world, "rows", 2)),
-    ("redshift", lambda world: world.doubts.update({DOUBTS[0].sql: [{"v": "2026-01-31 23:59:59.123"}]})),
+    (
+        "redshift",
+        lambda world: world.assumptions.update({ASSUMPTIONS[0].sql: [{"v": "2026-01-31 23:59:59.123"}]}),
+    ),
     ("alarms", lambda world: world.alarms.update(ApiServerErrors="ALARM")),
     ("clean-up", lambda world: world.functions.update(Leads={"left": 1})),
     ("clean-up", lambda world: world.functions.update(Ranks={"forgotten": False})),

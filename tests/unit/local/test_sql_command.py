@@ -96,7 +96,8 @@ def test_files_have_all_rows_with_types_and_nulls(
         (["SELECT * FROM marts.none"], "DuckDB refused the query"),
         (["SELECT FROM WHERE"], "streakline: "),
         (["SELECT 1", "--out", "x.xls"], "its name ends with .csv or .parquet"),
-        (["SELECT 1/0 AS a, CAST('x' AS INTEGER) AS b"], "DuckDB refused the query: Conversion Error"),
+        (["SELECT CAST('x' AS INTEGER) AS b"], "DuckDB refused the query: Conversion Error"),
+        (["SELECT 1/0 AS a"], "Division by zero"),
         (["SELECT 1", "--on", "lake"], "has no lake"),
     ],
 )

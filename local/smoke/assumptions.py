@@ -1,7 +1,7 @@
 """What is known of Redshift from its documentation alone, or in two ways: asked of the stack's own workgroup.
 
-Each doubt is a query that needs no table of ours and changes nothing, with the answer that our SQL relies
-on, and the page about it. That COPY reads our files has been seen by then: the nightly run's row is there.
+Each assumption is a query that needs no table of ours and changes nothing, with the answer that our SQL
+relies on, and the page about it. That COPY reads our files has been seen by then, in the warehouse's row.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ GUIDE = "https://docs.aws.amazon.com/redshift/latest/dg/"
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class Assumption:
     """A query of one value, and the value as text. on_laptop: why DuckDB cannot settle it; None if it can."""
 
     name: str
@@ -33,86 +33,86 @@ class Doubt:
 
 _TWO = "SELECT 1 AS n UNION ALL SELECT 3"
 _WALK = "SELECT 1 AS n UNION ALL SELECT n + 1 FROM walk WHERE n < 40"
-DOUBTS: tuple[Doubt, ...] = (
-    Doubt(
+ASSUMPTIONS: tuple[Assumption, ...] = (
+    Assumption(
         "microseconds are kept",
         "SELECT CAST(CAST('2026-01-31 23:59:59.123456' AS TIMESTAMP) AS VARCHAR(32)) AS v",
         "2026-01-31 23:59:59.123456",
         "r_Datetime_types.html",
     ),
-    Doubt(
+    Assumption(
         "a text's size counts bytes",
         "SELECT OCTET_LENGTH('é€') AS v",
         "5",
         "r_OCTET_LENGTH.html",
         "DuckDB's texts have no size",
     ),
-    Doubt(
+    Assumption(
         "a backslash escapes in a literal",
         r"SELECT LENGTH('a\\b') AS v",
         "3",
         "r_Character_types.html",
         "the translation writes it as DuckDB does",
     ),
-    Doubt(
+    Assumption(
         "dates subtract to whole days",
         "SELECT CAST('2026-03-01' AS DATE) - CAST('2026-02-27' AS DATE) AS v",
         "2",
         "r_Dateparts_for_datetime_functions.html",
     ),
-    Doubt("whole numbers divide to whole numbers", "SELECT 7 / 2 AS v", "3", "r_OPERATOR_SYMBOLS.html"),
-    Doubt(
+    Assumption("whole numbers divide to whole numbers", "SELECT 7 / 2 AS v", "3", "r_OPERATOR_SYMBOLS.html"),
+    Assumption(
         "a Sunday is day 0",
         "SELECT CAST(EXTRACT(dow FROM CAST('2026-02-01' AS DATE)) AS INTEGER) AS v",
         "0",
         "r_EXTRACT_function.html",
     ),
-    Doubt(
+    Assumption(
         "EXCEPT takes two NULLs as equal",
         "SELECT COUNT(*) AS v FROM "
         "(SELECT CAST(NULL AS INTEGER) AS n EXCEPT SELECT CAST(NULL AS INTEGER)) AS distinct_rows",
         "0",
         "r_UNION.html",
     ),
-    Doubt(
+    Assumption(
         "descending, NULL comes first",
         "SELECT COALESCE(n, 0) AS v FROM (SELECT 1 AS n UNION ALL SELECT CAST(NULL AS INTEGER)) AS t "
         "ORDER BY n DESC LIMIT 1",
         "0",
         "r_ORDER_BY_clause.html",
     ),
-    Doubt(
+    Assumption(
         "texts sort by their bytes",
         "SELECT MIN(t) AS v FROM (SELECT 'a' AS t UNION ALL SELECT 'B') AS texts",
         "B",
         "c_collation_sequences.html",
     ),
-    Doubt(
+    Assumption(
         "LEAST leaves out NULL",
         "SELECT LEAST(2, CAST(NULL AS INTEGER), 1) AS v",
         "1",
         "r_GREATEST_LEAST.html",
     ),
-    Doubt(
+    Assumption(
         "a frame of ROWS looks forward",
         "SELECT MIN(later) AS v FROM (SELECT MIN(n) OVER (ORDER BY n ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED "
         f"FOLLOWING) AS later FROM ({_TWO}) AS two) AS w",
         "3",
         "r_Window_function_synopsis.html",
     ),
-    Doubt(
+    Assumption(
         "a recursion goes 40 steps",
         f"WITH RECURSIVE walk (n) AS ({_WALK}) SELECT MAX(n) AS v FROM walk",
         "40",
         "r_WITH_clause.html",
     ),
-    Doubt(
+    Assumption(
         "a text knows whether it is JSON",
         "SELECT CASE WHEN IS_VALID_JSON('{\"a\": 1}') AND NOT IS_VALID_JSON('{a') THEN 1 ELSE 0 END AS v",
         "1",
         "IS_VALID_JSON.html",
     ),
-    Doubt(
+    Assumption(
         "hundredths stay exact",
         "SELECT CAST(CAST(12345678901234567 AS DECIMAL(22, 2)) / 100 AS DECIMAL(24, 2)) AS v",
         "123456789012345.67",
@@ -122,18 +122,20 @@ DOUBTS: tuple[Doubt, ...] = (
 )
 
 
-def settled(warehouse: Warehouse, doubts: Sequence[Doubt] = DOUBTS) -> tuple[list[str], dict[str, str]]:
+def settled(
+    warehouse: Warehouse, assumptions: Sequence[Assumption] = ASSUMPTIONS
+) -> tuple[list[str], dict[str, str]]:
     """Ask; returns the names that hold, and of the others what was answered, or the reason of a skip."""
     held, others = [], {}
     is_laptop = isinstance(warehouse, DuckWarehouse)
-    for doubt in doubts:
-        if is_laptop and doubt.on_laptop is not None:
+    for assumption in assumptions:
+        if is_laptop and assumption.on_laptop is not None:
             continue
-        answered = _answer(warehouse, doubt.sql)
-        if answered == doubt.answer:
-            held.append(doubt.name)
+        answered = _answer(warehouse, assumption.sql)
+        if answered == assumption.answer:
+            held.append(assumption.name)
         else:
-            others[doubt.name] = f"{answered}, not {doubt.answer}"
+            others[assumption.name] = f"{answered}, not {assumption.answer}"
     return held, others
 
 
@@ -154,7 +156,7 @@ def redshift(subject: Subject) -> str:
     must(not others, "an answer as documented", others)
     if not isinstance(warehouse, DuckWarehouse):
         held.append(COPIED)
-    left = [doubt.name for doubt in DOUBTS if doubt.name not in held]
+    left = [assumption.name for assumption in ASSUMPTIONS if assumption.name not in held]
     left += [] if COPIED in held else [COPIED]
     return f"{len(held)} hold" + (f"; DuckDB cannot say whether {', '.join(left)}" if left else "")
 
