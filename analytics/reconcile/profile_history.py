@@ -1,49 +1,69 @@
-"""Asks the warehouse's events and older profile versions for settings that a newest profile lacks."""
+"""Asks the lake's events and older profile versions for settings that a newest profile lacks.
 
-from collections.abc import Callable, Sequence
+It reads curated files and not the warehouse, which may be away, and is loaded while reconciliation runs.
+"""
+
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
 from threading import Lock
 from typing import Any
 
-from analytics.reconcile.profile_settings import PastSettings, changes_of
-from analytics.warehouse.statements import literal
+import pyarrow as pa
+import pyarrow.compute as pc
 
-Rows = Callable[[str], Sequence[dict[str, Any]]]
-OBSERVED = """SELECT event_id, timezone FROM lake.events
-WHERE user_id = {user} AND timezone IS NOT NULL ORDER BY event_id DESC LIMIT 1"""
-CHOSEN = """SELECT timezone_chosen, updated_at FROM lake.streaks
-WHERE user_id = {user} AND timezone_chosen IS NOT NULL ORDER BY version"""
+from adapters.platform.objects import Objects
+from analytics.lake import curated_files
+from analytics.lake.layout import curated_files as files_of
+from analytics.reconcile.profile_settings import PastSettings, changes_of
+from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX
+
+READERS = 4
+FIRST_VERSION = 1
+OBSERVED = ("user_id", "event_id", "timezone")
+CHOSEN = ("user_id", "version", "timezone_chosen", "updated_at")
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsHistory:
-    """Asks a warehouse for past settings: once for each user, and one user at a time.
+    """Reads past settings from the lake: once for each user, one user at a time, newest files first."""
 
-    rows: the warehouse's method `rows`.
-    """
-
-    rows: Rows
+    objects: Objects
     _known: dict[str, PastSettings] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
 
     def __call__(self, user_id: str) -> PastSettings:
-        """Return a user's past settings. Raises StatementFailed."""
+        """Return a user's past settings."""
         with self._lock:
             if user_id not in self._known:
-                self._known[user_id] = self._ask(literal(user_id))
+                self._known[user_id] = PastSettings(*self._observed(user_id), self._changes(user_id))
             return self._known[user_id]
 
-    def _ask(self, user: str) -> PastSettings:
-        observed = self.rows(OBSERVED.format(user=user))
-        versions = [
-            (str(each["timezone_chosen"]), _moment(each["updated_at"]))
-            for each in self.rows(CHOSEN.format(user=user))
-        ]
-        zone, at = (observed[0]["timezone"], observed[0]["event_id"]) if observed else (None, "")
-        return PastSettings(zone, at, changes_of(versions))
+    def _observed(self, user_id: str) -> tuple[str | None, str]:
+        """Return the newest zone that an event named, and the event's id: files are placed by its time."""
+        for rows in self._rows_of(user_id, "events", OBSERVED):
+            named = [(row["event_id"], row["timezone"]) for row in rows if row["timezone"] is not None]
+            if named:
+                event_id, zone = max(named)
+                return zone, event_id
+        return None, ""
 
+    def _changes(self, user_id: str) -> tuple[tuple[str, str], ...]:
+        """Return the changes of zone. It goes back until there are as many as are kept, or to version 1."""
+        versions: dict[int, tuple[str | None, Any]] = {}
+        found: tuple[tuple[str, str], ...] = ()
+        for rows in self._rows_of(user_id, "streaks", CHOSEN):
+            versions |= {row["version"]: (row["timezone_chosen"], row["updated_at"]) for row in rows}
+            chosen = [(zone, at) for _, (zone, at) in sorted(versions.items()) if zone is not None]
+            found = changes_of(chosen)
+            # The oldest one is not sure: an older file may have an earlier version with the same zone.
+            if FIRST_VERSION in versions or len(found) > TZ_CHANGES_KEPT_MAX:
+                break
+        return found
 
-def _moment(value: Any) -> datetime:
-    """Return a timestamp as a datetime. Redshift's Data API answers with text."""
-    return value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+    def _rows_of(self, user_id: str, entity: str, names: tuple[str, ...]) -> Iterator[list[dict[str, Any]]]:
+        """Yield the user's rows in each of an entity's files that has any, newest file first."""
+        files = reversed(files_of(self.objects, entity))
+        for _, table in curated_files.tables(self.objects, entity, files, names, READERS):
+            mine = table.filter(pc.equal(table["user_id"], pa.scalar(user_id)))
+            if mine.num_rows:
+                yield mine.to_pylist()

@@ -55,7 +55,7 @@ class ReconcileSteps:
         repair: writes only if it is true; the default is false. from, to: the activity dates to compare;
         without both, all of them. everybody: look closely at all users.
         """
-        past = SettingsHistory(self.warehouse.rows)
+        past = SettingsHistory(self.objects)
         may_repair = event.get("repair") is True
         reconciler = Reconciler(self.accounts, self.projections, self.redis, self.shards, past, may_repair)
         span = None

@@ -70,7 +70,6 @@ def test_points_that_the_lake_does_not_know_are_not_paid_out(town: Town) -> None
 def corrupted(town: Town) -> dict[str, str]:
     """Bring a town into the lake, and corrupt the ledgers of some users; returns them by what was done."""
     users = dict(zip(LEDGER, earners(town, len(LEDGER)), strict=True))
-    town.load()
     clean = town.reconcile("before")
     assert (clean["frozen"], clean["disagreements"], clean["different"]) == ([], [], [])
     assert clean["counts"]["compared"] == clean["counts"]["users"], "the first night compares all"
@@ -108,7 +107,6 @@ def test_everybody_s_ledger_is_compared_if_asked_for(town: Town) -> None:
 def test_an_account_in_doubt_is_left_as_it_is(town: Town) -> None:
     """Also what would be repaired otherwise, and what a writer has left half done."""
     user, gone = earners(town, 2)
-    town.load()
     for each in (user, gone):
         edit_entry(number("points", 7))(town, each)
     HAND["longest"](town, user)
@@ -148,7 +146,6 @@ def test_a_lake_that_has_lost_very_much_freezes_nobody(town: Town) -> None:
 def test_a_lake_that_was_changed_is_named_and_nothing_follows_it(town: Town) -> None:
     """The tables are right, and stay as they are. Where the entries differ nobody can know that."""
     users = dict(zip(LAKE, earners(town, len(LAKE)), strict=True))
-    town.load()
     before = {
         user: (without_review(town.profile(user)), town.projections.days(user)) for user in users.values()
     }

@@ -26,7 +26,6 @@ def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iter
 
 @pytest.mark.parametrize("town", [56], indirect=True)
 def test_fifty_corruptions_are_named_and_put_right(town: Town) -> None:
-    town.load()
     clean = town.reconcile("before")["counts"]
     assert (clean["users"], clean["looked_at"], clean["different"]) == (56, 0, 0)
     before = town.tables()
@@ -62,7 +61,6 @@ def test_a_smoke_test_s_user_may_be_in_the_lake_and_nowhere_else(
     town: Town, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its items are removed, its rows stay. Of anybody else that is told, and the profile is put again."""
-    town.load()
     user = town.users[0]
     for when in town.projections.days(user):
         town.delete("DailyActivity", user_id=user, activity_date=when)

@@ -209,7 +209,7 @@ class Town:
         self.dynamodb.rows.clear()
 
     def load(self) -> None:
-        """Bring the lake into the warehouse: what needs a user's past, or the models, needs it."""
+        """Bring the lake into the warehouse, for the models."""
         prepare(self.warehouse)
         loader = Loader(self.warehouse, self.objects, str(self.folder / "lake"), "")
         loader.load(f"load-{self.now:%H%M%S%f}", self.tasks)
