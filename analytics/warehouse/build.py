@@ -1,85 +1,187 @@
-"""Builds the models: views and tables anew, incremental models from what was loaded since their last build.
+"""Builds the models: what their lake tables brought since the last build, or all of it.
 
 Each model is built in one transaction, so a reader sees it either as it was or as it is. Building again
-changes nothing.
+changes nothing. A table is emptied and filled, and not dropped, unless its SQL has changed: a DROP would wait
+for every reader's open transaction, and keep later readers waiting.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
 
 from analytics.warehouse.merge_sql import LOAD_NUMBER
-from analytics.warehouse.models import Model, fingerprint, models
+from analytics.warehouse.models import Model, entities_of, fingerprint, models
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
+from rules.lake.entities import ENTITIES
 
 _RELATIONS = """SELECT table_schema || '.' || table_name AS name, table_type AS kind
 FROM information_schema.tables
 WHERE table_schema IN ('staging', 'facts', 'dimensions', 'marts')"""
-_BUILDS = "SELECT model, fingerprint FROM lake.builds"
+_BUILDS = "SELECT model, fingerprint, loads, tested FROM lake.builds"
+_LOADS = f"SELECT entity, MAX({LOAD_NUMBER}) AS newest FROM lake.loads GROUP BY entity"  # noqa: S608 (a constant)
+DATES_MAX = 1000  # in one statement; if more were touched, the model is built anew
+Loads = Mapping[str, int]  # the newest load number by lake table
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What lake.builds says of a model. loads: what is in it; tested: what was in it when its tests held."""
+
+    fingerprint: str
+    loads: Loads
+    tested: Loads | None
+
+
+@dataclass(slots=True)
+class Builder:
+    """Builds models one by one. full: it takes nothing over from earlier builds."""
+
+    warehouse: Warehouse
+    full: bool
+    known: Mapping[str, Model]
+    kinds: Mapping[str, str]
+    built: Mapping[str, Built]
+    loads: Loads
+
+    @classmethod
+    def read(cls, warehouse: Warehouse, full: bool = False) -> "Builder":
+        """Read what is there and what was loaded. Raises ModelError, StatementFailed."""
+        # What is loaded from here on is in the next build too.
+        loads = {row["entity"]: int(row["newest"]) for row in warehouse.rows(_LOADS)}
+        kinds = {row["name"]: row["kind"] for row in warehouse.rows(_RELATIONS)}
+        built = {
+            row["model"]: Built(row["fingerprint"], read_loads(row["loads"]) or {}, read_loads(row["tested"]))
+            for row in warehouse.rows(_BUILDS)
+        }
+        return cls(warehouse, full, models(), kinds, built, loads)
+
+    def build(self, name: str) -> bool:
+        """Build one model, after those that it reads; returns whether there was anything to do."""
+        model = self.known[name]
+        statements = self.statements(model)
+        if statements:
+            self.warehouse.run([*statements, *self._record(model)])
+        return bool(statements)
+
+    def statements(self, model: Model) -> list[str]:
+        """Return the SQL that builds a model; nothing, if nothing that it is made of has changed."""
+        kind, before = self.kinds.get(model.name), self._current(model)
+        if before is None or kind != ("VIEW" if model.materialized == "view" else "BASE TABLE"):
+            return _create(model, kind)
+        if model.materialized == "view" or self._holds_all(model, before.loads):
+            return []
+        if model.materialized == "table":
+            return _refill(model)
+        if not model.by_date:
+            (entity,) = entities_of(model, self.known)
+            return _increment(model, before.loads.get(entity, 0))
+        dates = self.touched(model, before.loads)
+        return _rebuild_dates(model, dates) if len(dates) <= DATES_MAX else _refill(model)
+
+    def touched(self, model: Model, since: Loads) -> list[date]:
+        """Return the dates of rows that later loads brought or replaced; with months, the first days too."""
+        later = " OR ".join(
+            f"(entity = {literal(entity)} AND {LOAD_NUMBER} > {since.get(entity, 0)})"
+            for entity in sorted(entities_of(model, self.known))
+        )
+        rows = self.warehouse.rows(f"SELECT DISTINCT dt FROM lake.loads WHERE {later}")  # noqa: S608
+        dates = {row["dt"] for row in rows}
+        if "month" in model.periods:
+            dates |= {each.replace(day=1) for each in dates}
+        return sorted(dates)
+
+    def now_in(self, model: Model) -> dict[str, int]:
+        """Return the newest loads of a model's lake tables."""
+        return {entity: self.loads.get(entity, 0) for entity in sorted(entities_of(model, self.known))}
+
+    def _current(self, model: Model) -> Built | None:
+        """Return the last build, if it was made by the model's present SQL."""
+        before = self.built.get(model.name)
+        is_current = before and before.fingerprint == fingerprint(model, self.known)
+        return before if is_current and not self.full else None
+
+    def _holds_all(self, model: Model, loads: Loads) -> bool:
+        """Whether all that the model reads is in its last build: lake.curation has no numbers of loads."""
+        follows = entities_of(model, self.known) <= ENTITIES.keys()
+        return follows and all(loads.get(entity) == newest for entity, newest in self.now_in(model).items())
+
+    def _record(self, model: Model) -> list[str]:
+        before = self._current(model)
+        tested = before.tested if before else None
+        loads = map(write_loads, (self.now_in(model), tested))
+        values = ", ".join(map(literal, (model.name, fingerprint(model, self.known), *loads)))
+        return [
+            f"DELETE FROM lake.builds WHERE model = {literal(model.name)}",  # noqa: S608
+            f"INSERT INTO lake.builds (model, fingerprint, loads, tested) VALUES ({values})",  # noqa: S608
+        ]
 
 
 def build(warehouse: Warehouse, only: Collection[str] | None = None, full: bool = False) -> list[str]:
     """Build models in the order of their dependencies; returns their names. only: names, or None for all.
 
-    full: build incremental models anew too. Raises ModelError, StatementFailed.
+    full: build all of them anew. Raises ModelError, StatementFailed.
     """
-    known = models()
     with warehouse.kept_open():
-        kinds = {row["name"]: row["kind"] for row in warehouse.rows(_RELATIONS)}
-        built = {row["model"]: row["fingerprint"] for row in warehouse.rows(_BUILDS)}
-        done = []
-        for model in known.values():
-            if only is None or model.name in only:
-                is_current = not full and built.get(model.name) == fingerprint(model, known)
-                warehouse.run(statements(model, known, kinds.get(model.name), is_current))
-                done.append(model.name)
-    return done
+        builder = Builder.read(warehouse, full)
+        wanted = [name for name in builder.known if only is None or name in only]
+        for name in wanted:
+            builder.build(name)
+        return wanted
 
 
-def statements(model: Model, known: Mapping[str, Model], kind: str | None, is_current: bool) -> list[str]:
-    """Return the SQL that builds a model.
+def read_loads(text: Any) -> dict[str, int] | None:
+    """Read `daily_activity=12,ledger=9`; None stays None."""
+    if text is None:
+        return None
+    pairs = (each.partition("=") for each in text.split(",") if each)
+    return {entity: int(number) for entity, _, number in pairs}
 
-    kind: what has the model's name now (VIEW, BASE TABLE, or None for nothing). is_current: whether that was
-    built by the model's present SQL.
-    """
+
+def write_loads(loads: Loads | None) -> str | None:
+    """Return what `read_loads` reads."""
+    return None if loads is None else ",".join(f"{entity}={loads[entity]}" for entity in sorted(loads))
+
+
+def _create(model: Model, kind: str | None) -> list[str]:
+    drop = [f"DROP {'VIEW' if kind == 'VIEW' else 'TABLE'} {model.name} CASCADE"] if kind else []
     if model.materialized == "view":
-        # Late binding, because the tables that the view reads are dropped and made anew.
-        return [*_drop(model, kind), f"CREATE VIEW {model.name} AS {model.sql} WITH NO SCHEMA BINDING"]
-    if model.materialized == "table":
-        return _replace(model, kind)
-    if kind in (None, "VIEW") or not is_current:
-        return [*_replace(model, kind), *_record(model, known)]
-    return _increment(model)
-
-
-def _drop(model: Model, kind: str | None) -> list[str]:
-    return [f"DROP {'VIEW' if kind == 'VIEW' else 'TABLE'} {model.name} CASCADE"] if kind else []
-
-
-def _replace(model: Model, kind: str | None) -> list[str]:
+        # Late binding, because the tables that the view reads are dropped and made anew if their SQL changes.
+        return [*drop, f"CREATE VIEW {model.name} AS {model.sql} WITH NO SCHEMA BINDING"]
     new, name = f"{model.name}__new", model.name.partition(".")[2]
     dist = f"DISTSTYLE KEY DISTKEY ({model.dist}) " if model.dist else ""
     sort = f"COMPOUND SORTKEY ({', '.join(model.sort)}) " if model.sort else ""
-    return [
-        f"CREATE TABLE {new} {dist}{sort}AS {model.sql}",
-        *_drop(model, kind),
-        f"ALTER TABLE {new} RENAME TO {name}",
-    ]
+    return [f"CREATE TABLE {new} {dist}{sort}AS {model.sql}", *drop, f"ALTER TABLE {new} RENAME TO {name}"]
 
 
-def _increment(model: Model) -> list[str]:
-    columns = ", ".join(f'"{name}"' for name in model.columns)
-    same = " AND ".join(f'{model.name}."{key}" = fresh."{key}"' for key in model.replace)
-    newer = f"{LOAD_NUMBER} > (SELECT COALESCE(MAX({LOAD_NUMBER}), 0) FROM {model.name})"  # noqa: S608
+def _refill(model: Model) -> list[str]:
+    return [f"DELETE FROM {model.name}", _insert(model, "")]  # noqa: S608
+
+
+def _increment(model: Model, since: int) -> list[str]:
+    columns = _columns(model)
+    same = " AND ".join(f'{model.name}."{key}" = fresh."{key}"' for key in model.key)
+    later = f"SELECT {columns} FROM ({model.sql}) AS model WHERE {LOAD_NUMBER} > {since}"  # noqa: S608
     return [
-        f"CREATE TEMP TABLE fresh AS SELECT {columns} FROM ({model.sql}) AS model WHERE {newer}",  # noqa: S608
+        f"CREATE TEMP TABLE fresh AS {later}",
         f"DELETE FROM {model.name} USING fresh WHERE {same}",  # noqa: S608
         f"INSERT INTO {model.name} ({columns}) SELECT {columns} FROM fresh",  # noqa: S608
     ]
 
 
-def _record(model: Model, known: Mapping[str, Model]) -> list[str]:
-    values = f"({literal(model.name)}, {literal(fingerprint(model, known))})"
-    return [
-        f"DELETE FROM lake.builds WHERE model = {literal(model.name)}",  # noqa: S608
-        f"INSERT INTO lake.builds VALUES {values}",  # noqa: S608
-    ]
+def _rebuild_dates(model: Model, dates: Collection[date]) -> list[str]:
+    """Return the SQL that replaces the rows of some dates; the dates stand in it, so only these are read."""
+    if not dates:
+        return []
+    where = f' WHERE "{model.by_date}" IN ({", ".join(map(literal, dates))})'
+    return [f"DELETE FROM {model.name}{where}", _insert(model, where)]  # noqa: S608
+
+
+def _insert(model: Model, where: str) -> str:
+    columns = _columns(model)
+    return f"INSERT INTO {model.name} ({columns}) SELECT {columns} FROM ({model.sql}) AS model{where}"  # noqa: S608
+
+
+def _columns(model: Model) -> str:
+    return ", ".join(f'"{name}"' for name in model.columns)

@@ -86,7 +86,8 @@ def prepare(warehouse: Warehouse) -> list[str]:
         for change in _changes(table, found.get(table.name, {}))
     ]
     if changes:
-        warehouse.run(changes)
+        # Views know the types that they were made with.
+        warehouse.run([*changes, "DELETE FROM lake.builds"])
     return changes
 
 

@@ -82,7 +82,7 @@ class Loader:
         by_columns: dict[tuple[tuple[str, str], ...], list[StoredObject]] = {}
         for file in files:
             by_columns.setdefault(file.footer.columns, []).append(file.stored)
-        yield f"LOCK lake.{entity}"
+        yield merge_sql.LOCK
         for number, (columns, stored) in enumerate(by_columns.items()):
             key = layout.run_key(run_id, f"load-{entity}-{files[0].place.dt}-{number}.manifest")
             self.objects.put(key, manifest(self.lake, stored))

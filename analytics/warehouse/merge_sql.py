@@ -7,9 +7,13 @@ the statements before it decide which rows go in.
 from collections.abc import Iterator, Sequence
 
 from analytics.warehouse.ddl import declared_tables
+from analytics.warehouse.statements import literal
 from rules.lake.entities import Entity
 
 LOAD_NUMBER = "load_number"
+# Locked before all else: two loads take turns, each with a snapshot of what the other has left. Nobody else
+# reads this table. A LOCK of the table that is loaded would keep its readers waiting, and wait for them.
+LOCK = "LOCK lake.loads"
 Columns = Sequence[tuple[str, str]]
 
 
@@ -38,14 +42,30 @@ def merge(entity: Entity, staged: Sequence[Columns]) -> Iterator[str]:
         f"CREATE TEMP TABLE fresh AS SELECT {names}, latest.{LOAD_NUMBER} "  # noqa: S608
         f"FROM (SELECT {names} FROM incoming EXCEPT SELECT {_listed(columns, 'known')} FROM {lake} AS known "
         f"INNER JOIN incoming ON {_same(entity, 'incoming', 'known')}) AS changed "
-        f"CROSS JOIN (SELECT COALESCE(MAX({LOAD_NUMBER}), 0) + 1 AS {LOAD_NUMBER} FROM {lake}) AS latest"
+        f"CROSS JOIN (SELECT COALESCE(MAX({LOAD_NUMBER}), 0) + 1 AS {LOAD_NUMBER} FROM lake.loads "
+        f"WHERE entity = {literal(entity.name)}) AS latest"
     )
+    yield _touched(entity)
     every = [*columns, LOAD_NUMBER]
     changes = ", ".join(f'"{name}" = fresh."{name}"' for name in every if name not in entity.key)
     yield (
         f"MERGE INTO {lake} USING fresh ON {_same(entity, lake, 'fresh')} "  # noqa: S608
         f"WHEN MATCHED THEN UPDATE SET {changes} "
         f"WHEN NOT MATCHED THEN INSERT ({_listed(every)}) VALUES ({_listed(every, 'fresh')})"
+    )
+
+
+def _touched(entity: Entity) -> str:
+    """Return the statement that notes the dates of the rows that are new, and of those that they replace."""
+    fresh = f'SELECT fresh.{LOAD_NUMBER}, CAST(fresh."{entity.occurred}" AS DATE) AS dt FROM fresh'  # noqa: S608
+    if entity.occurred not in entity.key:
+        fresh += (
+            f' UNION SELECT fresh.{LOAD_NUMBER}, CAST(known."{entity.occurred}" AS DATE) AS dt '  # noqa: S608
+            f"FROM lake.{entity.name} AS known INNER JOIN fresh ON {_same(entity, 'fresh', 'known')}"
+        )
+    return (
+        f"INSERT INTO lake.loads SELECT DISTINCT {literal(entity.name)}, {LOAD_NUMBER}, dt "  # noqa: S608
+        f"FROM ({fresh}) AS touched"
     )
 
 

@@ -3,10 +3,13 @@
 NAME.yml beside it has: grain (a sentence), key (columns), materialized (view, table or incremental), dist and
 sort (columns by which Redshift spreads and sorts the rows), columns (name: what it says), left_out (of facts:
 which columns of staging are not here, and why), tests (model_tests.py).
-An incremental model has a column load_number: the newest load that brought any of the rows that a row is made
-of.
-Rows of later loads replace the rows with the same values in the columns `replace` (the key, unless named).
-Example: marts.leaderboard_history replaces whole periods.
+An incremental model takes over what is new in one of two ways:
+- It has a column load_number: the newest load that brought any of the rows that a row is made of. Rows of
+  later loads replace those with the same key.
+- by_date names its column with a date. All rows of the dates that later loads have touched are made anew.
+  periods: [day], or [day, month] if some rows are of a month, and have its first date. Its rows of a date
+  must follow from the lake's rows of that date (or month) alone, by the time that places them in the lake.
+A table is made anew whenever anything that it reads has changed. `whole` says why it cannot be incremental.
 """
 
 import hashlib
@@ -26,7 +29,10 @@ from analytics.warehouse.translate import REDSHIFT
 
 FOLDERS = ("staging", "facts", "dimensions", "marts")
 MATERIALIZED = ("view", "table", "incremental")
-_FIELDS = {"grain", "key", "materialized", "replace", "dist", "sort", "columns", "left_out", "tests"}
+_FIELDS = {
+    *("grain", "key", "materialized", "by_date", "periods", "whole"),
+    *("dist", "sort", "columns", "left_out", "tests"),
+}
 
 
 class ModelError(ValueError):
@@ -47,7 +53,8 @@ class Model:
     tests: Mapping[str, Any] = field(default_factory=dict)
     dist: str | None = None
     sort: tuple[str, ...] = ()
-    replace: tuple[str, ...] = ()
+    by_date: str | None = None
+    periods: tuple[str, ...] = ("day",)
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -73,6 +80,8 @@ def _read(name: str, path: Path) -> Model:
         raise ModelError(f"{name}: unknown {sorted(unknown)}")
     if about["materialized"] not in MATERIALIZED:
         raise ModelError(f"{name}: materialized is one of {MATERIALIZED}")
+    if (about["materialized"] == "table") != bool(about.get("whole")):
+        raise ModelError(f"{name}: a table says below `whole` why it is not incremental")
     return Model(
         name,
         sql,
@@ -84,7 +93,8 @@ def _read(name: str, path: Path) -> Model:
         about.get("tests") or {},
         about.get("dist"),
         tuple(about.get("sort") or ()),
-        tuple(about.get("replace") or about["key"]),
+        about.get("by_date"),
+        tuple(about.get("periods") or ("day",)),
         about.get("left_out") or {},
     )
 
@@ -98,9 +108,9 @@ def _check_sources(model: Model, known: Mapping[str, Model]) -> None:
     for read in model.reads:
         if read.partition(".")[0] in FOLDERS and read not in known:
             raise ModelError(f"{model.name} reads {read}, which is no model")
-    if model.materialized == "incremental" and len(lake_tables(model, known)) != 1:
+    if model.materialized == "incremental" and not model.by_date and len(entities_of(model, known)) != 1:
         # Each lake table counts its own load numbers, so those of two tables cannot be compared.
-        raise ModelError(f"{model.name} is incremental, so it must follow from one lake table")
+        raise ModelError(f"{model.name} goes by load numbers, so it must follow from one lake table")
 
 
 def ancestors(model: Model, known: Mapping[str, Model]) -> list[Model]:
@@ -115,10 +125,11 @@ def ancestors(model: Model, known: Mapping[str, Model]) -> list[Model]:
     return [found[name] for name in sorted(found)]
 
 
-def lake_tables(model: Model, known: Mapping[str, Model]) -> set[str]:
-    """Return the lake tables that a model reads, directly or through other models."""
+def entities_of(model: Model, known: Mapping[str, Model]) -> set[str]:
+    """Return the lake tables that a model reads, directly or through other models, without `lake.`."""
     family: Sequence[Model] = [model, *ancestors(model, known)]
-    return {read for each in family for read in each.reads if read.startswith("lake.")}
+    reads = {read for each in family for read in each.reads}
+    return {read.removeprefix("lake.") for read in reads if read.startswith("lake.")}
 
 
 def fingerprint(model: Model, known: Mapping[str, Model]) -> str:

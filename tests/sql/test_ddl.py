@@ -22,7 +22,8 @@ def test_missing_columns_are_added_and_narrow_ones_widened(
         (Column("a", "BIGINT"), Column("b", "VARCHAR(64)"), Column("c", "VARCHAR(64)"), Column("d", "DATE")),
         "CREATE TABLE IF NOT EXISTS lake.t (a BIGINT, b VARCHAR(64), c VARCHAR(64), d DATE)",
     )
-    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": grown})
+    builds = ddl.declared_tables()["builds"]
+    monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": grown, "builds": builds})
     for warehouse in lake.warehouses:
         warehouse.run(["CREATE SCHEMA lake", small, "INSERT INTO lake.t VALUES (1, 2, 'é')"])
         changes = prepare(warehouse)

@@ -1,15 +1,6 @@
 -- A date on which nobody was active has a row too, with 0. So AVG(active_users) is the average over all dates.
 WITH span AS (
-    SELECT MIN(activity_date) AS first_date, MAX(activity_date) AS last_date FROM facts.daily_activity
-),
-active AS (
-    SELECT
-        activity_date,
-        COUNT(*) AS active_users,
-        CAST(SUM(events_count) AS BIGINT) AS events_count,
-        CAST(SUM(points_earned) AS BIGINT) AS points_earned
-    FROM facts.daily_activity
-    GROUP BY activity_date
+    SELECT MIN(activity_date) AS first_date, MAX(activity_date) AS last_date FROM facts.activity_totals
 ),
 newcomers AS (
     SELECT first_active_date, COUNT(*) AS new_users
@@ -26,5 +17,5 @@ SELECT
     COALESCE(active.points_earned, 0) AS points_earned
 FROM dimensions.dates AS dates
 INNER JOIN span ON dates.date_day BETWEEN span.first_date AND span.last_date
-LEFT JOIN active ON active.activity_date = dates.date_day
+LEFT JOIN facts.activity_totals AS active ON active.activity_date = dates.date_day
 LEFT JOIN newcomers ON newcomers.first_active_date = dates.date_day

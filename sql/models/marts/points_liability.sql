@@ -1,19 +1,6 @@
 -- Outstanding points are what the company owes at a day's end: the sum of all entries up to then.
 WITH span AS (
-    SELECT MIN(entry_date) AS first_date, MAX(entry_date) AS last_date FROM facts.ledger
-),
-moved AS (
-    SELECT
-        entry_date,
-        CAST(SUM(CASE WHEN kind = 'EARN' THEN points ELSE 0 END) AS BIGINT) AS issued,
-        CAST(SUM(CASE WHEN kind = 'REDEEM' THEN -points ELSE 0 END) AS BIGINT) AS redeemed,
-        CAST(SUM(CASE WHEN kind = 'REVERSE' THEN points ELSE 0 END) AS BIGINT) AS reversed,
-        CAST(SUM(CASE WHEN kind = 'EXPIRE' THEN -points ELSE 0 END) AS BIGINT) AS expired,
-        CAST(SUM(CASE WHEN kind = 'ADJUST' THEN points ELSE 0 END) AS BIGINT) AS adjusted,
-        CAST(SUM(points) AS BIGINT) AS change
-    FROM facts.ledger
-    WHERE entry_date IS NOT NULL
-    GROUP BY entry_date
+    SELECT MIN(entry_date) AS first_date, MAX(entry_date) AS last_date FROM facts.ledger_totals
 )
 SELECT
     dates.date_day,
@@ -26,4 +13,4 @@ SELECT
         AS outstanding
 FROM dimensions.dates AS dates
 INNER JOIN span ON dates.date_day BETWEEN span.first_date AND span.last_date
-LEFT JOIN moved ON moved.entry_date = dates.date_day
+LEFT JOIN facts.ledger_totals AS moved ON moved.entry_date = dates.date_day

@@ -61,7 +61,7 @@ def test_required_fields_are_never_null_and_keys_are_declared(entity: Entity) ->
 
 def test_every_table_has_its_file() -> None:
     names = {path.stem for path in (SQL / "ddl").glob("*.sql")}
-    assert names == {*ENTITIES, "curation", "builds"}, "sql/ddl: one file an entity"
+    assert names == {*ENTITIES, "curation", "builds", "loads"}, "sql/ddl: one file an entity"
 
 
 def test_every_entity_is_staged() -> None:

@@ -1,0 +1,13 @@
+-- What liability needs of a date's entries. The opening entry of an account has no date, and no points.
+SELECT
+    entry_date,
+    COUNT(*) AS entries,
+    CAST(SUM(CASE WHEN kind = 'EARN' THEN points ELSE 0 END) AS BIGINT) AS issued,
+    CAST(SUM(CASE WHEN kind = 'REDEEM' THEN -points ELSE 0 END) AS BIGINT) AS redeemed,
+    CAST(SUM(CASE WHEN kind = 'REVERSE' THEN points ELSE 0 END) AS BIGINT) AS reversed,
+    CAST(SUM(CASE WHEN kind = 'EXPIRE' THEN -points ELSE 0 END) AS BIGINT) AS expired,
+    CAST(SUM(CASE WHEN kind = 'ADJUST' THEN points ELSE 0 END) AS BIGINT) AS adjusted,
+    CAST(SUM(points) AS BIGINT) AS change
+FROM facts.ledger
+WHERE entry_date IS NOT NULL
+GROUP BY entry_date

@@ -1,0 +1,25 @@
+-- How many rows the warehouse has of each entity and day. The ledger is not here, because the opening entry of an
+-- account has no time of its own that would tell its day.
+SELECT 'events' AS entity, CAST(occurred_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.events
+GROUP BY CAST(occurred_at AS DATE)
+UNION ALL
+SELECT 'daily_activity' AS entity, activity_date AS dt, COUNT(*) AS loaded
+FROM lake.daily_activity
+GROUP BY activity_date
+UNION ALL
+SELECT 'streaks' AS entity, CAST(updated_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.streaks
+GROUP BY CAST(updated_at AS DATE)
+UNION ALL
+SELECT 'lead_events' AS entity, CAST(occurred_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.lead_events
+GROUP BY CAST(occurred_at AS DATE)
+UNION ALL
+SELECT 'lead_memory' AS entity, CAST(updated_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.lead_memory
+GROUP BY CAST(updated_at AS DATE)
+UNION ALL
+SELECT 'lead_features' AS entity, CAST(changed_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.lead_features
+GROUP BY CAST(changed_at AS DATE)
