@@ -1,5 +1,6 @@
 """Redshift Serverless through its Data API: no driver, no connection, no network path into its VPC."""
 
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -13,8 +14,10 @@ from analytics.warehouse.statements import StatementFailed
 
 STATEMENTS_MAX = 40  # in one batch, which is one transaction
 ATTEMPTS_MAX = 5  # for a transaction, if others get in its way
-POLLS_MAX = 1000
-POLL_SECONDS_MAX = 1.8  # a pause is random, 0.9 s on average: all polls take 15 minutes, a function's limit
+POLLS_MAX = 1_000_000  # the time ends them before
+POLL_SECONDS_MAX = 1.8
+# A transaction may take this long, locks that it waits for included. A function has 900 s.
+TRANSACTION_SECONDS_MAX = 780.0
 ENDED_BADLY = frozenset({"FAILED", "ABORTED"})
 # Errors that say that another transaction was first. Nothing of ours remains then, so repeating it is safe.
 _CONFLICTS = ("1023", "serializable isolation violation", "could not serialize", "conflict with concurrent")
@@ -30,12 +33,14 @@ class RedshiftWarehouse:
     """A database of a workgroup. data_api: a botocore client of redshift-data.
 
     secret_arn: the secret of the user who runs the SQL; "": the caller's IAM identity runs it.
+    seconds_max: for a transaction, which is cancelled then.
     """
 
     data_api: Any
     workgroup: str
     database: str
     secret_arn: str = ""
+    seconds_max: float = TRANSACTION_SECONDS_MAX
 
     def run(self, statements: Sequence[str]) -> None:
         """Execute in one transaction; repeat it if another one got in its way. Raises StatementFailed."""
@@ -75,14 +80,21 @@ class RedshiftWarehouse:
         return str(answer["Id"])
 
     def _wait(self, submitted: str, statements: Sequence[str]) -> None:
+        end = time.monotonic() + self.seconds_max
         for _ in pauses(POLLS_MAX, base_seconds=0.05, longest_seconds=POLL_SECONDS_MAX):
             state = self.data_api.describe_statement(Id=submitted)
             if state["Status"] == "FINISHED":
                 return
             if state["Status"] in ENDED_BADLY:
                 raise _failure(state, statements)
+            if time.monotonic() > end:
+                break
         self.data_api.cancel_statement(Id=submitted)
-        raise StatementFailed(statements[0], f"no answer after {POLLS_MAX} looks")
+        done = sum(part["Status"] == "FINISHED" for part in state.get("SubStatements", ()))
+        reason = (
+            f"cancelled after {self.seconds_max:.0f} s: it is too slow, or another transaction holds a lock"
+        )
+        raise StatementFailed(statements[min(done, len(statements) - 1)], reason)
 
     def _pages(self, result: str) -> Iterator[list[dict[str, Any]]]:
         more: dict[str, str] = {}

@@ -1,19 +1,27 @@
 """Redshift's Data API by a real client, and the DuckDB file: failures, pages, tokens, waiting."""
 
 import threading
+from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 
 import duckdb
+import psycopg
 import pytest
 from botocore.stub import Stubber
 
 from adapters.platform.aws import client
+from analytics.warehouse.build import build
+from analytics.warehouse.load import Loader
+from analytics.warehouse.merge_sql import LOCK
+from analytics.warehouse.models import models
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.statements import StatementFailed, literal
 from analytics.warehouse.warehouse import warehouse_at
-from tests.sql.conftest import Lake
+from rules.lake.entities import ENTITIES
+from tests.sql.conftest import ROLE, Lake
+from tests.support.lake_story import Story
 
 VALUES = """SELECT 1 AS a, CAST(2 AS BIGINT) AS b, CAST('3.10' AS DECIMAL(10, 2)) AS c, CAST(0.1 AS DOUBLE PRECISION) AS d,
 TRUE AS e, DATE '2026-02-28' AS f, TIMESTAMP '2026-02-28 23:59:59.999999' AS g, 'it''s' AS h, CAST(NULL AS DATE) AS i"""
@@ -70,6 +78,46 @@ def test_a_lost_conflict_is_tried_again_and_other_failures_are_not(lake: Lake) -
     submitted = [request for action, request in lake.api.calls if action == "BatchExecuteStatement"]
     assert len(submitted) == 3
     assert len({request["ClientToken"] for request in submitted}) == 3
+
+
+def test_a_lock_is_waited_for_a_while_and_then_told(lake: Lake) -> None:
+    """An open transaction holds a lock. Nothing of ours remains, and the next try succeeds."""
+    lake.redshift.run(["CREATE SCHEMA lake", "CREATE TABLE lake.t (a INT)", "CREATE TABLE lake.u (a INT)"])
+    impatient = replace(lake.redshift, seconds_max=0.5)
+    statements = ["INSERT INTO lake.u VALUES (1)", "INSERT INTO lake.t VALUES (1)"]
+    with psycopg.connect(lake.dsn) as analyst:
+        analyst.execute("LOCK TABLE lake.t")
+        with pytest.raises(StatementFailed, match="another transaction holds a lock") as caught:
+            impatient.run(statements)
+        assert caught.value.statement == statements[1]
+    impatient.run(statements)
+    assert lake.redshift.rows("SELECT COUNT(*) AS n FROM lake.u") == [{"n": 1}]
+
+
+def test_readers_and_loads_do_not_wait_for_each_other(lake: Lake) -> None:
+    """An analyst has read every table, and leaves the transaction open. Loads and builds go on."""
+    story = Story(days=8)
+    lake.load("one", story.first_part().write(lake.objects))
+    build(lake.redshift)
+    read = [*(f"lake.{entity}" for entity in ENTITIES), *models()]
+    impatient = replace(lake.redshift, seconds_max=20)
+    late = story.late_part().write(lake.objects)
+    with psycopg.connect(lake.dsn) as analyst:
+        for name in read:
+            analyst.execute(f"SELECT COUNT(*) FROM {name}")
+        Loader(impatient, lake.objects, str(lake.root), ROLE).load("two", late)
+        build(impatient)
+    assert impatient.rows("SELECT 1 AS n FROM lake.events WHERE version = 1") == [{"n": 1}]
+
+
+def test_a_load_keeps_no_reader_waiting(lake: Lake) -> None:
+    """Another load holds its lock, its work not committed: tables of the lake are read as they were."""
+    lake.load("one", Story(days=8).first_part().write(lake.objects))
+    impatient = replace(lake.redshift, seconds_max=5)
+    with psycopg.connect(lake.dsn) as other:
+        other.execute(LOCK.replace("LOCK ", "LOCK TABLE "))
+        other.execute("DELETE FROM lake.events")
+        assert impatient.rows("SELECT COUNT(*) AS n FROM lake.events")[0]["n"] > 0
 
 
 def test_a_repeated_token_runs_nothing(lake: Lake) -> None:

@@ -36,6 +36,7 @@ class Batch:
     columns: list[dict[str, Any]] = field(default_factory=list)
     rows: list[Any] = field(default_factory=list)
     looks: int = 0
+    pid: int = 0
 
 
 class DataApi:
@@ -58,6 +59,7 @@ class DataApi:
             "DescribeStatement": self.describe,
             "CancelStatement": lambda _: {"Status": True},
             "GetStatementResult": self.result,
+            "CancelStatement": self.cancel,
         }
         return answers[action](request)
 
@@ -92,6 +94,13 @@ class DataApi:
             "HasResultSet": bool(batch.columns),
         }
 
+    def cancel(self, request: dict[str, Any]) -> dict[str, Any]:
+        """End the batch's transaction, also if it waits for a lock; nothing of it stays."""
+        batch = self.batches[request["Id"]]
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            connection.execute("SELECT pg_cancel_backend(%s)", [batch.pid])
+        return {"Status": True}
+
     def result(self, request: dict[str, Any]) -> dict[str, Any]:
         name, _, number = request["Id"].partition(":")
         batch = self.batches[name]
@@ -114,6 +123,7 @@ class DataApi:
             return
         try:
             with psycopg.connect(self.dsn) as connection:
+                batch.pid = connection.info.backend_pid
                 for sql in batch.sqls:
                     self._execute(connection, sql, batch)
                     batch.subs.append({"Id": "x", "Status": "FINISHED"})
