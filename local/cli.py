@@ -138,7 +138,8 @@ def _recompute(arguments: argparse.Namespace) -> None:
     if (arguments.since is None) != (arguments.until is None):
         raise RuntimeError("--from and --to go together")
     span, repair = (arguments.since, arguments.until), not arguments.dry_run
-    found = nightly_run.run(_stack(arguments), *span, repair=repair, everybody=arguments.everybody)
+    more = {"everybody": arguments.everybody, "full": arguments.full}
+    found = nightly_run.run(_stack(arguments), *span, repair=repair, **more)
     _print(found)
     left = {*found["unrepaired"], *found["frozen"]}
     if left and repair:
@@ -256,6 +257,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     options.recompute_options(
         command("recompute", _recompute, "the nightly run, now: lake, warehouse, reconcile, repair")
+    )
+    recompute.add_argument(
+        "--full", action="store_true", help="build the warehouse's models anew, and test all rows"
     )
     options.backfill_options(
         command("backfill", _backfill, "curate many days at once by Spark (Glue), then load them")

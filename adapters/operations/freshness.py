@@ -66,11 +66,12 @@ class Freshness:
         if newest is None:
             raise FreshnessUnknown("there is no report of a nightly run yet")
         report = json.loads(self._objects.get(newest.key))
+        error = report["error"] or report["warehouse"]["error"]
         return {
             "run_id": report["run_id"],
             "made_at": report["made_at"],
-            "failed": report["error"] is not None,
-            "error": report["error"] and str(report["error"])[:200],
+            "failed": not report["is_whole"],
+            "error": error and str(error)[:200],
             "different": len(report["different"]),
             "unrepaired": len(report["unrepaired"]),
             "counts": report["counts"],

@@ -5,7 +5,8 @@ raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME             the same, as it was before a
 raw/{entity}/any other name                         no hour's: all lines are refused, and counted for NOWHERE
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the whole day
 quarantine/{entity}/dt=.../hour=HH/[arrived=.../]NAME.ndjson  the refused lines of one raw object
-state/watermark.json, state/ledgers_compared.json, state/users.parquet, runs/{run_id}/NAME, reports/{run_id}.*
+state/watermark.json, state/ledgers_compared.json, state/users.parquet, state/unloaded/{run_id}.json
+runs/{run_id}/NAME, reports/{run_id}.*
 """
 
 import re
@@ -20,6 +21,8 @@ RAW, CURATED, QUARANTINE = "raw/", "curated/", "quarantine/"
 WATERMARK = "state/watermark.json"
 LEDGERS_COMPARED = "state/ledgers_compared.json"
 SETTLED_USERS = "state/users.parquet"
+UNLOADED = "state/unloaded/"
+WAREHOUSE_RESULT = "warehouse.json"  # of a run: what came of its work in the warehouse
 _RAW = re.compile(
     r"raw/(\w+)/(?:arrived=(\d{4}-\d{2}-\d{2})/)?dt=(\d{4}-\d{2}-\d{2})/hour=(\d{2})/(.+)", re.ASCII
 )

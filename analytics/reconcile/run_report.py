@@ -1,13 +1,16 @@
 """A nightly run's report: reports/{run_id}.json for machines, reports/{run_id}.md for people."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
+from analytics.lake import unloaded
 from analytics.lake.layout import report_key, run_key
 from analytics.reconcile.reconcile_all import RESULT
+from analytics.warehouse.night import Kind, Night, State
 
 LISTED_MAX = 1000
 SHOWN_MAX = 50
@@ -23,10 +26,13 @@ Report = dict[str, Any]
 NOTHING: Report = {"counts": {}, "different": [], "unrepaired": [], "contended": [], "frozen": []}
 
 
-def gather(objects: Objects, run_id: str, now: datetime, error: Any = None) -> Report:
-    """Put together what the nightly run's steps have stored. error: why it ended early, if it did.
+def gather(
+    objects: Objects, run_id: str, now: datetime, error: Any = None, warehouse_error: Any = None
+) -> Report:
+    """Put together what the nightly run's steps have stored. error: why repair, or all of it, ended early.
 
-    The warehouse's part stays empty; `with_warehouse` fills it in. Raises NoObject if the reconciliation has
+    warehouse_error: why the work in the warehouse did. What the warehouse is asked for stays empty, and
+    `with_warehouse` fills it in. Raises NoObject if the reconciliation has
     stored nothing and there is no error to report.
     """
     try:
@@ -48,7 +54,7 @@ def gather(objects: Objects, run_id: str, now: datetime, error: Any = None) -> R
         "ledger_and_lake": found["disagreements"][:LISTED_MAX],
         "sql_and_numpy": [],
         "leads": [],
-        "failed_tests": _tests(objects, run_id),
+        **_warehouse(objects, run_id, warehouse_error),
         "curation": [],
     }
 
@@ -73,11 +79,40 @@ def with_warehouse(
     }
 
 
-def _tests(objects: Objects, run_id: str) -> list[Any]:
-    try:
-        return list(json.loads(objects.get(run_key(run_id, "tests.json"))))
-    except NoObject:
-        return []
+def _warehouse(objects: Objects, run_id: str, error: Any) -> Report:
+    """Return what came of the work in the warehouse, and how many partitions it lacks, by entity."""
+    night = Night.read(objects, run_id)
+    items = night.items if night else []
+    not_done = [each for each in items if each.state in (State.FAILED, State.SKIPPED)]
+    notes = unloaded.read_notes(objects).values()
+    lacks = {(each.entity, each.dt, each.hour) for places in notes for each in places}
+    told = [
+        {"what": f"{each.kind} {each.name}", "state": each.state, "reason": each.reason} for each in not_done
+    ]
+    return {
+        "failed_tests": [found for each in items for found in each.found],
+        "warehouse": {
+            "error": error,
+            "not_done": sorted(told, key=lambda each: each["state"]),
+            "lacks": dict(sorted(Counter(entity for entity, _, _ in lacks).items())),
+            "unread": None,
+        },
+    }
+
+
+def is_built(objects: Objects, run_id: str, model: str) -> bool:
+    """Whether a model is of this run: all is loaded, and the model was built."""
+    night = Night.read(objects, run_id)
+    items = night.items if night else []
+    is_loaded = all(each.state is State.DONE for each in items if each.kind is Kind.LOAD)
+    done = {each.name for each in items if each.kind is Kind.MODEL and each.state is State.DONE}
+    return is_loaded and model in done
+
+
+def is_whole(report: Report) -> bool:
+    """Whether every step of the run was done. Failed tests and differences are findings, and no failure."""
+    warehouse = report["warehouse"]
+    return not (report["error"] or warehouse["error"] or warehouse["not_done"] or warehouse["unread"])
 
 
 def _count(value: Any) -> Any:
@@ -86,6 +121,7 @@ def _count(value: Any) -> Any:
 
 def publish(objects: Objects, report: Report) -> list[str]:
     """Store the report in both forms; returns their keys."""
+    report = {**report, "is_whole": is_whole(report)}
     texts = {"json": json.dumps(report, indent=1, default=str), "md": markdown(report)}
     keys = {suffix: report_key(report["run_id"], suffix) for suffix in texts}
     for suffix, text in texts.items():
@@ -105,15 +141,21 @@ def markdown(report: Report) -> str:
     twin = [(each["user_id"], each["numpy"], each["sql"]) for each in report["sql_and_numpy"]]
     leads = [(each["lead"], ", ".join(each["features"])) for each in report["leads"]]
     frozen = [(each,) for each in report["frozen"]]
+    warehouse = report["warehouse"]
+    not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *([f"**It failed:** {json.dumps(report['error'])}"] if report["error"] else []),
+        *([f"**The warehouse was away:** {json.dumps(warehouse['error'])}"] if warehouse["error"] else []),
+        *([f"**The warehouse was not read:** {warehouse['unread']}"] if warehouse["unread"] else []),
         _table("Figures", ("what", "number"), counts),
         _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
         _table("Redemptions wait for an admin", ("user",), frozen),
         _table("Recompute in SQL and by numpy disagree", ("user", "numpy", "sql"), twin),
         _table("Leads whose features are not what their events say", ("lead", "features"), leads),
+        _table("Not done in the warehouse", ("what", "state", "why"), not_done),
+        _table("Partitions that the warehouse lacks", ("entity", "number"), list(warehouse["lacks"].items())),
         _table("Failed tests", ("model", "test", "rows"), tests),
         _table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
     ]

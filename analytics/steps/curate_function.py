@@ -11,8 +11,9 @@ from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateSettings
 from analytics.curation.curate import Task, curate
-from analytics.curation.plan import commit, plan, write_plan
+from analytics.curation.plan import commit, plan, read_tasks, write_plan
 from analytics.curation.recover import recover
+from analytics.lake import layout, unloaded
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
 from analytics.lake.listing import list_beforehand
@@ -77,8 +78,14 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _commit(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id"} -> {"run_id", "watermark"}. The next run does not plan again what this one has curated."""
-    return {"run_id": event["run_id"], "watermark": commit(_parts()[0], event["run_id"]).isoformat()}
+    """{"run_id"} -> {"run_id", "watermark"}. The next run does not plan again what this one has curated.
+
+    What the warehouse lacks of it is noted before, unless the warehouse's own step has begun, and does so.
+    """
+    objects, run_id = _parts()[0], event["run_id"]
+    if objects.etag(layout.run_key(run_id, layout.WAREHOUSE_RESULT)) is None:
+        unloaded.note(objects, run_id, read_tasks(objects, layout.run_key(run_id, "tasks.json")))
+    return {"run_id": run_id, "watermark": commit(objects, run_id).isoformat()}
 
 
 STEPS = {"plan": _plan, "curate": _curate, "commit": _commit}

@@ -18,12 +18,21 @@ from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
 from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.recompute import Recomputed, recompute
-from analytics.recompute.sql_disagreements import disagreements
+from analytics.recompute.sql_disagreements import THEIRS, disagreements
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_all import ReconcileScope, reconcile
 from analytics.reconcile.reconcile_user import Reconciler
-from analytics.reconcile.run_report import CURATION, LEADS, gather, publish, with_warehouse
-from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
+from analytics.reconcile.run_report import (
+    CURATION,
+    LEADS,
+    Report,
+    gather,
+    is_built,
+    is_whole,
+    publish,
+    with_warehouse,
+)
+from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")
 metrics = Metrics(namespace="Streakline", service="reconcile")
@@ -71,18 +80,29 @@ class ReconcileSteps:
         return {"counts": counts, "differences_key": findings.save(self.objects, event["run_id"])}
 
     def report(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """{"run_id", "error"?} -> the report's figures and keys. error: why the run ended early."""
-        run_id = event["run_id"]
-        made = gather(self.objects, run_id, now, event.get("error"))
-        if made["error"]:
-            return {"counts": made["counts"], "reports": publish(self.objects, made)}
-        twin = []
-        if not isinstance(self.warehouse, NoWarehouse):
-            twin = disagreements(self.warehouse, Recomputed.load(self.objects, run_id).table)
-        made = with_warehouse(made, twin, self.warehouse.rows(CURATION), self.warehouse.rows(LEADS))
+        """{"run_id", "error"?, "warehouse_error"?} -> its figures and keys, and whether all was done.
+
+        error: why repair, or the whole run, ended early; warehouse_error: why the warehouse's work did.
+        """
+        made = gather(self.objects, event["run_id"], now, event.get("error"), event.get("warehouse_error"))
+        if not made["warehouse"]["error"]:
+            try:
+                made = self._asked(made)
+            except Exception as error:  # noqa: BLE001 (a warehouse that is away now must not cost the report)
+                made["warehouse"]["unread"] = f"{type(error).__name__}: {error}"
         _measure("TestFailures", len(made["failed_tests"]))
-        _measure("TwinDisagreements", len(twin))
-        return {"counts": made["counts"], "reports": publish(self.objects, made)}
+        _measure("TwinDisagreements", len(made["sql_and_numpy"]))
+        reports = publish(self.objects, made)
+        return {"counts": made["counts"], "reports": reports, "is_whole": is_whole(made)}
+
+    def _asked(self, made: Report) -> Report:
+        """Add what the warehouse tells. A model that is not of this run is not asked."""
+        run_id, twin, leads = made["run_id"], [], []
+        if not made["error"] and is_built(self.objects, run_id, THEIRS):
+            twin = disagreements(self.warehouse, Recomputed.load(self.objects, run_id).table)
+        if is_built(self.objects, run_id, "marts.lead_quality"):
+            leads = self.warehouse.rows(LEADS)
+        return with_warehouse(made, twin, self.warehouse.rows(CURATION), leads)
 
 
 def _measure(name: str, number: int) -> None:

@@ -1,58 +1,113 @@
-"""The nightly run's steps in the warehouse: load the partitions that it touched, build models, test them."""
+"""The nightly run's work in the warehouse: it loads what is lacking, builds models, and tests them."""
 
-import json
-from collections.abc import Callable
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
-from adapters import settings
+from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
 from adapters.settings.lake import WarehouseSettings
 from analytics.curation.plan import read_tasks
-from analytics.lake import layout
-from analytics.warehouse.build import build
+from analytics.lake import unloaded
+from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
-from analytics.warehouse.load import Loader
-from analytics.warehouse.model_tests import check
+from analytics.warehouse.load import DAYS_MAX, Loader
+from analytics.warehouse.model_tests import check_model
+from analytics.warehouse.models import Model, models
+from analytics.warehouse.night import Item, Kind, Night, State, items_of, work
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
-from analytics.warehouse.warehouse import Warehouse, warehouse_at
+from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
 from analytics.warehouse.workgroup import ensure_daily_limit, grant_analysts
 
 logger = Logger(service="warehouse")
 metrics = Metrics(namespace="Streakline", service="warehouse")
+SUNDAY = 6
 
 
-def load(
-    warehouse: Warehouse, objects: Objects, lake: str, role_arn: str, event: dict[str, Any]
-) -> dict[str, Any]:
-    """Load the curated files of the run's tasks. Loading again changes nothing."""
-    changes = prepare(warehouse)
-    if isinstance(warehouse, RedshiftWarehouse):
-        grant_analysts(warehouse)
-    tasks = read_tasks(objects, event["tasks_key"])
-    files = Loader(warehouse, objects, lake, role_arn).load(event["run_id"], tasks)
-    metrics.add_metric("LoadedFiles", MetricUnit.Count, sum(files.values()))
-    return {"files": files, "changes": changes}
+@dataclass(frozen=True, slots=True)
+class WarehouseSteps:
+    """What each kind of item does. lake, role_arn: as the Loader takes them."""
+
+    warehouse: Warehouse
+    objects: Objects
+    lake: str
+    role_arn: str
+
+    def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
+        """{"run_id", "tasks_key", "full"?} -> {"left", "failed"}: items for the next call; failed so far.
+
+        full: build all models anew, and test all rows. Raises what the warehouse raises if it is away.
+        """
+        with self.warehouse.kept_open():
+            night = Night.read(self.objects, event["run_id"]) or self._begin(event, now)
+            calls = _Calls(self, night)
+            left = work(night, models(), calls.do, self.objects, clock.now)
+            if not left and isinstance(self.warehouse, RedshiftWarehouse):
+                grant_analysts(self.warehouse)  # a table that was made anew has lost its grants
+        return {"left": left, "failed": len(night.of(State.FAILED))}
+
+    def _begin(self, event: Mapping[str, Any], now: datetime) -> Night:
+        full, items = event.get("full") is True, []
+        if not isinstance(self.warehouse, NoWarehouse):
+            unloaded.note(self.objects, event["run_id"], read_tasks(self.objects, event["tasks_key"]))
+            prepare(self.warehouse)
+            owed = {each.entity for places in unloaded.read_notes(self.objects).values() for each in places}
+            items = items_of(owed, models())
+        return Night(event["run_id"], now.isoformat(), full, full or now.weekday() == SUNDAY, items)
 
 
-def models(warehouse: Warehouse, full: bool) -> dict[str, Any]:
-    """Build the models. full: build the incremental ones anew too."""
-    built = build(warehouse, full=full)
-    metrics.add_metric("ModelsBuilt", MetricUnit.Count, len(built))
-    return {"models": len(built)}
+@dataclass(slots=True)
+class _Calls:
+    """One call's work. What is read of earlier builds is read once for all models, and once for all tests."""
 
+    steps: WarehouseSteps
+    night: Night
+    _builders: dict[Kind, Builder] = field(default_factory=dict)
 
-def test(warehouse: Warehouse, objects: Objects, run_id: str) -> dict[str, Any]:
-    """Run the models' tests, and write those that fail to runs/{run_id}/tests.json."""
-    failures = [asdict(each) for each in check(warehouse)]
-    objects.put(layout.run_key(run_id, "tests.json"), json.dumps(failures, indent=1).encode())
-    metrics.add_metric("ModelTestsFailed", MetricUnit.Count, len(failures))
-    return {"failures": len(failures), "tests_key": layout.run_key(run_id, "tests.json")}
+    def do(self, item: Item) -> bool:
+        """Do one item; returns whether all of it is done."""
+        if item.kind is Kind.LOAD:
+            return self._load(item.name)
+        if item.kind not in self._builders:
+            full = self.night.full if item.kind is Kind.MODEL else self.night.full_tests
+            self._builders[item.kind] = Builder.read(self.steps.warehouse, full)
+        builder = self._builders[item.kind]
+        if item.kind is Kind.MODEL:
+            metrics.add_metric("ModelsBuilt", MetricUnit.Count, int(builder.build(item.name)))
+        else:
+            item.found = self._test(builder, builder.known[item.name])
+        return True
+
+    def _load(self, entity: str) -> bool:
+        """Load the oldest days that the warehouse lacks, as many as one transaction takes."""
+        steps = self.steps
+        notes = unloaded.read_notes(steps.objects)
+        owed = sorted(
+            {each for places in notes.values() for each in places if each.entity == entity}, key=str
+        )
+        days = sorted({each.dt for each in owed})[:DAYS_MAX]
+        some = {each for each in owed if each.dt in days}
+        loader = Loader(steps.warehouse, steps.objects, steps.lake, steps.role_arn)
+        files = loader.load(self.night.run_id, sorted(some, key=str))
+        unloaded.strike_out(steps.objects, notes, some)
+        metrics.add_metric("LoadedFiles", MetricUnit.Count, sum(files.values()))
+        return len(some) == len(owed)
+
+    def _test(self, builder: Builder, model: Model) -> list[dict[str, Any]]:
+        scope = builder.scope(model)
+        if scope is None:
+            return []
+        found = [asdict(each) for each in check_model(self.steps.warehouse, model, scope)]
+        metrics.add_metric("ModelTestsFailed", MetricUnit.Count, len(found))
+        if not found:
+            builder.note_tested(model)
+        return found
 
 
 def limit(config: WarehouseSettings) -> None:
@@ -63,23 +118,20 @@ def limit(config: WarehouseSettings) -> None:
 
 
 @cache
-def _steps() -> dict[str, Callable[[dict[str, Any]], dict[str, Any]]]:
+def _steps() -> WarehouseSteps:
     config = settings.read(WarehouseSettings)
     lake = f"s3://{config.lake_bucket}"
-    objects, warehouse = objects_at(lake), warehouse_at(config.warehouse_url, lake)
     limit(config)
-    return {
-        "load": lambda event: load(warehouse, objects, lake, config.copy_role_arn, event),
-        "models": lambda event: models(warehouse, bool(event.get("full"))),
-        "tests": lambda event: test(warehouse, objects, event["run_id"]),
-    }
+    return WarehouseSteps(
+        warehouse_at(config.warehouse_url, lake), objects_at(lake), lake, config.copy_role_arn
+    )
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: {"step": load, models or tests, "run_id", "tasks_key", "full"?}; a failed step raises."""
+    """Lambda entry: {"run_id", "tasks_key", "full"?}. It is called until it answers with 0 left."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
-    answer = _steps()[event["step"]](event)
-    logger.info("done", extra={"step": event["step"], "run_id": event["run_id"], **answer})
+    answer = _steps().work(event, clock.now())
+    logger.info("done", extra={"run_id": event["run_id"], **answer})
     return {"run_id": event["run_id"], **answer}

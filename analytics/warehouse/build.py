@@ -70,7 +70,7 @@ class Builder:
         kind, before = self.kinds.get(model.name), self._current(model)
         if before is None or kind != ("VIEW" if model.materialized == "view" else "BASE TABLE"):
             return _create(model, kind)
-        if model.materialized == "view" or self._holds_all(model, before.loads):
+        if model.materialized == "view" or self.holds_all(model, before.loads):
             return []
         if model.materialized == "table":
             return _refill(model)
@@ -96,13 +96,40 @@ class Builder:
         """Return the newest loads of a model's lake tables."""
         return {entity: self.loads.get(entity, 0) for entity in sorted(entities_of(model, self.known))}
 
+    def scope(self, model: Model) -> str | None:
+        """Return the condition of the rows that came since the model's tests held last.
+
+        "": all rows; None: there are none. A test of a relationship sees no parent that went away.
+        """
+        before = self._current(model)
+        if before is None or before.tested is None:
+            return ""
+        if self.holds_all(model, before.tested):
+            return None
+        if model.by_date:
+            dates = self.touched(model, before.tested)
+            if len(dates) > DATES_MAX:
+                return ""
+            return f'"{model.by_date}" IN ({", ".join(map(literal, dates))})' if dates else None
+        entities = entities_of(model, self.known)
+        if LOAD_NUMBER in model.columns and len(entities) == 1:
+            return f"{LOAD_NUMBER} > {before.tested.get(min(entities), 0)}"
+        return ""
+
+    def note_tested(self, model: Model) -> None:
+        """Note that the model's tests hold for all that is in it."""
+        before = self.built[model.name]
+        tested = self.now_in(model) if model.materialized == "view" else before.loads
+        noted = f"tested = {literal(write_loads(tested))} WHERE model = {literal(model.name)}"
+        self.warehouse.run([f"UPDATE lake.builds SET {noted}"])  # noqa: S608
+
     def _current(self, model: Model) -> Built | None:
         """Return the last build, if it was made by the model's present SQL."""
         before = self.built.get(model.name)
         is_current = before and before.fingerprint == fingerprint(model, self.known)
         return before if is_current and not self.full else None
 
-    def _holds_all(self, model: Model, loads: Loads) -> bool:
+    def holds_all(self, model: Model, loads: Loads) -> bool:
         """Whether all that the model reads is in its last build: lake.curation has no numbers of loads."""
         follows = entities_of(model, self.known) <= ENTITIES.keys()
         return follows and all(loads.get(entity) == newest for entity, newest in self.now_in(model).items())

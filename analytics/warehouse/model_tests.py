@@ -4,6 +4,7 @@ The columns of a model's key are never NULL, and unique together. More tests sta
 not_null: [columns]; unique: [columns]; accepted_values: {column: [values]};
 relationships: {column: schema.table.column}; expression: [conditions that hold for each row];
 sql: {name: a query that must find nothing}.
+A night tests the rows that came since the tests held last, and once a week all of them, and the `sql` ones.
 """
 
 from collections.abc import Iterator
@@ -30,9 +31,9 @@ def check(warehouse: Warehouse) -> list[Failure]:
         return [failure for model in models().values() for failure in check_model(warehouse, model)]
 
 
-def check_model(warehouse: Warehouse, model: Model) -> list[Failure]:
-    """Run a model's tests in one query; returns those that failed."""
-    tests = dict(_tests(model))
+def check_model(warehouse: Warehouse, model: Model, scope: str = "") -> list[Failure]:
+    """Run a model's tests in one query; returns those that failed. scope: a condition of rows; "": of all."""
+    tests = dict(_tests(model, scope))
     counts = " UNION ALL ".join(
         f"SELECT {literal(name)} AS test, COUNT(*) AS broken FROM ({query}) AS found"  # noqa: S608 (our own SQL)
         for name, query in tests.items()
@@ -41,24 +42,26 @@ def check_model(warehouse: Warehouse, model: Model) -> list[Failure]:
     return [Failure(model.name, row["test"], int(row["broken"])) for row in found]
 
 
-def _tests(model: Model) -> Iterator[tuple[str, str]]:
+def _tests(model: Model, scope: str = "") -> Iterator[tuple[str, str]]:
     """Yield the name and the query of each test."""
     declared: dict[str, Any] = dict(model.tests)
-    yield _unique(model.name, list(model.key))
+    rows = f"(SELECT * FROM {model.name} WHERE {scope}) AS rows_of_it" if scope else model.name  # noqa: S608
+    yield _unique(model.name, list(model.key), scope)
     for column in dict.fromkeys([*model.key, *declared.pop("not_null", [])]):
-        yield f"not_null {column}", _where(model.name, f'"{column}" IS NULL')
+        yield f"not_null {column}", _where(rows, f'"{column}" IS NULL')
     if columns := declared.pop("unique", []):
-        yield _unique(model.name, columns)
+        yield _unique(model.name, columns, scope)
     for column, values in declared.pop("accepted_values", {}).items():
         listed = ", ".join(literal(value) for value in values)
-        yield f"accepted_values {column}", _where(model.name, f'"{column}" NOT IN ({listed})')
+        yield f"accepted_values {column}", _where(rows, f'"{column}" NOT IN ({listed})')
     for column, target in declared.pop("relationships", {}).items():
-        yield f"relationships {column}", _orphans(model.name, column, target)
+        yield f"relationships {column}", _orphans(model.name, column, target, scope)
     for condition in declared.pop("expression", []):
         # A row for which the condition is NULL breaks the test.
-        yield f"expression {condition}", _where(model.name, f"CASE WHEN {condition} THEN 0 ELSE 1 END = 1")
+        yield f"expression {condition}", _where(rows, f"CASE WHEN {condition} THEN 0 ELSE 1 END = 1")
     for name, query in declared.pop("sql", {}).items():
-        yield f"sql {name}", query
+        if not scope:
+            yield f"sql {name}", query
     if declared:
         raise ModelError(f"{model.name}: unknown tests {sorted(declared)}")
 
@@ -67,16 +70,25 @@ def _where(table: str, condition: str) -> str:
     return f"SELECT 1 AS broken FROM {table} WHERE {condition}"  # noqa: S608
 
 
-def _unique(table: str, columns: list[str]) -> tuple[str, str]:
+def _unique(table: str, columns: list[str], scope: str) -> tuple[str, str]:
+    """Return the test of a key, of all rows; with a scope, of those that have a key of one in the scope."""
     names = ", ".join(f'"{column}"' for column in columns)
-    query = f"SELECT {names} FROM {table} GROUP BY {names} HAVING COUNT(*) > 1"  # noqa: S608
+    rows = table
+    if scope:
+        same = " AND ".join(f'every."{column}" = touched."{column}"' for column in columns)
+        rows = (
+            f"(SELECT every.* FROM {table} AS every INNER JOIN "  # noqa: S608
+            f"(SELECT DISTINCT {names} FROM {table} WHERE {scope}) AS touched ON {same}) AS rows_of_it"
+        )
+    query = f"SELECT {names} FROM {rows} GROUP BY {names} HAVING COUNT(*) > 1"  # noqa: S608
     return f"unique {', '.join(columns)}", query
 
 
-def _orphans(table: str, column: str, target: str) -> str:
+def _orphans(table: str, column: str, target: str, scope: str) -> str:
     other, _, other_column = target.rpartition(".")
     return (
-        f"SELECT 1 AS broken FROM {table} AS child LEFT JOIN {other} AS parent "  # noqa: S608
+        f'SELECT 1 AS broken FROM (SELECT "{column}" FROM {table}{f" WHERE {scope}" if scope else ""}) '  # noqa: S608
+        f"AS child LEFT JOIN {other} AS parent "
         f'ON child."{column}" = parent."{other_column}" '
         f'WHERE child."{column}" IS NOT NULL AND parent."{other_column}" IS NULL'
     )

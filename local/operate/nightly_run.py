@@ -27,12 +27,14 @@ def start(
     everybody: bool = False,
     entities: Sequence[str] = (),
     rebuild: bool = False,
+    full: bool = False,
     name: str = BY_HAND,
 ) -> str:
     """Start a nightly run over the days `since` to `until` (both None: all that is new); returns its ARN.
 
     everybody: it looks closely at all accounts, also at those that look right. entities: only these are
     curated and loaded; none: all. rebuild: their files are made anew from all raw objects of these days.
+    full: the warehouse's models are built anew, and all their rows tested.
     """
     wanted = {
         "from": since.isoformat() if since else None,
@@ -41,6 +43,7 @@ def start(
         "everybody": everybody,
         "entities": list(entities) or None,
         "rebuild": rebuild,
+        "full": full,
     }
     answer = stack.client("stepfunctions").start_execution(
         stateMachineArn=stack.outputs["NightlyArn"],
@@ -98,9 +101,10 @@ def run(
     everybody: bool = False,
     entities: Sequence[str] = (),
     rebuild: bool = False,
+    full: bool = False,
 ) -> dict[str, Any]:
     """Do a nightly run; returns its report. Raises RuntimeError, with what failed, if it failed."""
-    more: dict[str, Any] = {"everybody": everybody, "entities": entities, "rebuild": rebuild}
+    more: dict[str, Any] = {"everybody": everybody, "entities": entities, "rebuild": rebuild, "full": full}
     execution = start(stack, since, until, repair=repair, **more)
     status = wait(stack, execution)
     if status != "SUCCEEDED":

@@ -279,25 +279,56 @@ def _appears(listed: Callable[[], list[dict[str, Any]]], known: set[str]) -> str
     raise AssertionError("the schedule started nothing")
 
 
-@pytest.fixture
-def broken_warehouse(stack: Stack) -> Iterator[None]:
-    """The warehouse cannot be opened."""
+def set_warehouse(stack: Stack, url: str) -> str:
+    """Set where the function looks for the warehouse; returns where it looked before."""
     functions, name = stack.client("lambda"), stack.outputs["WarehouseFunctionName"]
     before = functions.get_function_configuration(FunctionName=name)["Environment"]["Variables"]
     functions.update_function_configuration(
-        FunctionName=name, Environment={"Variables": {**before, "WAREHOUSE_URL": "duckdb:/proc/nowhere/w"}}
+        FunctionName=name, Environment={"Variables": {**before, "WAREHOUSE_URL": url}}
     )
-    yield
-    functions.update_function_configuration(FunctionName=name, Environment={"Variables": before})
+    return str(before["WAREHOUSE_URL"])
 
 
-def test_a_step_that_fails_is_retried_and_then_surfaces(
-    stack: Stack, first_run: dict[str, Any], broken_warehouse: None
+@contextlib.contextmanager
+def away(stack: Stack) -> Iterator[None]:
+    """The warehouse cannot be opened."""
+    url = set_warehouse(stack, "duckdb:/proc/nowhere/w")
+    try:
+        yield
+    finally:
+        set_warehouse(stack, url)
+
+
+def test_without_the_warehouse_all_else_is_done_and_the_next_night_loads(
+    stack: Stack, people: list[str], first_run: dict[str, Any]
 ) -> None:
-    execution = nightly_run.start(stack, None, None, repair=False)
-    assert nightly_run.wait(stack, execution) == "FAILED"
-    history = stack.client("stepfunctions").get_execution_history(executionArn=execution, maxResults=1000)
-    kinds = Counter(each["type"] for each in history["events"])
-    assert kinds["TaskFailed"] + kinds["LambdaFunctionFailed"] >= 2, kinds
-    report = nightly_run.report_of(stack, execution)
-    assert "nowhere" in json.dumps(report["error"])
+    """Two nights the warehouse is away: accounts are repaired, the watermark moves. The third loads it all."""
+    user = people[1]
+    nights = [datetime(2026, 3, day, 12, tzinfo=UTC) for day in (20, 21)]
+    with away(stack):
+        for number, moment in enumerate(nights):
+            post_events(stack, [event(user, f"away{number}", moment.isoformat())])
+            drain(stack, lake=True)
+            before = watermark(stack)
+            corrupt(stack, user, number)
+            execution = nightly_run.start(stack, None, None, repair=True)
+            assert nightly_run.wait(stack, execution) == "FAILED"
+            report = nightly_run.report_of(stack, execution)
+            assert report["error"] is None
+            assert "nowhere" in json.dumps(report["warehouse"]["error"])
+            assert report["counts"]["repaired"] == 1
+            assert report["warehouse"]["lacks"]["events"] > 0
+            assert watermark(stack) > before
+        history = stack.client("stepfunctions").get_execution_history(executionArn=execution, maxResults=1000)
+        kinds = Counter(each["type"] for each in history["events"])
+        assert kinds["TaskFailed"] + kinds["LambdaFunctionFailed"] >= 2, kinds
+    report = nightly_run.run(stack)
+    assert (report["warehouse"]["lacks"], report["sql_and_numpy"], report["failed_tests"]) == ({}, [], [])
+    assert query("SELECT count(*) FROM lake.events WHERE user_id = ? AND event_id >= '2026-03-20'", user) == [
+        (2,)
+    ]
+
+
+def watermark(stack: Stack) -> str:
+    body = stack.client("s3").get_object(Bucket=stack.outputs["LakeBucketName"], Key="state/watermark.json")
+    return str(json.loads(body["Body"].read())["watermark"])

@@ -133,7 +133,7 @@ def test_an_entry_that_never_came_into_the_lake_is_told(town: Town) -> None:
 
 
 def test_the_report_tells_all_of_it(town: Town) -> None:
-    town.models()
+    town.models("told")
     HAND["total"](town, town.users[0])
     town.reconcile("told", repair=False)
     answer = town.steps.report({"run_id": "told"}, town.now)

@@ -1,17 +1,29 @@
-"""The warehouse function's steps, as the state machine calls them: run twice, on the lake's folder."""
+"""The warehouse function: a night's work, again, with models that fail, and after nights without a warehouse."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from adapters import clock
 from adapters.platform.objects import FolderObjects
+from analytics.lake import unloaded
 from analytics.steps import warehouse_function
-from rules.lake.entities import ENTITIES
+from analytics.steps.warehouse_function import WarehouseSteps, _Calls
+from analytics.warehouse import night as nights
+from analytics.warehouse.build import Builder
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.model_tests import check
+from analytics.warehouse.models import models
+from analytics.warehouse.night import ENDED, Item, Kind, Night, State
+from analytics.warehouse.statements import StatementFailed
+from analytics.warehouse.warehouse import Warehouse
 from tests.support.lake_story import Story
 
+MONDAY = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
 CONTEXT = SimpleNamespace(
     function_name="warehouse",
     memory_limit_in_mb=512,
@@ -21,39 +33,210 @@ CONTEXT = SimpleNamespace(
 
 
 @pytest.fixture
-def objects(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FolderObjects:
+def objects(tmp_path: Path) -> FolderObjects:
+    return FolderObjects(tmp_path / "lake")
+
+
+@pytest.fixture
+def steps(tmp_path: Path, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch) -> WarehouseSteps:
+    monkeypatch.setattr(clock, "now", lambda: MONDAY)
+    lake = str(tmp_path / "lake")
+    return WarehouseSteps(DuckWarehouse(tmp_path / "w.duckdb", lake, objects), objects, lake, "")
+
+
+def planned(objects: FolderObjects, run_id: str, places: list[Any]) -> dict[str, str]:
+    """Return the event of a run that has curated these."""
+    tasks = [{"entity": each.entity, "dt": each.dt, "hour": each.hour} for each in places]
+    objects.put(f"runs/{run_id}/tasks.json", json.dumps(tasks).encode())
+    return {"run_id": run_id, "tasks_key": f"runs/{run_id}/tasks.json"}
+
+
+def items(objects: FolderObjects, run_id: str, *states: State) -> dict[str, Item]:
+    night = Night.read(objects, run_id)
+    assert night
+    return {f"{each.kind} {each.name}": each for each in night.of(*states)}
+
+
+def all_rows(warehouse: Warehouse) -> dict[str, list[str]]:
+    return {name: sorted(map(repr, warehouse.rows(f"SELECT * FROM {name}"))) for name in models()}
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, kind: Kind, name: str) -> None:
+    do = _Calls.do
+
+    def fails(calls: Any, item: Item) -> bool:
+        if (item.kind, item.name) == (kind, name):
+            raise StatementFailed("SELECT 1", "it is broken")
+        return do(calls, item)
+
+    monkeypatch.setattr(_Calls, "do", fails)
+
+
+def test_the_handler(
+    tmp_path: Path,
+    objects: FolderObjects,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     monkeypatch.setenv("LAKE_BUCKET", "lake")
     monkeypatch.setenv("WAREHOUSE_URL", f"duckdb:{tmp_path}/w.duckdb")
-    monkeypatch.setenv("COPY_ROLE_ARN", "")
-    monkeypatch.setenv("WAREHOUSE_WORKGROUP_ARN", "")
+    for name in ("COPY_ROLE_ARN", "WAREHOUSE_WORKGROUP_ARN"):
+        monkeypatch.setenv(name, "")
     monkeypatch.setenv("WAREHOUSE_DAILY_RPU_HOURS", "4")
-    objects = FolderObjects(tmp_path / "lake")
     monkeypatch.setattr("analytics.steps.warehouse_function.objects_at", lambda _: objects)
     monkeypatch.setattr("analytics.warehouse.warehouse.objects_at", lambda _: objects)
     warehouse_function._steps.cache_clear()
-    return objects
-
-
-def test_a_run(objects: FolderObjects, capsys: pytest.CaptureFixture[str]) -> None:
-    places = Story(days=8).first_part().write(objects)
-    tasks = [{"entity": each.entity, "dt": each.dt, "hour": each.hour} for each in places]
-    objects.put("runs/r1/tasks.json", json.dumps(tasks).encode())
-
-    def step(name: str) -> dict[str, Any]:
-        event = {"step": name, "run_id": "r1", "tasks_key": "runs/r1/tasks.json"}
-        answer: dict[str, Any] = warehouse_function.handler(event, CONTEXT)
-        return answer
-
-    for _ in range(2):
-        assert step("load")["files"].keys() == ENTITIES.keys()
-        assert step("models")["models"] > 20
-        assert step("tests") == {"run_id": "r1", "failures": 0, "tests_key": "runs/r1/tests.json"}
-    assert json.loads(objects.get("runs/r1/tests.json")) == []
+    event = planned(objects, "r1", Story(days=8).first_part().write(objects))
+    for _ in range(2):  # the second call finds all of it done
+        assert warehouse_function.handler(event, CONTEXT) == {"run_id": "r1", "left": 0, "failed": 0}
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    metrics = [line["ModelTestsFailed"] for line in lines if "ModelTestsFailed" in line]
-    assert metrics == [[0.0], [0.0]]
+    (failed,) = [line["ModelTestsFailed"] for line in lines if "ModelTestsFailed" in line]
+    assert set(failed) == {0.0}
+    assert unloaded.read_notes(objects) == {}
+    warehouse_function._steps.cache_clear()
 
 
-def test_an_unknown_step(objects: FolderObjects) -> None:
-    with pytest.raises(KeyError):
-        warehouse_function.handler({"step": "destroy", "run_id": "r1"}, CONTEXT)
+def test_a_model_that_fails_hinders_its_descendants_and_nobody_else(
+    steps: WarehouseSteps, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(days=8)
+    event = planned(objects, "r1", story.first_part().write(objects))
+    with monkeypatch.context() as patch:
+        failing(patch, Kind.MODEL, "facts.activity_totals")
+        assert steps.work(event, MONDAY) == {"left": 0, "failed": 1}
+    failed, skipped = (items(objects, "r1", state) for state in (State.FAILED, State.SKIPPED))
+    assert failed["model facts.activity_totals"].reason == "StatementFailed: it is broken\nSELECT 1"
+    assert {name: each.reason for name, each in skipped.items() if each.kind is Kind.MODEL} == {
+        "model marts.daily_actives": "facts.activity_totals was not built",
+        "model marts.stickiness": "facts.activity_totals was not built",
+    }
+    assert {name for name in skipped if "test" in name} == {
+        f"test {name}" for name in ("facts.activity_totals", "marts.daily_actives", "marts.stickiness")
+    }
+    assert steps.warehouse.rows("SELECT 1 AS n FROM marts.points_liability LIMIT 1")
+    assert unloaded.read_notes(objects) == {}, "all of it is loaded"
+    # The next night makes good, though nothing new was loaded for these models.
+    assert steps.work(planned(objects, "r2", []), MONDAY) == {"left": 0, "failed": 0}
+    assert steps.warehouse.rows("SELECT 1 AS n FROM marts.stickiness LIMIT 1")
+
+
+def test_an_entity_that_cannot_be_loaded_is_loaded_the_next_night(
+    steps: WarehouseSteps, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(days=8)
+    event = planned(objects, "r1", story.first_part().write(objects))
+    with monkeypatch.context() as patch:
+        failing(patch, Kind.LOAD, "ledger")
+        assert steps.work(event, MONDAY)["failed"] == 1
+    (left,) = unloaded.read_notes(objects).values()
+    assert {each.entity for each in left} == {"ledger"}
+    assert steps.warehouse.rows("SELECT COUNT(*) AS n FROM lake.ledger") == [{"n": 0}]
+    assert steps.warehouse.rows("SELECT COUNT(*) AS n FROM facts.events")[0]["n"] > 0
+    steps.work(planned(objects, "r2", []), MONDAY)
+    assert steps.warehouse.rows("SELECT COUNT(*) AS n FROM lake.ledger")[0]["n"] > 0
+    assert unloaded.read_notes(objects) == {}
+
+
+def test_a_warehouse_that_was_away_for_two_nights_is_as_if_it_had_been_there(
+    steps: WarehouseSteps, objects: FolderObjects, tmp_path: Path
+) -> None:
+    story = Story(days=8)
+    nights_of = [story.first_part().write(objects), story.late_part().write(objects)]
+    away = DuckWarehouse(Path("/proc/nowhere/w"), "", objects)
+    for number, places in enumerate(nights_of):
+        event = planned(objects, f"r{number}", places)
+        with pytest.raises(OSError, match="nowhere"):
+            WarehouseSteps(away, objects, steps.lake, "").work(event, MONDAY)
+        assert Night.read(objects, f"r{number}") is None
+        unloaded.note(objects, f"r{number}", places)  # as the commit does where the work never began
+    assert steps.work(planned(objects, "r2", []), MONDAY) == {"left": 0, "failed": 0}
+    assert unloaded.read_notes(objects) == {}
+    there = DuckWarehouse(tmp_path / "there.duckdb", steps.lake, objects)
+    for number, places in enumerate(nights_of):
+        WarehouseSteps(there, objects, steps.lake, "").work(planned(objects, f"t{number}", places), MONDAY)
+    with steps.warehouse.kept_open(), there.kept_open():
+        points = "SELECT event_id, user_id, version, points_awarded FROM lake.events ORDER BY 1, 2"
+        assert steps.warehouse.rows(points) == there.rows(points)
+        assert check(steps.warehouse) == []
+        marts = [name for name in models() if "marts" in name]
+        rows, expected = all_rows(steps.warehouse), all_rows(there)
+        assert {name: rows[name] for name in marts} == {name: expected[name] for name in marts}
+
+
+def test_an_item_that_killed_its_function_is_told_and_not_begun_again(
+    steps: WarehouseSteps, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(days=8)
+    steps.work(planned(objects, "r0", story.first_part().write(objects)), MONDAY)
+    event = planned(objects, "r1", story.late_part().write(objects))
+    do = _Calls.do
+
+    def dies(calls: Any, item: Item) -> bool:
+        if (item.kind, item.name) == (Kind.MODEL, "facts.ledger"):
+            raise KeyboardInterrupt
+        return do(calls, item)
+
+    monkeypatch.setattr(_Calls, "do", dies)
+    with pytest.raises(KeyboardInterrupt):
+        steps.work(event, MONDAY)
+    assert steps.work(event, MONDAY) == {"left": 0, "failed": 1}
+    assert items(objects, "r1", State.FAILED)["model facts.ledger"].reason == ENDED
+    assert "model marts.points_liability" in items(objects, "r1", State.SKIPPED)
+    assert "model facts.events" in items(objects, "r1", State.DONE)
+
+
+def test_a_call_ends_in_time_and_the_next_goes_on(
+    steps: WarehouseSteps, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = planned(objects, "r1", Story(days=8).first_part().write(objects))
+    monkeypatch.setattr(nights, "BEGIN_SECONDS_MAX", 0.0)
+    answers: list[dict[str, int]] = []
+    while not answers or answers[-1]["left"]:
+        answers.append(steps.work(event, MONDAY))
+    assert len(answers) == len(items(objects, "r1", State.DONE)) == len(models()) * 2 + 7
+
+
+def test_what_is_left_after_the_night_s_time_is_told(
+    steps: WarehouseSteps, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = planned(objects, "r1", Story(days=8).first_part().write(objects))
+    monkeypatch.setattr(clock, "now", lambda: MONDAY + timedelta(hours=5))
+    assert steps.work(event, MONDAY) == {"left": 0, "failed": 0}
+    assert len(items(objects, "r1", State.SKIPPED)) > 40
+    assert unloaded.read_notes(objects), "and nothing is forgotten"
+
+
+def test_tests_look_at_what_came_and_at_all_of_it_on_sundays(
+    steps: WarehouseSteps, objects: FolderObjects
+) -> None:
+    """An old row's copy is found on Sunday. One that was loaded is found at once, and until it is gone."""
+    story = Story(days=8)
+    steps.work(planned(objects, "r1", story.first_part().write(objects)), MONDAY)
+
+    def found(run_id: str, days: int, places: list[Any]) -> set[str]:
+        steps.work(planned(objects, run_id, places), MONDAY + timedelta(days=days))
+        return {each.name for each in items(objects, run_id, State.DONE).values() if each.found}
+
+    steps.warehouse.run([copied("facts.events")])
+    assert found("tuesday", 1, story.late_part().write(objects)) == set()
+    assert found("sunday", 6, []) == {"facts.events"}
+    loaded = "UPDATE lake.events SET load_number = 99 WHERE rowid = (SELECT MAX(rowid) FROM lake.events)"
+    note = "INSERT INTO lake.loads VALUES ('events', 99, DATE '2026-01-01')"
+    steps.warehouse.run([copied("lake.events"), loaded, note])
+    for day in (7, 8):
+        assert "staging.events" in found(f"day {day}", day, [])
+    steps.warehouse.run(["DELETE FROM lake.events WHERE load_number = 99"])
+    assert "staging.events" not in found("repaired", 9, [])
+
+
+def copied(table: str) -> str:
+    return f"INSERT INTO {table} SELECT * FROM {table} WHERE event_id = (SELECT MIN(event_id) FROM {table})"
+
+
+def test_a_builder_that_has_nothing_new_builds_nothing(steps: WarehouseSteps, objects: FolderObjects) -> None:
+    steps.work(planned(objects, "r1", Story(days=8).first_part().write(objects)), MONDAY)
+    with steps.warehouse.kept_open():
+        builder = Builder.read(steps.warehouse)
+        again = {name for name in models() if builder.statements(models()[name])}
+        assert all("curation" in str(builder.now_in(models()[name])) for name in again)
+        assert "marts.retention_cohorts" not in again

@@ -22,6 +22,7 @@ from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
 from analytics.steps.reconcile_function import ReconcileSteps
+from analytics.warehouse import night
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -222,12 +223,14 @@ class Town:
         told: dict[str, Any] = json.loads(self.objects.get(f"runs/{run_id}/differences.json"))
         return told
 
-    def models(self) -> None:
+    def models(self, run_id: str) -> None:
+        """Load, and build what reports ask, as a run's work in the warehouse."""
         self.load()
         asked, known = ("marts.streaks_recomputed", "marts.lead_quality"), models()
-        build(
-            self.warehouse, {*asked, *(made.name for each in asked for made in ancestors(known[each], known))}
-        )
+        wanted = {*asked, *(made.name for each in asked for made in ancestors(known[each], known))}
+        built = build(self.warehouse, wanted)
+        items = [night.Item(night.Kind.MODEL, each, night.State.DONE) for each in built]
+        night.Night(run_id, self.now.isoformat(), False, False, items).save(self.objects)
 
     # ---- the tables
 

@@ -1,0 +1,153 @@
+"""A night's work in the warehouse, item by item: loads, then models, then the models' tests.
+
+An item that fails hinders those that need it and no others. What came of each is stored
+(runs/{run_id}/warehouse.json) before the next begins, so a call of the function does what its time allows and
+the next call goes on. An item has 13 minutes of its own: it begins only in a call's first 100 s. One that
+killed its function is found begun, is told as failed, and is not tried again.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from adapters.platform.objects import NoObject, Objects
+from analytics.lake.layout import WAREHOUSE_RESULT, run_key
+from analytics.warehouse.models import Model, ancestors
+
+BEGIN_SECONDS_MAX = 100.0  # after the call's start
+NIGHT_MAX = timedelta(hours=4)  # the state machine has six
+REASON_MAX = 600  # characters
+ENDED = "its function ended without an answer: too slow, or out of memory"
+
+
+class Kind(StrEnum):
+    """What an item does; items are done in this order."""
+
+    LOAD = "load"
+    MODEL = "model"
+    TEST = "test"
+
+
+class State(StrEnum):
+    """What came of an item."""
+
+    WAITING = "waiting"
+    BEGUN = "begun"
+    DONE = "done"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(slots=True)
+class Item:
+    """name: an entity or a model. found: tests that failed, as model_tests.Failure tells them."""
+
+    kind: Kind
+    name: str
+    state: State = State.WAITING
+    reason: str = ""
+    seconds: float = 0.0
+    found: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Night:
+    """began: when. full: models are built anew; full_tests: all rows are tested."""
+
+    run_id: str
+    began: str
+    full: bool
+    full_tests: bool
+    items: list[Item]
+
+    @classmethod
+    def read(cls, objects: Objects, run_id: str) -> "Night | None":
+        """Return what an earlier call has left; None if this is the first one."""
+        try:
+            told = json.loads(objects.get(run_key(run_id, WAREHOUSE_RESULT)))
+        except NoObject:
+            return None
+        items = [
+            Item(**each | {"kind": Kind(each["kind"]), "state": State(each["state"])})
+            for each in told["items"]
+        ]
+        return cls(**told | {"items": items})
+
+    def save(self, objects: Objects) -> None:
+        """Store what has come of it so far."""
+        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(asdict(self), indent=1).encode())
+
+    def of(self, *states: State) -> list[Item]:
+        """Return the items in one of these states."""
+        return [each for each in self.items if each.state in states]
+
+
+def items_of(entities: Iterable[str], models: Iterable[str]) -> list[Item]:
+    """Return the items of a night. models: in the order of their dependencies."""
+    names = list(models)
+    return [
+        *(Item(Kind.LOAD, each) for each in sorted(entities)),
+        *(Item(Kind.MODEL, each) for each in names),
+        *(Item(Kind.TEST, each) for each in names),
+    ]
+
+
+def work(
+    night: Night,
+    known: Mapping[str, Model],
+    do: Callable[[Item], bool],
+    objects: Objects,
+    now: Callable[[], datetime],
+) -> int:
+    """Do as many items as one call has time for; returns how many are left for the next.
+
+    do: does one item; False: a part of it, and the rest waits.
+    """
+    for each in night.of(State.BEGUN):
+        each.state, each.reason = State.FAILED, ENDED
+    end = None
+    for item in _in_order(night, known, now):
+        if end and time.monotonic() > end:
+            break
+        end = end or time.monotonic() + BEGIN_SECONDS_MAX
+        item.state = State.BEGUN
+        night.save(objects)
+        _do(item, do)
+    night.save(objects)
+    return len(night.of(State.WAITING))
+
+
+def _in_order(night: Night, known: Mapping[str, Model], now: Callable[[], datetime]) -> Iterator[Item]:
+    while waiting := night.of(State.WAITING):
+        item = waiting[0]
+        if now() - datetime.fromisoformat(night.began) > NIGHT_MAX:
+            item.state, item.reason = State.SKIPPED, f"the night's {NIGHT_MAX} were over"
+        elif hindrance := _hindrance(item, night, known):
+            item.state, item.reason = State.SKIPPED, f"{hindrance} was not built"
+        else:
+            yield item
+
+
+def _hindrance(item: Item, night: Night, known: Mapping[str, Model]) -> str | None:
+    """Return the first model without which an item makes no sense, and that was not built tonight."""
+    if item.kind is Kind.LOAD:
+        return None
+    missing = {each.name for each in night.of(State.FAILED, State.SKIPPED) if each.kind is Kind.MODEL}
+    needed = (
+        [item.name] if item.kind is Kind.TEST else [each.name for each in ancestors(known[item.name], known)]
+    )
+    failed = {each.name for each in night.of(State.FAILED)}
+    return min(missing.intersection(needed), key=lambda name: (name not in failed, name), default=None)
+
+
+def _do(item: Item, do: Callable[[Item], bool]) -> None:
+    start = time.monotonic()
+    try:
+        item.state = State.DONE if do(item) else State.WAITING
+    except Exception as error:  # noqa: BLE001 (whatever it is, the other items go on)
+        item.state, item.reason = State.FAILED, f"{type(error).__name__}: {error}"[:REASON_MAX]
+    item.seconds = round(item.seconds + time.monotonic() - start, 2)
