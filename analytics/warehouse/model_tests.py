@@ -76,8 +76,9 @@ def _unique(table: str, columns: list[str], scope: str) -> tuple[str, str]:
     rows = table
     if scope:
         same = " AND ".join(f'every."{column}" = touched."{column}"' for column in columns)
+        every = ", ".join(f'every."{column}"' for column in columns)
         rows = (
-            f"(SELECT every.* FROM {table} AS every INNER JOIN "  # noqa: S608
+            f"(SELECT {every} FROM {table} AS every INNER JOIN "  # noqa: S608
             f"(SELECT DISTINCT {names} FROM {table} WHERE {scope}) AS touched ON {same}) AS rows_of_it"
         )
     query = f"SELECT {names} FROM {rows} GROUP BY {names} HAVING COUNT(*) > 1"  # noqa: S608

@@ -158,6 +158,9 @@ def test_nothing_that_is_stored_may_be_deleted_and_the_ledger_is_never_scanned()
                     }
                 elif action == "sqs:DeleteMessage":  # what has been processed
                     assert logical_ids(statement["Resource"]) <= WORK
+                elif name == "WarehouseFunction":  # notes of what it has not loaded yet, once it has
+                    unloaded = {"Fn::Sub": "${LakeBucket.Arn}/state/unloaded/*"}
+                    assert "Delete" not in action or statement["Resource"] == unloaded
                 elif "Delete" in action:  # what is made of raw objects can be made again
                     assert (name, action) == ("CurateFunction", "s3:DeleteObject")
                     assert "raw" not in json.dumps(statement["Resource"])
