@@ -55,6 +55,7 @@ class Model:
     sort: tuple[str, ...] = ()
     by_date: str | None = None
     periods: tuple[str, ...] = ("day",)
+    whole: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -95,6 +96,7 @@ def _read(name: str, path: Path) -> Model:
         tuple(about.get("sort") or ()),
         about.get("by_date"),
         tuple(about.get("periods") or ("day",)),
+        about.get("whole") or "",
         about.get("left_out") or {},
     )
 

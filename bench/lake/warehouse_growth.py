@@ -1,9 +1,10 @@
 """The same day's change in a warehouse with more and more history: what each step of the night costs.
 
 The warehouse is a DuckDB file; its statements are those that Redshift gets. In each size the same users are
-active, half of them a day. The last day brings new rows, and late ones for two days before it. Times are the
-best of REPEATS, each on a fresh copy of the file. The exponent of a step says how its time grows with the
-history: 0 not at all, 1 in proportion. Steps that took less than FLOOR seconds have none.
+active, half of them a day. The last day brings new rows, and late ones for two days before it. Each step opens
+the file anew. It is told in seconds of CPU, the best of REPEATS, each on a fresh copy; and in MB that it read
+(Linux tells). The exponent says how time, or what is read, grows with the history: 0 not at all, 1 in
+proportion. Steps of less than FLOOR seconds are left out.
 
 ROWS is the number of user-days a day, DAYS the smallest history, SIZES how many times that the others are.
 """
@@ -14,8 +15,8 @@ import os
 import shutil
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -40,15 +41,12 @@ ROWS = int(os.environ.get("ROWS", "2000"))
 DAYS = int(os.environ.get("DAYS", "3"))
 SIZES = tuple(int(each) for each in os.environ.get("SIZES", "1,10,50").split(","))
 REPEATS = int(os.environ.get("REPEATS", "3"))
-FLOOR = 0.02
+FLOOR, FLOOR_MB = 0.05, 1.0
 TODAY = date(2026, 6, 1)
 LATE_DAYS, LATE_SHARE = 2, 0.02
-FLAT = (
-    *("load", "tests"),
-    *("facts.events", "facts.daily_activity", "facts.ledger", "facts.activity_totals", "facts.ledger_totals"),
-    *("facts.loaded_rows", "marts.daily_actives", "marts.points_liability", "marts.leaderboard_history"),
-)
-Times = dict[str, float]
+IO = Path("/proc/self/io")
+Cost = tuple[float, float]  # seconds of CPU, MB read
+Costs = dict[str, Cost]
 
 
 def write_day(objects: FolderObjects, day: date, users: Any, seq: dict[str, int]) -> list[Place]:
@@ -156,60 +154,71 @@ def with_history(folder: Path, days: int) -> tuple[DuckWarehouse, Loader, list[P
     return warehouse, loader, new
 
 
-def night(warehouse: DuckWarehouse, loader: Loader, new: list[Place]) -> Times:
-    """Do a night's work; returns the seconds of each step."""
-    took: Times = defaultdict(float)
+def _read_mb() -> float:
+    if not IO.exists():
+        return 0.0
+    return int(IO.read_text().split("rchar:")[1].split()[0]) / 1e6
 
-    def timed(name: str, start: float) -> None:
-        took[name] += time.perf_counter() - start
 
-    with warehouse.kept_open():
-        for entity in sorted({each.entity for each in new}):
-            start = time.perf_counter()
+def night(warehouse: DuckWarehouse, loader: Loader, new: list[Place]) -> Costs:
+    """Do a night's work; returns the cost of each step."""
+    took: Costs = {}
+
+    @contextmanager
+    def told(*names: str) -> Iterator[None]:
+        start, read = time.process_time(), _read_mb()
+        yield
+        for name in names:
+            seconds, mb = took.get(name, (0.0, 0.0))
+            took[name] = (seconds + time.process_time() - start, mb + _read_mb() - read)
+
+    for entity in sorted({each.entity for each in new}):
+        with told(f"load {entity}", "load"):
             loader.load("night", [each for each in new if each.entity == entity])
-            timed(f"load {entity}", start)
-            timed("load", start)
-        builder = Builder.read(warehouse)
-        for name in models():
-            start = time.perf_counter()
+    builder = Builder.read(warehouse)
+    for name, model in models().items():
+        group = "whole" if model.whole else "incremental"
+        with told(name, f"models, {group}"):
             builder.build(name)
-            timed(name, start)
-        builder = Builder.read(warehouse)
-        for name, model in models().items():
-            start = time.perf_counter()
-            scope = builder.scope(model)
-            if scope is not None:
+    builder = Builder.read(warehouse)
+    for name, model in models().items():
+        scope = builder.scope(model)
+        if scope is not None:
+            group = "of what came" if scope else "of all rows"
+            with told(f"test {name}", f"tests, {group}"):
                 check_model(warehouse, model, scope)
-            timed(f"test {name}", start)
-            timed("tests", start)
     return took
 
 
-def measure(days: int) -> Times:
-    """Return each step's best time on so many days of history."""
-    best: Times = {}
+def measure(days: int) -> Costs:
+    """Return each step's least cost on so many days of history."""
+    best: Costs = {}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         warehouse, loader, new = with_history(folder, days)
         shutil.copy(warehouse.path, folder / "before.duckdb")
         for _ in range(REPEATS):
             shutil.copy(folder / "before.duckdb", warehouse.path)
-            for step, seconds in night(warehouse, loader, new).items():
-                best[step] = min(seconds, best.get(step, seconds))
+            for step, cost in night(warehouse, loader, new).items():
+                best[step] = min(cost, best.get(step, cost))
     return best
 
 
-def exponent(took: list[Times], step: str) -> float:
-    """Return by which power of the history a step's time grows, from the smallest to the largest size."""
-    small, large = (max(each[step], FLOOR) for each in (took[0], took[-1]))
-    return math.log(large / small) / math.log(SIZES[-1] / SIZES[0])
+def exponent(small: float, large: float, least: float) -> float:
+    """Return by which power of the history something grows. least: less than that is noise."""
+    return math.log(max(large, least) / max(small, least)) / math.log(SIZES[-1] / SIZES[0])
 
 
 def run() -> Iterator[Figure]:
     took = [measure(DAYS * size) for size in SIZES]
-    for step in took[0]:
-        detail = ", ".join(
-            f"{DAYS * size} days {each[step]:.3f} s" for size, each in zip(SIZES, took, strict=True)
-        )
-        if max(each[step] for each in took) >= FLOOR or step in FLAT:
-            yield Figure(f"{step}: exponent in history", exponent(took, step), detail=detail)
+    steps = sorted(set.intersection(*map(set, took)), key=lambda step: ("," not in step, step))
+    for step in steps:
+        costs = [each[step] for each in took]
+        if max(seconds for seconds, _ in costs) >= FLOOR:
+            told = (
+                f"{DAYS * size} days {seconds:.2f} s {mb:.1f} MB"
+                for size, (seconds, mb) in zip(SIZES, costs, strict=True)
+            )
+            read = exponent(costs[0][1], costs[-1][1], FLOOR_MB)
+            detail = f"read {read:.2f}: {', '.join(told)}"
+            yield Figure(f"{step}: exponent", exponent(costs[0][0], costs[-1][0], FLOOR), detail=detail)

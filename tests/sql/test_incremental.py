@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
+from analytics.lake.layout import Place
 from analytics.warehouse.build import Builder, build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -17,7 +18,7 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.model_tests import check
 from analytics.warehouse.models import models
 from rules.lake.entities import ENTITIES
-from tests.support.lake_sample import Row, Sample, event
+from tests.support.lake_sample import Row, Sample, event, write
 from tests.support.lead_histories import History
 from tests.support.lead_histories import row as lead_event
 
@@ -160,3 +161,22 @@ def test_only_the_touched_dates_are_read_again(tmp_path: Path) -> None:
             ("month", date(2026, 2, 1)),
         }
         assert warehouse.rows("SELECT 1 AS n FROM marts.leaderboard_history WHERE points = -1")
+
+
+def test_a_row_that_moves_to_another_date_touches_both(tmp_path: Path) -> None:
+    """A profile's version tells nothing of its date: written again with another time, it moves."""
+    objects = FolderObjects(tmp_path / "lake")
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
+    loader = Loader(warehouse, objects, str(tmp_path / "lake"))
+    names = [*(each.name for each in ENTITIES["streaks"].fields), "extra"]
+    with warehouse.kept_open():
+        prepare(warehouse)
+        for day in (3, 5):
+            at = FIRST + timedelta(days=day)
+            row = dict.fromkeys(names) | {"user_id": "u", "version": 1, "timezone": "UTC", "updated_at": at}
+            place = Place("streaks", f"{at:%Y-%m-%d}", "00")
+            write(objects, place, [row | {"total_bestie_points": 0, "balance": 0}])
+            loader.load("run", [place])
+            build(warehouse)
+        counts = "SELECT dt, loaded FROM facts.loaded_rows WHERE entity = 'streaks'"
+        assert [tuple(row.values()) for row in warehouse.rows(counts)] == [(date(2026, 2, 3), 1)]
