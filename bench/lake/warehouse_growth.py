@@ -1,7 +1,7 @@
 """The same day's change in a warehouse with more and more history: what each step of the night costs.
 
 The warehouse is a DuckDB file; its statements are those that Redshift gets. In each size the same users are
-active, half of them a day. The last day brings new rows, and late ones for two days before it. Each step opens
+active, half of them a day. The last day brings new rows, and late ones for two days before it. A step opens
 the file anew. It is told in seconds of CPU, the best of REPEATS, each on a fresh copy; and in MB that it read
 (Linux tells). The exponent says how time, or what is read, grows with the history: 0 not at all, 1 in
 proportion. Steps of less than FLOOR seconds are left out.
