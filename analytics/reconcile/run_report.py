@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,7 +10,7 @@ from adapters.platform.objects import NoObject, Objects
 from analytics.lake import unloaded
 from analytics.lake.layout import report_key, run_key
 from analytics.reconcile.reconcile_all import RESULT
-from analytics.warehouse.night import Kind, Night, State
+from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
 
 LISTED_MAX = 1000
 SHOWN_MAX = 50
@@ -31,9 +31,8 @@ def gather(
 ) -> Report:
     """Put together what the nightly run's steps have stored. error: why repair, or all of it, ended early.
 
-    warehouse_error: why the work in the warehouse did. What the warehouse is asked for stays empty, and
-    `with_warehouse` fills it in. Raises NoObject if the reconciliation has
-    stored nothing and there is no error to report.
+    warehouse_error: why the warehouse's work did. What it is asked for is empty, until `with_warehouse`.
+    Raises NoObject if the reconciliation has stored nothing and there is no error to report.
     """
     try:
         found = json.loads(objects.get(run_key(run_id, RESULT)))
@@ -81,7 +80,7 @@ def with_warehouse(
 
 def _warehouse(objects: Objects, run_id: str, error: Any) -> Report:
     """Return what came of the work in the warehouse, and how many partitions it lacks, by entity."""
-    night = Night.read(objects, run_id)
+    night = WarehouseNight.read(objects, run_id)
     items = night.items if night else []
     not_done = [each for each in items if each.state in (State.FAILED, State.SKIPPED)]
     notes = unloaded.read_notes(objects).values()
@@ -102,7 +101,7 @@ def _warehouse(objects: Objects, run_id: str, error: Any) -> Report:
 
 def is_built(objects: Objects, run_id: str, model: str) -> bool:
     """Whether a model is of this run: all is loaded, and the model was built."""
-    night = Night.read(objects, run_id)
+    night = WarehouseNight.read(objects, run_id)
     items = night.items if night else []
     is_loaded = all(each.state is State.DONE for each in items if each.kind is Kind.LOAD)
     done = {each.name for each in items if each.kind is Kind.MODEL and each.state is State.DONE}
@@ -145,9 +144,7 @@ def markdown(report: Report) -> str:
     not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
-        *([f"**It failed:** {json.dumps(report['error'])}"] if report["error"] else []),
-        *([f"**The warehouse was away:** {json.dumps(warehouse['error'])}"] if warehouse["error"] else []),
-        *([f"**The warehouse was not read:** {warehouse['unread']}"] if warehouse["unread"] else []),
+        *_failures(report),
         _table("Figures", ("what", "number"), counts),
         _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
@@ -160,6 +157,16 @@ def markdown(report: Report) -> str:
         _table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _failures(report: Report) -> Iterator[str]:
+    warehouse = report["warehouse"]
+    if report["error"]:
+        yield f"**It failed:** {json.dumps(report['error'])}"
+    if warehouse["error"]:
+        yield f"**The warehouse was away:** {json.dumps(warehouse['error'])}"
+    if warehouse["unread"]:
+        yield f"**The warehouse was not read:** {warehouse['unread']}"
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:

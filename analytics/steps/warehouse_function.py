@@ -20,10 +20,10 @@ from analytics.warehouse.ddl import prepare
 from analytics.warehouse.load import DAYS_MAX, Loader
 from analytics.warehouse.model_tests import check_model
 from analytics.warehouse.models import Model, models
-from analytics.warehouse.night import Item, Kind, Night, State, items_of, work
+from analytics.warehouse.nightly.night import Item, Kind, State, WarehouseNight, items_of, work
+from analytics.warehouse.nightly.workgroup import ensure_daily_limit, grant_analysts
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
-from analytics.warehouse.workgroup import ensure_daily_limit, grant_analysts
 
 logger = Logger(service="warehouse")
 metrics = Metrics(namespace="Streakline", service="warehouse")
@@ -45,21 +45,21 @@ class WarehouseSteps:
         full: build all models anew, and test all rows. Raises what the warehouse raises if it is away.
         """
         with self.warehouse.kept_open():
-            night = Night.read(self.objects, event["run_id"]) or self._begin(event, now)
+            night = WarehouseNight.read(self.objects, event["run_id"]) or self._begin(event, now)
             calls = _Calls(self, night)
             left = work(night, models(), calls.do, self.objects, clock.now)
             if not left and isinstance(self.warehouse, RedshiftWarehouse):
                 grant_analysts(self.warehouse)  # a table that was made anew has lost its grants
         return {"left": left, "failed": len(night.of(State.FAILED))}
 
-    def _begin(self, event: Mapping[str, Any], now: datetime) -> Night:
+    def _begin(self, event: Mapping[str, Any], now: datetime) -> WarehouseNight:
         full, items = event.get("full") is True, []
         if not isinstance(self.warehouse, NoWarehouse):
             unloaded.note(self.objects, event["run_id"], read_tasks(self.objects, event["tasks_key"]))
             prepare(self.warehouse)
             owed = {each.entity for places in unloaded.read_notes(self.objects).values() for each in places}
             items = items_of(owed, models())
-        return Night(event["run_id"], now.isoformat(), full, full or now.weekday() == SUNDAY, items)
+        return WarehouseNight(event["run_id"], now.isoformat(), full, full or now.weekday() == SUNDAY, items)
 
 
 @dataclass(slots=True)
@@ -67,7 +67,7 @@ class _Calls:
     """One call's work. What is read of earlier builds is read once for all models, and once for all tests."""
 
     steps: WarehouseSteps
-    night: Night
+    night: WarehouseNight
     _builders: dict[Kind, Builder] = field(default_factory=dict)
 
     def do(self, item: Item) -> bool:

@@ -1,5 +1,7 @@
 """The warehouse function: a night's work, again, with models that fail, and after nights without a warehouse."""
 
+# Long: one night after the other, on one lake.
+
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,12 +15,12 @@ from adapters.platform.objects import FolderObjects
 from analytics.lake import unloaded
 from analytics.steps import warehouse_function
 from analytics.steps.warehouse_function import WarehouseSteps, _Calls
-from analytics.warehouse import night as nights
 from analytics.warehouse.build import Builder
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.model_tests import check
 from analytics.warehouse.models import models
-from analytics.warehouse.night import ENDED, Item, Kind, Night, State
+from analytics.warehouse.nightly import night as nights
+from analytics.warehouse.nightly.night import ENDED, Item, Kind, State, WarehouseNight
 from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.warehouse import Warehouse
 from tests.support.lake_story import Story
@@ -52,7 +54,7 @@ def planned(objects: FolderObjects, run_id: str, places: list[Any]) -> dict[str,
 
 
 def items(objects: FolderObjects, run_id: str, *states: State) -> dict[str, Item]:
-    night = Night.read(objects, run_id)
+    night = WarehouseNight.read(objects, run_id)
     assert night
     return {f"{each.kind} {each.name}": each for each in night.of(*states)}
 
@@ -147,7 +149,7 @@ def test_a_warehouse_that_was_away_for_two_nights_is_as_if_it_had_been_there(
         event = planned(objects, f"r{number}", places)
         with pytest.raises(OSError, match="nowhere"):
             WarehouseSteps(away, objects, steps.lake, "").work(event, MONDAY)
-        assert Night.read(objects, f"r{number}") is None
+        assert WarehouseNight.read(objects, f"r{number}") is None
         unloaded.note(objects, f"r{number}", places)  # as the commit does where the work never began
     assert steps.work(planned(objects, "r2", []), MONDAY) == {"left": 0, "failed": 0}
     assert unloaded.read_notes(objects) == {}

@@ -22,12 +22,12 @@ from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
 from analytics.steps.reconcile_function import ReconcileSteps
-from analytics.warehouse import night
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
+from analytics.warehouse.nightly import night
 from ingest.engagement.commands import Commands
 from ingest.engagement.preferences import Preferences
 from ingest.engagement.rewards import Rewards
@@ -230,7 +230,7 @@ class Town:
         wanted = {*asked, *(made.name for each in asked for made in ancestors(known[each], known))}
         built = build(self.warehouse, wanted)
         items = [night.Item(night.Kind.MODEL, each, night.State.DONE) for each in built]
-        night.Night(run_id, self.now.isoformat(), False, False, items).save(self.objects)
+        night.WarehouseNight(run_id, self.now.isoformat(), False, False, items).save(self.objects)
 
     # ---- the tables
 

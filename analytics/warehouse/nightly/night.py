@@ -55,7 +55,7 @@ class Item:
 
 
 @dataclass(slots=True)
-class Night:
+class WarehouseNight:
     """began: when. full: models are built anew; full_tests: all rows are tested."""
 
     run_id: str
@@ -65,7 +65,7 @@ class Night:
     items: list[Item]
 
     @classmethod
-    def read(cls, objects: Objects, run_id: str) -> "Night | None":
+    def read(cls, objects: Objects, run_id: str) -> "WarehouseNight | None":
         """Return what an earlier call has left; None if this is the first one."""
         try:
             told = json.loads(objects.get(run_key(run_id, WAREHOUSE_RESULT)))
@@ -97,7 +97,7 @@ def items_of(entities: Iterable[str], models: Iterable[str]) -> list[Item]:
 
 
 def work(
-    night: Night,
+    night: WarehouseNight,
     known: Mapping[str, Model],
     do: Callable[[Item], bool],
     objects: Objects,
@@ -121,7 +121,9 @@ def work(
     return len(night.of(State.WAITING))
 
 
-def _in_order(night: Night, known: Mapping[str, Model], now: Callable[[], datetime]) -> Iterator[Item]:
+def _in_order(
+    night: WarehouseNight, known: Mapping[str, Model], now: Callable[[], datetime]
+) -> Iterator[Item]:
     while waiting := night.of(State.WAITING):
         item = waiting[0]
         if now() - datetime.fromisoformat(night.began) > NIGHT_MAX:
@@ -132,7 +134,7 @@ def _in_order(night: Night, known: Mapping[str, Model], now: Callable[[], dateti
             yield item
 
 
-def _hindrance(item: Item, night: Night, known: Mapping[str, Model]) -> str | None:
+def _hindrance(item: Item, night: WarehouseNight, known: Mapping[str, Model]) -> str | None:
     """Return the first model without which an item makes no sense, and that was not built tonight."""
     if item.kind is Kind.LOAD:
         return None
