@@ -258,9 +258,6 @@ def _parser() -> argparse.ArgumentParser:
     options.recompute_options(
         command("recompute", _recompute, "the nightly run, now: lake, warehouse, reconcile, repair")
     )
-    recompute.add_argument(
-        "--full", action="store_true", help="build the warehouse's models anew, and test all rows"
-    )
     options.backfill_options(
         command("backfill", _backfill, "curate many days at once by Spark (Glue), then load them")
     )

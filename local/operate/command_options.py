@@ -73,6 +73,9 @@ def recompute_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--everybody", action="store_true", help="look closely at all, not at whose turn it is"
     )
+    parser.add_argument(
+        "--full", action="store_true", help="build the warehouse's models anew, and test all rows"
+    )
 
 
 def backfill_options(parser: argparse.ArgumentParser) -> None:

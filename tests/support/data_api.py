@@ -59,7 +59,6 @@ class DataApi:
             "BatchExecuteStatement": self.execute,
             "ExecuteStatement": self.execute_one,
             "DescribeStatement": self.describe,
-            "CancelStatement": lambda _: {"Status": True},
             "GetStatementResult": self.result,
             "CancelStatement": self.cancel,
         }

@@ -3,18 +3,19 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from analytics.recompute import sql_disagreements
-from analytics.reconcile import profile_history, run_report
-from analytics.warehouse.build import build, statements
+from analytics.reconcile import run_report
+from analytics.warehouse.build import Builder, Built, build
 from analytics.warehouse.copying import Copy
 from analytics.warehouse.ddl import declared_tables, prepare
 from analytics.warehouse.merge_sql import merge, stage
 from analytics.warehouse.model_tests import check
-from analytics.warehouse.models import models
-from analytics.warehouse.workgroup import grant_analysts
+from analytics.warehouse.models import fingerprint, models
+from analytics.warehouse.nightly.workgroup import grant_analysts
 from local.operate.mart_figures import figures
 from local.smoke import lake as smoke_lake
 from rules.lake.entities import ENTITIES
@@ -76,7 +77,7 @@ def _of_the_night() -> Iterator[tuple[str, str]]:
         yield from ((f"widen {narrow_keys} {number}", sql) for number, sql in enumerate(grown.sent))
     for model in models().values():
         for kind, is_current in (("VIEW", False), ("BASE TABLE", False), ("BASE TABLE", True)):
-            for number, sql in enumerate(statements(model, models(), kind, is_current)):
+            for number, sql in enumerate(_builder(kind, is_current).statements(model)):
                 yield f"{model.name} {kind} {is_current} {number}", sql
     for entity in ENTITIES.values():
         columns = [(column.name, column.type) for column in declared_tables()[entity.name].columns[:-1]]
@@ -89,13 +90,20 @@ def _of_the_night() -> Iterator[tuple[str, str]]:
             yield f"load {entity.name} {number}", sql
 
 
+def _builder(kind: str, is_current: bool) -> Builder:
+    """A builder who finds all models as relations of a kind; is_current: built before a day of rows came."""
+    known, with_a_day = models(), Recorder([{"dt": date(2026, 1, 31)}])
+    built = {name: Built(fingerprint(each, known), {}, None) for name, each in known.items()}
+    kinds = dict.fromkeys(known, kind)
+    return Builder(with_a_day, False, known, kinds, built if is_current else {}, dict.fromkeys(ENTITIES, 1))
+
+
 def _of_reports() -> Iterator[tuple[str, str]]:
     recorder = Recorder()
     figures(recorder)
     yield from ((f"report {number}", sql) for number, sql in enumerate(recorder.sent))
-    for module in (run_report, profile_history, sql_disagreements, smoke_lake):
+    for module in (run_report, sql_disagreements, smoke_lake):
         for name, text in vars(module).items():
             if isinstance(text, str) and text.lstrip().startswith("SELECT"):
-                user = "'u'" if module is profile_history else "u"
-                given = {"user": user, "day": "2026-01-31", "table": "marts.streaks_recomputed"}
+                given = {"user": "u", "day": "2026-01-31", "table": "marts.streaks_recomputed"}
                 yield f"{module.__name__} {name}", text.format(**given, columns="balance", buckets="'abc'")
