@@ -13,7 +13,7 @@ NAMES = (
     *("engagement.write_units", "engagement.processor_cpu", "engagement.cold_start"),
     *("engagement.profile_reads", "engagement.http_batches", "engagement.boards"),
     *("lake.publisher", "lake.firehose_bytes", "lake.curation", "lake.recompute"),
-    *("lake.growth", "lake.warehouse_growth"),
+    *("lake.partition", "lake.growth", "lake.warehouse_growth"),
     "questions.fan_out",
     *("leads.point_in_time", "leads.features", "leads.identity"),
 )

@@ -7,21 +7,24 @@ object from what it was before puts it on condition of that (put_if), so no othe
 # Long: a bucket, and the folder that stands for one, keep one contract.
 
 import fcntl
+import io
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from adapters.platform.aws import client
 from adapters.platform.stored_objects import NoObject, ObjectChanged, Objects, StoredObject
 
 __all__ = ["FolderObjects", "NoObject", "ObjectChanged", "Objects", "S3Objects", "StoredObject", "objects_at"]
 DELETES_MAX = 1000  # keys in one DeleteObjects
+COPIED_BYTES = 2**20
 # S3's answers to a condition that does not hold: also to that on an object that is gone, or in the middle of
 # another conditional write.
 CHANGED = frozenset({"PreconditionFailed", "412", "ConditionalRequestConflict", "409", "NoSuchKey", "404"})
@@ -55,17 +58,24 @@ class S3Objects:
         """Return the object's bytes; raises NoObject."""
         return self._read(Key=key)
 
+    def save(self, key: str, path: Path) -> None:
+        """Write the object's bytes to a file, a part at a time; raises NoObject."""
+        with self._body(Key=key) as body, path.open("wb") as file:
+            shutil.copyfileobj(body, file, COPIED_BYTES)
+
     def tail(self, key: str, size: int) -> bytes:
         """Return the last bytes by a ranged read; raises NoObject."""
         return self._read(Key=key, Range=f"bytes=-{size}")
 
     def _read(self, **request: Any) -> bytes:
+        with self._body(**request) as body:
+            return bytes(body.read())
+
+    def _body(self, **request: Any) -> Any:
         try:
-            body = self.s3.get_object(Bucket=self.bucket, **request)["Body"]
+            return self.s3.get_object(Bucket=self.bucket, **request)["Body"]
         except self.s3.exceptions.NoSuchKey:
             raise NoObject(request["Key"]) from None
-        with body:
-            return bytes(body.read())
 
     def put(self, key: str, data: bytes) -> None:
         """Store an object."""
@@ -88,11 +98,11 @@ class S3Objects:
                 return None
             raise
 
-    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
         """Store an object by S3's conditional write; raises ObjectChanged."""
         condition = {"IfMatch": f'"{etag}"'} if etag else {"IfNoneMatch": "*"}
-        with self._condition(key):
-            self.s3.put_object(Bucket=self.bucket, Key=key, Body=data, **condition)
+        with self._condition(key), nullcontext(data) if isinstance(data, bytes) else data.open("rb") as body:
+            self.s3.put_object(Bucket=self.bucket, Key=key, Body=body, **condition)
 
     def delete_if(self, key: str, etag: str) -> None:
         """Remove an object by S3's conditional delete; raises ObjectChanged."""
@@ -139,13 +149,21 @@ class FolderObjects:
         """Return the file's bytes; raises NoObject."""
         return self.tail(key, -1)
 
+    def save(self, key: str, path: Path) -> None:
+        """Copy the file; raises NoObject."""
+        with self._open(key) as file, path.open("wb") as copy:
+            shutil.copyfileobj(file, copy, COPIED_BYTES)
+
     def tail(self, key: str, size: int) -> bytes:
         """Return the file's last bytes; raises NoObject."""
+        with self._open(key) as file:
+            if size >= 0:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - size))
+            return file.read()
+
+    def _open(self, key: str) -> BinaryIO:
         try:
-            with (self.root / key).open("rb") as file:
-                if size >= 0:
-                    file.seek(max(0, file.seek(0, os.SEEK_END) - size))
-                return file.read()
+            return (self.root / key).open("rb")
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
             raise NoObject(key) from None
 
@@ -154,9 +172,12 @@ class FolderObjects:
         path = self.root / key
         if path.is_file() and path.stat().st_size == len(data) and path.read_bytes() == data:
             return
+        self._replace(path, io.BytesIO(data))
+
+    def _replace(self, path: Path, data: BinaryIO) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=UNFINISHED, delete=False) as file:
-            file.write(data)
+            shutil.copyfileobj(data, file, COPIED_BYTES)
         Path(file.name).replace(path)
 
     def delete(self, keys: Iterable[str]) -> None:
@@ -169,10 +190,10 @@ class FolderObjects:
         path = self.root / key
         return _etag(path.stat()) if path.is_file() else None
 
-    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
         """Write a file if it still is the one that was read; raises ObjectChanged."""
-        with self._alone(key, etag):
-            self.put(key, data)
+        with self._alone(key, etag), io.BytesIO(data) if isinstance(data, bytes) else data.open("rb") as body:
+            self._replace(self.root / key, body)
 
     def delete_if(self, key: str, etag: str) -> None:
         """Remove a file if it still is the one that was read; raises ObjectChanged."""

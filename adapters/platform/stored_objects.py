@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Protocol
 
 
@@ -36,6 +37,9 @@ class Objects(Protocol):
     def get(self, key: str) -> bytes:
         """Return an object's bytes; raises NoObject."""
 
+    def save(self, key: str, path: Path) -> None:
+        """Write an object's bytes to a file, without holding them in memory; raises NoObject."""
+
     def tail(self, key: str, size: int) -> bytes:
         """Return an object's last `size` bytes (all of a shorter one); raises NoObject."""
 
@@ -48,8 +52,11 @@ class Objects(Protocol):
     def etag(self, key: str) -> str | None:
         """Return an object's ETag; None if there is no object."""
 
-    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
-        """Store an object in place of the one with this ETag, or (None) of none; raises ObjectChanged."""
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
+        """Store an object in place of the one with this ETag, or (None) of none; raises ObjectChanged.
+
+        data: the bytes, or the file that has them: up to 5 GiB, in which S3 takes an object in one request.
+        """
 
     def delete_if(self, key: str, etag: str) -> None:
         """Remove the object with this ETag; raises ObjectChanged, also if it is gone."""

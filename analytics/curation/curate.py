@@ -3,14 +3,13 @@
 Rows in = curated + duplicates + quarantined. This holds whatever arrives twice, in pieces, or after a crash:
 the file's footer names the raw objects that its rows are from, so one put changes data and bookkeeping
 together. The quarantine files are written before it, and writing them again gives the same. What the new
-file makes superfluous is deleted after it.
+file makes superfluous is deleted after it. Memory holds a part of the rows at a time, whatever there is.
 """
 
-import json
 import tempfile
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from adapters.platform.aws import pauses
@@ -25,6 +24,14 @@ from rules.lake.entities import ENTITIES
 
 ATTEMPTS_MAX = 8
 Task = Place  # what one call does: an hour of an entity, or (hour None) a whole day
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What was curated before: the keys of its files, and the bookkeeping of all of them together."""
+
+    keys: tuple[str, ...]
+    book: Bookkeeping
 
 
 class RawGone(LookupError):
@@ -69,8 +76,11 @@ def _curated(objects: Objects, task: Task, rebuild: bool, arrived: Collection[st
     counts, there = before.counts, {each.key: each.etag for each in held}
     key = layout.curated_key(task)
     if new or list(there) not in ([], [key]):
-        counts, data, refused = _merged(objects, task, () if rebuild else list(there), before, new)
-        objects.put_if(key, data, there.get(key))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "rows.parquet")
+            earlier = Earlier(() if rebuild else tuple(there), before)
+            counts, refused = _merged(objects, task, earlier, new, path)
+            objects.put_if(key, path, there.get(key))
         if rebuild:
             _clear_quarantine(objects, task, refused)
         _check_neighbours(objects, task, left_over)
@@ -116,33 +126,34 @@ def _check_complete(before: Bookkeeping, raw: Iterable[StoredObject]) -> None:
 
 
 def _merged(
-    objects: Objects, task: Task, held: Sequence[str], before: Bookkeeping, new: Sequence[StoredObject]
-) -> tuple[Counts, bytes, list[str]]:
-    """Make the file of what was curated before and of new raw objects, and store what they refuse.
+    objects: Objects,
+    task: Task,
+    earlier: Earlier,
+    new: Sequence[StoredObject],
+    path: Path,
+) -> tuple[Counts, list[str]]:
+    """Make a file of what was curated before and of new raw objects, and store what they refuse.
 
-    Returns the file's counts, its bytes, and the raw objects of which lines were refused.
+    Returns the file's counts, and the raw objects of which lines were refused. The files that these rows
+    wait in on the way are in the same folder.
     """
     entity = ENTITIES[task.entity]
-    with tempfile.TemporaryDirectory() as folder, closing(Staging(entity, Path(folder, "spill"))) as staging:
-        for key in held:
-            staging.add_curated(objects.get(key))
-        intake = Intake(staging)
-        intake.take(objects, new)
-        rows = before.counts.in_ + intake.rows
-        quarantined = before.counts.quarantined + intake.quarantined
-        kept = staging.rows() - staging.drop_duplicates()
-        counts = Counts(rows, kept, rows - kept - quarantined, quarantined)
-        sources = {layout.source_name(each.key): each.etag for each in new}
-        book = Bookkeeping(len(entity.fields), counts, {**before.sources, **sources})
-        path = Path(folder, "rows.parquet")
-        staging.write(path, book)
-        for key, entries in sorted(intake.refused.items()):
-            objects.put(layout.quarantine_key(key), _ndjson(entries))
-        return counts, path.read_bytes(), list(intake.refused)
+    with closing(Staging(entity, path.with_name("spill"))) as staging:
+        for key in earlier.keys:
+            objects.save(key, path)
+            staging.add_curated(path)
+            path.unlink()
+        intake = Intake(objects, staging)
+        intake.take(new)
+        rows = earlier.book.counts.in_ + intake.rows
+        quarantined = earlier.book.counts.quarantined + intake.quarantined
+        sources = {**earlier.book.sources, **{layout.source_name(each.key): each.etag for each in new}}
 
+        def book(kept: int) -> Bookkeeping:
+            counts = Counts(rows, kept, rows - kept - quarantined, quarantined)
+            return Bookkeeping(len(entity.fields), counts, sources)
 
-def _ndjson(entries: Iterable[dict[str, object]]) -> bytes:
-    return b"".join(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries)
+        return staging.write(path, book).counts, intake.refused
 
 
 def _clear_quarantine(objects: Objects, task: Task, refused: Iterable[str]) -> None:

@@ -1,13 +1,14 @@
-"""Raw lines become staged rows or refused lines.
+"""Raw lines become staged rows or refused lines, which are stored as soon as their object has been read.
 
 The staging takes most lines by columns. Each other line is read by itself.
 """
 
 import base64
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,12 @@ from analytics.curation.raw_lines import Batch, Unreadable, batches, unzipped
 from analytics.curation.row_staging import Staging
 from analytics.lake.arrow_buffers import array_of
 from analytics.lake.arrow_schema import arrow_schema
-from analytics.lake.layout import Place, raw_place, source_name
+from analytics.lake.layout import Place, quarantine_key, raw_place, source_name
 from rules.lake.packed_records import row_text
 from rules.lake.valid_row import RowRefused, read_row
 
 FETCHED_AT_ONCE = 16
+FETCHED_BYTES = 64 * 2**20  # more than this only if one object has more
 SINGLY_AT_ONCE = 5_000  # a row takes a few kilobytes until it is in a column
 
 
@@ -30,32 +32,39 @@ SINGLY_AT_ONCE = 5_000  # a row takes a few kilobytes until it is in a column
 class Intake:
     """What raw objects held.
 
-    rows: how many lines, without blank ones and the frames of records. refused: raw key -> its entries.
+    rows: how many lines, without blank ones and the frames of records. quarantined: how many were refused.
+    refused: the raw keys of these.
     """
 
+    objects: Objects
     staging: Staging
     rows: int = 0
-    refused: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    quarantined: int = 0
+    refused: list[str] = field(default_factory=list)
+    _entries: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _place: int = 0
 
-    @property
-    def quarantined(self) -> int:
-        """How many rows were refused."""
-        return sum(map(len, self.refused.values()))
-
-    def take(self, objects: Objects, raw: Sequence[StoredObject]) -> None:
-        """Read raw objects, in the order of their keys."""
+    def take(self, raw: Sequence[StoredObject]) -> None:
+        """Read raw objects, in the order of their keys, and store what is refused."""
         for place, some in groupby(raw, lambda each: raw_place(each.key)):
-            texts = self._texts(objects, [each.key for each in some])
-            for batch in batches(texts):
+            for batch in batches(self._texts(list(some))):
                 if place:
                     self._take_batch(batch, place)
                 else:
                     self._refuse_batch(batch)
                 del batch
+                self._store_refused()
+        self._store_refused()
 
-    def _texts(self, objects: Objects, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        for key, data in _fetched(objects, keys):
+    def _store_refused(self) -> None:
+        for key, entries in self._entries.items():
+            self.objects.put(quarantine_key(key), _ndjson(entries))
+            self.refused.append(key)
+            self.quarantined += len(entries)
+        self._entries.clear()
+
+    def _texts(self, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
+        for key, data in _fetched(self.objects, raw):
             try:
                 yield key, unzipped(data)
             except Unreadable as error:
@@ -100,18 +109,34 @@ class Intake:
                 self._refuse(key, {"line": number, "reason": f"there is no such hour: {where}"} | _raw(line))
 
     def _refuse(self, key: str, entry: dict[str, Any]) -> None:
-        self.refused.setdefault(key, []).append({"source": key} | entry)
+        self._entries.setdefault(key, []).append({"source": key} | entry)
 
 
-def _fetched(objects: Objects, keys: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+def _fetched(objects: Objects, raw: Sequence[StoredObject]) -> Iterator[tuple[str, bytes]]:
     """Fetch objects side by side, a few ahead of what is needed."""
-    if len(keys) == 1:
-        yield keys[0], objects.get(keys[0])
+    if len(raw) == 1:
+        yield raw[0].key, objects.get(raw[0].key)
         return
-    rest = iter(keys)
     with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
-        while some := list(islice(rest, FETCHED_AT_ONCE)):
-            yield from zip(some, pool.map(objects.get, some), strict=True)
+        for keys in _at_once(raw):
+            yield from zip(keys, pool.map(objects.get, keys), strict=True)
+
+
+def _at_once(raw: Sequence[StoredObject]) -> Iterator[list[str]]:
+    keys: list[str] = []
+    size = 0
+    for each in raw:
+        if keys and (len(keys) == FETCHED_AT_ONCE or size + each.size > FETCHED_BYTES):
+            yield keys
+            keys, size = [], 0
+        keys.append(each.key)
+        size += each.size
+    if keys:
+        yield keys
+
+
+def _ndjson(entries: Iterable[dict[str, object]]) -> bytes:
+    return b"".join(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries)
 
 
 def _raw(line: bytes) -> dict[str, str]:

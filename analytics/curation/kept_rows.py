@@ -1,10 +1,6 @@
-"""Curated rows in memory: which ones are kept, in which order, and the file that they become.
+"""Curated rows in memory: which ones are kept, in which order, and the file that they become."""
 
-spilled_rows.py does the same on disk, for rows that memory cannot hold.
-"""
-
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,15 +103,17 @@ def _common_prefix(column: pa.Array) -> int:
     return next((at for at in range(size) if low[at] != high[at]), size)
 
 
-def write_rows(path: Path, rows: pa.Table, order: Indices, metadata: dict[str, str]) -> None:
-    """Write rows in an order as a Parquet file: zstd, with its metadata."""
-    starts = range(0, max(1, len(order)), ROW_GROUP_ROWS)
-    groups = (rows.take(as_array(order[at : at + ROW_GROUP_ROWS])) for at in starts)
-    write_parts(path, groups, metadata)
+def groups(rows: pa.Table, order: Indices) -> Iterator[pa.Table]:
+    """Yield rows in an order, as row groups: at least one, all of one size."""
+    count = max(1, -(-len(order) // ROW_GROUP_ROWS))
+    for some in np.array_split(order, count):
+        yield rows.take(as_array(some))
 
 
-def write_parts(path: Path, groups: Iterator[pa.Table], metadata: dict[str, str]) -> None:
-    """Write row groups, at least one, as a Parquet file."""
+def write_groups(
+    path: Path, groups: Iterator[pa.Table], metadata: Callable[[], Mapping[str, str]] = dict
+) -> None:
+    """Write row groups, at least one, as a Parquet file: zstd. metadata is asked for after the last one."""
     first = next(groups)
     with pq.ParquetWriter(
         path,
@@ -125,9 +123,12 @@ def write_parts(path: Path, groups: Iterator[pa.Table], metadata: dict[str, str]
         use_dictionary=_repetitive(first),
         store_schema=False,
     ) as writer:
-        writer.add_key_value_metadata(metadata)
-        for group in chain([first], groups):
+        writer.write_table(first, ROW_GROUP_ROWS)
+        del first
+        for group in groups:
             writer.write_table(group, ROW_GROUP_ROWS)
+            del group
+        writer.add_key_value_metadata(metadata())
 
 
 def _repetitive(rows: pa.Table) -> list[str]:

@@ -1,5 +1,6 @@
-"""The rows of one task are held in memory while they fit, and in a database on disk beyond that."""
+"""The rows of one task are held in memory while they fit, and in pieces on disk beyond that."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -36,16 +37,15 @@ class Staging:
     _bytes: int = 0
     _rows: int = 0
     _spilled: SpilledRows | None = None
-    _kept: Indices = field(default_factory=lambda: np.zeros(0, np.int64))
     _columns: ColumnReader = field(default_factory=ColumnReader)
 
     def rows(self) -> int:
         """Return how many rows are staged."""
         return self._rows
 
-    def add_curated(self, data: bytes) -> None:
+    def add_curated(self, path: Path) -> None:
         """Take in a curated file, of whatever older schema: what it lacks is null, types are widened."""
-        file, schema = pq.ParquetFile(pa.BufferReader(data)), arrow_schema(self.entity)
+        file, schema = pq.ParquetFile(path), arrow_schema(self.entity)
         there = set(file.schema_arrow.names)
         names = [name for name in schema.names if name in there]
         for batch in file.iter_batches(kept_rows.ROW_GROUP_ROWS, columns=names):
@@ -73,6 +73,8 @@ class Staging:
 
     def add_rows(self, rows: pa.Table, places: Indices) -> None:
         """Take in rows of the entity's columns, and the place in which each came."""
+        if not rows.num_rows:
+            return
         rows = rows.append_column("n", as_array(places))
         self._rows += rows.num_rows
         self._bytes += rows.nbytes
@@ -80,31 +82,42 @@ class Staging:
         if self._bytes > HELD_BYTES_MAX:
             self._spill()
 
-    def drop_duplicates(self) -> int:
-        """Keep each key's newest version, among equals the one that came first; returns how many go."""
+    def write(self, path: Path, book: Callable[[int], Bookkeeping]) -> Bookkeeping:
+        """Write each key's newest row, among equals the one that came first, as a Parquet file.
+
+        book: gives the file's bookkeeping, when it is told how many rows are kept. Returns this. Rows in
+        memory are sorted; of those on disk each piece is.
+        """
+        kept = 0
+
+        def groups() -> Iterator[pa.Table]:
+            nonlocal kept
+            for rows in self._pieces():
+                order = kept_rows.kept(self.entity, rows)
+                kept += len(order)
+                yield from kept_rows.groups(rows.drop_columns(["n"]), order)
+
+        kept_rows.write_groups(path, groups(), lambda: {FOOTER_KEY: book(kept).text()})
+        return book(kept)
+
+    def _pieces(self) -> Iterator[pa.Table]:
         if self._spilled:
             self._spill()
-            return self._spilled.drop_duplicates()
-        schema = arrow_schema(self.entity).append(pa.field("n", pa.int64()))
-        self._parts = [kept_rows.together(self._parts, schema)]
-        self._kept = kept_rows.kept(self.entity, self._parts[0])
-        return self._rows - len(self._kept)
-
-    def write(self, path: Path, book: Bookkeeping) -> None:
-        """Write what drop_duplicates kept as a Parquet file: sorted, zstd, with its bookkeeping."""
-        if self._spilled:
-            self._spilled.write(path, book)
-            return
-        rows = self._parts[0].drop_columns(["n"])
-        kept_rows.write_rows(path, rows, self._kept, {FOOTER_KEY: book.text()})
+            yield from self._spilled.pieces()
+        else:
+            yield kept_rows.together(self._parts, self._schema)
 
     def close(self) -> None:
-        """Give back what the database holds, if there is one."""
+        """Close what is open on disk."""
         if self._spilled:
             self._spilled.close()
 
     def _spill(self) -> None:
-        self._spilled = self._spilled or SpilledRows(self.entity, self.folder)
+        self._spilled = self._spilled or SpilledRows(self.entity, self._schema, self.folder)
         if self._parts:
-            self._spilled.add(pa.concat_tables(self._parts))
-        self._parts, self._bytes = [], 0
+            self._spilled.add(kept_rows.together(self._parts, self._schema))
+        self._bytes = 0
+
+    @property
+    def _schema(self) -> pa.Schema:
+        return arrow_schema(self.entity).append(pa.field("n", pa.int64()))

@@ -1,85 +1,69 @@
-"""Curated rows in a DuckDB database, for tasks that memory cannot hold: what kept_rows.py does in memory."""
+"""Rows that memory cannot hold wait on disk in pieces, by a hash of the key: all rows of one key are in one.
 
-# ruff: noqa: S608 (what the statements are made of is quoted, and comes from rules.lake.entities)
+A piece is small enough for memory. So any number of rows is deduplicated and sorted, piece after piece.
+"""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 
-from analytics.curation.kept_rows import ROW_GROUP_ROWS, ZSTD_LEVEL
-from analytics.lake.arrow_schema import columns
-from analytics.lake.bookkeeping import FOOTER_KEY, Bookkeeping
+from analytics.curation import kept_rows
+from analytics.curation.key_hash import hashes
+from analytics.lake.arrow_buffers import as_array
 from rules.lake.entities import Entity
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
-MEMORY_MB_MAX = 160
+PIECES = 32  # 20 million rows of 250 bytes are pieces of 160 MB
+# Beyond this the rows of a piece are deduplicated while it is read: one key may have very many versions.
+PIECE_BYTES_MAX = 256 * 2**20
 
 
 class SpilledRows:
-    """Rows of an entity, each with `n`, the place in which it came.
+    """Rows of an entity, each with `n`, the place in which it came. folder: takes the pieces."""
 
-    folder: takes what the rows need beyond MEMORY_MB_MAX.
-    """
-
-    def __init__(self, entity: Entity, folder: Path) -> None:
-        self._entity = entity
-        self._db = _connect(folder)
-        listed = ", ".join(f"{_name(column)} {kind}" for column, kind in columns(entity))
-        self._db.execute(f"CREATE TABLE staged ({listed}, n BIGINT)")
+    def __init__(self, entity: Entity, schema: pa.Schema, folder: Path) -> None:
+        self._entity, self._schema = entity, schema
+        folder.mkdir()
+        self._paths = [folder / f"{number}.arrow" for number in range(PIECES)]
+        how = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+        self._writers = [
+            pa.ipc.new_stream(pa.OSFile(str(path), "wb"), schema, options=how) for path in self._paths
+        ]
 
     def add(self, rows: pa.Table) -> None:
-        """Add rows: the entity's columns and `n`."""
-        # A column that never held a null would be written as one that cannot: files of one schema differ.
-        self._db.execute("INSERT INTO staged DEFAULT VALUES")
-        self._db.execute("DELETE FROM staged WHERE n IS NULL")
-        self._db.register("rows", rows)
-        self._db.execute("INSERT INTO staged SELECT * FROM rows")
-        self._db.unregister("rows")
+        """Add rows, one chunk a column: the entity's columns and `n`."""
+        pieces = (hashes([rows[name].chunk(0) for name in self._entity.key]) % PIECES).astype(np.uint8)
+        order = np.argsort(pieces, kind="stable")
+        rows = rows.take(as_array(order))
+        ends = np.searchsorted(pieces[order], np.arange(PIECES + 1))
+        for writer, first, last in zip(self._writers, ends[:-1], ends[1:], strict=True):
+            writer.write_table(rows.slice(first, last - first))
 
-    def drop_duplicates(self) -> int:
-        """Keep each key's newest version, among equals the one that came first; returns how many go."""
-        keys = ", ".join(map(_name, self._entity.key))
-        version = self._entity.version
-        newest = f"{_name(version)} DESC NULLS LAST, " if version else ""
-        self._db.execute(
-            "CREATE TABLE lost AS SELECT n FROM staged"
-            f" WHERE hash({keys}) IN (SELECT hash({keys}) AS h FROM staged GROUP BY h HAVING count(*) > 1)"
-            f" QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY {newest}n) > 1"
-        )
-        [(lost,)] = self._db.execute("SELECT count(*) FROM lost").fetchall()
-        return int(lost)
+    def pieces(self) -> Iterator[pa.Table]:
+        """Yield each piece that has rows, one chunk a column, and remove it. Nothing is added any more."""
+        self.close()
+        for path in self._paths:
+            rows = self._read(path)
+            path.unlink()
+            if rows.num_rows:
+                yield rows
 
-    def write(self, path: Path, book: Bookkeeping) -> None:
-        """Write what is kept as a Parquet file: sorted, zstd, with its bookkeeping."""
-        listed = ", ".join(_name(column) for column, _ in columns(self._entity))
-        order = ", ".join(map(_name, self._entity.order))
-        self._db.execute(
-            f"COPY (SELECT {listed} FROM staged ANTI JOIN lost USING (n) ORDER BY {order}) TO {_text(path)}"
-            f" (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {ZSTD_LEVEL},"
-            f" ROW_GROUP_SIZE {ROW_GROUP_ROWS}, KV_METADATA {{{FOOTER_KEY}: {_text(book.text())}}})"
-        )
+    def _read(self, path: Path) -> pa.Table:
+        parts: list[pa.Table] = []
+        size, most = 0, PIECE_BYTES_MAX
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file) as batches:
+            for batch in batches:
+                parts.append(pa.Table.from_batches([batch]))
+                size += batch.nbytes
+                if size > most:
+                    rows = kept_rows.together(parts, self._schema)
+                    parts.append(rows.take(as_array(kept_rows.kept(self._entity, rows))))
+                    size = parts[0].nbytes
+                    most = max(PIECE_BYTES_MAX, 2 * size)
+        return kept_rows.together(parts, self._schema)
 
     def close(self) -> None:
-        """Give back the database's memory and files."""
-        self._db.close()
-
-
-def _connect(folder: Path) -> "DuckDBPyConnection":
-    """Return a database in memory that keeps to one core: tasks run side by side, not queries."""
-    import duckdb  # noqa: PLC0415 (few tasks spill; the import alone takes 24 MB)
-
-    db = duckdb.connect(":memory:", config={"threads": 1, "preserve_insertion_order": False})
-    db.execute(f"SET memory_limit = '{MEMORY_MB_MAX}MB'; SET temp_directory = {_text(folder)}")
-    db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
-    return db
-
-
-def _name(identifier: str) -> str:
-    return '"' + identifier.replace('"', '""') + '"'
-
-
-def _text(value: object) -> str:
-    return "'" + str(value).replace("'", "''") + "'"
+        """Close the pieces' files. To close them again does nothing."""
+        for writer in self._writers:
+            writer.close()

@@ -1,6 +1,4 @@
-"""The schema that rules.lake.entities declares, as Arrow, DuckDB and Glue write it."""
-
-from functools import cache
+"""The schema that rules.lake.entities declares, as Arrow and Glue write it."""
 
 import pyarrow as pa
 
@@ -12,13 +10,6 @@ ARROW = {
     Type.BOOLEAN: pa.bool_(),
     Type.DATE: pa.date32(),
     Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-}
-DUCKDB = {
-    Type.TEXT: "VARCHAR",
-    Type.INTEGER: "BIGINT",
-    Type.BOOLEAN: "BOOLEAN",
-    Type.DATE: "DATE",
-    Type.TIMESTAMP: "TIMESTAMPTZ",
 }
 HIVE = {
     Type.TEXT: "string",
@@ -34,13 +25,6 @@ def arrow_schema(entity: Entity) -> pa.Schema:
     # In the files every column is nullable, even a required one: curation has checked the rows.
     fields = [pa.field(field.name, ARROW[field.type]) for field in entity.fields]
     return pa.schema([*fields, pa.field(EXTRA, pa.string())])
-
-
-@cache
-def columns(entity: Entity) -> tuple[tuple[str, str], ...]:
-    """Return an entity's curated columns as (name, DuckDB type), in the order of `arrow_schema`."""
-    fields = [(field.name, DUCKDB[field.type]) for field in entity.fields]
-    return (*fields, (EXTRA, DUCKDB[Type.TEXT]))
 
 
 def glue_columns(entity: Entity) -> list[dict[str, str]]:

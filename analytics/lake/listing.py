@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
 from os.path import commonprefix
+from pathlib import Path
 from typing import TypeVar
 
 from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredObject
@@ -48,6 +49,10 @@ class PrelistedObjects:
         """Return an object's bytes; raises NoObject."""
         return self._while_listed(lambda: self._objects.get(key))
 
+    def save(self, key: str, path: Path) -> None:
+        """Write an object's bytes to a file; raises NoObject."""
+        self._while_listed(lambda: self._objects.save(key, path))
+
     def tail(self, key: str, size: int) -> bytes:
         """Return an object's last bytes; raises NoObject."""
         return self._while_listed(lambda: self._objects.tail(key, size))
@@ -64,7 +69,7 @@ class PrelistedObjects:
         """Return an object's ETag as it is now."""
         return self._objects.etag(key)
 
-    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
         """Store an object on a condition; raises ObjectChanged. Then the stored listings are old, and go."""
         self._while_listed(lambda: self._objects.put_if(key, data, etag))
         self._written.add(key.rpartition("/")[0] + "/")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from isal import igzip
 
-from analytics.curation.kept_rows import ROW_GROUP_ROWS, write_parts
+from analytics.curation.kept_rows import ROW_GROUP_ROWS, write_groups
 from analytics.curation.raw_lines import unzipped
 from bench.lake.raw_day import DT
 from bench.lake.rivals import inputs
@@ -50,7 +50,7 @@ def own_write(folder: Path, hour: str) -> float:
     """Return the same for our own writer, with its settings."""
     parts = _parts(folder, hour)
     started = time.perf_counter()
-    write_parts(folder / f"floor-{hour}.parquet", iter(parts), {})
+    write_groups(folder / f"floor-{hour}.parquet", iter(parts))
     return time.perf_counter() - started
 
 

@@ -73,6 +73,10 @@ class _Counting:
         self.counts["s3.get"] += 1
         return self._inner.get(key)
 
+    def save(self, key: str, path: Path) -> None:
+        self.counts["s3.get"] += 1
+        self._inner.save(key, path)
+
     def tail(self, key: str, size: int) -> bytes:
         self.counts["s3.get"] += 1
         return self._inner.tail(key, size)
@@ -88,7 +92,7 @@ class _Counting:
         self.counts["s3.get"] += 1
         return self._inner.etag(key)
 
-    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
         self.counts["s3.put"] += 1
         self._inner.put_if(key, data, etag)
 

@@ -49,9 +49,24 @@ def test_what_is_put_is_what_is_got(objects: Objects) -> None:
     assert objects.get("a/b/c") == b""
 
 
-def test_a_key_that_is_not_there(objects: Objects) -> None:
+def test_files_come_and_go_without_their_bytes_in_memory(objects: Objects, tmp_path_factory: Any) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "in").write_bytes(bytes(range(256)) * 10_000)
+    objects.put_if("a/b", folder / "in", None)
+    objects.save("a/b", folder / "out")
+    assert (folder / "out").read_bytes() == (folder / "in").read_bytes() == objects.get("a/b")
+    with pytest.raises(ObjectChanged):
+        objects.put_if("a/b", folder / "out", None)
+    (folder / "in").write_bytes(b"other")
+    objects.put_if("a/b", folder / "in", objects.etag("a/b"))
+    objects.save("a/b", folder / "out")
+    assert (folder / "out").read_bytes() == b"other"
+
+
+def test_a_key_that_is_not_there(objects: Objects, tmp_path_factory: Any) -> None:
     objects.put("a/b", b"x")
-    for read in (objects.get, lambda key: objects.tail(key, 8)):
+    path = tmp_path_factory.mktemp("files") / "out"
+    for read in (objects.get, lambda key: objects.tail(key, 8), lambda key: objects.save(key, path)):
         for key in ("a", "a/b/c", "z"):
             with pytest.raises(NoObject):
                 read(key)

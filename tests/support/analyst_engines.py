@@ -79,7 +79,7 @@ def plain(table: pa.Table) -> list[dict[str, Any]]:
 
 WRITES = [
     "DELETE FROM marts.daily_actives",
-    "INSERT INTO lake.builds VALUES ('a', 'b')",
+    "INSERT INTO lake.builds (model) VALUES ('a')",
     "UPDATE lake.builds SET model = 'a'",
     "MERGE INTO lake.builds USING lake.builds AS b ON lake.builds.model = b.model WHEN MATCHED THEN DELETE",
     "DROP TABLE lake.builds",

@@ -238,12 +238,12 @@ def write(objects: Objects, rows: Sequence[Mapping[str, Any]], folder: Path) -> 
     days: dict[str, list[Any]] = defaultdict(list)
     for each in rows:
         days[f"{each['occurred_at']:%Y-%m-%d}"].append(each)
-    path = folder / "one.parquet"
+    path, fields = folder / "one.parquet", len(LEAD_EVENTS.fields)
     for dt, found in days.items():
         staging = Staging(LEAD_EVENTS, folder)
         table = pa.Table.from_pylist(found, schema=arrow_schema(LEAD_EVENTS))
         staging.add_rows(table, np.arange(len(found)))
-        assert staging.drop_duplicates() == 0
-        book = Bookkeeping(len(LEAD_EVENTS.fields), Counts(len(found), len(found), 0, 0))
-        staging.write(path, book)
+        assert staging.write(
+            path, lambda kept: Bookkeeping(fields, Counts(kept, kept))
+        ).counts.curated == len(found)
         objects.put(curated_key(Place("lead_events", dt, None)), path.read_bytes())

@@ -67,6 +67,9 @@ class Crashing:
     def get(self, key: str) -> bytes:
         return self.inner.get(key)
 
+    def save(self, key: str, path: Path) -> None:
+        self.inner.save(key, path)
+
     def tail(self, key: str, size: int) -> bytes:
         return self.inner.tail(key, size)
 
@@ -82,7 +85,7 @@ class Crashing:
     def etag(self, key: str) -> str | None:
         return self.inner.etag(key)
 
-    def put_if(self, key: str, data: bytes, etag: str | None) -> None:
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
         self._count()
         self.inner.put_if(key, data, etag)
 
