@@ -33,6 +33,14 @@ class CurateSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CurateLargeSettings:
+    """analytics.steps.curate_large_function."""
+
+    lake_bucket: str
+    glue_database: str
+
+
+@dataclass(frozen=True, slots=True)
 class WarehouseSettings:
     """analytics.steps.warehouse_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
 

@@ -1,63 +1,34 @@
 """The plan says which hours and days are curated.
 
-These are the ones that new raw objects touch, those of a range of dates, and small past days to compact.
+These are the ones that new raw objects touch, those of a range of dates, small past days to compact, and
+those that failed before.
 """
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict, replace
 from datetime import date, datetime
 
 from adapters.platform.objects import Objects, StoredObject
+from analytics.curation.batches import Plan
 from analytics.curation.curate import Task
 from analytics.curation.planned_files import (
     COMPACTED_AFTER,
     RawSizes,
     curated_files_between,
     curated_files_of,
+    day_of,
     grown_old,
     order_of,
 )
 from analytics.curation.watermark import BEGINNING, OVERLAP, move_watermark, state_of, watermark
-from analytics.lake import layout
+from analytics.lake import failed_tasks, layout
 from rules.lake.entities import ENTITIES
 
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024
 NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
-# For one call of the curating function. A backfill of years is thousands of hours with a row or two.
-BATCH_BYTES_MAX = 64 * 1024 * 1024
-BATCH_TASKS_MAX = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a run has to do. watermark: what the next plan may start from, once all is done.
-
-    sizes: bytes of raw objects that a task will read, where they are new. arrived: the dates on which these
-    arrived. past_days: past days of which hours are written; the next plan may compact them.
-    """
-
-    tasks: list[Task]
-    watermark: datetime
-    sizes: Mapping[Task, int] = field(default_factory=dict)
-    arrived: Sequence[str] = ()
-    past_days: Sequence[Task] = ()
-
-    def batches(self) -> Iterator[list[Task]]:
-        """Yield the tasks in their order, small ones together."""
-        batch: list[Task] = []
-        size = 0
-        for task in self.tasks:
-            more = self.sizes.get(task, 0)
-            if batch and (len(batch) == BATCH_TASKS_MAX or size + more > BATCH_BYTES_MAX):
-                yield batch
-                batch, size = [], 0
-            batch.append(task)
-            size += more
-        if batch:
-            yield batch
 
 
 def plan(
@@ -76,14 +47,16 @@ def plan(
     """
     if unknown := set(entities) - set(ENTITIES):
         raise ValueError(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
-    last = (today - COMPACTED_AFTER).isoformat()
+    last, failed = (today - COMPACTED_AFTER).isoformat(), failed_tasks.remembered(objects)
     if since_dt or until_dt or entities:
-        return _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
+        made = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)
+        return replace(made, failed=failed_tasks.among(made.tasks, failed))
     mark, past_days = state_of(objects)
     raw = RawSizes.arrived(objects, mark - OVERLAP)
-    files = curated_files_of(objects, {*raw.days(), *past_days, *grown_old(mark, last)})
-    made = _plan({*raw.sizes, *_compactions(files, last)}, files, raw, last)
-    return replace(made, watermark=max(mark, raw.newest))
+    files = curated_files_of(objects, {*raw.days(), *past_days, *grown_old(mark, last), *map(day_of, failed)})
+    made = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
+    again = failed_tasks.among(made.tasks, failed)
+    return replace(made, watermark=max(mark, raw.newest), failed=again)
 
 
 def _plan_of_dates(objects: Objects, since: str, until: str, entities: Collection[str], last: str) -> Plan:
@@ -106,6 +79,9 @@ def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: RawSi
     for place, size in raw.sizes.items():
         day = replace(place, hour=None)
         by_task[day if day in wanted else place] += size
+    for place, stored in files.items():
+        day = replace(place, hour=None)
+        by_task[day if day in wanted else place] += stored.size
     past_days = sorted(
         {replace(each, hour=None) for each in tasks if each.hour and each.dt < last}, key=order_of
     )
@@ -146,10 +122,11 @@ def _compactions(files: Mapping[Task, StoredObject], last: str) -> Iterator[Task
 def write_plan(objects: Objects, run_id: str, made: Plan, rebuild: bool = False) -> tuple[str, str]:
     """Store a run's plan; returns the keys of its tasks (a JSON array of entity, dt, hour) and batches.
 
-    A batch is {"tasks", "arrived", "rebuild"}: what one call of the curating function does.
-    rebuild: it makes the files anew, so that today's declarations read all lines again.
+    A batch is {"run_id", "tasks", "arrived", "rebuild", "large"}: what one call of a curating function does;
+    large says of which. arrived: the dates of arrival under which its raw objects lie; None: any. rebuild: it
+    makes the files anew, so that today's declarations read all lines again.
     """
-    key = layout.run_key(run_id, "tasks.json")
+    key, batches_key = (layout.run_key(run_id, name) for name in ("tasks.json", "batches.json"))
     state = {
         "watermark": made.watermark.isoformat(),
         "past_days": [asdict(each) for each in made.past_days],
@@ -157,10 +134,16 @@ def write_plan(objects: Objects, run_id: str, made: Plan, rebuild: bool = False)
     objects.put(layout.run_key(run_id, "plan.json"), json.dumps(state).encode())
     objects.put(key, json.dumps([asdict(task) for task in made.tasks]).encode())
     batches = [
-        {"tasks": [asdict(task) for task in batch], "arrived": list(made.arrived), "rebuild": rebuild}
+        {
+            "run_id": run_id,
+            "tasks": [asdict(task) for task in batch],
+            # What a task that failed should have read has arrived some nights ago.
+            "arrived": None if made.failed.intersection(batch) else list(made.arrived),
+            "rebuild": rebuild,
+            "large": made.is_large(batch[0]),
+        }
         for batch in made.batches()
     ]
-    batches_key = layout.run_key(run_id, "batches.json")
     objects.put(batches_key, json.dumps(batches).encode())
     return key, batches_key
 
@@ -170,8 +153,19 @@ def read_tasks(objects: Objects, key: str) -> list[Task]:
     return [Task(**each) for each in json.loads(objects.get(key))]
 
 
+def curated_tasks(objects: Objects, run_id: str, key: str) -> list[Task]:
+    """Return the tasks of a plan without those that a run has given up; raises NoObject."""
+    failed = failed_tasks.failed_tasks(objects, run_id)
+    return [task for task in read_tasks(objects, key) if task not in failed]
+
+
 def commit(objects: Objects, run_id: str) -> datetime:
-    """Move the watermark to where a run's plan says, and return it; raises NoObject without a plan."""
+    """Move the watermark to where a run's plan says, and return it; raises NoObject without a plan.
+
+    What the run has given up is remembered before, because the watermark passes it.
+    """
     made = json.loads(objects.get(layout.run_key(run_id, "plan.json")))
+    planned = read_tasks(objects, layout.run_key(run_id, "tasks.json"))
+    failed_tasks.remember(objects, planned, failed_tasks.failed_tasks(objects, run_id))
     move_watermark(objects, datetime.fromisoformat(made["watermark"]), made["past_days"])
     return watermark(objects)

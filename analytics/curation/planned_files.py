@@ -58,7 +58,7 @@ class RawSizes:
 
     def days(self) -> set[Task]:
         """Return the days of these hours."""
-        return {replace(each, hour=None) for each in self.sizes}
+        return set(map(day_of, self.sizes))
 
 
 def grown_old(mark: datetime, last: str) -> Iterator[Task]:
@@ -87,3 +87,8 @@ def curated_files_between(objects: Objects, entity: str, since: str, until: str)
 def order_of(task: Task) -> tuple[str, str, str]:
     """Return what tasks are sorted by: entity, date, hour."""
     return task.entity, task.dt, task.hour or ""
+
+
+def day_of(task: Task) -> Task:
+    """Return the whole day of an hour."""
+    return replace(task, hour=None)

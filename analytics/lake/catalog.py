@@ -13,6 +13,7 @@ from typing import Any
 
 from analytics.lake import layout
 from analytics.lake.arrow_schema import glue_columns
+from analytics.lake.layout import Place
 from rules.lake.entities import ENTITIES, Entity
 
 PARTITIONS_MAX = 100  # in one request
@@ -75,6 +76,14 @@ class Catalog:
             )
             errors = answer.get("Errors", ())
             _check([each for each in errors if each["ErrorDetail"]["ErrorCode"] != "AlreadyExistsException"])
+
+    def register_places(self, places: Iterable[Place]) -> None:
+        """Register the partitions in which these places lie, as register does."""
+        dates: dict[str, set[str]] = {}
+        for place in places:
+            dates.setdefault(place.entity, set()).add(place.dt)
+        for entity, some in dates.items():
+            self.register(entity, sorted(some))
 
     def _table(self, entity: Entity) -> dict[str, Any]:
         return {

@@ -5,7 +5,8 @@ raw/{entity}/dt=YYYY-MM-DD/hour=HH/NAME             the same, as it was before a
 raw/{entity}/any other name                         no hour's: all lines are refused, and counted for NOWHERE
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the whole day
 quarantine/{entity}/dt=.../hour=HH/[arrived=.../]NAME.ndjson  the refused lines of one raw object
-state/watermark.json, state/ledgers_compared.json, state/users.parquet, state/unloaded/{run_id}.json
+state/watermark.json, state/failed_tasks.json, state/ledgers_compared.json
+state/users.parquet, state/unloaded/{run_id}.json
 runs/{run_id}/NAME, reports/{run_id}.*
 """
 
@@ -19,6 +20,7 @@ from adapters.platform.objects import Objects, StoredObject
 HOURS = "24"
 RAW, CURATED, QUARANTINE = "raw/", "curated/", "quarantine/"
 WATERMARK = "state/watermark.json"
+FAILED_TASKS = "state/failed_tasks.json"
 LEDGERS_COMPARED = "state/ledgers_compared.json"
 SETTLED_USERS = "state/users.parquet"
 UNLOADED = "state/unloaded/"

@@ -8,6 +8,7 @@ from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake import unloaded
+from analytics.lake.failed_tasks import noted
 from analytics.lake.layout import report_key, run_key
 from analytics.reconcile.reconcile_all import RESULT
 from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
@@ -55,6 +56,7 @@ def gather(
         "leads": [],
         **_warehouse(objects, run_id, warehouse_error),
         "curation": [],
+        "curation_failures": noted(objects, run_id),
     }
 
 
@@ -111,7 +113,8 @@ def is_built(objects: Objects, run_id: str, model: str) -> bool:
 def is_whole(report: Report) -> bool:
     """Whether every step of the run was done. Failed tests and differences are findings, and no failure."""
     warehouse = report["warehouse"]
-    return not (report["error"] or warehouse["error"] or warehouse["not_done"] or warehouse["unread"])
+    failures = (report["error"], report["curation_failures"], warehouse["error"], warehouse["not_done"])
+    return not (any(failures) or warehouse["unread"])
 
 
 def _count(value: Any) -> Any:
@@ -139,12 +142,17 @@ def markdown(report: Report) -> str:
     tests = [(each["model"], each["test"], each["rows"]) for each in report["failed_tests"]]
     twin = [(each["user_id"], each["numpy"], each["sql"]) for each in report["sql_and_numpy"]]
     leads = [(each["lead"], ", ".join(each["features"])) for each in report["leads"]]
+    failed = [
+        (each["entity"], each["dt"], each["hour"] or "day", each["reason"])
+        for each in report["curation_failures"]
+    ]
     frozen = [(each,) for each in report["frozen"]]
     warehouse = report["warehouse"]
     not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *_failures(report),
+        _table("Partitions that could not be curated", ("entity", "date", "hour", "why"), failed),
         _table("Figures", ("what", "number"), counts),
         _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),

@@ -1,5 +1,6 @@
-"""Curation's steps of the nightly run: plan, curate (one batch of the state machine's map), commit."""
+"""Curation's steps of the nightly run: plan, curate a batch of tasks, give up one of them, commit."""
 
+from dataclasses import asdict
 from functools import cache
 from typing import Any
 
@@ -11,11 +12,12 @@ from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateSettings
 from analytics.curation.curate import Task, curate
-from analytics.curation.plan import commit, plan, read_tasks, write_plan
+from analytics.curation.plan import commit, curated_tasks, plan, write_plan
 from analytics.curation.recover import recover
 from analytics.lake import layout, unloaded
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
+from analytics.lake.failed_tasks import failed_tasks, note
 from analytics.lake.listing import list_beforehand
 
 ALL = "0000"  # sorts before every date
@@ -59,36 +61,52 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _curate(event: dict[str, Any]) -> dict[str, Any]:
-    """{"tasks": [{"entity", "dt", "hour"}, ...], "arrived", "rebuild"?} -> the sum of the files' counts.
+    """A batch of the plan -> the same with the tasks that failed, and the sum of the files' counts.
 
-    arrived: the dates of arrival of the tasks' new raw objects.
+    A task that fails does not disturb the others.
     """
     objects, catalog = _parts()
-    total, dates = Counts(), dict[str, set[str]]()
     tasks = [Task(**each) for each in event["tasks"]]
-    at_once = list_beforehand(objects, tasks, event["arrived"])
+    at_once = list_beforehand(objects, tasks, event["arrived"] or ())
+    done, total, failed = [], Counts(), []
     for task in tasks:
-        total += curate(at_once, task, rebuild=bool(event.get("rebuild")), arrived=event["arrived"])
-        dates.setdefault(task.entity, set()).add(task.dt)
-    for entity, touched in dates.items():
-        catalog.register(entity, sorted(touched))
+        try:
+            total += curate(at_once, task, rebuild=bool(event.get("rebuild")), arrived=event["arrived"])
+            done.append(task)
+        except Exception:
+            logger.exception("task failed", extra=asdict(task))
+            failed.append(asdict(task))
+    catalog.register_places(done)
     metrics.add_metric("CuratedRows", MetricUnit.Count, total.curated)
     metrics.add_metric("QuarantinedRows", MetricUnit.Count, total.quarantined)
-    return {"tasks": len(tasks)} | total.as_dict()
+    return {**event, "tasks": failed, "counts": total.as_dict()}
+
+
+def _give_up(event: dict[str, Any]) -> dict[str, Any]:
+    """{"run_id", "task", "error"} -> {}. The report names the task, and the next run plans it again."""
+    note(_parts()[0], event["run_id"], Task(**event["task"]), event["error"])
+    return {}
 
 
 def _commit(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id"} -> {"run_id", "watermark"}. The next run does not plan again what this one has curated.
+    """{"run_id"} -> {"run_id", "watermark", "failed"}. The next run does not plan again what is curated.
 
     What the warehouse lacks of it is noted before, unless the warehouse's own step has begun, and does so.
+    failed: how many tasks were given up.
     """
     objects, run_id = _parts()[0], event["run_id"]
     if objects.etag(layout.run_key(run_id, layout.WAREHOUSE_RESULT)) is None:
-        unloaded.note(objects, run_id, read_tasks(objects, layout.run_key(run_id, "tasks.json")))
-    return {"run_id": run_id, "watermark": commit(objects, run_id).isoformat()}
+        unloaded.note(objects, run_id, curated_tasks(objects, run_id, layout.run_key(run_id, "tasks.json")))
+    moved = commit(objects, run_id).isoformat()
+    return {"run_id": run_id, "watermark": moved, "failed": len(failed_tasks(objects, run_id))}
 
 
-STEPS = {"plan": _plan, "curate": _curate, "commit": _commit}
+STEPS = {
+    "plan": _plan,
+    "curate": _curate,
+    "give_up": _give_up,
+    "commit": _commit,
+}
 
 
 @logger.inject_lambda_context

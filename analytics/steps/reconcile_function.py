@@ -85,6 +85,7 @@ class ReconcileSteps:
         error: why repair, or the whole run, ended early; warehouse_error: why the warehouse's work did.
         """
         made = gather(self.objects, event["run_id"], now, event.get("error"), event.get("warehouse_error"))
+        _measure("CurationFailures", len(made["curation_failures"]))
         if not made["warehouse"]["error"]:
             try:
                 made = self._asked(made)

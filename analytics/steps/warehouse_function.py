@@ -13,7 +13,7 @@ from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
 from adapters.settings.lake import WarehouseSettings
-from analytics.curation.plan import read_tasks
+from analytics.curation.plan import curated_tasks
 from analytics.lake import unloaded
 from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
@@ -55,7 +55,11 @@ class WarehouseSteps:
     def _begin(self, event: Mapping[str, Any], now: datetime) -> WarehouseNight:
         full, items = event.get("full") is True, []
         if not isinstance(self.warehouse, NoWarehouse):
-            unloaded.note(self.objects, event["run_id"], read_tasks(self.objects, event["tasks_key"]))
+            unloaded.note(
+                self.objects,
+                event["run_id"],
+                curated_tasks(self.objects, event["run_id"], event["tasks_key"]),
+            )
             prepare(self.warehouse)
             owed = {each.entity for places in unloaded.read_notes(self.objects).values() for each in places}
             items = items_of(owed, models())

@@ -1,11 +1,9 @@
 """Curation of one very large partition, within a function's memory and disk, against DuckDB that spills.
 
-BENCH_PARTITION_ROWS says how many rows (20000000 is what a function must do in ten minutes). They come twice:
-as five versions of each key, and as so many keys. All are in one hour, in no order.
+Its rows come twice: as five versions of each key, and as so many keys. All are in one hour, in no order.
 """
 
 import multiprocessing
-import os
 import shutil
 import tempfile
 import threading
@@ -17,18 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-from isal import igzip
 
-from analytics.curation.curate import Task
 from analytics.curation.curate_all import curate_one
 from analytics.lake.layout import curated_key
 from bench.figure import Figure
-from bench.lake.raw_day import FOLDER
+from bench.lake.large_partition import ROWS, TASK, folder_of
 
-ROWS = int(os.environ.get("BENCH_PARTITION_ROWS", "1000000"))
-FILES = 100
-TASK = Task("daily_activity", "2026-03-01", "00")
-SHUFFLE = 2_654_435_761  # a prime: a multiple of it, modulo the number of rows, is each place once
 MEMORY_MB, DISK_GB, SECONDS, SECONDS_ROWS = 3008, 10, 600, 20_000_000
 POLL_SECONDS = 0.05
 COLUMNS = {
@@ -51,7 +43,7 @@ NEWEST = {
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class PartitionCost:
     """What a way took. megabytes: peak of the process. gigabytes: peak of its temporary folder.
 
     error: why it did not come to an end, if it did not.
@@ -71,37 +63,6 @@ class Measured:
             f"{self.seconds:.1f} s, CPU {self.cpu_seconds:.1f}, {self.megabytes:.0f} MB,"
             f" {self.gigabytes:.2f} GB of disk"
         )
-
-
-def folder_of(versions: int) -> Path:
-    """Return the folder of a lake whose raw/ has the partition, made once."""
-    folder = FOLDER / f"partition-{ROWS}-{versions}"
-    if not (folder / "complete").exists():
-        with ProcessPoolExecutor() as pool:
-            list(pool.map(_write_file, [folder] * FILES, range(FILES), [versions] * FILES))
-        (folder / "complete").touch()
-    return folder.resolve()
-
-
-def _write_file(folder: Path, number: int, versions: int) -> None:
-    path = folder / f"raw/{TASK.entity}/dt={TASK.dt}/hour={TASK.hour}" / f"part-{number:03}.gz"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    places = range(number * ROWS // FILES, (number + 1) * ROWS // FILES)
-    path.write_bytes(igzip.compress("".join(_line(place, versions) for place in places).encode(), 2))
-
-
-def _line(place: int, versions: int) -> str:
-    key, version = divmod(place * SHUFFLE % ROWS, versions)
-    user = f"{key * 0x9E3779B97F4A7C15 % 2**64:016x}"
-    second, micros = divmod(key, 1_000_000)
-    first = f"{TASK.dt}T{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}.{micros:06}Z"
-    head = f"{TASK.dt}T12:00:{version:02}.{key % 1_000_000:06}Z"
-    return (
-        f'{{"user_id":"usr_{user}","activity_date":"{TASK.dt}","first_event_id":"{first}#{user}",'
-        f'"events_count":{version + 1},"points_earned":{5 * (version + 1)},'
-        f'"points_by_type":"{{\\"CHECK_IN\\":{5 * (version + 1)}}}","ledger_head":"{head}",'
-        f'"created_at":"{first}","dt":"{TASK.dt}","hour":"{TASK.hour}"}}\n'
-    )
 
 
 def ours(folder: Path, _: Path) -> None:
@@ -160,7 +121,7 @@ def _one(way: str, folder: Path, spill: Path) -> tuple[float, float, float, str]
     )
 
 
-def measure(way: str, folder: Path) -> Measured:
+def measure(way: str, folder: Path) -> PartitionCost:
     """Do it one way, in a fresh process, and watch its temporary folder."""
     with tempfile.TemporaryDirectory(dir=folder) as spill:
         context = multiprocessing.get_context("spawn")
@@ -171,7 +132,7 @@ def measure(way: str, folder: Path) -> Measured:
             while not waits.wait(POLL_SECONDS):
                 most = max(most, _size(Path(spill)))
             seconds, cpu, megabytes, error = done.result()
-    return Measured(seconds, cpu, megabytes, most / 1e9, error)
+    return PartitionCost(seconds, cpu, megabytes, most / 1e9, error)
 
 
 def _size(folder: Path) -> int:
@@ -205,10 +166,10 @@ def run() -> Iterator[Figure]:
         yield from _figures(f"{ROWS:,} rows, {versions} of each key", found, done - {"ours"})
 
 
-def _figures(what: str, found: dict[str, Measured], rivals: set[str]) -> Iterator[Figure]:
+def _figures(what: str, found: dict[str, PartitionCost], rivals: set[str]) -> Iterator[Figure]:
     mine = found["ours"]
     detail = "; ".join(f"{way} {each.text()}" for way, each in found.items())
-    seconds_max = SECONDS * max(1, ROWS / SECONDS_ROWS)
+    seconds_max = SECONDS * ROWS / SECONDS_ROWS
     yield Figure(f"{what}: seconds", mine.seconds, "<=", seconds_max, detail)
     yield Figure("  peak memory, MB", mine.megabytes, "<=", MEMORY_MB)
     yield Figure("  peak disk, GB", mine.gigabytes, "<=", DISK_GB)

@@ -92,8 +92,8 @@ def test_basic_monitoring_has_the_ten_alarms_that_cost_nothing() -> None:
 def test_the_nightly_run_s_failures_and_differences_raise_an_alarm() -> None:
     assert watched("AWS/States", "ExecutionsFailed", "StateMachineArn") == {"Nightly"}
     found = {each["MetricName"] for each in alarms().values() if each.get("Namespace") == "Streakline"}
-    nightly = {"Differences", "Unrepaired", "LakeDisagreements", "TestFailures", "QuarantinedRows"}
-    assert found == {*nightly, "Unconfirmed"}
+    nightly = {"Differences", "Unrepaired", "LakeDisagreements", "TestFailures"}
+    assert found == {*nightly, "CurationFailures", "QuarantinedRows", "Unconfirmed"}
 
 
 @pytest.mark.parametrize("name", alarms())

@@ -40,16 +40,17 @@ def test_every_entity_is_delivered_to_its_place_by_its_own_time() -> None:
     assert prefixes == {f"raw/{entity}/{partition}" for entity in ENTITIES}
 
 
+def machine() -> dict[str, Any]:
+    text = (ROOT / "infra" / "nightly.asl.json").read_text()
+    found: dict[str, Any] = json.loads(text.replace("${CurateConcurrency}", '"${CurateConcurrency}"'))
+    return found
+
+
 def test_every_step_of_the_nightly_run_is_retried_and_then_surfaces() -> None:
-    machine = json.loads(
-        (ROOT / "infra" / "nightly.asl.json")
-        .read_text()
-        .replace("${CurateConcurrency}", '"${CurateConcurrency}"')
-    )
-    assert logical_ids({"Fn::Sub": json.dumps(machine)}) == set(
+    assert logical_ids({"Fn::Sub": json.dumps(machine())}) == set(
         properties("Nightly")["DefinitionSubstitutions"]
     )
-    states = machine["States"]
+    states = machine()["States"]
     assert set(_surfaces(states)) == {"Surface"}
     repair, warehouse = states["SideBySide"]["Branches"]
     assert set(_surfaces(repair["States"])) == {"NotRepaired"}
@@ -65,5 +66,28 @@ def _surfaces(states: dict[str, Any]) -> Iterator[str]:
             (catch,) = state["Catch"]
             assert catch["ErrorEquals"] == ["States.ALL"], name
             yield catch["Next"]
-        worker = state["ItemProcessor"]["States"]["CurateBatch"] if state["Type"] == "Map" else state
-        assert worker["Type"] != "Task" or worker["Retry"][0]["MaxAttempts"] >= 2, name
+        assert state["Type"] != "Task" or state["Retry"][0]["MaxAttempts"] >= 2, name
+
+
+def test_a_task_that_fails_gets_the_large_function_by_itself_and_is_then_given_up() -> None:
+    """Whatever ends the functions, the map goes on: only a task that cannot be noted fails it."""
+    batch = machine()["States"]["Curate"]["ItemProcessor"]["States"]
+    assert batch["Size"]["Choices"] == [{"Variable": "$.large", "BooleanEquals": True, "Next": "OneByOne"}]
+    assert batch["Size"]["Default"] == "CurateBatch"
+    (caught,) = batch["CurateBatch"]["Catch"]
+    assert (caught["ErrorEquals"], caught["Next"]) == (["States.ALL"], "OneByOne")
+    assert batch["CurateBatch"]["Next"] == "OneByOne"
+    assert "TolerateFailure" not in json.dumps(machine())
+    one = batch["OneByOne"]["ItemProcessor"]["States"]
+    assert one["CurateTask"]["Resource"] == "${CurateLarge}"
+    assert {each["MaxAttempts"] for each in one["CurateTask"]["Retry"]} == {6, 1}
+    assert [each["Next"] for each in one["CurateTask"]["Catch"]] == ["GiveUp"]
+    assert one["GiveUp"]["Retry"][0]["MaxAttempts"] == 3
+
+
+def test_a_large_partition_has_the_disk_and_memory_that_it_needs() -> None:
+    large, ordinary = properties("CurateLargeFunction"), properties("CurateFunction")
+    assert large["EphemeralStorage"] == {"Size": 10240}
+    assert large["MemorySize"] == 3008 > ordinary["MemorySize"]
+    assert "EphemeralStorage" not in ordinary
+    assert "ProvisionedConcurrencyConfig" not in large

@@ -1,10 +1,12 @@
 """The steps of the nightly machine over S3 and the Glue catalog (by moto), and the other two launchers."""
 
+# Long: one lake of S3 and Glue serves the steps and what they leave.
+
 import json
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 from moto import mock_aws
+from pyarrow import ArrowInvalid
 
 from adapters.platform import aws
 from adapters.platform.objects import FolderObjects, S3Objects
@@ -20,7 +23,10 @@ from analytics.curation.curate_all import curate_all
 from analytics.lake.arrow_schema import glue_columns
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
-from analytics.steps import curate_function
+from analytics.lake.failed_tasks import noted, remembered
+from analytics.lake.layout import curated_key
+from analytics.reconcile.run_report import gather, markdown
+from analytics.steps import curate_function, curate_large_function
 from infra.jobs import curate_spark
 from rules.lake.entities import ENTITIES, EVENTS, Field, Type
 from rules.lake.valid_row import RowRefused
@@ -45,12 +51,14 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Objects]:
     with mock_aws():
         aws.client.cache_clear()
         curate_function._parts.cache_clear()
+        curate_large_function._parts.cache_clear()
         aws.client("s3").create_bucket(Bucket="lake")
         # Too early for a day to be compacted.
         monkeypatch.setattr("adapters.clock.now", lambda: datetime(2026, 3, 2, tzinfo=UTC))
         yield S3Objects(aws.client("s3"), "lake")
     aws.client.cache_clear()
     curate_function._parts.cache_clear()
+    curate_large_function._parts.cache_clear()
 
 
 def step(name: str, **more: Any) -> dict[str, Any]:
@@ -59,6 +67,13 @@ def step(name: str, **more: Any) -> dict[str, Any]:
 
 
 TASKS = [{"entity": "events", "dt": DT, "hour": hour} for hour in ("05", "06")]
+
+
+def alone(task: dict[str, Any]) -> dict[str, Any]:
+    answer: dict[str, Any] = curate_large_function.handler(
+        {"run_id": "r1", "task": task, "arrived": []}, CONTEXT
+    )
+    return answer
 
 
 def fill(objects: Any) -> None:
@@ -75,9 +90,10 @@ def test_a_night(lake: S3Objects) -> None:
     (batch,) = json.loads(lake.get(planned["batches_key"]))
     assert batch["tasks"] == json.loads(lake.get(planned["tasks_key"]))
     done = step("curate", **batch)
-    assert done == {"tasks": 2, "in": 5, "curated": 3, "duplicates": 1, "quarantined": 1}
+    counts = {"in": 5, "curated": 3, "duplicates": 1, "quarantined": 1}
+    assert done == {"step": "curate", **batch, "tasks": [], "counts": counts}
     assert step("curate", **batch) == done
-    assert step("curate", **(batch | {"rebuild": True})) == done
+    assert step("curate", **(batch | {"rebuild": True}))["counts"] == counts
     assert len(rows(lake)) == 3
     assert watermark.watermark(lake) < watermark.BEGINNING.replace(year=1971)
     committed = step("commit")
@@ -99,21 +115,49 @@ def test_a_rebuild_reads_the_lines_of_some_entities_again(
     with monkeypatch.context() as older:
         older.setattr(intake, "read_row", refuse)
         (batch,) = json.loads(lake.get(step("plan")["batches_key"]))
-        assert step("curate", **batch) == {
-            "tasks": 3,
+        assert step("curate", **batch)["counts"] == {
             "in": 6,
             "curated": 0,
             "duplicates": 0,
             "quarantined": 6,
         }
-    assert step("curate", **batch)["quarantined"] == 6, "read once, as long as nobody asks"
+    assert step("curate", **batch)["counts"]["quarantined"] == 6, "read once, as long as nobody asks"
     asked = {"from": DT, "to": DT, "entities": ["events"], "rebuild": True}
     (batch,) = json.loads(lake.get(step("plan", **asked)["batches_key"]))
     assert {each["entity"] for each in batch["tasks"]} == {"events"}
-    assert step("curate", **batch) == {"tasks": 2, "in": 5, "curated": 3, "duplicates": 1, "quarantined": 1}
+    counts = {"in": 5, "curated": 3, "duplicates": 1, "quarantined": 1}
+    assert step("curate", **batch)["counts"] == counts
     assert sorted(str(each.get("raw")) for each in quarantined(lake)) == ["nonsense", "{}"]
     with pytest.raises(ValueError, match="entities: there is no orders"):
         step("plan", entities=["orders"])
+
+
+def test_one_task_that_fails_does_not_hold_back_the_others(lake: S3Objects) -> None:
+    """Its curated file is damaged. It is told, given up, passed by the watermark, and planned again."""
+    fill(lake)
+    (batch,) = json.loads(lake.get(step("plan")["batches_key"]))
+    damaged = curated_key(PLACE)
+    lake.put(damaged, b"PAR1 no more")
+    left = step("curate", **batch)
+    assert left["tasks"] == [asdict(PLACE)]
+    assert left["counts"]["curated"] == 1
+    with pytest.raises(ArrowInvalid):
+        alone(left["tasks"][0])
+    error = {"Error": "ArrowInvalid", "Cause": "no Parquet file"}
+    assert step("give_up", task=left["tasks"][0], error=error) == {}
+    assert noted(lake, "r1") == [{**asdict(PLACE), "reason": "ArrowInvalid: no Parquet file"}]
+    report = gather(lake, "r1", datetime(2026, 3, 2, tzinfo=UTC), {"Error": "of another step"})
+    assert report["curation_failures"] == noted(lake, "r1")
+    assert "| events | 2026-03-01 | 05 | ArrowInvalid: no Parquet file |" in markdown(report)
+    assert step("commit")["failed"] == 1
+    assert watermark.watermark(lake).year > 2025
+    lake.delete([damaged])
+    first, *_ = json.loads(lake.get(step("plan", run_id="r2")["batches_key"]))
+    assert (first["tasks"], first["large"]) == ([asdict(PLACE)], True)
+    assert alone(first["tasks"][0]) == Counts(4, 2, 1, 1).as_dict()
+    assert step("commit", run_id="r2")["failed"] == 0
+    assert remembered(lake) == set()
+    assert len(rows(lake)) == 3
 
 
 def test_what_is_quarantined_becomes_a_metric_that_an_alarm_can_see(

@@ -81,6 +81,7 @@ def test_each_is_handled(handle: Any) -> None:
     assert handle("PublisherFunction") == {"batchItemFailures": []}
     planned = handle("CurateFunction")
     assert (planned["tasks"], planned["tasks_key"]) == (4, "runs/nightly-2026-03-10/tasks.json")
+    assert handle("CurateLargeFunction")["quarantined"] == 0
     assert handle("WarehouseFunction") == {"run_id": "nightly-2026-03-10", "left": 0, "failed": 0}
     assert handle("ReconcileFunction")["users"] == 0
 

@@ -14,18 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects, NoObject
+from analytics.curation.batches import BATCH_BYTES_MAX, BATCH_TASKS_MAX, Plan
 from analytics.curation.curate import Task, curate
 from analytics.curation.plan import (
-    BATCH_BYTES_MAX,
-    BATCH_TASKS_MAX,
-    Plan,
     commit,
     plan,
     read_tasks,
     write_plan,
 )
 from analytics.curation.watermark import BEGINNING, move_watermark, watermark
-from analytics.lake import layout
+from analytics.lake import failed_tasks, layout
 from tests.support.raw_lake import DAY, DT, PLACE, event, put_raw
 
 TODAY, SOON = date(2026, 3, 3), date(2026, 3, 20)
@@ -174,19 +172,27 @@ def test_tasks_are_a_plain_array_and_batches_hold_them_all(lake: Lake) -> None:
     assert key == "runs/r1/tasks.json"
     tasks = [{"entity": "events", "dt": DT, "hour": "05"}]
     assert json.loads(lake.get(key)) == tasks
-    assert json.loads(lake.get(batches)) == [{"tasks": tasks, "arrived": [], "rebuild": False}]
+    batch = {"run_id": "r1", "tasks": tasks, "arrived": [], "rebuild": False, "large": False}
+    assert json.loads(lake.get(batches)) == [batch]
 
 
-@given(st.lists(st.integers(0, 70), max_size=600))
-def test_batches_are_full_and_none_is_too_large(sizes: list[int]) -> None:
+@given(st.lists(st.integers(0, 70), max_size=600), st.sets(st.integers(0, 600), max_size=3))
+def test_batches_are_full_none_is_too_large_and_large_tasks_are_alone(
+    sizes: list[int], failed: set[int]
+) -> None:
     tasks = [replace(PLACE, dt=f"{number:010}") for number in range(len(sizes))]
     by_task = {task: size * 2**20 for task, size in zip(tasks, sizes, strict=True)}
-    batches = list(Plan(tasks, NOW, by_task).batches())
-    assert [task for batch in batches for task in batch] == tasks
+    before = frozenset(task for number, task in enumerate(tasks) if number in failed)
+    made = Plan(tasks, NOW, by_task, failed=before)
+    batches = list(made.batches())
+    large = [task for task in tasks if by_task[task] > BATCH_BYTES_MAX or task in before]
+    assert batches[: len(large)] == [[task] for task in large]
+    batches = batches[len(large) :]
+    assert [task for batch in batches for task in batch] == [task for task in tasks if task not in large]
     weights = [sum(by_task[task] for task in batch) for batch in batches]
     for batch, weight in zip(batches, weights, strict=True):
         assert len(batch) <= BATCH_TASKS_MAX
-        assert weight <= BATCH_BYTES_MAX or len(batch) == 1
+        assert weight <= BATCH_BYTES_MAX
     for number in range(len(batches) - 1):
         more = weights[number] + by_task[batches[number + 1][0]]
         assert len(batches[number]) == BATCH_TASKS_MAX or more > BATCH_BYTES_MAX
@@ -198,6 +204,65 @@ def test_a_task_s_size_is_that_of_its_new_raw_objects(lake: Lake) -> None:
     sizes = {each.key: each.size for each in lake.list("raw/")}
     assert sum(plan(lake, TODAY).sizes.values()) == sum(sizes.values())
     assert plan(lake, SOON).sizes == {DAY: sum(sizes.values())}
+
+
+def test_a_task_s_size_has_the_file_that_it_merges(lake: Lake) -> None:
+    """A row more for a large file is a large task."""
+    for place in (PLACE, OTHER):
+        lake.put_at("a", place, NOW)
+    run(lake)
+    hours = {each.key: each.size for each in lake.list("curated/")}
+    raw = {each.key: each.size for each in lake.list("raw/")}
+    assert plan(lake, SOON).sizes == {DAY: sum(raw.values()) + sum(hours.values())}
+    assert sum(plan(lake, TODAY).sizes.values()) == sum(raw.values()) + sum(hours.values())
+
+
+def test_a_task_that_failed_is_planned_until_it_is_done(lake: Lake) -> None:
+    later = replace(PLACE, dt="2026-03-02")
+    lake.put_at("a", PLACE, NOW)
+    lake.put_at("a", later, NOW + timedelta(days=1))
+    write_plan(lake, "r1", plan(lake, TODAY))
+    curate(lake, later)
+    failed_tasks.note(lake, "r1", PLACE, {"Error": "Runtime.ExitError", "Cause": "signal: killed"})
+    commit(lake, "r1")
+    made = plan(lake, TODAY)
+    assert made.tasks == [PLACE, later], "the second by the overlap alone"
+    assert made.failed == {PLACE}
+    assert next(made.batches()) == [PLACE]
+    _, batches = write_plan(lake, "r2", made)
+    assert [each["large"] for each in json.loads(lake.get(batches))] == [True, False]
+    failed_tasks.note(lake, "r2", PLACE, {"Error": "Runtime.ExitError", "Cause": "again"})
+    commit(lake, "r2")
+    assert PLACE in plan(lake, TODAY).tasks
+    assert PLACE in run(lake, name="r3")
+    assert PLACE not in plan(lake, TODAY).tasks
+    assert failed_tasks.remembered(lake) == set()
+
+
+def test_a_failed_hour_is_done_with_its_day(lake: Lake) -> None:
+    lake.put_at("a", PLACE, NOW)
+    write_plan(lake, "r1", plan(lake, TODAY))
+    failed_tasks.note(lake, "r1", PLACE, {})
+    commit(lake, "r1")
+    curate(lake, DAY)
+    made = plan(lake, SOON)
+    assert (made.tasks, set(made.failed)) == ([DAY], {DAY})
+    run(lake, SOON, "r2")
+    assert failed_tasks.remembered(lake) == set()
+
+
+def test_a_run_over_other_dates_forgets_nothing(lake: Lake) -> None:
+    for place in (PLACE, replace(PLACE, dt="2026-03-02")):
+        lake.put_at("a", place, NOW)
+    write_plan(lake, "r1", plan(lake, TODAY))
+    failed_tasks.note(lake, "r1", PLACE, {})
+    commit(lake, "r1")
+    write_plan(lake, "r2", plan(lake, TODAY, since_dt="2026-03-02", until_dt="2026-03-02"))
+    commit(lake, "r2")
+    assert failed_tasks.remembered(lake) == {PLACE}
+    write_plan(lake, "r3", plan(lake, TODAY, since_dt=DT, until_dt=DT))
+    commit(lake, "r3")
+    assert failed_tasks.remembered(lake) == set()
 
 
 def test_keys_of_another_form_are_not_ours(lake: Lake) -> None:

@@ -25,7 +25,9 @@ def laptop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     warehouse = DuckWarehouse(tmp_path / "warehouse.duckdb")
     prepare(warehouse)
     build(warehouse)
-    warehouse.run([f"INSERT INTO lake.builds (model, fingerprint) VALUES ('m{number:03}', 'x')" for number in range(60)])
+    warehouse.run(
+        [f"INSERT INTO lake.builds (model, fingerprint) VALUES ('m{number:03}', 'x')" for number in range(60)]
+    )
     monkeypatch.setattr(cli, "load", lambda: Stack("", "http://127.0.0.1:1", "us-east-1", {}, {}, ""))
     monkeypatch.setattr(asking, "WAREHOUSE", warehouse.path)
     yield tmp_path
