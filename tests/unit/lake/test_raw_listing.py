@@ -1,5 +1,6 @@
 """New raw objects are found by the date on which they arrived, whatever else the lake holds."""
 
+import json
 import os
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.curate import RawGone, Task, curate
 from analytics.curation.plan import commit, plan, read_tasks, write_plan
+from analytics.lake import failed_tasks
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import quarantine_key, raw_key, raw_place, source_name
 from analytics.lake.raw_listing import arrivals, of_dates, of_place
@@ -126,6 +128,22 @@ def test_a_rebuild_that_looks_under_too_few_dates_is_refused(tmp_path: Path) -> 
     made = plan(lake, FIRST, since_dt=DT, until_dt=DT)
     assert made.arrived == ["2026-01-01", "2026-03-02"]
     assert curate(lake, PLACE, rebuild=True, arrived=made.arrived).curated == 2
+
+
+def test_a_task_that_failed_looks_under_all_dates_of_arrival(tmp_path: Path) -> None:
+    lake = FolderObjects(tmp_path)
+    came = datetime(2026, 3, 1, 2, tzinfo=UTC)
+    put_at(lake, "a", PLACE, 1, came, 0)
+    failed_tasks.note(lake, "first", PLACE, {"Error": "OutOfMemory"})
+    write_plan(lake, "first", plan(lake, FIRST))
+    commit(lake, "first")
+    other = replace(PLACE, dt="2026-03-20")
+    put_at(lake, "b", other, 2, came + timedelta(days=19), 0)
+    write_plan(lake, "later", plan(lake, date(2026, 3, 20)))
+    again, ordinary = json.loads(lake.get("runs/later/batches.json"))
+    assert (again["tasks"][0]["dt"], again["arrived"], again["large"]) == (DT, None, True)
+    assert (ordinary["tasks"][0]["dt"], ordinary["arrived"]) == ("2026-03-20", ["2026-03-20"])
+    assert curate(lake, Task(**again["tasks"][0]), arrived=again["arrived"]).curated == 1
 
 
 def test_listings_by_date_and_by_place(tmp_path: Path) -> None:
