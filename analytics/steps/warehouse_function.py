@@ -19,7 +19,7 @@ from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.load import DAYS_MAX, Loader
 from analytics.warehouse.model_tests import check_model
-from analytics.warehouse.models import Model, models
+from analytics.warehouse.models import Model, ancestors, models
 from analytics.warehouse.nightly.night import Item, Kind, State, WarehouseNight, items_of, work
 from analytics.warehouse.nightly.workgroup import ensure_daily_limit, grant_analysts
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
@@ -47,7 +47,7 @@ class WarehouseSteps:
         with self.warehouse.kept_open():
             night = WarehouseNight.read(self.objects, event["run_id"]) or self._begin(event, now)
             calls = _Calls(self, night)
-            left = work(night, models(), calls.do, self.objects, clock.now)
+            left = work(night, _needs, calls.do, self.objects, clock.now)
             if not left and isinstance(self.warehouse, RedshiftWarehouse):
                 grant_analysts(self.warehouse)  # a table that was made anew has lost its grants
         return {"left": left, "failed": len(night.of(State.FAILED))}
@@ -64,6 +64,10 @@ class WarehouseSteps:
             owed = {each.entity for places in unloaded.read_notes(self.objects).values() for each in places}
             items = items_of(owed, models())
         return WarehouseNight(event["run_id"], now.isoformat(), full, full or now.weekday() == SUNDAY, items)
+
+
+def _needs(name: str) -> list[str]:
+    return [each.name for each in ancestors(models()[name], models())]
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ killed its function is found begun, is told as failed, and is not tried again.
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -16,10 +16,10 @@ from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import WAREHOUSE_RESULT, run_key
-from analytics.warehouse.models import Model, ancestors
 
 BEGIN_SECONDS_MAX = 100.0  # after the call's start
 NIGHT_MAX = timedelta(hours=4)  # the state machine has six
+Needs = Callable[[str], Collection[str]]
 REASON_MAX = 600  # characters
 ENDED = "its function ended without an answer: too slow, or out of memory"
 
@@ -98,19 +98,19 @@ def items_of(entities: Iterable[str], models: Iterable[str]) -> list[Item]:
 
 def work(
     night: WarehouseNight,
-    known: Mapping[str, Model],
+    needs: Needs,
     do: Callable[[Item], bool],
     objects: Objects,
     now: Callable[[], datetime],
 ) -> int:
     """Do as many items as one call has time for; returns how many are left for the next.
 
-    do: does one item; False: a part of it, and the rest waits.
+    needs: which models one is made from. do: does one item; False: a part of it, and the rest waits.
     """
     for each in night.of(State.BEGUN):
         each.state, each.reason = State.FAILED, ENDED
     end = None
-    for item in _in_order(night, known, now):
+    for item in _in_order(night, needs, now):
         if end and time.monotonic() > end:
             break
         end = end or time.monotonic() + BEGIN_SECONDS_MAX
@@ -121,27 +121,23 @@ def work(
     return len(night.of(State.WAITING))
 
 
-def _in_order(
-    night: WarehouseNight, known: Mapping[str, Model], now: Callable[[], datetime]
-) -> Iterator[Item]:
+def _in_order(night: WarehouseNight, needs: Needs, now: Callable[[], datetime]) -> Iterator[Item]:
     while waiting := night.of(State.WAITING):
         item = waiting[0]
         if now() - datetime.fromisoformat(night.began) > NIGHT_MAX:
             item.state, item.reason = State.SKIPPED, f"the night's {NIGHT_MAX} were over"
-        elif hindrance := _hindrance(item, night, known):
+        elif hindrance := _hindrance(item, night, needs):
             item.state, item.reason = State.SKIPPED, f"{hindrance} was not built"
         else:
             yield item
 
 
-def _hindrance(item: Item, night: WarehouseNight, known: Mapping[str, Model]) -> str | None:
+def _hindrance(item: Item, night: WarehouseNight, needs: Needs) -> str | None:
     """Return the first model without which an item makes no sense, and that was not built tonight."""
     if item.kind is Kind.LOAD:
         return None
     missing = {each.name for each in night.of(State.FAILED, State.SKIPPED) if each.kind is Kind.MODEL}
-    needed = (
-        [item.name] if item.kind is Kind.TEST else [each.name for each in ancestors(known[item.name], known)]
-    )
+    needed = [item.name] if item.kind is Kind.TEST else needs(item.name)
     failed = {each.name for each in night.of(State.FAILED)}
     return min(missing.intersection(needed), key=lambda name: (name not in failed, name), default=None)
 
