@@ -45,10 +45,7 @@ def gather(
         "run_id": run_id,
         "made_at": now.isoformat(),
         "error": error,
-        "counts": found["counts"],
-        "different": found["different"],
-        "unrepaired": found["unrepaired"],
-        "contended": found["contended"],
+        **{name: found[name] for name in ("counts", "different", "unrepaired", "contended")},
         "frozen": found["frozen"][:LISTED_MAX],
         "differences": found["differences"][:LISTED_MAX],
         "ledger_and_lake": found["disagreements"][:LISTED_MAX],
@@ -147,8 +144,6 @@ def markdown(report: Report) -> str:
         for each in report["curation_failures"]
     ]
     frozen = [(each,) for each in report["frozen"]]
-    warehouse = report["warehouse"]
-    not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *_failures(report),
@@ -159,12 +154,19 @@ def markdown(report: Report) -> str:
         _table("Redemptions wait for an admin", ("user",), frozen),
         _table("Recompute in SQL and by numpy disagree", ("user", "numpy", "sql"), twin),
         _table("Leads whose features are not what their events say", ("lead", "features"), leads),
-        _table("Not done in the warehouse", ("what", "state", "why"), not_done),
-        _table("Partitions that the warehouse lacks", ("entity", "number"), list(warehouse["lacks"].items())),
+        *_warehouse_tables(report["warehouse"]),
         _table("Failed tests", ("model", "test", "rows"), tests),
         _table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _warehouse_tables(warehouse: Mapping[str, Any]) -> Iterator[str]:
+    not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]
+    yield _table("Not done in the warehouse", ("what", "state", "why"), not_done)
+    yield _table(
+        "Partitions that the warehouse lacks", ("entity", "number"), list(warehouse["lacks"].items())
+    )
 
 
 def _failures(report: Report) -> Iterator[str]:

@@ -12,7 +12,7 @@ from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateSettings
 from analytics.curation.curate import Task, curate
-from analytics.curation.plan import commit, curated_tasks, plan, write_plan
+from analytics.curation.planning.plan import commit, curated_tasks, plan, write_plan
 from analytics.curation.recover import recover
 from analytics.lake import layout, unloaded
 from analytics.lake.bookkeeping import Counts

@@ -13,7 +13,7 @@ from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
 from adapters.settings.lake import WarehouseSettings
-from analytics.curation.plan import curated_tasks
+from analytics.curation.planning.plan import curated_tasks
 from analytics.lake import unloaded
 from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare

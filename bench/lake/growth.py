@@ -21,7 +21,7 @@ from statistics import median
 from typing import Any
 
 from adapters.platform.objects import FolderObjects, StoredObject
-from analytics.curation.plan import commit, plan, write_plan
+from analytics.curation.planning.plan import commit, plan, write_plan
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import recompute
 from bench.figure import Figure

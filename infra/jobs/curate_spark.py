@@ -26,7 +26,7 @@ def arguments(words: list[str]) -> dict[str, str]:
 def run(context: Any, lake: str, since: str, until: str, rebuild: bool) -> dict[str, int]:
     """Curate every hour of these dates on the workers of a Spark context; returns the sum of their counts."""
     from adapters.platform.objects import objects_at
-    from analytics.curation.plan import plan
+    from analytics.curation.planning.plan import plan
     from analytics.lake.bookkeeping import Counts
 
     today = datetime.now(UTC).date()

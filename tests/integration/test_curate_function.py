@@ -18,8 +18,9 @@ from pyarrow import ArrowInvalid
 
 from adapters.platform import aws
 from adapters.platform.objects import FolderObjects, S3Objects
-from analytics.curation import intake, watermark
+from analytics.curation import intake
 from analytics.curation.curate_all import curate_all
+from analytics.curation.planning import watermark
 from analytics.lake.arrow_schema import glue_columns
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog

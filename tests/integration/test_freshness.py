@@ -9,7 +9,7 @@ import pytest
 
 from adapters.operations.freshness import KEPT, Freshness, FreshnessUnknown
 from adapters.platform.objects import FolderObjects, StoredObject
-from analytics.curation.watermark import move_watermark
+from analytics.curation.planning.watermark import move_watermark
 from analytics.lake import layout
 from analytics.reconcile.reconcile_all import RESULT
 from analytics.reconcile.run_report import gather, publish

@@ -12,7 +12,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate_all import curate_all
-from analytics.curation.plan import plan
+from analytics.curation.planning.plan import plan
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse

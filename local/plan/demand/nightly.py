@@ -13,7 +13,7 @@ from local.plan.given.schedules import DAYS_A_MONTH
 from rules.engagement.ledger_doubts import NIGHTS
 
 HOURS = 24
-# What a batch of the state machine's map holds at most: analytics/curation/batches.py.
+# What a batch of the state machine's map holds at most: analytics/curation/planning/batches.py.
 BATCH_TASKS, BATCH_BYTES = 200, 64 * 1024 * 1024
 # An eventually consistent read unit; and what a query of it is rounded up by on average.
 HALF_UNIT_BYTES, ROUNDED_UP = 2 * 4096, 0.25

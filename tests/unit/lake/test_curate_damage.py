@@ -8,7 +8,7 @@ import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
-from analytics.curation.plan import plan
+from analytics.curation.planning.plan import plan
 from analytics.curation.raw_lines import Unreadable, unzipped
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import NOWHERE, Place, nowhere

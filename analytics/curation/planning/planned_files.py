@@ -9,7 +9,7 @@ from os.path import commonprefix
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.curate import Task
-from analytics.curation.watermark import BEGINNING, OVERLAP
+from analytics.curation.planning.watermark import BEGINNING, OVERLAP
 from analytics.lake import layout
 from analytics.lake.raw_listing import arrived_since, of_dates
 from rules.lake.entities import ENTITIES

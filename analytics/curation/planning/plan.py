@@ -11,9 +11,9 @@ from dataclasses import asdict, replace
 from datetime import date, datetime
 
 from adapters.platform.objects import Objects, StoredObject
-from analytics.curation.batches import Plan
 from analytics.curation.curate import Task
-from analytics.curation.planned_files import (
+from analytics.curation.planning.batches import Plan
+from analytics.curation.planning.planned_files import (
     COMPACTED_AFTER,
     RawSizes,
     curated_files_between,
@@ -22,7 +22,7 @@ from analytics.curation.planned_files import (
     grown_old,
     order_of,
 )
-from analytics.curation.watermark import BEGINNING, OVERLAP, move_watermark, state_of, watermark
+from analytics.curation.planning.watermark import BEGINNING, OVERLAP, move_watermark, state_of, watermark
 from analytics.lake import failed_tasks, layout
 from rules.lake.entities import ENTITIES
 
