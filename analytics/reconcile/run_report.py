@@ -143,7 +143,6 @@ def markdown(report: Report) -> str:
         (each["entity"], each["dt"], each["hour"] or "day", each["reason"])
         for each in report["curation_failures"]
     ]
-    frozen = [(each,) for each in report["frozen"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *_failures(report),
@@ -151,7 +150,7 @@ def markdown(report: Report) -> str:
         _table("Figures", ("what", "number"), counts),
         _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
-        _table("Redemptions wait for an admin", ("user",), frozen),
+        _table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
         _table("Recompute in SQL and by numpy disagree", ("user", "numpy", "sql"), twin),
         _table("Leads whose features are not what their events say", ("lead", "features"), leads),
         *_warehouse_tables(report["warehouse"]),
