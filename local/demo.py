@@ -99,7 +99,7 @@ def _nightly(stack: Stack) -> None:
     for row in found["curation"]:
         figures = (row["rows_in"], row["curated"], row["duplicates"], row["quarantined"])
         print(f"{row['entity']:<16}" + "".join(f"{figure:>9}" for figure in figures))
-    twin, failed = found["sql_and_numpy"], found["failed_tests"]
+    twin, failed = found["warehouse_and_lake"], found["failed_tests"]
     print(f"{counts['users']} users recomputed from the lake: {counts['different']} differ from the tables,")
     print(f"{len(twin)} from the recompute in SQL; tests of models that failed: {len(failed)}")
     if counts["different"] or twin or failed:

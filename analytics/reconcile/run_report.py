@@ -49,7 +49,7 @@ def gather(
         "frozen": found["frozen"][:LISTED_MAX],
         "differences": found["differences"][:LISTED_MAX],
         "ledger_and_lake": found["disagreements"][:LISTED_MAX],
-        "sql_and_numpy": [],
+        "warehouse_and_lake": [],
         "leads": [],
         **_warehouse(objects, run_id, warehouse_error),
         "curation": [],
@@ -72,7 +72,7 @@ def with_warehouse(
         "leads": [
             {"lead": row["lead_organization_id"], "features": row["different"].split()} for row in leads
         ],
-        "sql_and_numpy": list(twin)[:LISTED_MAX],
+        "warehouse_and_lake": list(twin)[:LISTED_MAX],
         "curation": [{name: _count(value) for name, value in row.items()} for row in curation],
     }
 
@@ -137,7 +137,7 @@ def markdown(report: Report) -> str:
     ]
     curation = [tuple(row.values()) for row in report["curation"]]
     tests = [(each["model"], each["test"], each["rows"]) for each in report["failed_tests"]]
-    twin = [(each["user_id"], each["numpy"], each["sql"]) for each in report["sql_and_numpy"]]
+    twin = [(each["user_id"], each["lake"], each["warehouse"]) for each in report["warehouse_and_lake"]]
     leads = [(each["lead"], ", ".join(each["features"])) for each in report["leads"]]
     failed = [
         (each["entity"], each["dt"], each["hour"] or "day", each["reason"])
@@ -151,7 +151,7 @@ def markdown(report: Report) -> str:
         _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
         _table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
-        _table("Recompute in SQL and by numpy disagree", ("user", "numpy", "sql"), twin),
+        _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
         _table("Leads whose features are not what their events say", ("lead", "features"), leads),
         *_warehouse_tables(report["warehouse"]),
         _table("Failed tests", ("model", "test", "rows"), tests),

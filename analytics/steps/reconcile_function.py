@@ -18,7 +18,7 @@ from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
 from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.recompute import Recomputed, recompute
-from analytics.recompute.sql_disagreements import THEIRS, disagreements
+from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_all import ReconcileScope, reconcile
 from analytics.reconcile.reconcile_user import Reconciler
@@ -92,7 +92,7 @@ class ReconcileSteps:
             except Exception as error:  # noqa: BLE001 (a warehouse that is away now must not cost the report)
                 made["warehouse"]["unread"] = f"{type(error).__name__}: {error}"
         _measure("TestFailures", len(made["failed_tests"]))
-        _measure("TwinDisagreements", len(made["sql_and_numpy"]))
+        _measure("TwinDisagreements", len(made["warehouse_and_lake"]))
         reports = publish(self.objects, made)
         return {"counts": made["counts"], "reports": reports, "is_whole": is_whole(made)}
 

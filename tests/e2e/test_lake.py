@@ -149,7 +149,7 @@ def test_what_went_in_is_curated_a_duplicate_or_quarantined(
 def test_the_recompute_finds_nothing_to_say_of_what_is_right(first_run: dict[str, Any]) -> None:
     assert first_run["different"] == []
     assert first_run["failed_tests"] == []
-    assert first_run["ledger_and_lake"] == first_run["sql_and_numpy"] == []
+    assert first_run["ledger_and_lake"] == first_run["warehouse_and_lake"] == []
 
 
 def test_sql_recompute_equals_the_live_streaks(
@@ -323,7 +323,11 @@ def test_without_the_warehouse_all_else_is_done_and_the_next_night_loads(
         kinds = Counter(each["type"] for each in history["events"])
         assert kinds["TaskFailed"] + kinds["LambdaFunctionFailed"] >= 2, kinds
     report = nightly_run.run(stack)
-    assert (report["warehouse"]["lacks"], report["sql_and_numpy"], report["failed_tests"]) == ({}, [], [])
+    assert (report["warehouse"]["lacks"], report["warehouse_and_lake"], report["failed_tests"]) == (
+        {},
+        [],
+        [],
+    )
     assert query("SELECT count(*) FROM lake.events WHERE user_id = ? AND event_id >= '2026-03-20'", user) == [
         (2,)
     ]

@@ -140,7 +140,7 @@ def test_the_report_tells_all_of_it(town: Town) -> None:
     assert answer["reports"] == ["reports/told.json", "reports/told.md"]
     report = json.loads(town.objects.get("reports/told.json"))
     assert report["different"] == [town.users[0]]
-    assert report["sql_and_numpy"] == [], "the rule in SQL agrees with the one that is live"
+    assert report["warehouse_and_lake"] == [], "the rule in SQL agrees with the one that is live"
     for row in report["curation"]:
         assert row["rows_in"] == row["curated"] + row["duplicates"] + row["quarantined"]
     text = town.objects.get("reports/told.md").decode()
@@ -155,6 +155,6 @@ def test_the_report_tells_all_of_it(town: Town) -> None:
     )
     assert town.steps.report({"run_id": "told"}, town.now)
     report = json.loads(town.objects.get("reports/told.json"))
-    assert [each["user_id"] for each in report["sql_and_numpy"]] == [town.users[3]]
+    assert [each["user_id"] for each in report["warehouse_and_lake"]] == [town.users[3]]
     assert report["leads"] == [{"lead": "a", "features": ["tenure_days", "recency_days"]}]
     assert "| a | tenure_days, recency_days |" in town.objects.get("reports/told.md").decode()

@@ -7,7 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from analytics.recompute import sql_disagreements
+from analytics.recompute import warehouse_disagreements
 from analytics.reconcile import run_report
 from analytics.warehouse.build import Builder, Built, build
 from analytics.warehouse.copying import Copy
@@ -102,7 +102,7 @@ def _of_reports() -> Iterator[tuple[str, str]]:
     recorder = Recorder()
     figures(recorder)
     yield from ((f"report {number}", sql) for number, sql in enumerate(recorder.sent))
-    for module in (run_report, sql_disagreements, smoke_lake):
+    for module in (run_report, warehouse_disagreements, smoke_lake):
         for name, text in vars(module).items():
             if isinstance(text, str) and text.lstrip().startswith("SELECT"):
                 given = {"user": "u", "day": "2026-01-31", "table": "marts.streaks_recomputed"}
