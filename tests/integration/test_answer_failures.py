@@ -14,8 +14,8 @@ from adapters.platform.items import item
 from processors.questions import answers
 from rules.questions.answer_stats import fold
 from rules.questions.responses import to_item
-from tests.support.answer_stream import deliver, keys_of, live, records, some, somebody, store
-from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.answer_stream import deliver, deliver_by, keys_of, live, records, some, somebody, store
+from tests.support.dying import FAILURES, Dying
 from tests.support.engine import Engine
 from tests.support.questions_stack import (
     at_once,
@@ -63,15 +63,7 @@ def test_a_process_that_fails_at_any_call_loses_and_doubles_nothing(
         assert deliver(batch[:1] if has_stats else []) == []
         real = client("dynamodb")
         dying = Dying(real, dies_at, how)
-        monkeypatch.setattr(answers, "client", lambda service, dying=dying: dying)
-        answers._parts.cache_clear()
-        try:
-            again = deliver(batch)
-        except Killed:
-            again = ["all"]
-        monkeypatch.setattr(answers, "client", client)
-        answers._parts.cache_clear()
-        if not again:
+        if not deliver_by(dying, batch, monkeypatch):
             assert dying._left > 0
             break
         assert deliver(batch) == []

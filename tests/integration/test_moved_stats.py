@@ -14,8 +14,8 @@ from adapters.platform.items import item
 from processors.questions import answers
 from rules.days import stamp
 from rules.questions.answer_stats import fold
-from tests.support.answer_stream import NOW, deliver, live, records, store
-from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.answer_stream import NOW, deliver, deliver_by, live, records, store
+from tests.support.dying import FAILURES, Dying
 from tests.support.engine import Engine
 from tests.support.moved_stats import a_person, answered, check, stored
 from tests.support.questions_stack import at_once, prepared, requests, responses_of
@@ -99,15 +99,7 @@ def test_a_process_that_fails_at_any_call_of_a_move_loses_and_doubles_nothing(
         assert deliver(store(before)) == []
         batch = store(after + late)
         dying = Dying(client("dynamodb"), dies_at, how)
-        monkeypatch.setattr(answers, "client", lambda service, dying=dying: dying)
-        answers._parts.cache_clear()
-        try:
-            again = deliver(batch)
-        except Killed:
-            again = ["all"]
-        monkeypatch.setattr(answers, "client", client)
-        answers._parts.cache_clear()
-        if not again:
+        if not deliver_by(dying, batch, monkeypatch):
             break
         assert deliver(batch) == []
         check(hashes, before + after + late)

@@ -1,19 +1,22 @@
 """Answers in the table, their stream, and what the processor has counted of them."""
 
-import importlib
 import uuid
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
+
 from adapters.platform.aws import client
 from adapters.platform.batches import put_all
 from adapters.platform.items import item, plain
 from adapters.questions.user_stats_items import stats_from
+from processors.questions import answers
 from rules.days import stamp
 from rules.questions.answer_stats import Stats
 from rules.questions.questions import QuestionType
 from rules.questions.responses import Response, to_item
+from tests.support.dying import Dying, Killed
 from tests.support.questions_stack import CONTEXT
 
 STREAM = "arn:aws:dynamodb:us-east-1:000000000000:table/Responses/stream/1"
@@ -37,10 +40,21 @@ def records(images: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def deliver(batch: list[dict[str, Any]], **more: Any) -> list[str]:
     """Hand records to the processor; returns what it reports as failed."""
-    answered = importlib.import_module("processors.questions.answers").handler(
-        {"Records": batch, **more}, CONTEXT
-    )
+    answered = answers.handler({"Records": batch, **more}, CONTEXT)
     return [each["itemIdentifier"] for each in answered["batchItemFailures"]]
+
+
+def deliver_by(dying: Dying, batch: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Hand records to a processor whose client dies; returns what is to come again: ["all"] if it was killed."""
+    with monkeypatch.context() as patched:
+        patched.setattr(answers, "client", lambda _: dying)
+        answers._parts.cache_clear()
+        try:
+            return deliver(batch)
+        except Killed:
+            return ["all"]
+        finally:
+            answers._parts.cache_clear()
 
 
 def events_of(user_id: str) -> list[dict[str, Any]]:

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
@@ -22,24 +22,7 @@ from rules.engagement.ledger_doubts import (
     slice_of,
     slices_due,
 )
-from tests.support.examples import examples
-
-NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
-OLD, YOUNG = NOW - 2 * LAKE_LAG, NOW - LAKE_LAG / 2
-SMALL = settings(max_examples=examples(80))
-earned = st.builds(
-    lambda number, day, points: Draft(
-        EntryKind.EARN, points, f"event-{number}", "CHECK_IN", date(2026, 3, day).isoformat()
-    ),
-    st.integers(0, 10**6),
-    st.integers(1, 4),
-    st.integers(0, 9),
-)
-drafts = st.lists(earned | st.just(Draft(EntryKind.ADJUST, 3)), min_size=1, max_size=8)
-
-
-def journal(made: Sequence[Draft], at: datetime = OLD) -> list[Entry]:
-    return append("ann", None, made, at)
+from tests.support.drafts import NOW, OLD, SMALL, YOUNG, drafts, journal
 
 
 def figures(entries: Sequence[Entry]) -> LakeFigures:

@@ -1,14 +1,13 @@
 """What a reconciliation decides: a writer at work is not wrong, and no broken journal is repaired on."""
 
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rules.engagement.ledger import Draft, Entry, EntryKind, append
-from rules.engagement.ledger_doubts import LAKE_LAG, Doubt
+from rules.engagement.ledger import Draft, Entry
+from rules.engagement.ledger_doubts import Doubt
 from rules.engagement.rebuild import days_of
 from rules.engagement.reconcile import (
     LOOKS_MIN,
@@ -20,24 +19,7 @@ from rules.engagement.reconcile import (
     is_behind,
     next_step,
 )
-from tests.support.examples import examples
-
-NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
-OLD, YOUNG = NOW - 2 * LAKE_LAG, NOW - LAKE_LAG / 2
-SMALL = settings(max_examples=examples(80))
-earned = st.builds(
-    lambda number, day, points: Draft(
-        EntryKind.EARN, points, f"event-{number}", "CHECK_IN", date(2026, 3, day).isoformat()
-    ),
-    st.integers(0, 10**6),
-    st.integers(1, 4),
-    st.integers(0, 9),
-)
-drafts = st.lists(earned | st.just(Draft(EntryKind.ADJUST, 3)), min_size=1, max_size=8)
-
-
-def journal(made: Sequence[Draft], at: datetime = OLD) -> list[Entry]:
-    return append("ann", None, made, at)
+from tests.support.drafts import NOW, SMALL, drafts, journal
 
 
 def places(data: st.DataObject, entries: Sequence[Entry]) -> tuple[str, dict[str, Counted]]:

@@ -1,13 +1,15 @@
 """One user who differs in the warehouse costs the reading of few others, even if all ids begin alike."""
 
 from datetime import date
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import duckdb
 import pyarrow as pa
 
 from analytics.recompute.warehouse_disagreements import COLUMNS, disagreements
-from analytics.warehouse.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from analytics.warehouse.warehouse import Warehouse
 
 USERS = 5_000
 
