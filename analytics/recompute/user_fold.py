@@ -128,7 +128,13 @@ def _notes(freezes: Grants, covers: Mapping[str, Cover], until: date | None) -> 
     for user in freezes.keys() | covers.keys():
         cover = cover_until(covers[user], until) if until and user in covers else None
         changes = [[day.isoformat(), change] for day, change in net_freezes(freezes.get(user, []))]
-        rows.append({"user_id": user, "cover": _cover_text(cover), "freezes": json.dumps(changes)})
+        rows.append(
+            {
+                "user_id": user,
+                "cover": _cover_text(cover),
+                "freezes": json.dumps(changes) if changes else None,
+            }
+        )
     return pa.Table.from_pylist(rows, NOTES)
 
 

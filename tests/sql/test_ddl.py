@@ -42,7 +42,14 @@ def test_a_key_column_is_widened_by_making_the_table_anew(
     columns = (Column("a", "VARCHAR(64)"), Column("b", "BIGINT"), Column("c", "DATE"))
     monkeypatch.setattr(ddl, "declared_tables", lambda: {"t": Table("t", columns, sql)})
     for warehouse in lake.warehouses:
-        warehouse.run(["CREATE SCHEMA lake", old, "INSERT INTO lake.t VALUES ('é', 2, 'kept')"])
+        warehouse.run(
+            [
+                "CREATE SCHEMA lake",
+                "CREATE TABLE lake.builds (model VARCHAR(8))",
+                old,
+                "INSERT INTO lake.t VALUES ('é', 2, 'kept')",
+            ]
+        )
         if warehouse is lake.duck:  # its texts have no length
             found = ddl._COLUMNS.replace("character_maximum_length", "CASE column_name WHEN 'a' THEN 4 END")
             monkeypatch.setattr(ddl, "_COLUMNS", found)

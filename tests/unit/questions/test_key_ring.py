@@ -75,12 +75,12 @@ def test_a_key_is_known_while_a_question_may_be_open_that_was_answered_under_it(
     steps: list[tuple[str, timedelta]],
 ) -> None:
     rings = history(steps)
-    for place, (since, ring) in enumerate(rings):
+    for place, (_, ring) in enumerate(rings):
         for _, newer in rings[place + 1 :]:
             assert len(newer.keys) + bool(newer.next) <= KEYS_MAX
         until = next((at for at, each in rings[place:] if each.keys[0] != ring.keys[0]), None)
         if until is not None:
-            later = [each for at, each in rings if since <= at < until + BEHIND_MAX + OPEN_MAX]
+            later = [each for at, each in rings[place:] if at < until + BEHIND_MAX + OPEN_MAX]
             assert all(ring.keys[0] in each.keys for each in later)
 
 
