@@ -66,11 +66,12 @@ class Freshness:
         if newest is None:
             raise FreshnessUnknown("there is no report of a nightly run yet")
         report = json.loads(self._objects.get(newest.key))
-        error = report["error"] or report["warehouse"]["error"]
+        # The newest report after an upgrade is one of the version before, which knew no more than an error.
+        error = report["error"] or report.get("warehouse", {}).get("error")
         return {
             "run_id": report["run_id"],
             "made_at": report["made_at"],
-            "failed": not report["is_whole"],
+            "failed": not report.get("is_whole", error is None),
             "error": error and str(error)[:200],
             "different": len(report["different"]),
             "unrepaired": len(report["unrepaired"]),

@@ -26,15 +26,7 @@ class PublisherSettings:
 
 @dataclass(frozen=True, slots=True)
 class CurateSettings:
-    """analytics.steps.curate_function."""
-
-    lake_bucket: str
-    glue_database: str
-
-
-@dataclass(frozen=True, slots=True)
-class CurateLargeSettings:
-    """analytics.steps.curate_large_function."""
+    """analytics.steps.curate_function and curate_large_function."""
 
     lake_bucket: str
     glue_database: str

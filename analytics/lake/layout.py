@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
+from os.path import commonprefix
 
 from adapters.platform.objects import Objects, StoredObject
 
@@ -165,6 +166,12 @@ def _prefixes(entity: str, since_dt: str | None, until_dt: str | None) -> list[s
         if len(dates) <= DAYS_LISTED_MAX:
             return [curated_prefix(entity, dt) for dt in dates]
     return [curated_prefix(entity)]
+
+
+def dates_prefix(since_dt: str, until_dt: str) -> str:
+    """Return what the folders of these dates begin with, and perhaps some others: dt=2026-0."""
+    # Compares characters, which is right here: dates have no folders.
+    return f"dt={commonprefix([since_dt, until_dt])}"  # noqa: RUF071
 
 
 def dates_between(since_dt: str, until_dt: str) -> Iterator[str]:

@@ -3,12 +3,11 @@
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import takewhile
-from os.path import commonprefix
 from pathlib import Path
 from typing import TypeVar
 
 from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredObject
-from analytics.lake.layout import Place, curated_prefix, raw_prefix
+from analytics.lake.layout import Place, curated_prefix, dates_prefix, raw_prefix
 
 T = TypeVar("T")
 FEW = 10  # for so many tasks of an entity, two listings each are cheaper than listing all days between them
@@ -98,8 +97,7 @@ def list_beforehand(objects: Objects, tasks: Sequence[Place], arrived: Sequence[
     prefixes = []
     for entity, dates in days.items():
         if len(dates) > FEW:
-            # Compares characters, which is right here: keys have no folders.
-            shared = commonprefix([min(dates), max(dates)])  # noqa: RUF071
+            shared = dates_prefix(min(dates), max(dates))
             raw = [raw_prefix(entity, arrived=each) for each in ["", *arrived]]
-            prefixes += [f"{each}dt={shared}" for each in [*raw, curated_prefix(entity)]]
+            prefixes += [each + shared for each in [*raw, curated_prefix(entity)]]
     return PrelistedObjects(objects, prefixes) if prefixes else objects

@@ -6,10 +6,9 @@ the time before arrivals were noted lie outside of these; they grow no more, and
 
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from os.path import commonprefix
 
 from adapters.platform.objects import Objects, StoredObject
-from analytics.lake.layout import NOWHERE, Place, arrival, raw_place, raw_prefix
+from analytics.lake.layout import NOWHERE, Place, arrival, dates_prefix, raw_place, raw_prefix
 
 ARRIVED = "arrived="
 LISTED_AT_ONCE = 16
@@ -46,8 +45,7 @@ def of_dates(objects: Objects, entity: str, since_dt: str, until_dt: str) -> Ite
 
     It may yield others too: those of partitions whose dates begin with the same characters.
     """
-    shared = commonprefix([since_dt, until_dt])  # noqa: RUF071 (compares characters, which is right here)
-    start, prefix = raw_prefix(entity), f"dt={shared}"
+    start, prefix = raw_prefix(entity), dates_prefix(since_dt, until_dt)
     below = list(objects.below(start))
     dated = [f"{each}{prefix}" for each in below if _is_arrival(entity, each)]
     others = [each for each in below if not _is_arrival(entity, each) and not each.startswith(f"{start}dt=")]

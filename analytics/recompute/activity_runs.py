@@ -10,6 +10,7 @@ from datetime import date
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
@@ -87,11 +88,12 @@ def dates_of_users(
     objects: Objects, files: Iterable[StoredObject], users: Collection[str]
 ) -> dict[str, list[date]]:
     """Return some users' active dates in some files, ascending."""
-    found: dict[str, list[date]] = {each: [] for each in users}
+    found: dict[str, set[date]] = {each: set() for each in users}
     if users:
+        wanted = pa.array(list(users), pa.string())
         for day, table in curated_files.tables(objects, "daily_activity", files, ["user_id"], READERS):
-            for user in set(table["user_id"].to_pylist()) & found.keys():
-                found[user].append(day)
+            for user in table["user_id"].filter(pc.is_in(table["user_id"], wanted)).to_pylist():
+                found[user].add(day)
     return {user: sorted(days) for user, days in found.items()}
 
 

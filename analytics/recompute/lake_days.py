@@ -42,9 +42,10 @@ WITH types AS (
 SELECT account_id AS user_id, activity_date, md5_number_lower(text) AS signature FROM days
 """  # noqa: S608 (no input)
 TOUCHED = f"""
-SELECT DISTINCT account_id, activity_date FROM ledger
+SELECT DISTINCT account_id, activity_date FROM entries
 WHERE kind = '{EntryKind.EARN}' AND created_at >= $since AND activity_date IS NOT NULL
 """  # noqa: S608 (no input)
+OF_CHANGED = "CREATE VIEW ledger AS FROM entries SEMI JOIN changed USING (account_id, activity_date)"
 # Events arrive up to 72 hours late; the zones add a day, and so does an entry that waits for its account.
 EARNED_WITHIN = timedelta(days=5)
 
@@ -94,17 +95,13 @@ class LakeDays:
         date may lie in partitions that this does not read.
         """
         oldest = since.date() - EARNED_WITHIN
-        with registered(db := connect(), "ledger", _entries(objects, since.date())):
-            changed = query(db, TOUCHED, {"since": since})
+        with registered(db := connect(), "read", _entries(objects, oldest)):
+            db.execute("CREATE TABLE entries AS FROM read")
+        changed = query(db, TOUCHED, {"since": since})
         is_old = pc.less(changed["activity_date"], oldest)
         long_ago, recent = changed.filter(is_old), changed.filter(pc.invert(is_old))
-        with (
-            registered(db, "changed", recent),
-            registered(db, "entries", _entries(objects, oldest)),
-        ):
-            db.execute(
-                "CREATE VIEW ledger AS FROM entries SEMI JOIN changed USING (account_id, activity_date)"
-            )
+        with registered(db, "changed", recent):
+            db.execute(OF_CHANGED)
             found = query(db, SIGNATURES, {"since": oldest, "until": date.max})
         return cls._of(found, is_whole=False), set(long_ago["account_id"].to_pylist())
 

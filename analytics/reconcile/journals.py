@@ -71,14 +71,9 @@ def other_days(view: View, lake: LakeUser | None, now: datetime) -> list[str]:
     return [f"the lake's days make another streak: {told[1]}; by the ledger {told[0]}"]
 
 
-def to_compare(lake: Snapshot, compared: datetime | None, now: datetime) -> set[str]:
-    """Return the users whose ledgers are compared tonight: those touched since, and a slice of all others.
-
-    compared: when it was done before; None: never, so all are.
-    """
-    if compared is None:
-        return set(lake.ids)
-    return lake.touched(compared - LAKE_LAG) | whose_turn(lake, compared, now)
+def to_compare(lake: Snapshot, compared: datetime | None) -> set[str]:
+    """Return the users whose ledgers have changed since they were compared; None: never, so all of them."""
+    return set(lake.ids) if compared is None else lake.touched(compared - LAKE_LAG)
 
 
 def whose_turn(lake: Snapshot, compared: datetime, now: datetime) -> set[str]:

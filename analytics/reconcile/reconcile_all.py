@@ -121,7 +121,7 @@ def reconcile(
         candidates |= scan.seen
     if before:
         candidates |= whose_turn(lake, before, now)
-    compared = {each for each in to_compare(lake, before, now) if not is_smoke(each)}
+    compared = {each for each in to_compare(lake, before) if not is_smoke(each)}
     candidates |= differing(reconciler.accounts.ledger, lake, sorted(compared - candidates))
     candidates = {each for each in candidates if not is_smoke(each)}
     findings = Findings(len(scan.seen), len(compared | candidates), len(candidates), scan.in_flight)

@@ -12,7 +12,7 @@ from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateSettings
 from analytics.curation.curate import Task, curate
-from analytics.curation.planning.plan import commit, curated_tasks, plan, write_plan
+from analytics.curation.planning.plan import FIRST, commit, curated_tasks, plan, write_plan
 from analytics.curation.recover import recover
 from analytics.lake import layout, unloaded
 from analytics.lake.bookkeeping import Counts
@@ -20,7 +20,6 @@ from analytics.lake.catalog import Catalog
 from analytics.lake.failed_tasks import failed_tasks, note
 from analytics.lake.listing import list_beforehand
 
-ALL = "0000"  # sorts before every date
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
 
@@ -47,7 +46,7 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     made = plan(
         objects,
         today,
-        since_dt=event.get("from") or (ALL if rebuild else None),
+        since_dt=event.get("from") or (FIRST if rebuild else None),
         until_dt=event.get("to"),
         entities=event.get("entities") or (),
     )

@@ -12,7 +12,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import settings
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
-from adapters.settings.lake import CurateLargeSettings
+from adapters.settings.lake import CurateSettings
 from analytics.curation.curate import Task, curate
 from analytics.lake.catalog import Catalog
 
@@ -22,7 +22,7 @@ metrics = Metrics(namespace="Streakline", service="curation")
 
 @cache
 def _parts() -> tuple[Objects, Catalog]:
-    config = settings.read(CurateLargeSettings)
+    config = settings.read(CurateSettings)
     objects = S3Objects(client("s3"), config.lake_bucket)
     return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket)
 

@@ -77,31 +77,29 @@ def _plan(places: Iterable[Task], files: Mapping[Task, StoredObject], raw: RawSi
     wanted = set(tasks)
     by_task: Counter[Task] = Counter()
     for place, size in raw.sizes.items():
-        day = replace(place, hour=None)
+        day = day_of(place)
         by_task[day if day in wanted else place] += size
     for place, stored in files.items():
-        day = replace(place, hour=None)
+        day = day_of(place)
         by_task[day if day in wanted else place] += stored.size
-    past_days = sorted(
-        {replace(each, hour=None) for each in tasks if each.hour and each.dt < last}, key=order_of
-    )
+    past_days = sorted({day_of(each) for each in tasks if each.hour and each.dt < last}, key=order_of)
     return Plan(tasks, BEGINNING, by_task, sorted(raw.arrivals), past_days)
 
 
 def _tasks(places: Iterable[Task], files: Mapping[Task, StoredObject]) -> list[Task]:
     """Return one task per file to write, in a fixed order: a day's file takes all its hours."""
-    wanted = {day if (day := replace(place, hour=None)) in files else place for place in places}
+    wanted = {day if (day := day_of(place)) in files else place for place in places}
     whole = {place for place in wanted if place.hour is None}
-    tasks = {place for place in wanted if place in whole or replace(place, hour=None) not in whole}
+    tasks = {place for place in wanted if place in whole or day_of(place) not in whole}
     return sorted(tasks, key=order_of)
 
 
 def _new_days(sizes: Mapping[Task, int], files: Mapping[Task, StoredObject], last: str) -> Iterator[Task]:
     """Yield past days of which nothing is curated and little has come: they need no hours first."""
-    held = {replace(place, hour=None) for place in files}
+    held = {day_of(place) for place in files}
     days: Counter[Task] = Counter()
     for place, size in sizes.items():
-        days[replace(place, hour=None)] += size
+        days[day_of(place)] += size
     yield from (
         day for day, size in days.items() if day.dt < last and day not in held and size < NEW_BYTES_MAX
     )
@@ -112,7 +110,7 @@ def _compactions(files: Mapping[Task, StoredObject], last: str) -> Iterator[Task
     hours: dict[Task, list[int]] = {}
     for place, stored in files.items():
         if place.hour is not None:
-            hours.setdefault(replace(place, hour=None), []).append(stored.size)
+            hours.setdefault(day_of(place), []).append(stored.size)
     for day, sizes in hours.items():
         is_small = day.dt < last and len(sizes) > 1 and sum(sizes) < COMPACTED_BYTES_MAX
         if day in files or is_small:

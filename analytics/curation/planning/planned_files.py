@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from os.path import commonprefix
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.curate import Task
@@ -80,8 +79,7 @@ def curated_files_of(objects: Objects, days: Iterable[Task]) -> dict[Task, Store
 
 def curated_files_between(objects: Objects, entity: str, since: str, until: str) -> Iterator[StoredObject]:
     """Yield the curated files of these dates, and perhaps of others that begin with the same characters."""
-    shared = commonprefix([since, until])  # noqa: RUF071 (compares characters, which is right here)
-    return objects.list(f"{layout.curated_prefix(entity)}dt={shared}")
+    return objects.list(layout.curated_prefix(entity) + layout.dates_prefix(since, until))
 
 
 def order_of(task: Task) -> tuple[str, str, str]:
