@@ -7,7 +7,10 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterable
+from datetime import date
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from local.aws.sentences import AwsError, sentence
 from local.cloud import cloud
@@ -121,15 +124,21 @@ def _redrive(arguments: argparse.Namespace) -> None:
 
 def _rebuild(arguments: argparse.Namespace) -> None:
     from local.operate import nightly_run
+    from local.operate.account_days import account_days
     from local.operate.rebuild_features import rebuild
 
     if arguments.what == "features":
         _print(rebuild(_stack(arguments), arguments.lead, dry_run=arguments.dry_run))
         return
-    if arguments.dry_run or arguments.lead or not (arguments.since and arguments.until):
-        raise RuntimeError("rebuild lake takes --from, --to and --entity")
-    span, entities = (arguments.since, arguments.until), arguments.entity
-    _print(nightly_run.run(_stack(arguments), *span, repair=False, entities=entities, rebuild=True))
+    stack, span, days = _stack(arguments), (arguments.since, arguments.until), None
+    if arguments.dry_run or arguments.lead or (not all(span) and not arguments.user):
+        raise RuntimeError("rebuild lake takes --from and --to, or --user, and --entity")
+    if arguments.user:
+        days = account_days(stack, arguments.user)
+        dates = sorted(map(date.fromisoformat, chain(*days.values())))
+        span = (span[0] or dates[0], span[1] or dates[-1])
+    more: dict[str, Any] = {"entities": arguments.entity, "days": days}
+    _print(nightly_run.run(stack, *span, repair=False, rebuild=True, **more))
 
 
 def _recompute(arguments: argparse.Namespace) -> None:
@@ -162,7 +171,7 @@ def _sql(arguments: argparse.Namespace) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> None:
-    from local.operate import html_report
+    from local.operate.report import html_report
 
     html_report.write(load(), arguments.out)
     print(arguments.out)

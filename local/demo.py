@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from local.cloud import cloud
-from local.operate import html_report, nightly_run
+from local.operate import nightly_run
+from local.operate.report import html_report
 from local.paths import LOCAL, REPORT, ROOT
 from local.replay import draining, order_webhooks, replay, synthetic_shop, verify
 from local.replay.api import Api

@@ -26,7 +26,16 @@ class PublisherSettings:
 
 @dataclass(frozen=True, slots=True)
 class CurateSettings:
-    """analytics.steps.curate_function and curate_large_function."""
+    """analytics.steps.curate_function. raw_retention_days: 0 for ever."""
+
+    lake_bucket: str
+    glue_database: str
+    raw_retention_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class CurateLargeSettings:
+    """analytics.steps.curate_large_function."""
 
     lake_bucket: str
     glue_database: str

@@ -15,6 +15,7 @@ from pathlib import Path
 from adapters.platform.aws import pauses
 from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredObject
 from analytics.curation.intake import Intake
+from analytics.curation.refused_lines import RefusedLines, quarantine_keys
 from analytics.curation.row_staging import Staging
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping, merged_bookkeeping
@@ -28,10 +29,14 @@ Task = Place  # what one call does: an hour of an entity, or (hour None) a whole
 
 @dataclass(frozen=True, slots=True)
 class Earlier:
-    """What was curated before: the keys of its files, and the bookkeeping of all of them together."""
+    """What was curated before: the keys of its files, and the bookkeeping of all of them together.
+
+    refused: takes the lines that were refused, if they are to be read again.
+    """
 
     keys: tuple[str, ...]
     book: Bookkeeping
+    refused: RefusedLines | None = None
 
 
 class RawGone(LookupError):
@@ -39,14 +44,20 @@ class RawGone(LookupError):
 
 
 def curate(
-    objects: Objects, task: Task, *, rebuild: bool = False, arrived: Collection[str] | None = None
+    objects: Objects,
+    task: Task,
+    *,
+    rebuild: bool = False,
+    without_raw: bool = False,
+    arrived: Collection[str] | None = None,
 ) -> Counts:
     """Bring an hour's (or day's) curated file up to date with its raw objects; returns its counts.
 
     arrived: dates of arrival (YYYY-MM-DD) under which to look for raw objects; None: under all.
     Raw objects that the file holds already are not read again. With rebuild they are: the file is made
     anew from all of them, and lines that the schema now allows leave the quarantine. Raises RawGone if
-    that would lose rows. A raw object that was replaced is a reason to make the file anew by itself, as far
+    that would lose rows. With without_raw it is made from the file's own rows instead, and from the lines in
+    quarantine. A raw object that was replaced is a reason to make the file anew by itself, as far
     as the others are there. If the day has a file of its own, its hours are curated into that file.
 
     A file is replaced on condition that it is the one that was read. If another writer was first, what he
@@ -54,14 +65,16 @@ def curate(
     """
     for attempt in pauses(ATTEMPTS_MAX):
         try:
-            return _curated(objects, task, rebuild, arrived)
+            return _curated(objects, task, rebuild, without_raw, arrived)
         except (NoObject, ObjectChanged):
             if attempt == ATTEMPTS_MAX - 1:
                 raise
     raise AssertionError
 
 
-def _curated(objects: Objects, task: Task, rebuild: bool, arrived: Collection[str] | None) -> Counts:
+def _curated(
+    objects: Objects, task: Task, rebuild: bool, without_raw: bool, arrived: Collection[str] | None
+) -> Counts:
     task, held, left_over = _files(objects, task)
     raw = of_place(objects, task, arrived)
     before = merged_bookkeeping(bookkeeping(objects, each.key) for each in held)
@@ -69,20 +82,22 @@ def _curated(objects: Objects, task: Task, rebuild: bool, arrived: Collection[st
     new = [each for each in raw if known.get(layout.source_name(each.key)) != each.etag]
     is_replaced = any(layout.source_name(each.key) in known for each in new)
     if is_replaced and arrived is not None:
-        return _curated(objects, task, rebuild, None)
-    if rebuild or (is_replaced and not before.sources.keys() - known.keys()):
-        _check_complete(before, raw)
-        before, new, rebuild = Bookkeeping(0, Counts()), raw, True
+        return _curated(objects, task, rebuild, without_raw, None)
+    gone = before.sources.keys() - {layout.source_name(each.key) for each in raw}
+    if rebuild and gone and not without_raw:
+        raise RawGone(f"{len(gone)} raw objects are gone, {min(gone)} first")
+    if is_anew := not gone and (rebuild or is_replaced):
+        before, new = Bookkeeping(0, Counts()), raw
     counts, there = before.counts, {each.key: each.etag for each in held}
     key = layout.curated_key(task)
-    if new or list(there) not in ([], [key]):
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "rows.parquet")
-            earlier = Earlier(() if rebuild else tuple(there), before)
-            counts, refused = _merged(objects, task, earlier, new, path)
-            objects.put_if(key, path, there.get(key))
-        if rebuild:
+    if new or (rebuild and held) or list(there) not in ([], [key]):
+        again = RefusedLines() if rebuild and gone else None
+        earlier = Earlier(() if is_anew else tuple(there), before, again)
+        counts, refused = _written(objects, task, earlier, new, there.get(key))
+        if is_anew:
             _clear_quarantine(objects, task, refused)
+        elif again:
+            again.store(objects)
         _check_neighbours(objects, task, left_over)
     for each in left_over:
         objects.delete_if(each.key, each.etag)
@@ -119,35 +134,39 @@ def _files(objects: Objects, task: Task) -> tuple[Task, list[StoredObject], list
     return task, [files[task]] if task in files else [], []
 
 
-def _check_complete(before: Bookkeeping, raw: Iterable[StoredObject]) -> None:
-    gone = before.sources.keys() - {layout.source_name(each.key) for each in raw}
-    if gone:
-        raise RawGone(f"{len(gone)} raw objects are gone, {min(gone)} first")
+def _written(
+    objects: Objects, task: Task, earlier: Earlier, new: Sequence[StoredObject], etag: str | None
+) -> tuple[Counts, list[str]]:
+    """Replace the file of an ETag (None: there is none) by one with new raw objects too.
+
+    Returns the file's counts, and the raw objects of which lines were refused. These are stored before.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "rows.parquet")
+        found = _merged(objects, task, earlier, new, path)
+        objects.put_if(layout.curated_key(task), path, etag)
+        return found
 
 
 def _merged(
-    objects: Objects,
-    task: Task,
-    earlier: Earlier,
-    new: Sequence[StoredObject],
-    path: Path,
+    objects: Objects, task: Task, earlier: Earlier, new: Sequence[StoredObject], path: Path
 ) -> tuple[Counts, list[str]]:
-    """Make a file of what was curated before and of new raw objects, and store what they refuse.
-
-    Returns the file's counts, and the raw objects of which lines were refused. The files that these rows
-    wait in on the way are in the same folder.
-    """
+    """Make a file at a path; the files that its rows wait in on the way are in the same folder."""
     entity = ENTITIES[task.entity]
     with closing(Staging(entity, path.with_name("spill"))) as staging:
         for key in earlier.keys:
             objects.save(key, path)
             staging.add_curated(path)
             path.unlink()
+        fresh = {layout.source_name(each.key): each.etag for each in new}
+        before = earlier.book.counts
+        if earlier.refused:
+            before = earlier.refused.take(objects, task, earlier.book, fresh, staging)
         intake = Intake(objects, staging)
         intake.take(new)
-        rows = earlier.book.counts.in_ + intake.rows
-        quarantined = earlier.book.counts.quarantined + intake.quarantined
-        sources = {**earlier.book.sources, **{layout.source_name(each.key): each.etag for each in new}}
+        rows = before.in_ + intake.rows
+        quarantined = before.quarantined + intake.quarantined
+        sources = {**earlier.book.sources, **fresh}
 
         def book(kept: int) -> Bookkeeping:
             counts = Counts(rows, kept, rows - kept - quarantined, quarantined)
@@ -159,10 +178,4 @@ def _merged(
 def _clear_quarantine(objects: Objects, task: Task, refused: Iterable[str]) -> None:
     """Remove the quarantine files of objects in which a rebuild found nothing to refuse."""
     wanted = {layout.quarantine_key(key) for key in refused}
-    prefix = layout.raw_prefix(task.entity)
-    if task.dt != layout.NOWHERE:
-        prefix = layout.raw_prefix(task.entity, task.dt, task.hour)
-    stored = [each.key for each in objects.list(layout.QUARANTINE + prefix.removeprefix(layout.RAW))]
-    is_of_hours = task.dt != layout.NOWHERE
-    own = (key for key in stored if bool(layout.raw_place(layout.raw_key(key))) == is_of_hours)
-    objects.delete([key for key in own if key not in wanted])
+    objects.delete([key for key in quarantine_keys(objects, task) if key not in wanted])

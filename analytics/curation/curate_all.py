@@ -1,5 +1,6 @@
 """Curation on one machine: tasks side by side, one process a core."""
 
+import logging
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -7,7 +8,10 @@ from contextlib import contextmanager
 
 from adapters.platform.objects import objects_at
 from analytics.curation.curate import Task, curate
+from analytics.curation.rebuild import rebuild as _rebuild
 from analytics.lake.bookkeeping import Counts
+
+logger = logging.getLogger(__name__)
 
 
 def curate_all(
@@ -37,8 +41,14 @@ def curate_all(
 
 
 def curate_one(url: str, task: Task, rebuild: bool = False) -> Counts:
-    """Curate a task of the lake at a URL: what a worker process is asked for."""
-    return curate(objects_at(url), task, rebuild=rebuild)
+    """Curate a task of the lake at a URL: what a worker process is asked for.
+
+    It logs what a rebuild found no raw objects of.
+    """
+    objects = objects_at(url)
+    if rebuild:
+        return _rebuild(objects, task, lambda reason: logger.warning("%s: %s", task, reason))
+    return curate(objects, task)
 
 
 @contextmanager

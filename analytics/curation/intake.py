@@ -3,8 +3,6 @@
 The staging takes most lines by columns. Each other line is read by itself.
 """
 
-import base64
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -16,6 +14,7 @@ import pyarrow as pa
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.raw_lines import Batch, Unreadable, batches, unzipped
+from analytics.curation.refused_lines import ndjson, raw_of
 from analytics.curation.row_staging import Staging
 from analytics.lake.arrow_buffers import array_of
 from analytics.lake.arrow_schema import arrow_schema
@@ -58,7 +57,7 @@ class Intake:
 
     def _store_refused(self) -> None:
         for key, entries in self._entries.items():
-            self.objects.put(quarantine_key(key), _ndjson(entries))
+            self.objects.put(quarantine_key(key), ndjson(entries))
             self.refused.append(key)
             self.quarantined += len(entries)
         self._entries.clear()
@@ -135,14 +134,6 @@ def _at_once(raw: Sequence[StoredObject]) -> Iterator[list[str]]:
         yield keys
 
 
-def _ndjson(entries: Iterable[dict[str, object]]) -> bytes:
-    return b"".join(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries)
-
-
 def _raw(line: bytes) -> dict[str, str]:
     """The refused line itself, without its end."""
-    line = row_text(line).rstrip(b"\r\n")
-    try:
-        return {"raw": line.decode()}
-    except UnicodeDecodeError:
-        return {"raw_base64": base64.b64encode(line).decode()}
+    return raw_of(row_text(line).rstrip(b"\r\n"))

@@ -1,8 +1,9 @@
 """The rows of one task are held in memory while they fit, and in pieces on disk beyond that."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -10,9 +11,10 @@ import pyarrow.parquet as pq
 
 from analytics.curation import kept_rows
 from analytics.curation.column_reader import ColumnReader
+from analytics.curation.older_rows import of_today
 from analytics.curation.raw_lines import Batch
 from analytics.curation.spilled_rows import SpilledRows
-from analytics.lake.arrow_buffers import Indices, as_array
+from analytics.lake.arrow_buffers import Indices, array_of, as_array
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.bookkeeping import FOOTER_KEY, Bookkeeping
 from analytics.lake.layout import Place
@@ -44,19 +46,26 @@ class Staging:
         return self._rows
 
     def add_curated(self, path: Path) -> None:
-        """Take in a curated file, of whatever older schema: what it lacks is null, types are widened."""
-        file, schema = pq.ParquetFile(path), arrow_schema(self.entity)
+        """Take in a curated file, of whatever older schema.
+
+        A column that it lacks is taken out of `extra`, where the fields of later declarations have waited.
+        Types are widened.
+        """
+        file = pq.ParquetFile(path)
         there = set(file.schema_arrow.names)
-        names = [name for name in schema.names if name in there]
+        names = [name for name in self._schema.names if name in there]
         for batch in file.iter_batches(kept_rows.ROW_GROUP_ROWS, columns=names):
-            columns = [
-                batch[each.name].cast(each.type)
-                if each.name in there
-                else pa.nulls(batch.num_rows, each.type)
-                for each in schema
-            ]
-            places = np.arange(batch.num_rows, dtype=np.int64) + (EARLIER + self._rows)
-            self.add_rows(pa.Table.from_arrays(columns, schema=schema), places)
+            self._add_earlier(of_today(batch, self.entity))
+
+    def add_earlier(self, rows: Sequence[dict[str, Any]]) -> None:
+        """Take in rows that came before all new ones."""
+        if rows:
+            schema = arrow_schema(self.entity)
+            columns = [array_of([row[each.name] for row in rows], each.type) for each in schema]
+            self._add_earlier(pa.Table.from_arrays(columns, schema=schema))
+
+    def _add_earlier(self, rows: pa.Table) -> None:
+        self.add_rows(rows, np.arange(rows.num_rows, dtype=np.int64) + (EARLIER + self._rows))
 
     def add_lines(self, batch: Batch, place: Place, first: int) -> list[int]:
         """Take in lines that are surely rows; first: the place of the batch's first line.

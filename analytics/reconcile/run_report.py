@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
-from analytics.lake import unloaded
+from analytics.lake import rebuild_notes, unloaded
 from analytics.lake.failed_tasks import noted
 from analytics.lake.layout import report_key, run_key
 from analytics.reconcile.reconcile_all import RESULT
+from analytics.reconcile.report_tables import PARTITION, partitions, rebuilt, table, warehouse_tables
 from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
 
 LISTED_MAX = 1000
-SHOWN_MAX = 50
 LEADS_MAX = 100
 PLACE = ("user_id", "table", "key")
 CURATION = """SELECT entity, SUM(rows_in) AS rows_in, SUM(curated) AS curated, SUM(duplicates) AS duplicates,
@@ -54,6 +54,7 @@ def gather(
         **_warehouse(objects, run_id, warehouse_error),
         "curation": [],
         "curation_failures": noted(objects, run_id),
+        "rebuild": rebuild_notes.read(objects, run_id),
     }
 
 
@@ -139,33 +140,22 @@ def markdown(report: Report) -> str:
     tests = [(each["model"], each["test"], each["rows"]) for each in report["failed_tests"]]
     twin = [(each["user_id"], each["lake"], each["warehouse"]) for each in report["warehouse_and_lake"]]
     leads = [(each["lead"], ", ".join(each["features"])) for each in report["leads"]]
-    failed = [
-        (each["entity"], each["dt"], each["hour"] or "day", each["reason"])
-        for each in report["curation_failures"]
-    ]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *_failures(report),
-        _table("Partitions that could not be curated", ("entity", "date", "hour", "why"), failed),
-        _table("Figures", ("what", "number"), counts),
-        _table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
-        _table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
-        _table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
-        _table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
-        _table("Leads whose features are not what their events say", ("lead", "features"), leads),
-        *_warehouse_tables(report["warehouse"]),
-        _table("Failed tests", ("model", "test", "rows"), tests),
-        _table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
+        table("Partitions that could not be curated", PARTITION, partitions(report["curation_failures"])),
+        *rebuilt(report["rebuild"]),
+        table("Figures", ("what", "number"), counts),
+        table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
+        table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
+        table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
+        table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
+        table("Leads whose features are not what their events say", ("lead", "features"), leads),
+        *warehouse_tables(report["warehouse"]),
+        table("Failed tests", ("model", "test", "rows"), tests),
+        table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _warehouse_tables(warehouse: Mapping[str, Any]) -> Iterator[str]:
-    not_done = [(each["what"], each["state"], each["reason"]) for each in warehouse["not_done"]]
-    yield _table("Not done in the warehouse", ("what", "state", "why"), not_done)
-    yield _table(
-        "Partitions that the warehouse lacks", ("entity", "number"), list(warehouse["lacks"].items())
-    )
 
 
 def _failures(report: Report) -> Iterator[str]:
@@ -176,17 +166,3 @@ def _failures(report: Report) -> Iterator[str]:
         yield f"**The warehouse was away:** {json.dumps(warehouse['error'])}"
     if warehouse["unread"]:
         yield f"**The warehouse was not read:** {warehouse['unread']}"
-
-
-def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    if not rows:
-        return f"## {title}\n\nNone."
-    lines = [" | ".join(head), " | ".join("---" for _ in head)]
-    lines += [" | ".join(_cell(value) for value in row) for row in rows[:SHOWN_MAX]]
-    more = f"\n\n{len(rows) - SHOWN_MAX} more." if len(rows) > SHOWN_MAX else ""
-    return f"## {title}\n\n" + "\n".join(f"| {line} |" for line in lines) + more
-
-
-def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return text.replace("|", "\\|").replace("\n", " ")[:120]

@@ -1,6 +1,7 @@
 """Curation's steps of the nightly run: plan, curate a batch of tasks, give up one of them, commit."""
 
 from dataclasses import asdict
+from datetime import date, timedelta
 from functools import cache
 from typing import Any
 
@@ -11,15 +12,17 @@ from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateSettings
-from analytics.curation.curate import Task, curate
+from analytics.curation.curate import Task
 from analytics.curation.planning.plan import FIRST, commit, curated_tasks, plan, write_plan
+from analytics.curation.rebuild import curate_in_run
 from analytics.curation.recover import recover
-from analytics.lake import layout, unloaded
+from analytics.lake import layout, rebuild_notes, unloaded
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
 from analytics.lake.failed_tasks import failed_tasks, note
 from analytics.lake.listing import list_beforehand
 
+KEYS = ("tasks_key", "batches_key")
 logger = Logger(service="curation")
 metrics = Metrics(namespace="Streakline", service="curation")
 
@@ -32,9 +35,10 @@ def _parts() -> tuple[Objects, Catalog]:
 
 
 def _plan(event: dict[str, Any]) -> dict[str, Any]:
-    """{"run_id", "from"?, "to"?, "entities"?, "rebuild"?} -> {"run_id", "tasks", "tasks_key", "batches_key"}.
+    """{"run_id", "from"?, "to"?, "entities"?, "days"?, "rebuild"?} -> what names the plan.
 
-    from, to: dates. entities: names. rebuild: make the files of these, or all, anew. tasks: how many.
+    from, to: dates. entities: names. days: dates by entity, and no others. rebuild: make the files of these,
+    or all, anew. Returns run_id, tasks (how many), tasks_key and batches_key.
     """
     objects, catalog = _parts()
     catalog.ensure()
@@ -42,21 +46,27 @@ def _plan(event: dict[str, Any]) -> dict[str, Any]:
     moved, stay = recover(objects, today)
     metrics.add_metric("RecoveredRows", MetricUnit.Count, moved)
     metrics.add_metric("UnplacedRows", MetricUnit.Count, stay)
-    rebuild = event.get("rebuild") is True
+    rebuild, days = event.get("rebuild") is True, event.get("days") or {}
     made = plan(
         objects,
         today,
         since_dt=event.get("from") or (FIRST if rebuild else None),
         until_dt=event.get("to"),
-        entities=event.get("entities") or (),
+        entities=event.get("entities") or list(days),
     )
-    tasks_key, batches_key = write_plan(objects, event["run_id"], made, rebuild)
-    return {
-        "run_id": event["run_id"],
-        "tasks": len(made.tasks),
-        "tasks_key": tasks_key,
-        "batches_key": batches_key,
-    }
+    if days:
+        made = made.of_days(days)
+    if rebuild:
+        _note_deleted(objects, event, today)
+    keys = write_plan(objects, event["run_id"], made, rebuild)
+    return {"run_id": event["run_id"], "tasks": len(made.tasks), **dict(zip(KEYS, keys, strict=True))}
+
+
+def _note_deleted(objects: Objects, event: dict[str, Any], today: date) -> None:
+    """Say in the report that raw objects of some of the days asked for are deleted."""
+    kept = settings.read(CurateSettings).raw_retention_days
+    if kept and (event.get("from") or FIRST) < (first := (today - timedelta(days=kept)).isoformat()):
+        rebuild_notes.note_deleted(objects, event["run_id"], first)
 
 
 def _curate(event: dict[str, Any]) -> dict[str, Any]:
@@ -67,10 +77,11 @@ def _curate(event: dict[str, Any]) -> dict[str, Any]:
     objects, catalog = _parts()
     tasks = [Task(**each) for each in event["tasks"]]
     at_once = list_beforehand(objects, tasks, event["arrived"] or ())
+    run_id, is_rebuild = event["run_id"], event.get("rebuild") is True
     done, total, failed = [], Counts(), []
     for task in tasks:
         try:
-            total += curate(at_once, task, rebuild=bool(event.get("rebuild")), arrived=event["arrived"])
+            total += curate_in_run(at_once, run_id, task, is_rebuild=is_rebuild, arrived=event["arrived"])
             done.append(task)
         except Exception:
             logger.exception("task failed", extra=asdict(task))

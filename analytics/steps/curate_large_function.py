@@ -12,8 +12,9 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import settings
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
-from adapters.settings.lake import CurateSettings
-from analytics.curation.curate import Task, curate
+from adapters.settings.lake import CurateLargeSettings
+from analytics.curation.curate import Task
+from analytics.curation.rebuild import curate_in_run
 from analytics.lake.catalog import Catalog
 
 logger = Logger(service="curation")
@@ -22,7 +23,7 @@ metrics = Metrics(namespace="Streakline", service="curation")
 
 @cache
 def _parts() -> tuple[Objects, Catalog]:
-    config = settings.read(CurateSettings)
+    config = settings.read(CurateLargeSettings)
     objects = S3Objects(client("s3"), config.lake_bucket)
     return objects, Catalog(client("glue"), config.glue_database, config.lake_bucket)
 
@@ -30,13 +31,14 @@ def _parts() -> tuple[Objects, Catalog]:
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: {"task": {"entity", "dt", "hour"}, "arrived", "rebuild"?} -> its file's counts.
+    """Lambda entry: {"run_id", "task": {"entity", "dt", "hour"}, "arrived", "rebuild"?} -> its file's counts.
 
     arrived: the dates of arrival of its raw objects; None: any. It can be repeated.
     """
     task, (objects, catalog) = Task(**event["task"]), _parts()
     logger.info("begins", extra=event["task"])  # what there is to see if the process ends
-    counts = curate(objects, task, rebuild=bool(event.get("rebuild")), arrived=event["arrived"])
+    is_rebuild = event.get("rebuild") is True
+    counts = curate_in_run(objects, event["run_id"], task, is_rebuild=is_rebuild, arrived=event["arrived"])
     catalog.register_places([task])
     metrics.add_metric("CuratedRows", MetricUnit.Count, counts.curated)
     metrics.add_metric("QuarantinedRows", MetricUnit.Count, counts.quarantined)

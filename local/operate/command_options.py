@@ -61,8 +61,13 @@ def rebuild_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="since", type=date.fromisoformat, help="lake: first day")
     parser.add_argument("--to", dest="until", type=date.fromisoformat, help="lake: last day, included")
     parser.add_argument("--entity", action="append", default=[], help="lake: only this; repeatable")
-    parser.add_argument("--lead", action="append", default=[], metavar="ID", help="only this; repeatable")
-    parser.add_argument("--dry-run", action="store_true", help="count the leads, send nothing")
+    parser.add_argument(
+        "--user", action="append", default=[], metavar="ID", help="lake: days with rows of this; repeatable"
+    )
+    parser.add_argument(
+        "--lead", action="append", default=[], metavar="ID", help="features: only this; repeatable"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="features: count the leads, send nothing")
 
 
 def recompute_options(parser: argparse.ArgumentParser) -> None:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -26,6 +26,7 @@ def start(
     repair: bool,
     everybody: bool = False,
     entities: Sequence[str] = (),
+    days: Mapping[str, Sequence[str]] | None = None,
     rebuild: bool = False,
     full: bool = False,
     name: str = BY_HAND,
@@ -33,7 +34,8 @@ def start(
     """Start a nightly run over the days `since` to `until` (both None: all that is new); returns its ARN.
 
     everybody: it looks closely at all accounts, also at those that look right. entities: only these are
-    curated and loaded; none: all. rebuild: their files are made anew from all raw objects of these days.
+    curated and loaded; none: all. days: of these, some dates by entity alone.
+    rebuild: their files are made anew from all raw objects of these days.
     full: the warehouse's models are built anew, and all their rows tested.
     """
     # Long: its inputs, one a line.
@@ -43,6 +45,7 @@ def start(
         "repair": repair,
         "everybody": everybody,
         "entities": list(entities) or None,
+        "days": days,
         "rebuild": rebuild,
         "full": full,
     }
@@ -101,11 +104,18 @@ def run(
     repair: bool = True,
     everybody: bool = False,
     entities: Sequence[str] = (),
+    days: Mapping[str, Sequence[str]] | None = None,
     rebuild: bool = False,
     full: bool = False,
 ) -> dict[str, Any]:
     """Do a nightly run; returns its report. Raises RuntimeError, with what failed, if it failed."""
-    more: dict[str, Any] = {"everybody": everybody, "entities": entities, "rebuild": rebuild, "full": full}
+    more: dict[str, Any] = {
+        "everybody": everybody,
+        "entities": entities,
+        "days": days,
+        "rebuild": rebuild,
+        "full": full,
+    }
     execution = start(stack, since, until, repair=repair, **more)
     status = wait(stack, execution)
     if status != "SUCCEEDED":

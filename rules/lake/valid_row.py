@@ -5,7 +5,7 @@ reads most lines by columns, which is faster, and may do so only where read_row 
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from rules.lake.field_values import SHOWN_MAX, Number, RowRefused, check_size, c
 from rules.lake.packed_records import row_text
 from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field
 
-__all__ = ["RowRefused", "lies_in", "read_row", "read_value"]
+__all__ = ["RowRefused", "lies_in", "read_extra", "read_row", "read_value"]
 
 PARTITION = ("dt", "hour")  # a line names its own
 TOO_DEEP = "not JSON: nested too deep"
@@ -40,6 +40,21 @@ def read_value(field: Field, json_text: bytes) -> Any:
         return checked(field, _parsed(json_text))
     except RecursionError:
         raise RowRefused(TOO_DEEP) from None
+
+
+def read_extra(text: str, fields: Sequence[Field]) -> tuple[dict[str, Any], str | None]:
+    """Return the values of fields that wait in a row's `extra`, and what is left of it.
+
+    fields: declared after the row was curated. A value that such a field does not take stays where it is.
+    """
+    left, found = _parsed(text.encode()), {}
+    for field in fields:
+        try:
+            found[field.name] = checked(field, left.get(field.name))
+        except RowRefused:
+            continue
+        left.pop(field.name, None)
+    return found, _written(left) if left else None
 
 
 def lies_in(moment: date, dt: str, hour: str) -> bool:

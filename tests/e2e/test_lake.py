@@ -21,6 +21,7 @@ from adapters.platform.items import item, plain
 from adapters.platform.objects import S3Objects
 from analytics.lake.raw_listing import of_dates
 from local.operate import nightly_run
+from local.operate.account_days import account_days
 from local.paths import WAREHOUSE
 from local.replay.api import Api
 from local.replay.draining import drain
@@ -179,6 +180,24 @@ def test_a_second_run_changes_nothing(stack: Stack, first_run: dict[str, Any]) -
     nightly_run.run(stack, day, day + timedelta(days=3), repair=False)
     assert {table: sorted(map(repr, query(f"FROM {table}"))) for table in tables} == before
     assert {mart: sorted(map(repr, query(f"FROM marts.{mart}"))) for mart in marts} == marts
+
+
+def test_an_account_s_days_are_made_anew_also_where_raw_objects_are_gone(
+    stack: Stack, people: list[str], first_run: dict[str, Any]
+) -> None:
+    objects = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
+    before = {table: sorted(map(repr, query(f"FROM lake.{table}"))) for table in ("events", "curation")}
+    gone = next(of_dates(objects, "events", "2026-03-04", "2026-03-04"))
+    objects.delete([gone.key])
+    days = account_days(stack, people[:1])
+    first, last = (datetime.fromisoformat(pick(days["events"])).date() for pick in (min, max))
+    more: dict[str, Any] = {"days": days, "rebuild": True, "repair": False}
+    told = nightly_run.run(
+        stack, min(first, datetime.now(UTC).date()), max(last, datetime.now(UTC).date()), **more
+    )
+    assert told["is_whole"], told
+    assert [each["dt"] for each in told["rebuild"]["without_raw"]] == ["2026-03-04"]
+    assert {table: sorted(map(repr, query(f"FROM lake.{table}"))) for table in before} == before
 
 
 def corrupt(stack: Stack, user: str, number: int) -> None:

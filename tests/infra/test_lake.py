@@ -6,7 +6,7 @@ from typing import Any
 
 from rules.lake.entities import ENTITIES
 from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
-from tests.support.template import ROOT, resources
+from tests.support.template import ROOT, resources, template
 
 
 def test_raw_objects_are_written_by_firehose_alone_and_archived_after_90_days() -> None:
@@ -18,11 +18,37 @@ def test_raw_objects_are_written_by_firehose_alone_and_archived_after_90_days() 
                     {"Fn::Sub": "${LakeBucket.Arn}/raw/*/recovered/*"},
                 )
     rules = properties("LakeBucket")["LifecycleConfiguration"]["Rules"]
-    (archive,) = [each for each in rules if each.get("Prefix") == "raw/"]
-    assert archive["Transitions"] == [{"StorageClass": "GLACIER_IR", "TransitionInDays": 90}]
-    assert not any(
-        each.get("Prefix") in (None, "", "raw/", "curated/") for each in rules if "ExpirationInDays" in each
+    (archive,) = [each for each in rules if "Transitions" in each]
+    assert (archive["Prefix"], archive["Transitions"]) == (
+        "raw/",
+        [{"StorageClass": "GLACIER_IR", "TransitionInDays": 90}],
     )
+
+
+def test_what_is_deleted_and_when_is_a_parameter() -> None:
+    """And nothing is, by default. What every recompute is made from stays in any case."""
+    rules, whole = properties("LakeBucket")["LifecycleConfiguration"]["Rules"], template()
+    found = {}
+    for rule in rules:
+        if "Fn::If" in str(rule["Status"]):
+            condition, *ends = rule["Status"]["Fn::If"]
+            assert ends == ["Enabled", "Disabled"]
+            assert rule["ExpirationInDays"]["Fn::If"][0] == condition
+            found[rule["Prefix"]] = rule["ExpirationInDays"]["Fn::If"][1]["Ref"]
+            assert whole["Conditions"][condition] == {
+                "Fn::Not": [{"Fn::Equals": [{"Ref": found[rule["Prefix"]]}, "0"]}]
+            }
+        elif "ExpirationInDays" in rule:
+            assert rule["Prefix"] in ("runs/", "athena/")
+    curated = {f"curated/{each}/" for each in set(ENTITIES) - {"daily_activity", "ledger", "streaks"}}
+    assert found == {
+        "raw/": "RawRetentionDays",
+        "quarantine/": "QuarantineRetentionDays",
+        **dict.fromkeys(curated, "CuratedRetentionDays"),
+    }
+    for name in set(found.values()):
+        assert whole["Parameters"][name]["Default"] == 0
+        assert min(each for each in whole["Parameters"][name]["AllowedValues"] if each) >= 30
 
 
 def test_every_entity_is_delivered_to_its_place_by_its_own_time() -> None:

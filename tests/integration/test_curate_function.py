@@ -47,6 +47,7 @@ def lake(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Objects]:
         "LAKE_BUCKET": "lake",
         "GLUE_DATABASE": "lake",
         "AWS_DEFAULT_REGION": "us-east-1",
+        "RAW_RETENTION_DAYS": "180",
     }.items():
         monkeypatch.setenv(name, value)
     with mock_aws():
@@ -70,9 +71,9 @@ def step(name: str, **more: Any) -> dict[str, Any]:
 TASKS = [{"entity": "events", "dt": DT, "hour": hour} for hour in ("05", "06")]
 
 
-def alone(task: dict[str, Any]) -> dict[str, Any]:
+def alone(task: dict[str, Any], **more: Any) -> dict[str, Any]:
     answer: dict[str, Any] = curate_large_function.handler(
-        {"run_id": "r1", "task": task, "arrived": []}, CONTEXT
+        {"run_id": "r1", "task": task, "arrived": [], **more}, CONTEXT
     )
     return answer
 
@@ -131,6 +132,38 @@ def test_a_rebuild_reads_the_lines_of_some_entities_again(
     assert sorted(str(each.get("raw")) for each in quarantined(lake)) == ["nonsense", "{}"]
     with pytest.raises(ValueError, match="entities: there is no orders"):
         step("plan", entities=["orders"])
+
+
+def test_a_rebuild_says_of_what_raw_objects_are_gone(lake: S3Objects) -> None:
+    fill(lake)
+    (batch,) = json.loads(lake.get(step("plan")["batches_key"]))
+    counts = step("curate", **batch)["counts"]
+    report = gather(lake, "r1", datetime(2026, 3, 2, tzinfo=UTC), {"Error": "of another step"})
+    assert report["rebuild"] == {"raw_deleted_before": None, "without_raw": []}
+    assert "raw objects" not in markdown(report).lower()
+    (gone, *_) = lake.list(f"raw/events/dt={DT}/hour=05/")
+    lake.delete([gone.key])
+    asked = {"from": "2025-01-01", "to": DT, "days": {"events": [DT], "ledger": [DT]}, "rebuild": True}
+    (batch,) = json.loads(lake.get(step("plan", **asked)["batches_key"]))
+    assert step("curate", **batch)["counts"] == counts
+    assert alone(batch["tasks"][0], rebuild=True)["in"] == 4
+    report = gather(lake, "r1", datetime(2026, 3, 2, tzinfo=UTC), {"Error": "of another step"})
+    assert report["rebuild"] == {
+        "raw_deleted_before": "2025-09-03",
+        "without_raw": [{**asdict(PLACE), "reason": "1 raw objects are gone, hour=05/a first"}],
+    }
+    text = markdown(report)
+    assert "Raw objects that came before 2025-09-03 are deleted" in text
+    assert "| events | 2026-03-01 | 05 | 1 raw objects are gone, hour=05/a first |" in text
+
+
+def test_a_plan_of_some_days_by_entity(lake: S3Objects) -> None:
+    fill(lake)
+    asked = {"from": "2026-02-01", "to": "2026-03-31"}
+    assert step("plan", **asked, days={"events": [DT]})["tasks"] == 2
+    assert step("plan", **asked, days={"events": ["2026-03-02"], "ledger": [DT]})["tasks"] == 0
+    with pytest.raises(ValueError, match="there is no orders"):
+        step("plan", **asked, days={"orders": [DT]})
 
 
 def test_one_task_that_fails_does_not_hold_back_the_others(lake: S3Objects) -> None:

@@ -16,7 +16,7 @@ from analytics.warehouse.merge_sql import merge, stage
 from analytics.warehouse.model_tests import check
 from analytics.warehouse.models import fingerprint, models
 from analytics.warehouse.nightly.workgroup import grant_analysts
-from local.operate.mart_figures import figures
+from local.operate.report.mart_figures import figures
 from local.smoke import lake as smoke_lake
 from rules.lake.entities import ENTITIES
 

@@ -1,7 +1,7 @@
 """A run's tasks, and how they share calls of the two curating functions."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from analytics.curation.curate import Task
@@ -27,6 +27,10 @@ class Plan:
     arrived: Sequence[str] = ()
     past_days: Sequence[Task] = ()
     failed: frozenset[Task] = frozenset()
+
+    def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":
+        """Return the plan with the tasks of some dates (YYYY-MM-DD) by entity alone."""
+        return replace(self, tasks=[each for each in self.tasks if each.dt in days.get(each.entity, ())])
 
     def is_large(self, task: Task) -> bool:
         """Tell whether a task gets the large function at once."""

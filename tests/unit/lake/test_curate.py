@@ -110,3 +110,5 @@ def test_a_rebuild_refuses_to_lose_rows(objects: FolderObjects) -> None:
     with pytest.raises(RawGone):
         curate(objects, PLACE, rebuild=True)
     assert len(rows(objects)) == 1
+    assert curate(objects, PLACE, rebuild=True, without_raw=True) == Counts(1, 1, 0, 0)
+    assert len(rows(objects)) == 1

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from matplotlib.axes import Axes
 
 from analytics.warehouse.warehouse import Warehouse
-from local.operate.mart_plots import (
+from local.operate.report.mart_plots import (
     MONTHS_SHOWN,
     PLACES_SHOWN,
     Rows,

@@ -67,7 +67,7 @@ def _marts() -> list[tuple[str, Callable[[Axes], None]]]:
     if not WAREHOUSE.exists():
         return []
     from analytics.warehouse.warehouse import warehouse_at
-    from local.operate.mart_figures import figures
+    from local.operate.report.mart_figures import figures
 
     return figures(warehouse_at(f"duckdb:{WAREHOUSE}"))
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from local.operate.html_report import ACCENT, HEAT, INK, PALE, SECOND
+from local.operate.report.html_report import ACCENT, HEAT, INK, PALE, SECOND
 
 MONTHS_SHOWN = 18
 PLACES_SHOWN = 8

@@ -1,0 +1,97 @@
+"""Lines that were refused before are read again with today's declarations, without their raw objects.
+
+A rebuild does this where raw objects are gone. The quarantine has each refused line as it came.
+"""
+
+import base64
+import json
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from adapters.platform.objects import Objects
+from analytics.curation.row_staging import Staging
+from analytics.lake import layout
+from analytics.lake.bookkeeping import Bookkeeping, Counts
+from analytics.lake.layout import Place
+from rules.lake.valid_row import RowRefused, read_row
+
+Entry = dict[str, Any]
+
+
+@dataclass(slots=True)
+class RefusedLines:
+    """The lines that are refused again, by the key of their quarantine file."""
+
+    left: dict[str, list[Entry]] = field(default_factory=dict)
+
+    def take(
+        self, objects: Objects, task: Place, before: Bookkeeping, fresh: Container[str], staging: Staging
+    ) -> Counts:
+        """Stage what is a row today; returns how many rows were read before, and how many are refused now.
+
+        before: of the partition's file. fresh: source names of raw objects that are read anew: their lines
+        are left alone. Lines that the quarantine has forgotten are no longer counted as read. So the counts
+        are right again after a crash before `store`, too.
+        """
+        held = 0
+        for key in quarantine_keys(objects, task):
+            raw = layout.raw_key(key)
+            name = layout.source_name(raw)
+            if name in before.sources and name not in fresh:
+                entries = [json.loads(line) for line in objects.get(key).splitlines()]
+                held += len(entries)
+                self.left[key] = self._take(entries, layout.raw_place(raw), staging)
+        forgotten = max(0, before.counts.quarantined - held)
+        return Counts(before.counts.in_ - forgotten, quarantined=sum(map(len, self.left.values())))
+
+    def _take(self, entries: list[Entry], place: Place | None, staging: Staging) -> list[Entry]:
+        rows, left = [], []
+        for entry in entries:
+            line = _line(entry)
+            if place is None or line is None:
+                left.append(entry)
+                continue
+            try:
+                rows.append(read_row(line, staging.entity, place.dt, str(place.hour)))
+            except RowRefused as error:
+                left.append(entry | {"reason": str(error)})
+        staging.add_earlier(rows)
+        return left
+
+    def store(self, objects: Objects) -> None:
+        """Bring the quarantine up to date, after the partition's file is written."""
+        objects.delete([key for key, entries in self.left.items() if not entries])
+        for key, entries in self.left.items():
+            if entries:
+                objects.put(key, ndjson(entries))
+
+
+def quarantine_keys(objects: Objects, task: Place) -> Iterator[str]:
+    """Yield the keys of a partition's quarantine files."""
+    prefix = layout.raw_prefix(task.entity)
+    if task.dt != layout.NOWHERE:
+        prefix = layout.raw_prefix(task.entity, task.dt, task.hour)
+    is_of_hours = task.dt != layout.NOWHERE
+    for each in objects.list(layout.QUARANTINE + prefix.removeprefix(layout.RAW)):
+        if bool(layout.raw_place(layout.raw_key(each.key))) == is_of_hours:
+            yield each.key
+
+
+def ndjson(entries: list[Entry]) -> bytes:
+    """Return refused lines as a quarantine file has them."""
+    return b"".join(json.dumps(entry, ensure_ascii=False).encode() + b"\n" for entry in entries)
+
+
+def raw_of(line: bytes) -> dict[str, str]:
+    """Return the part of an entry that has a refused line itself."""
+    try:
+        return {"raw": line.decode()}
+    except UnicodeDecodeError:
+        return {"raw_base64": base64.b64encode(line).decode()}
+
+
+def _line(entry: Entry) -> bytes | None:
+    if "raw_base64" in entry:
+        return base64.b64decode(entry["raw_base64"])
+    return entry["raw"].encode() if "raw" in entry else None
