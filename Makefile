@@ -24,7 +24,7 @@ demo: setup ## laptop cloud, deploy, replay real input, show what came of it
 	@$(RUN) streakline demo
 
 test: setup machine ## all tests: unit, integration, end to end, 200 fault schedules
-	@$(RUN) pytest -n 2 --dist loadgroup --ignore tests/recipes
+	@$(RUN) pytest -n 2 --dist loadgroup --ignore tests/recipes --durations 10
 
 recipes: setup ## carry out docs/recipes on copies: completely, and without each step
 	@$(RUN) pytest tests/recipes -n 2

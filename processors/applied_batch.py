@@ -45,3 +45,9 @@ class AppliedBatch:
 def distinct_events(pairs: Pairs) -> list[Event]:
     """Return the events of some records, each once."""
     return list({event.event_id: event for _, event in pairs}.values())
+
+
+def maybe_applied(profile: Profile, pairs: Pairs) -> list[str]:
+    """Return the ids of events that arrived no later than the newest entry: these may be applied already."""
+    head = profile.head.created_at if profile.head else ""
+    return [event.event_id for _, event in pairs if event.created_at <= head]

@@ -25,10 +25,11 @@ from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
 from adapters.settings.engagement import EngagementSettings
-from processors.applied_batch import AppliedBatch, Pairs, Record, distinct_events
-from rules.engagement.account_state import Account, Decision, Profile
+from processors.applied_batch import AppliedBatch, Pairs, Record, distinct_events, maybe_applied
+from rules.engagement.account_state import Account, Decision
 from rules.engagement.accounts import decide
 from rules.engagement.events import Event, MalformedItem, from_item
+from rules.engagement.ledger import Applied
 from rules.engagement.placing import beside, dates_to_look_at
 
 logger = Logger(service="engagement")
@@ -74,7 +75,7 @@ class EngagementProcessor:
         }
         days |= self.accounts.days((user, day) for user, dates in asked.items() for day in dates)
         known = self.cache.processed(
-            {user: _maybe_applied(profiles[user], pairs) for user, pairs in by_user.items()}
+            {user: maybe_applied(profiles[user], pairs) for user, pairs in by_user.items()}
         )
 
         def apply(user: str) -> AppliedBatch:
@@ -98,7 +99,9 @@ class EngagementProcessor:
             return AppliedBatch()
         user = account.profile.user_id
         try:
-            return self._fast(account, pairs, now) or self._settle(user, pairs, now, account)
+            known = self.accounts.ledger.applied_long_ago(user, (event.event_id for _, event in pairs), now)
+            fast = None if known else self._fast(account, pairs, now)
+            return fast or self._settle(account, pairs, now, known)
         except TRANSIENT:
             logger.exception("to come again", extra={"user_id": user})
             return AppliedBatch(again=[record["dynamodb"]["SequenceNumber"] for record, _ in pairs])
@@ -114,7 +117,7 @@ class EngagementProcessor:
 
     def _fast(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch | None:
         """Apply to the account as read, without a look at the ledger; None if that is unsafe or fails."""
-        if _maybe_applied(account.profile, pairs):
+        if maybe_applied(account.profile, pairs):
             return None
         events = distinct_events(pairs)
         decision = self.accounts.decide(account, lambda each: decide(each, events, now))
@@ -124,13 +127,17 @@ class EngagementProcessor:
             return None
         return self._done(decision, events, pairs)
 
-    def _settle(self, user: str, pairs: Pairs, now: datetime, read: Account) -> AppliedBatch:
-        """Read the ledger's newer entries, count in those that are pending, apply events without an entry."""
-        events = distinct_events(pairs)
+    def _settle(self, read: Account, pairs: Pairs, now: datetime, known: Applied) -> AppliedBatch:
+        """Read the ledger's newer entries, count in those that are pending, apply events without an entry.
+
+        known: events of which an older entry is known.
+        """
+        user, events = read.profile.user_id, distinct_events(pairs)
         dates = beside(event.activity_date for event in events)
         since = min(event.created_at for event in events)
         account, applied = self.accounts.complete(read, since)
         for _ in pauses(ATTEMPTS_MAX):
+            applied |= known
             fresh = [event for event in events if event.event_id not in applied]
             rule = partial(decide, events=fresh, now=now, observed=events)
             decision = self.accounts.decide(account, rule)
@@ -159,12 +166,6 @@ class EngagementProcessor:
             days={(user, when): day for when, day in decision.days.items()},
             done={user: [event.event_id for _, event in pairs]},
         )
-
-
-def _maybe_applied(profile: Profile, pairs: Pairs) -> list[str]:
-    """Return the ids of events that arrived no later than the newest entry: these may be applied already."""
-    head = profile.head.created_at if profile.head else ""
-    return [event.event_id for _, event in pairs if event.created_at <= head]
 
 
 def _reason(error: Exception) -> str:

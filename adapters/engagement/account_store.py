@@ -17,11 +17,10 @@ from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import item, plain
 from rules.engagement.account_state import Account, Day, Decision, NeedsHistory, Profile
 from rules.engagement.accounts import decide
-from rules.engagement.ledger import Entry
+from rules.engagement.ledger import Applied, Entry, applied_by
 from rules.engagement.placing import beside
 
 ATTEMPTS_MAX = 12
-Applied = dict[str, tuple[date, int]]
 BEFORE_ALL = "0"  # sorts before every created_at
 
 
@@ -113,12 +112,7 @@ class AccountStore:
         lacking = beside(touched) - set(account.days)
         more = self.days((profile.user_id, day) for day in lacking)
         days = {**account.days, **{day: more.get((profile.user_id, day)) for day in lacking}}
-        applied = {
-            draft.event_id: (date.fromisoformat(draft.activity_date), draft.points)
-            for draft in (entry.draft for entry in entries)
-            if draft.event_id and draft.activity_date
-        }
-        return Account(profile, days, pending), applied
+        return Account(profile, days, pending), applied_by(entries)
 
     def with_history(self, account: Account) -> Account:
         """Add all active dates to an account."""

@@ -17,6 +17,7 @@ from rules.days import unstamp
 from rules.engagement.events import RETENTION
 
 ATTEMPTS_MAX = 8
+UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,20 @@ def to_item(claim: IdempotencyClaim) -> Item:
             "ttl": ttl,
         }
     )
+
+
+def put_unclaimed(table: str, claim: IdempotencyClaim, now: datetime) -> dict[str, Any]:
+    """Return the put of a claim whose key has none, or has an expired one that is not deleted yet.
+
+    DynamoDB deletes expired items within some days.
+    """
+    return {
+        "TableName": table,
+        "Item": to_item(claim),
+        "ConditionExpression": UNCLAIMED,
+        "ExpressionAttributeNames": {"#ttl": "ttl"},
+        "ExpressionAttributeValues": {":now": {"N": str(int(now.timestamp()))}},
+    }
 
 
 class ClaimStore:
@@ -123,13 +138,7 @@ class ClaimStore:
 
     def _replace_expired(self, claim: IdempotencyClaim, now: datetime) -> bool:
         try:
-            self._dynamodb.put_item(
-                TableName=self._table,
-                Item=to_item(claim),
-                ConditionExpression="attribute_not_exists(user_id) OR #ttl <= :now",
-                ExpressionAttributeNames={"#ttl": "ttl"},
-                ExpressionAttributeValues={":now": {"N": str(int(now.timestamp()))}},
-            )
+            self._dynamodb.put_item(**put_unclaimed(self._table, claim, now))
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return False
         return True

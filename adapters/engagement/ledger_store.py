@@ -1,15 +1,20 @@
 """The RewardsLedger table: append-only, one active head, optimistic locking (rule 6)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_items import entry_from, entry_item
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import put_all, query_all
 from adapters.platform.items import Item, item
-from rules.engagement.ledger import Entry, Head, split_carriers, with_folded
+from rules.days import stamp
+from rules.engagement.events import FUTURE_MAX, RETENTION
+from rules.engagement.ledger import Applied, Entry, Head, applied_by, split_carriers, with_folded
+from rules.engagement.placing import instant_of
 
 ATTEMPTS_MAX = 8
+WAITED_MAX = timedelta(days=30)  # an event may have waited in the failure queue, and in the stream before
 CONTENDED = THROTTLES | {"ConditionalCheckFailed"}
 
 
@@ -47,6 +52,24 @@ class LedgerStore:
             [entry for entry in entries if entry.created_at > created_at],
             [entry for entry in missing if entry.created_at > created_at],
         )
+
+    def applied_long_ago(self, account_id: str, event_ids: Iterable[str], now: datetime) -> Applied:
+        """Return date and points of those events that were applied before their keys expired.
+
+        Reads entries only for events that occurred so long ago: an entry is later than its event.
+        """
+        old = [each for each in event_ids if instant_of(each) < now - RETENTION]
+        if not old:
+            return {}
+        since, until = stamp(instant_of(min(old)) - FUTURE_MAX), stamp(now - RETENTION + WAITED_MAX)
+        stored = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
+            ExpressionAttributeValues=item({":account": account_id, ":since": since, ":until": until}),
+        )
+        applied = applied_by(with_folded(map(entry_from, stored))[0])
+        return {each: applied[each] for each in old if each in applied}
 
     def newest(self, account_id: str) -> Entry | None:
         """Return the active head, or None for an account without entries.

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
-from adapters.engagement.claims import ClaimStore, IdempotencyClaim, to_item
+from adapters.engagement.claims import ClaimStore, IdempotencyClaim, put_unclaimed
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved
 from adapters.platform.aws import pauses
@@ -126,13 +126,12 @@ class Commands:
         decision = self.accounts.decide(account, lambda each: decide(each, (), now, [command.draft]))
         entry = next(each for each in decision.entries if each.draft is command.draft)
         place = command.place and (command.place, "taken")
-        also = [self._claim(each, entry) for each in (claim, place) if each]
+        also = [self._claim(each, entry, now) for each in (claim, place) if each]
         self.accounts.commit_at_once(decision, undone, also)
         self.cache.write_through([decision.profile])
         return CommandResult(entry)
 
-    def _claim(self, claim: tuple[str, str], entry: Entry) -> dict[str, Any]:
+    def _claim(self, claim: tuple[str, str], entry: Entry, now: datetime) -> dict[str, Any]:
         key, body = claim
-        held = to_item(IdempotencyClaim(entry.account_id, key, body, entry.created_at, entry.created_at))
-        condition = "attribute_not_exists(user_id)"
-        return {"Put": {"TableName": self.claims_table, "Item": held, "ConditionExpression": condition}}
+        held = IdempotencyClaim(entry.account_id, key, body, entry.created_at, entry.created_at)
+        return {"Put": put_unclaimed(self.claims_table, held, now)}

@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+import re
+import unicodedata
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from rules.days import Moment, stamp, unstamp
 FUTURE_MAX = timedelta(minutes=5)
 LATE_MAX = timedelta(hours=72)
 RETENTION = timedelta(days=90)
+FRACTION = re.compile(r"\.(\d*?)0*(?=\D|$)")  # of a second, without the zeros at its end
 NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")
 
 
@@ -62,11 +65,24 @@ def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:
 def body_hash(body: Mapping[str, Any]) -> str:
     """Return a digest that tells whether two bodies under one idempotency key are the same (rule 4).
 
-    The user and the key are left out: they are the scope.
+    The user and the key are left out: they are the scope. What another library writes differently is the
+    same: 1 and 1.0, a letter in one or in two code points, a time with and without zeros as its fraction.
     """
     sent = {key: value for key, value in body.items() if key not in ("idempotency_key", "user_id")}
-    text = json.dumps(sent, sort_keys=True, separators=(",", ":"))
+    if isinstance(at := sent.get("occurred_at"), str):
+        sent["occurred_at"] = FRACTION.sub(lambda found: found[1] and f".{found[1]}", at.upper())
+    text = json.dumps(_plain(sent), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str):
+        return unicodedata.normalize("NFC", value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Mapping):
+        return {_plain(name): _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:

@@ -10,7 +10,7 @@ Example: seven events are one carrier and six carried entries.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
@@ -18,6 +18,7 @@ from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 OPENED_AT = stamp(EPOCH)
 # A carrier of common size that names six entries stays under 1 KB, the unit that a write is billed in.
 CARRIED_MAX = 6
+Applied = dict[str, tuple[date, int]]  # event id -> the date that it counts for, its points
 
 
 class EntryKind(StrEnum):
@@ -162,6 +163,15 @@ def unfold(carrier: Entry) -> list[Entry]:
         entries.append(Entry(carrier.account_id, stamp(moment), seq, balance, draft))
         balance -= draft.points
     return entries[::-1]
+
+
+def applied_by(entries: Iterable[Entry]) -> Applied:
+    """Return what entries say of the events that earned them."""
+    return {
+        draft.event_id: (date.fromisoformat(draft.activity_date), draft.points)
+        for draft in (entry.draft for entry in entries)
+        if draft.event_id and draft.activity_date
+    }
 
 
 def with_folded(stored: Iterable[Entry]) -> tuple[list[Entry], list[Entry]]:

@@ -77,6 +77,37 @@ def test_another_body_has_another_digest(change: dict[str, Any]) -> None:
     assert body_hash({**BODY, **change}) != body_hash(BODY)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"properties": {"a": [1, -0.0]}}, {"properties": {"a": [1.0, 0]}}),
+        ({"properties": {"caf\u00e9": "\u00e9"}}, {"properties": {"cafe\u0301": "e\u0301"}}),
+        ({"occurred_at": "2026-06-01T10:00:00Z"}, {"occurred_at": "2026-06-01T10:00:00.000Z"}),
+        ({"occurred_at": "2026-06-01T10:00:00.120+02:00"}, {"occurred_at": "2026-06-01T10:00:00.12+02:00"}),
+        ({"occurred_at": "2026-06-01t10:00:00z"}, {"occurred_at": "2026-06-01T10:00:00.0Z"}),
+    ],
+)
+def test_what_another_library_writes_differently_is_one_body(
+    one: dict[str, Any], other: dict[str, Any]
+) -> None:
+    assert body_hash({**BODY, **one}) == body_hash({**BODY, **other})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"properties": {"a": 1}}, {"properties": {"a": 1.5}}),
+        ({"properties": {"a": 1}}, {"properties": {"a": True}}),
+        ({"properties": {"a": 1}}, {"properties": {"a": "1"}}),
+        ({"occurred_at": "2026-06-01T10:00:00.120Z"}, {"occurred_at": "2026-06-01T10:00:00.102Z"}),
+        # A bare Z is read in the user's own zone, an offset is not.
+        ({"occurred_at": "2026-06-01T10:00:00Z"}, {"occurred_at": "2026-06-01T10:00:00+00:00"}),
+    ],
+)
+def test_what_says_something_else_is_another_body(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert body_hash({**BODY, **one}) != body_hash({**BODY, **other})
+
+
 def test_the_digest_stays_the_same_from_release_to_release() -> None:
     assert body_hash(BODY) == "0fe3d38c3980f5e751df49c8bb9b7c55"
 
