@@ -12,6 +12,7 @@ RFC3339 = re.compile(
 OFFSET = re.compile(r"([+-])(\d{2}):(\d{2})", re.ASCII)
 ZONE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9+_-]*(/[A-Za-z0-9+_-]+)*", re.ASCII)
 OFFSET_HOURS_MAX = 18
+LAST_YEAR = 2100  # the tz database knows of no jump that is still to come
 # Where people live: Baker Island to Kiritimati. Stored zones of earlier versions may be further off.
 LEAST_OFFSET, GREATEST_OFFSET = timedelta(hours=-12), timedelta(hours=14)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -102,9 +103,21 @@ def is_skipped(day: date, name: str) -> bool:
     return noon.astimezone(UTC).astimezone(there).date() != day
 
 
-def skipped_beside(day: date, name: str) -> frozenset[date]:
-    """Return which of the two dates beside an activity date its zone skipped: those are no misses."""
-    return frozenset(near for near in (day - DAY, day + DAY) if is_skipped(near, name))
+@lru_cache(maxsize=1024)
+def skipped_dates(name: str) -> frozenset[date]:
+    """Return the dates since 1970 that a zone skipped: for those who live there, they are no misses.
+
+    A zone that skips a date is a day ahead from then on, so a look at each New Year finds it.
+    """
+    there, found = zone(name), set()
+    if isinstance(there, timezone):
+        return frozenset()
+    for year in range(1970, LAST_YEAR):
+        first, last = (datetime(each, 1, 1, tzinfo=UTC).astimezone(there) for each in (year, year + 1))
+        if abs((last.utcoffset() or timedelta()) - (first.utcoffset() or timedelta())) > DAY / 2:
+            days = (date(year, 1, 1) + number * DAY for number in range(-1, 367))
+            found |= {day for day in days if is_skipped(day, name)}
+    return frozenset(found)
 
 
 def today(now: datetime, name: str) -> date:

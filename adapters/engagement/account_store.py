@@ -8,6 +8,7 @@ the pending entries and finishes them.
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import date, datetime
+from itertools import islice
 from typing import Any
 
 from adapters.engagement.account_items import day_attributes, day_from, profile_attributes, profile_from
@@ -62,22 +63,23 @@ class AccountStore:
 
     def history(self, user_id: str) -> list[date]:
         """Return all of a user's active dates, ascending."""
-        return [date.fromisoformat(each["activity_date"]["S"]) for each in self._query_days(user_id)]
+        found = self._query_days(user_id, ProjectionExpression="activity_date")
+        return [date.fromisoformat(each["activity_date"]["S"]) for each in found]
 
-    def all_days(self, user_id: str, first: date, last: date) -> list[Day]:
-        """Return a user's days between two dates, both included, ascending."""
+    def newest_days(self, user_id: str, first: date, last: date, limit: int) -> list[Day]:
+        """Return up to `limit` of a user's days between two dates, both included, newest first."""
         span = {":first": first.isoformat(), ":last": last.isoformat()}
-        return [day_from(plain(each)) for each in self._query_days(user_id, span)]
+        found = self._query_days(user_id, span, ScanIndexForward=False, Limit=limit)
+        return [day_from(plain(each)) for each in islice(found, limit)]
 
-    def _query_days(self, user_id: str, span: dict[str, str] | None = None) -> Iterable[dict[str, Any]]:
-        condition = "user_id = :user"
-        options: dict[str, Any] = {"ProjectionExpression": "activity_date"}
-        if span:
-            condition, options = condition + " AND activity_date BETWEEN :first AND :last", {}
+    def _query_days(
+        self, user_id: str, span: dict[str, str] | None = None, **options: Any
+    ) -> Iterable[dict[str, Any]]:
+        between = " AND activity_date BETWEEN :first AND :last" if span else ""
         return query_all(
             self._dynamodb,
             TableName=self._days,
-            KeyConditionExpression=condition,
+            KeyConditionExpression=f"user_id = :user{between}",
             ExpressionAttributeValues=item({":user": user_id, **(span or {})}),
             ConsistentRead=True,
             **options,

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
@@ -25,6 +25,7 @@ from rules.engagement.events import FUTURE_MAX
 from rules.engagement.ledger import OPENED_AT, Entry
 
 EVENTS_DAYS_DEFAULT = 30
+END = datetime.combine(LAST_DATE, datetime.min.time(), UTC)
 
 
 def entry_id(created_at: str) -> str:
@@ -94,7 +95,7 @@ class Histories:
         if before := cursor_of(query):
             last = min(last, (day_of({"cursor": before}, "cursor") or LAST_DATE) - DAY)
         first = day_of(query, "from") or FIRST_DATE
-        days = self.accounts.all_days(user_id, first, last) if first <= last else []
+        days = self.accounts.newest_days(user_id, first, last, limit) if first <= last else []
         rows = [
             {
                 "activity_date": day.activity_date.isoformat(),
@@ -103,12 +104,13 @@ class Histories:
                 "points_by_type": dict(day.points_by_type),
                 "first_event_id": day.first_event_id,
             }
-            for day in days[::-1][:limit]
+            for day in days
         ]
         return page("activity", rows, limit, "activity_date")
 
-    def ledger(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
+    def ledger(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
         """Return ledger entries, each with the balance after it."""
-        span = span_of(query, unstamp(OPENED_AT), now + timedelta(days=1))
+        # Clocks of several machines: an entry may be of a later time than this one.
+        span = span_of(query, unstamp(OPENED_AT), END)
         rows = self.accounts.ledger.page(user_id, span.since, span.until, span.limit)
         return page("entries", [entry_view(entry) for entry in rows], span.limit, "created_at")

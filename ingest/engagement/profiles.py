@@ -82,7 +82,7 @@ class Profiles:
         """Return why a date counts or not: the rule, the zone, the freeze, and the date's first event."""
         profile = self.get(user_id)
         history = self.accounts.history(user_id)
-        reason, streak = explain(history, profile.cover, asked, self._today(profile, now))
+        reason, length = explain(history, profile.cover, asked, self._today(profile, now))
         day = self._day(user_id, asked) if reason is DateReason.COUNTED else None
         first = self.events.get(user_id, day["first_event_id"]) if day else None
         zone = first.zone if first else profile.zone
@@ -95,7 +95,7 @@ class Profiles:
             "zone": zone,
             "zone_skipped_it": is_skipped(asked, zone),
             "freeze_used": reason is DateReason.FREEZE,
-            "streak_length": streak.length if streak and reason is not DateReason.MISSED else 0,
+            "streak_length": length,
             "events_count": day["events_count"] if day else 0,
             "points_earned": day["points_earned"] if day else 0,
             "event": first

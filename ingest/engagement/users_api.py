@@ -166,7 +166,7 @@ def get_activity(user_id: str) -> Response[str]:
 def get_ledger(user_id: str) -> Response[str]:
     """Ledger entries with running balance, newest first."""
     _caller(user_id)
-    return answer(200, _parts().histories.ledger(user_id, _query(), clock.now()))
+    return answer(200, _parts().histories.ledger(user_id, _query()))
 
 
 @app.get("/v1/users/<user_id>/streak/explain")

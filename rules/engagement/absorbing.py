@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 
-from rules.days import UnknownZone, skipped_beside
+from rules.days import UnknownZone, skipped_dates
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Entry, EntryKind, FreezeNote
@@ -104,6 +104,6 @@ def observe(profile: Profile, events: Iterable[Event]) -> Profile:
 
 def _skipped(event: Event) -> frozenset[date]:
     try:
-        return skipped_beside(event.activity_date, event.zone)
+        return skipped_dates(event.zone)
     except UnknownZone:
         return frozenset()

@@ -179,20 +179,21 @@ class DateReason(StrEnum):
     BEFORE = "before_first_activity"
 
 
-def explain(days: Iterable[date], cover: Cover, asked: date, today: date) -> tuple[DateReason, Streak | None]:
-    """Say why a date counts or does not; and return the streak up to and including that date."""
+def explain(days: Iterable[date], cover: Cover, asked: date, today: date) -> tuple[DateReason, int]:
+    """Say why a date counts or does not; and return the streak that it leaves, 0 after a miss before it."""
     known = sorted(set(days))
     upto = fold((d for d in known if d <= asked), cover)
-    if asked in known:
-        return DateReason.COUNTED, upto
     if upto is None:
-        return DateReason.BEFORE, upto
+        return DateReason.BEFORE, 0
+    length = effective(upto, cover, asked).current
+    if asked == upto.last:
+        return DateReason.COUNTED, length
     if asked in cover.skipped:
-        return DateReason.SKIPPED, upto
+        return DateReason.SKIPPED, length
     if cover.is_neutral(asked):
-        return DateReason.PAUSE, upto
+        return DateReason.PAUSE, length
+    if asked >= today:
+        return DateReason.OPEN, length
     # Later activity does not change which freezes were used before it, so this walk decides.
     _, spent = _walk(upto.spent, upto.last, asked + DAY, cover)
-    if asked >= today:
-        return DateReason.OPEN, upto
-    return (DateReason.FREEZE if asked in spent else DateReason.MISSED), upto
+    return (DateReason.FREEZE, length) if asked in spent else (DateReason.MISSED, 0)

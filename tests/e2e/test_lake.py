@@ -186,7 +186,9 @@ def test_an_account_s_days_are_made_anew_also_where_raw_objects_are_gone(
     stack: Stack, people: list[str], first_run: dict[str, Any]
 ) -> None:
     objects = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
-    before = {table: sorted(map(repr, query(f"FROM lake.{table}"))) for table in ("events", "curation")}
+    # The first run has changed profiles itself, and their rows have come since.
+    tables = ("lake.events", "lake.curation WHERE entity <> 'streaks'")
+    before = {table: set(query(f"FROM {table}")) for table in tables}
     gone = next(of_dates(objects, "events", "2026-03-04", "2026-03-04"))
     objects.delete([gone.key])
     days = account_days(stack, people[:1])
@@ -197,7 +199,8 @@ def test_an_account_s_days_are_made_anew_also_where_raw_objects_are_gone(
     )
     assert told["is_whole"], told
     assert [each["dt"] for each in told["rebuild"]["without_raw"]] == ["2026-03-04"]
-    assert {table: sorted(map(repr, query(f"FROM lake.{table}"))) for table in before} == before
+    for table, rows in before.items():
+        assert set(query(f"FROM {table}")) ^ rows == set(), table
 
 
 def corrupt(stack: Stack, user: str, number: int) -> None:

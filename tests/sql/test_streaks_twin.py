@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from analytics.warehouse.models import models
 from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
-from rules.days import is_skipped
+from rules.days import is_skipped, skipped_dates
 from rules.engagement.streaks import Cover, Streak, fold
 from tests.sql.conftest import Databases
 
@@ -46,10 +46,7 @@ class User:
 
     @property
     def cover(self) -> Cover:
-        around = (day + timedelta(days=step) for day in self.days for step in (-1, 1))
-        return Cover(
-            self.freezes, self.pauses, frozenset(day for day in around if is_skipped(day, self.zone))
-        )
+        return Cover(self.freezes, self.pauses, skipped_dates(self.zone) if self.days else frozenset())
 
     def row(self, name: str) -> tuple[Any, ...] | None:
         """What the query must answer; None for a user that is in no table that it reads users from."""

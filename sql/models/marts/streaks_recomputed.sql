@@ -62,9 +62,6 @@ neutral AS (
     SELECT events.user_id, zones.skipped_date AS day
     FROM lake.events AS events
     INNER JOIN staging.skipped_dates AS zones ON zones.zone = events.zone
-    WHERE
-        zones.skipped_date = events.activity_date - 1
-        OR zones.skipped_date = events.activity_date + 1
 ),
 days AS (
     SELECT

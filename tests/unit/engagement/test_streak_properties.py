@@ -146,10 +146,10 @@ def test_the_explanation_agrees_with_the_walk(history: tuple[list[date], Cover],
     days, cover = history
     asked = data.draw(near(min(days), 50))
     today = max(days) + timedelta(days=60)
-    reason, streak = explain(days, cover, asked, today)
+    reason, length = explain(days, cover, asked, today)
     _, _, spent = walked(days, cover, until=today)
     assert (reason is DateReason.COUNTED) is (asked in days)
     assert (reason is DateReason.FREEZE) is (asked in spent)
-    if reason is DateReason.MISSED:
-        assert streak
-        assert effective(streak, cover, asked + DAY).current == 0
+    upto = fold((day for day in days if day <= asked), cover)
+    shown = effective(upto, cover, asked + DAY if reason is DateReason.MISSED else asked)
+    assert length == shown.current, "as the profile shows it"
