@@ -95,7 +95,7 @@ def _replay_orders(arguments: argparse.Namespace) -> None:
         webhooks = replay.shuffled(webhooks, arguments.shuffle)
     started, stack = time.monotonic(), _stack(arguments)
     outcome = (order_webhooks.post if arguments.via == "http" else order_webhooks.send)(stack, webhooks)
-    draining.drain_leads(stack, seconds_max=60 + len(webhooks))
+    draining.drain_leads(stack)
     _print({**outcome.counts, "seconds": round(time.monotonic() - started, 1)})
 
 

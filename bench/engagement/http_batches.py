@@ -70,7 +70,7 @@ def _events_per_second(stack: Stack, events: int, batch: int) -> float:
 def _drain(stack: Stack) -> None:
     """Wait until the consumer of the table's stream has caught up. The Kinesis door has no part in this."""
     posted, deadline = time.time(), time.monotonic() + DRAIN_SECONDS_MAX
-    while draining.caught_up_at(stack.outputs["EngagementFunctionName"]) <= posted:
+    while draining.state_of(stack.outputs["EngagementFunctionName"]).get("caught_up_at", 0.0) <= posted:
         if time.monotonic() > deadline:
             raise RuntimeError(f"the processor has not caught up in {DRAIN_SECONDS_MAX} s")
         time.sleep(0.05)

@@ -1,8 +1,8 @@
 """Counts the messages in the stack's queues."""
 
-import time
 from collections.abc import Iterable
 
+from local.cloud.patience import Patience
 from local.stack import Stack
 
 WORK = ("LeadIngestion", "MemoryProcessing", "FeatureProcessing")
@@ -27,13 +27,11 @@ def waiting(stack: Stack) -> dict[str, int]:
     return {name: depth(stack, stack.outputs[f"{name}Url"]) for name in WORK}
 
 
-def wait_until_empty(stack: Stack, names: Iterable[str], deadline: float) -> None:
+def wait_until_empty(stack: Stack, names: Iterable[str], patience: Patience) -> None:
     """Wait until a consumer has done all that waits in these queues, one queue after the other.
 
-    deadline: by time.monotonic(). Raises RuntimeError when it is over.
+    Raises RuntimeError when `patience` ends.
     """
     for name in names:
         while waiting := depth(stack, stack.outputs[f"{name}Url"]):
-            if time.monotonic() > deadline:
-                raise RuntimeError(f"{waiting} messages still wait in {name}, and the time is up")
-            time.sleep(PAUSE_SECONDS)
+            patience.wait(f"messages still wait in {name}", waiting, PAUSE_SECONDS)

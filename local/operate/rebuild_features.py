@@ -5,24 +5,24 @@ processor reads each lead's events once and writes only what differs, on conditi
 lead meanwhile. So it is safe to run this twice, or while events arrive. Memory is not touched.
 """
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from adapters.leads.feature_queue import FeatureQueue
 from local.cloud import queue_counts
+from local.cloud.patience import Patience
 from local.stack import Stack
 
 SEGMENTS = 8
 QUEUE = "FeatureProcessing"
-SECONDS_MIN = 60
+STALLED_SECONDS_MAX = 120.0
 
 
 def rebuild(stack: Stack, leads: Sequence[str] = (), *, dry_run: bool = False) -> dict[str, int]:
     """Rebuild some leads (none: all), and wait until the queue is empty; returns counts.
 
     failures: how many messages wait for an operator in the queue of those that failed, older ones among them.
-    dry_run: count the leads and send nothing. Raises RuntimeError when the time is up: 60 s, and 1 s a lead.
+    dry_run: count the leads and send nothing. Raises RuntimeError when nothing has happened for 120 s.
     """
     parts = [list(dict.fromkeys(leads))] if leads else [leads_of(stack, each) for each in range(SEGMENTS)]
     queue = FeatureQueue(stack.client("sqs"), stack.outputs[f"{QUEUE}Url"])
@@ -33,7 +33,7 @@ def rebuild(stack: Stack, leads: Sequence[str] = (), *, dry_run: bool = False) -
     with ThreadPoolExecutor(SEGMENTS) as pool:
         asked, messages = map(sum, zip(*pool.map(send, parts), strict=True))
     if messages:
-        queue_counts.wait_until_empty(stack, (QUEUE,), time.monotonic() + SECONDS_MIN + asked)
+        queue_counts.wait_until_empty(stack, (QUEUE,), Patience(STALLED_SECONDS_MAX))
     failures = queue_counts.depth(stack, stack.outputs["FeatureFailuresUrl"])
     return {"leads": asked, "messages": messages, "failures": failures}
 

@@ -3,7 +3,6 @@
 An event is applied if, and only if, a ledger entry names it; it is shown once the profile has counted that.
 """
 
-import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -11,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.batches import get_all
 from adapters.platform.items import item
+from local.cloud.patience import STALLED_SECONDS_MAX, Patience
 from local.replay.event_sources import Body
 from local.stack import Stack
 from rules.days import parse_moment, stamp
@@ -18,7 +18,7 @@ from rules.engagement.events import event_id
 
 READERS = 8
 PAUSE_SECONDS = 2.0
-SECONDS_MIN, EVENTS_PER_SECOND = 300, 20
+HELP = "`streakline status` and `streakline redrive --list` say what is wrong"
 # This machine's clock and AWS's may differ by so much.
 SKEW = timedelta(minutes=5)
 
@@ -35,25 +35,18 @@ def ids_by_user(events: Iterable[Body]) -> dict[str, set[str]]:
 
 
 def wait_until_applied(
-    stack: Stack, events: Iterable[Body], sent_from: float, seconds_max: float | None = None
+    stack: Stack, events: Iterable[Body], sent_from: float, stalled_max: float = STALLED_SECONDS_MAX
 ) -> None:
     """Wait until profiles show all events that were new. sent_from: when the first was sent (epoch seconds).
 
-    Raises RuntimeError when the time is up: 5 minutes, and 1 s for 20 events.
+    Raises RuntimeError when nothing has happened for `stalled_max` seconds.
     """
-    waiting = ids_by_user(events)
+    waiting, patience = ids_by_user(events), Patience(stalled_max)
     count = sum(map(len, waiting.values()))
-    seconds = SECONDS_MIN + count / EVENTS_PER_SECOND if seconds_max is None else seconds_max
     since = stamp(datetime.fromtimestamp(sent_from, UTC) - SKEW)
-    deadline = time.monotonic() + seconds
     while waiting := _still_waiting(stack, waiting, since):
-        if time.monotonic() > deadline:
-            left = sum(map(len, waiting.values()))
-            raise RuntimeError(
-                f"{left} of {count} events are in no account after {seconds:.0f} s: "
-                "`streakline status` and `streakline redrive --list` say what is wrong"
-            )
-        time.sleep(PAUSE_SECONDS)
+        left = sum(map(len, waiting.values()))
+        patience.wait(f"some of {count} events are in no account: {HELP}", f"{left} are not", PAUSE_SECONDS)
 
 
 def _still_waiting(stack: Stack, waiting: Mapping[str, set[str]], since: str) -> dict[str, set[str]]:

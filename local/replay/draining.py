@@ -2,64 +2,64 @@
 
 import json
 import time
+from typing import Any
 
 from local.cloud import queue_counts
+from local.cloud.patience import STALLED_SECONDS_MAX, Patience
 from local.paths import LOCAL
 from local.stack import Stack
 
-DRAIN_SECONDS_MAX = 300
+PAUSE_SECONDS = 0.1
 # On AWS counts of queues lag, and nobody sees the stream between them: they must stay empty for so long.
 AWS_QUIET_SECONDS = 20
 AWS_PAUSE_SECONDS = 2
 
 
-def drain(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX, *, lake: bool = False) -> None:
-    """Wait until every consumer has processed what was sent before. Raises RuntimeError if it takes too long.
+def drain(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX, *, lake: bool = False) -> None:
+    """Wait until every consumer has processed what was sent before.
 
     Of the laptop cloud only, whose poller says how far each consumer is. lake: wait until all of it is in the
-    lake, too.
+    lake, too. Raises RuntimeError when nothing has happened for `stalled_max` seconds.
     """
-    deadline = time.monotonic() + seconds_max
     for consumer in ("EventsStream", "Engagement", *(("Publisher",) if lake else ())):
-        _await_stream(stack, consumer, deadline)
+        _await_stream(stack, consumer, Patience(stalled_max))
 
 
-def drain_leads(stack: Stack, seconds_max: float = DRAIN_SECONDS_MAX) -> None:
-    """Wait until everything sent to the leads' doors has been processed. Raises RuntimeError on timeout."""
-    deadline = time.monotonic() + seconds_max
+def drain_leads(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX) -> None:
+    """Wait until everything sent to the leads' doors has been processed.
+
+    Raises RuntimeError when nothing has happened for `stalled_max` seconds.
+    """
     if not stack.is_laptop:
-        _await_quiet(stack, deadline)
+        _await_quiet(stack, Patience(stalled_max))
         return
-    queue_counts.wait_until_empty(stack, ("LeadIngestion",), deadline)
-    _await_stream(stack, "LeadEvents", deadline)
-    queue_counts.wait_until_empty(stack, ("MemoryProcessing", "FeatureProcessing"), deadline)
+    queue_counts.wait_until_empty(stack, ("LeadIngestion",), Patience(stalled_max))
+    _await_stream(stack, "LeadEvents", Patience(stalled_max))
+    queue_counts.wait_until_empty(stack, ("MemoryProcessing", "FeatureProcessing"), Patience(stalled_max))
 
 
-def _await_quiet(stack: Stack, deadline: float) -> None:
+def _await_quiet(stack: Stack, patience: Patience) -> None:
     quiet_since = time.monotonic()
     while time.monotonic() < quiet_since + AWS_QUIET_SECONDS:
-        if any(queue_counts.waiting(stack).values()):
+        waiting = queue_counts.waiting(stack)
+        if any(waiting.values()):
             quiet_since = time.monotonic()
-        if time.monotonic() > deadline:
-            raise RuntimeError("messages of leads still wait, and the time is up: see `streakline status`")
-        time.sleep(AWS_PAUSE_SECONDS)
+        patience.wait("messages of leads still wait: see `streakline status`", waiting, AWS_PAUSE_SECONDS)
 
 
-def _await_stream(stack: Stack, consumer: str, deadline: float) -> None:
+def _await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
     function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
-    while caught_up_at(function) <= sent_at:
-        _pause(f"{function} has not caught up", deadline)
+    while (state := state_of(function)).get("caught_up_at", 0.0) <= sent_at:
+        patience.wait(f"{function} has not caught up", f"{state.get('records', 0)} records", PAUSE_SECONDS)
 
 
-def _pause(what: str, deadline: float) -> None:
-    if time.monotonic() > deadline:
-        raise RuntimeError(f"{what}, and the time is up")
-    time.sleep(0.1)
+def state_of(function: str) -> dict[str, Any]:
+    """Return what the poller tells of a function.
 
-
-def caught_up_at(function: str) -> float:
-    """Return when a function last had nothing left to do (epoch seconds); 0 if it never had."""
+    caught_up_at: when it last had nothing left to do (epoch seconds). Its counts grow while it works.
+    """
     try:
-        return float(json.loads((LOCAL / "poller.json").read_text())[function]["caught_up_at"])
+        found: dict[str, Any] = json.loads((LOCAL / "poller.json").read_text())[function]
     except (OSError, ValueError, KeyError):
-        return 0.0
+        return {}
+    return found

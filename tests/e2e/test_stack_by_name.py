@@ -80,7 +80,7 @@ def test_a_replay_waits_for_its_effects_and_verify_finds_them_right(live: Stack,
 def test_orders_are_replayed_and_features_rebuilt(live: Stack, organization: str) -> None:
     purchase = Purchase("c", 1, datetime.now(UTC) - timedelta(days=1), 1, Decimal("7.00"))
     order_webhooks.send(live, [order_webhooks.webhook(purchase, organization)])
-    draining.drain_leads(live, seconds_max=60)
+    draining.drain_leads(live, stalled_max=60)
     assert rebuild(live, dry_run=True)["leads"] >= 1
 
 

@@ -184,8 +184,8 @@ def test_many_leads_are_fifty_a_message(stack: Stack) -> None:
 
 
 def test_a_queue_that_nobody_empties_is_told(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rebuild_features, "SECONDS_MIN", -1)
-    with pytest.raises(RuntimeError, match="1 messages still wait in FeatureProcessing"):
+    monkeypatch.setattr(rebuild_features, "STALLED_SECONDS_MAX", 0)
+    with pytest.raises(RuntimeError, match=r"messages still wait in FeatureProcessing \(1\)"):
         rebuild(stack, ["nobody"])
 
 
