@@ -3,6 +3,7 @@
 # Long: a round through the page is told step by step.
 
 import json
+import re
 from typing import Any
 from uuid import uuid4
 
@@ -87,9 +88,9 @@ def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
     card.locator(".gained").wait_for()
     assert "+10 points. Your streak is 1 day." in card.text_content()
     assert focus(page).startswith("H2"), "the keyboard stays at the question"
-    assert page.locator("#figure-streak").text_content() == "1 day"
-    assert page.locator("#figure-points").text_content() == "10"
-    page.wait_for_function("document.querySelector('#status').textContent.includes('+10 points')")
+    page.locator("#figure-streak", has_text=re.compile("^1 day$")).wait_for()
+    page.locator("#figure-points", has_text=re.compile("^10$")).wait_for()
+    page.locator("#status", has_text="+10 points").wait_for(state="attached")
     person.shoot("answered-1280")
 
     back_to(page, "A||You")
@@ -173,6 +174,7 @@ def test_a_question_sent_again_after_its_answer_was_lost_is_asked_once(visit: An
     assert lost == [201, 200, 200, 200]
     page.get_by_role("button", name="Ask", exact=True).click()
     page.wait_for_selector(".watched .about")
+    page.locator(".asked li", has_text=prompt).first.wait_for()
     assert page.locator(".asked li", has_text=prompt).count() == 1
     agent.problems.clear()  # the browser itself notes what was lost
 
@@ -199,7 +201,7 @@ def test_a_question_that_closed_meanwhile_says_so(visit: Any) -> None:
     card.get_by_label("Your answer").fill("second")
     card.get_by_label("1 of 5").check(force=True)
     card.get_by_role("button", name="Send answer").click()
-    assert "has all the answers" in card.get_by_role("alert").text_content()
+    card.get_by_role("alert").filter(has_text="has all the answers").wait_for()
     assert len(person.problems) == 1, "the browser itself notes the 409"
     person.problems.clear()
 
