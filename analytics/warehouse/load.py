@@ -20,7 +20,7 @@ from rules.lake.entities import ENTITIES
 
 READERS = 16
 DAYS_MAX = 200  # in one transaction: 4,800 files. A batch of the Data API may have 40 statements of 100 KB
-VALUES_MAX = 1000  # rows in one INSERT
+VALUES_MAX = 500  # rows in one INSERT
 WHOLE_DAY = "day"
 
 
@@ -60,7 +60,7 @@ class Loader:
         for start in range(0, len(days), DAYS_MAX):
             some = {dt: hours[dt] for dt in days[start : start + DAYS_MAX]}
             files = self._files(entity, some)
-            self.warehouse.run([*self._merge(run_id, entity, files), *_curation(entity, some, files)])
+            self.warehouse.run([*self._merge(run_id, entity, files), *curation(entity, some, files)])
             count += len(files)
         return count
 
@@ -91,10 +91,13 @@ class Loader:
         yield from merge_sql.merge(ENTITIES[entity], list(by_columns))
 
 
-def _curation(
+def curation(
     entity: str, hours: Mapping[str, set[str | None]], files: Sequence[CuratedFile]
 ) -> Iterator[str]:
-    """Yield the statements that replace the bookkeeping of the loaded partitions."""
+    """Yield the statements that replace the bookkeeping of the loaded partitions.
+
+    hours: the loaded ones, by date; None: the whole day.
+    """
     whole = {file.place.dt for file in files if file.place.hour is None}
     # A day's file replaces the rows of all its hours. An hour's file replaces the row of the day's file.
     touched = " OR ".join(

@@ -2,16 +2,18 @@
 
 import io
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from adapters.platform.objects import StoredObject
 from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.footers import Footer
 from analytics.lake.layout import Place, curated_key
-from analytics.warehouse.load import Loader
+from analytics.warehouse.load import DAYS_MAX, CuratedFile, Loader, curation
 from analytics.warehouse.statements import StatementFailed
 from rules.lake.entities import ENTITIES, EVENTS
 from tests.sql.conftest import ROLE, Lake
@@ -132,3 +134,16 @@ def test_redshift_copies_by_manifest(lake: Lake) -> None:
 
 def test_names_in_the_sample_need_quoting() -> None:
     assert any("'" in user for user in USERS)
+
+
+def test_the_statements_of_the_largest_load_are_small_enough_for_the_data_api() -> None:
+    """It takes 40 statements of 100 KB. 200 days of 24 hours each, with counts as large as a column holds."""
+    entity, most = max(ENTITIES, key=len), 2**63 - 1
+    days = [(date(2026, 1, 1) + timedelta(days=number)).isoformat() for number in range(DAYS_MAX)]
+    hours = [f"{hour:02}" for hour in range(24)]
+    places = [Place(entity, day, hour) for day in days for hour in hours]
+    footer, stored = Footer((), most, most, most, most), StoredObject("", 0, "", WHEN)
+    files = [CuratedFile(stored, place, footer) for place in places]
+    statements = list(curation(entity, {day: set(hours) for day in days}, files))
+    assert len(statements) < 25, "the others stage and merge the rows"
+    assert max(map(len, statements)) < 100_000

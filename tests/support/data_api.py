@@ -25,6 +25,7 @@ from analytics.warehouse.translate import POSTGRES, translate
 from tests.support.redshift_rules import problems
 
 PAGE_ROWS = 1000
+STATEMENT_BYTES_MAX = 100_000
 TYPES = {16: "bool", 19: "name", 20: "int8", 21: "int2", 23: "int4", 25: "text", 700: "float4", 701: "float8"}
 TYPES |= {1043: "varchar", 1082: "date", 1114: "timestamp", 1184: "timestamptz", 1700: "numeric"}
 
@@ -66,6 +67,7 @@ class DataApi:
 
     def execute(self, request: dict[str, Any]) -> dict[str, Any]:
         assert 1 <= len(request["Sqls"]) <= 40, "the API takes 1 to 40 statements"
+        assert max(len(sql.encode()) for sql in request["Sqls"]) <= STATEMENT_BYTES_MAX
         assert not (refused := [each for sql in request["Sqls"] for each in problems(sql)]), refused
         if request["ClientToken"] not in self.tokens:
             name = str(uuid.uuid4())
