@@ -6,11 +6,21 @@ from typing import Any
 
 from adapters.platform.queues import Poison
 from rules.days import stamp, unstamp
+from rules.leads.feature_changes import AHEAD_MAX
 
 LEADS_MAX = 50
 
 
-def refresh_of(asked: Any) -> tuple[datetime, list[str]]:
+def check_instant(as_of: datetime, now: datetime) -> None:
+    """Raise ValueError for an instant that no clock of ours can be at: features only go forward.
+
+    Example: once computed as of 2062, a lead would be in no window, and in no list, until then.
+    """
+    if as_of > now + AHEAD_MAX:
+        raise ValueError(f"as_of {stamp(as_of)} is more than a day ahead of {stamp(now)}")
+
+
+def refresh_of(asked: Any, now: datetime) -> tuple[datetime, list[str]]:
     """Read {"as_of": stamp, "leads": [id]}; raises Poison, with the field and the reason."""
     leads = _leads(asked, "refresh")
     try:
@@ -19,6 +29,10 @@ def refresh_of(asked: Any) -> tuple[datetime, list[str]]:
             raise ValueError(asked["as_of"])
     except (KeyError, ValueError, AttributeError, TypeError) as error:
         raise Poison(f"refresh.as_of is no stamp: {error!r}") from None
+    try:
+        check_instant(as_of, now)
+    except ValueError as error:
+        raise Poison(f"refresh.{error}") from None
     return as_of, leads
 
 

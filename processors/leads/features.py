@@ -56,7 +56,7 @@ class FeatureProcessor:
         if not isinstance(message, Mapping):
             raise Poison("the message is no object")
         if "refresh" in message:
-            as_of, leads = refresh_of(message["refresh"])
+            as_of, leads = refresh_of(message["refresh"], now)
             self._settle_all(leads, partial(self._refreshed, as_of=as_of))
             return
         if "rebuild" in message:
@@ -152,7 +152,7 @@ class FeatureProcessor:
         """Return what makes an item what its leaves' events say; None: it is that already."""
         if item.merged_into:
             return None
-        change = self._built(item, ALL, not_before(item, now))
+        change = self._built(item, ALL, feature_changes.healed(item, now))
         return change if change and feature_changes.differs(item, change) else None
 
 

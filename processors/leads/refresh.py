@@ -13,6 +13,7 @@ from adapters.leads.active_leads import ActiveLeads
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.platform.aws import client
 from adapters.settings.leads import RefreshSettings
+from processors.leads.feature_messages import check_instant
 from rules.days import parse_moment, stamp
 
 logger = Logger(service="refresh")
@@ -27,12 +28,15 @@ def _parts() -> tuple[ActiveLeads, FeatureQueue]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a schedule. as_of: an RFC 3339 instant; by default now.
+    """Lambda entry: a schedule. as_of: an RFC 3339 instant; by default now. Raises ValueError for a bad one.
 
     A second run for the same instant changes nothing, because the stored features are not older than that.
     """
     leads, queue = _parts()
-    as_of = stamp(parse_moment(event["as_of"]).utc if event.get("as_of") else clock.now())
+    now = clock.now()
+    moment = parse_moment(event["as_of"]).utc if event.get("as_of") else now
+    check_instant(moment, now)
+    as_of = stamp(moment)
     asked, messages = queue.request_refresh(as_of, leads.ids())
     logger.info("refresh", extra={"as_of": as_of, "leads": asked, "messages": messages})
     return {"as_of": as_of, "leads": asked, "messages": messages}

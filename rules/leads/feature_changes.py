@@ -5,7 +5,7 @@ and writes the answer on condition that the item still is what was read.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rules.days import stamp, unstamp
@@ -20,6 +20,7 @@ from rules.leads.series_text import decode, encode
 
 ALL = frozenset(Input)
 NEVER = datetime.min.replace(tzinfo=UTC)
+AHEAD_MAX = timedelta(days=1)
 
 
 def is_current(item: FeatureItem) -> bool:
@@ -33,6 +34,12 @@ def not_before(item: FeatureItem, *moments: datetime) -> datetime:
     A slow clock or a late message then brings no older values.
     """
     return max(*moments, NEVER if item.computed_at is None else unstamp(item.computed_at))
+
+
+def healed(item: FeatureItem, now: datetime) -> datetime:
+    """Return the instant to rebuild an item at: not before its own, unless that one cannot be."""
+    as_of = not_before(item, now)
+    return now if as_of > now + AHEAD_MAX else as_of
 
 
 def inputs_of(event_type: str, given: Collection[Input]) -> set[Input]:

@@ -150,7 +150,7 @@ def test_poison_says_why(leads: Leads, changed: dict[str, Any], reason: str) -> 
 @pytest.mark.parametrize(
     "asked",
     [7, {}, {"leads": ["a"]}, {"leads": ["a"], "as_of": "now"}, {"leads": [1], "as_of": stamp(START)},
-     {"leads": ["a"] * 51, "as_of": stamp(START)}],
+     {"leads": ["a"] * 51, "as_of": stamp(START)}, {"leads": ["a"], "as_of": "2062-01-01T00:00:00.000000Z"}],
 )  # fmt: skip
 def test_a_malformed_refresh_says_why(leads: Leads, asked: Any) -> None:
     with pytest.raises(Poison, match="refresh"):

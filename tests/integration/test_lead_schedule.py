@@ -172,7 +172,7 @@ def test_requests_follow_the_active_leads_and_not_the_table(engine: Engine, queu
         asked = FeatureQueue(sqs, queue_url).request_refresh(stamp(START + days * DAY), found)
         assert asked == (len(ids), len(ids) // 50)
         for body in queued(sqs, queue_url):
-            leads.feature_processor.handle(body, leads.now)
+            leads.feature_processor.handle(body, START + days * DAY)
         assert requests.calls["Scan"] == 0
         for each in (ids[0], ids[-1]):
             told = leads.features.get(each)

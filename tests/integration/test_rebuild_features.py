@@ -18,7 +18,7 @@ from local.operate import rebuild_features
 from local.operate.rebuild_features import rebuild
 from local.stack import Stack
 from processors.leads import features
-from rules.days import DAY
+from rules.days import DAY, stamp
 from tests.integration.test_sample_events import CONTEXT
 from tests.support.engine import Engine
 from tests.support.lead_event_strategies import START
@@ -120,6 +120,25 @@ def test_all_leads_become_what_their_events_say(stack: Stack, leads: Leads) -> N
         before = [leads.root(each) for each in "abcdef"]
         assert rebuild(stack)["leads"] == 5
     assert [leads.root(each) for each in "abcdef"] == before, "a second run writes nothing"
+
+
+def test_a_lead_that_was_computed_as_of_a_time_to_come_is_mended(stack: Stack, leads: Leads) -> None:
+    before = leads.root("a")
+    moved = "SET computed_at = :v, as_of.purchases = :v, features.recency_days = :n REMOVE active_on, active_shard"
+    stack.client("dynamodb").update_item(
+        TableName="Feature",
+        Key=item({"lead_organization_id": leads.leaf("a")}),
+        UpdateExpression=moved,
+        ExpressionAttributeValues=item({":v": "2062-01-01T00:00:00.000000Z", ":n": 13149}),
+    )
+    with consuming(stack):
+        rebuild(stack, [leads.leaf("a")])
+    leads.check("a")
+    after = leads.root("a")
+    assert after
+    assert before
+    assert (after.features, after.active_on) == (before.features, before.active_on)
+    assert after.computed_at == stamp(START + DAY)
 
 
 def test_some_leads_alone(stack: Stack, leads: Leads) -> None:

@@ -172,4 +172,4 @@ def message(event: LeadEvent) -> dict[str, Any]:
 
 def refresh(leads: Leads, as_of: Any, *which: str) -> None:
     asked = {"as_of": stamp(as_of), "leads": [leads.leaf(each) for each in which]}
-    leads.feature_processor.handle({"refresh": asked}, leads.now)
+    leads.feature_processor.handle({"refresh": asked}, max(leads.now, as_of))
