@@ -125,6 +125,7 @@ class Engine:
             "WRITERS": "1",
             "LAKE_BUCKET": "lake",
             "GLUE_DATABASE": "streakline",
+            "RAW_RETENTION_DAYS": "0",
             "WAREHOUSE_URL": "",
             "COPY_ROLE_ARN": "",
             "WAREHOUSE_WORKGROUP_ARN": "",
