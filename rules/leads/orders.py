@@ -67,7 +67,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class OrderChange:
-    """One event that tells a difference. key: `order`, or `refund:ID`. amount_minor: never below 0."""
+    """One event that tells a difference. amount_minor: never below 0.
+
+    key: `order`, `refund:ID`, or `refund:ID:EUR` for what was paid back in another currency than the order's.
+    """
 
     key: str
     event_type: str
@@ -105,7 +108,9 @@ def shares(seen: OrderSeen) -> dict[str, Share]:
     found = {ORDER: Share(placed.at, 1, placed.amount_minor, placed.currency)}
     for each in sorted(seen.paid_back.values()):
         if each.status == SUCCEEDED and each.amount_minor:
-            key = f"refund:{each.refund_id}"
+            # Amounts of two currencies are never added up, not even those of one refund.
+            other = "" if each.currency == placed.currency else f":{each.currency}"
+            key = f"refund:{each.refund_id}{other}"
             before = found.get(key, Share(each.at, 0, 0, each.currency))
             found[key] = Share(before.at, 0, before.amount_minor - each.amount_minor, before.currency)
     return found

@@ -79,6 +79,28 @@ def test_any_order_twice_is_one_state_and_its_events_add_up_to_it(
     assert totals[0] == totals[1] == totals[2]
 
 
+@given(st.lists(seen, max_size=4))
+def test_what_is_told_comes_in_each_currency_to_what_was_paid_and_paid_back_in_it(
+    webhooks: list[OrderSeen],
+) -> None:
+    state, told = OrderSeen(), list[Any]()
+    for each in webhooks:
+        after = join(state, each)
+        told += changes(state, after)
+        state = after
+    expected = Counter[str]()
+    if state.placed and not state.placed.is_void:
+        expected[state.placed.currency] += state.placed.amount_minor
+        for back in state.paid_back.values():
+            expected[back.currency] -= back.amount_minor if back.status == SUCCEEDED else 0
+    found = Counter[str]()
+    for change in told:
+        found[change.currency] += ORDER_SIGNS[change.event_type][1] * change.amount_minor
+    assert {name: each for name, each in found.items() if each} == {
+        name: each for name, each in expected.items() if each
+    }
+
+
 @given(seen, seen, seen)
 def test_joining_is_commutative_associative_and_idempotent(a: OrderSeen, b: OrderSeen, c: OrderSeen) -> None:
     assert join(a, b) == join(b, a)
