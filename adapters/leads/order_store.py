@@ -19,8 +19,8 @@ class OrderRecord:
     """An order of a source, `acme/ecommerce` and `7`.
 
     seen: None if the claim was made before orders had a state. body_hash: of the webhook that told how the
-    order was placed, or made the record. leaf: "" while the order counts nothing, and so is nobody's. told:
-    how many events there are, by key.
+    order was placed, or made the record. leaf: "" while the order counts nothing or no webhook has named
+    anybody, and so it is nobody's. told: how many events there are, by key.
     """
 
     source: str
@@ -84,9 +84,9 @@ def _unless_changed(before: OrderRecord | None) -> dict[str, Any]:
     if before is None or before.seen is None:
         return {"ConditionExpression": "attribute_not_exists(user_id)"}
     return {
-        "ConditionExpression": "#order = :known",
+        "ConditionExpression": "#order = :known AND leaf = :leaf",
         "ExpressionAttributeNames": {"#order": "order"},
-        "ExpressionAttributeValues": item({":known": to_text(before.seen)}),
+        "ExpressionAttributeValues": item({":known": to_text(before.seen), ":leaf": before.leaf}),
     }
 
 

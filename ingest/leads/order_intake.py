@@ -37,20 +37,26 @@ class OrderIntake:
     def store(self, event: DecodedEvent, part: PayloadPart, sent: Envelope, whose: Whose) -> StoreOutcome:
         """Join what a webhook tells to what is known. whose: asks for the lead, at most once.
 
-        DUPLICATE: nothing new. CONFLICT: it contradicts what is known, and neither says when it was so.
+        What names nobody is kept until a webhook of the order names somebody. DUPLICATE: nothing new.
+        CONFLICT: it contradicts what is known, and neither says when it was so.
         """
         told, digest, source = order_of(event), part_digest(part), sent.context.source
         for _ in pauses(ATTEMPTS_MAX):
             known = self.orders.read(source, told.order_id)
-            if known is not None and (outcome := _settled(known, told.seen, digest)):
+            if known is not None and (outcome := _settled(known, event, digest)):
                 return outcome
             before = known.seen if known and known.seen else OrderSeen()
             after = join(before, told.seen)
-            found = changes(before, after)
+            # Of an order without a lead nothing has been told yet, whatever is known of it.
+            found = changes(before if known and known.leaf else OrderSeen(), after)
+            if known and after == before and not found:
+                return StoreOutcome.DUPLICATE
             record = known or OrderRecord(source, told.order_id, after, digest)
             if told.seen.placed and after.placed == told.seen.placed:
                 record = replace(record, body_hash=digest)
-            if found and not record.leaf:
+            if not record.leaf and not event.identities:
+                found = []
+            elif found and not record.leaf:
                 lead = whose()
                 record = replace(record, leaf=lead.leaf, root_id=lead.root_id)
             record, events = _told(replace(record, seen=after), event, sent, found)
@@ -73,8 +79,9 @@ def order_of(event: DecodedEvent) -> OrderPart:
     return event.order
 
 
-def _settled(known: OrderRecord, seen: OrderSeen, digest: str) -> StoreOutcome | None:
+def _settled(known: OrderRecord, event: DecodedEvent, digest: str) -> StoreOutcome | None:
     """Return what becomes of a webhook that changes nothing; None: it may change something."""
+    seen = order_of(event).seen
     if known.seen is None:  # a claim of before orders had a state
         return StoreOutcome.DUPLICATE if known.body_hash == digest else StoreOutcome.CONFLICT
     both = (known.seen.placed, seen.placed)
@@ -82,7 +89,8 @@ def _settled(known: OrderRecord, seen: OrderSeen, digest: str) -> StoreOutcome |
         return StoreOutcome.CONFLICT
     if contradicts(known.seen, seen):
         return StoreOutcome.CONFLICT
-    return StoreOutcome.DUPLICATE if join(known.seen, seen) == known.seen else None
+    names_somebody = bool(event.identities) and not known.leaf
+    return StoreOutcome.DUPLICATE if join(known.seen, seen) == known.seen and not names_somebody else None
 
 
 def _told(

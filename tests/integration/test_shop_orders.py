@@ -117,6 +117,38 @@ def test_the_sample_order_and_orders_of_nobody_leave_nothing(site: Site) -> None
     assert source_named("ecommerce").decode(shopify_sample(AT), context_of(site)) == []
 
 
+@pytest.mark.parametrize("order", list(itertools.permutations(range(3))))
+def test_an_order_whose_customer_the_shop_takes_away_is_still_its_lead_s(
+    site: Site, order: tuple[int, ...]
+) -> None:
+    nobody = {"email": None, "phone": None, "customer": None, "contact_email": None}
+    webhooks = [
+        (shopify_order(7, AT, "100.00"), "orders/create"),
+        (shopify_order(7, AT, "60.00", updated_at=later(9), **nobody), "orders/updated"),
+        (shopify_refund(9, 7, AT, "20.00"), "refunds/create"),
+    ]
+    for place in order:
+        signed(site, *webhooks[place])
+        signed(site, *webhooks[place])
+    assert features(site)["monetary_total"] == 4_000
+    void = shopify_order(7, AT, "60.00", updated_at=later(20), cancelled_at=later(20), **nobody)
+    signed(site, void, "orders/cancelled")
+    assert (features(site)["monetary_total"], features(site)["has_purchased"]) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("topic", "body"),
+    [
+        ("customers/redact", {"shop_id": 1, "customer": {"id": 2}, "orders_to_redact": [3]}),
+        ("inventory_levels/update", {"inventory_item_id": 1, "available": 2}),
+        ("orders/edited", {"order_edit": {"id": 1, "order_id": 7, "line_items": {"additions": []}}}),
+    ],
+)
+def test_what_a_shop_tells_of_other_things_is_left_out(site: Site, topic: str, body: dict[str, Any]) -> None:
+    signed(site, body, topic)
+    assert site.stored() == []
+
+
 def context_of(site: Site) -> Any:
     return read_envelope(site.message({}), "USD", NOW).context
 

@@ -6,7 +6,8 @@ Order: id, processed_at or created_at, total_price, currency, customer {id, emai
 Refund: id, order_id, processed_at or created_at, transactions [{id?, kind, amount, currency, status}] or
 total_price and currency, and customer?. Without a customer it belongs to its order's lead.
 A shop tells of one order many times; what that comes to is in rules.leads.orders. Test orders count nothing.
-Orders of nobody (a till's) are left out where they are signed. `topic` in the body is orders/create and so
+An order of nobody (a till's, or the shop has taken the customer away) is told without identities where it is
+signed: it counts for the lead that another webhook of it names. `topic` in the body is orders/create and so
 on; without it, a payload with an order_id is a refund.
 The customer is verified: the shop confirms the order of an account. Contacts of an order without a customer
 are what somebody typed at the till: claimed.
@@ -43,6 +44,8 @@ TOPICS = {
     "refunds/create": ORDER_REFUNDED,
     "order_refunded": ORDER_REFUNDED,
 }
+# It tells only what was changed. orders/updated comes too, and tells the order.
+EDITS = "orders/edited"
 VOID = frozenset({"voided", "expired"})
 STATUSES = {"success": SUCCEEDED, "failure": FAILED, "error": FAILED, "cancelled": FAILED}
 REFUNDS_MAX = 50
@@ -51,11 +54,11 @@ Body = dict[str, Any]
 
 def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
     """Read the order or the refund. A refund may have an order's id, so external ids say which: `order:7`."""
-    body = checked(ORDER, payload)
-    if context.topic and context.topic not in TOPICS:
+    if context.topic and (context.topic not in TOPICS or context.topic == EDITS):
         return []
+    body = checked(ORDER, payload)
     is_refund = _kind(body) == ORDER_REFUNDED
-    if body.get("test") is True or (context.is_signed and not is_refund and not _names_anybody(body)):
+    if body.get("test") is True:
         return []
     own_id = text_id(body["id"], "id")
     order_id = text_id(body.get("order_id"), "order_id") if is_refund else own_id
@@ -68,7 +71,7 @@ def decode(payload: Any, context: DecodeContext) -> list[DecodedEvent]:
             external_event_id=text_id(f"{'refund' if is_refund else 'order'}:{own_id}", "id"),
             event_type=ORDER_REFUNDED if is_refund else ORDER_PLACED,
             occurred_at=moment(body.get(when), when),
-            identities=_customer(body, context) if not is_refund or _names_anybody(body) else (),
+            identities=_customer(body, context, is_refund=is_refund),
             object_id=order_id,
             object_id_ref="order",
             payload={
@@ -162,11 +165,14 @@ def _names_anybody(body: Body) -> bool:
     return any(customer.get(name) for _, name in CHANNELS) or any(body.get(name) for _, name in CHANNELS[1:])
 
 
-def _customer(body: Body, context: DecodeContext) -> tuple[Identity, ...]:
-    """Return who bought. The order's own email and phone count only if the customer has no identity.
+def _customer(body: Body, context: DecodeContext, *, is_refund: bool) -> tuple[Identity, ...]:
+    """Return who bought; () for a refund, or for an order that is signed, which names nobody.
 
-    Those of a gift may be the recipient's.
+    The order's own email and phone count only if the customer has no identity: those of a gift may be the
+    recipient's.
     """
+    if (is_refund or context.is_signed) and not _names_anybody(body):
+        return ()
     customer = body.get("customer") or {}
     found = [(channel, customer.get(name)) for channel, name in CHANNELS]
     is_customer = any(value for _, value in found)
