@@ -1,6 +1,6 @@
 """The table Limits: counters that all processes share, and which things hold one of an owner's places."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,6 +11,9 @@ from adapters.platform.items import item, plain
 
 ATTEMPTS_MAX = 8
 KEPT_SECONDS = 120
+# Longer than any function that takes a place runs: by then its thing is stored, or will never be.
+STORED_WITHIN_SECONDS = 60
+AreThere = Mapping[str, bool]
 
 
 class SharedCounters:
@@ -42,60 +45,79 @@ class WantedPlace:
     until: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """An owner's places. held: thing -> its end; taken: when it took its place; both in epoch seconds."""
+
+    version: int
+    held: Mapping[str, int]
+    taken: Mapping[str, int]
+
+
 class HeldPlaces:
     """Lets an owner have at most so many things at once: each holds a place until it ends.
 
-    Nobody gives a place back. When all are taken, those whose thing has ended are found and cleared.
+    Few places are given back. When all are taken, those whose thing has ended are found and cleared. A thing
+    that nobody knows may be about to be stored, so it keeps its place for a minute.
     """
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
     def take(
-        self,
-        wanted: WantedPlace,
-        places: int,
-        now: datetime,
-        still_there: Callable[[Iterable[str]], set[str]],
+        self, wanted: WantedPlace, places: int, now: datetime, are_there: Callable[[Iterable[str]], AreThere]
     ) -> bool:
         """Take a place; returns whether the thing has one. Safe to repeat.
 
-        places: how many the owner has. still_there: returns those of some things that have not ended. Exact,
-        whoever else takes places at the same time. Raises Unprocessed if others kept taking them.
+        places: how many the owner has. are_there: tells of each thing that is known whether it has not ended.
+        Exact, whoever else takes places at the same time. Raises Unprocessed if others kept taking them.
         """
-        owner, thing = wanted.owner, wanted.thing
+        second = int(now.timestamp())
         for _ in pauses(ATTEMPTS_MAX):
-            version, held = self._read(owner)
-            if thing in held:
+            found = self._read(wanted.owner)
+            if wanted.thing in found.held:
                 return True
-            kept = {name: end for name, end in held.items() if end > now.timestamp()}
+            kept = {name: end for name, end in found.held.items() if end > second}
+            fresh = {name for name, taken in found.taken.items() if taken > second - STORED_WITHIN_SECONDS}
             if len(kept) >= places:
-                there = still_there(kept)
-                kept = {name: end for name, end in kept.items() if name in there}
+                there = are_there(kept)
+                kept = {name: end for name, end in kept.items() if there.get(name, name in fresh)}
             if len(kept) >= places:
                 return False
-            if self._write(owner, version, {**kept, thing: int(wanted.until.timestamp())}):
+            held = {**kept, wanted.thing: int(wanted.until.timestamp())}
+            taken = {name: found.taken[name] for name in fresh & kept.keys()} | {wanted.thing: second}
+            if self._write(wanted.owner, _Held(found.version, held, taken), now):
                 return True
-        raise Unprocessed(f"{self._table}: the places of {owner} kept changing")
+        raise Unprocessed(f"{self._table}: the places of {wanted.owner} kept changing")
 
-    def _read(self, owner: str) -> tuple[int, dict[str, int]]:
+    def give_back(self, owner: str, thing: str, now: datetime) -> None:
+        """Free the place of what has been removed. If others are in the way, it is cleared later."""
+        found = self._read(owner)
+        if thing in found.held:
+            held = {name: end for name, end in found.held.items() if name != thing}
+            self._write(owner, _Held(found.version, held, found.taken), now)
+
+    def _read(self, owner: str) -> _Held:
         key = item({"counter": owner})
         answer = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)
         found = plain(answer.get("Item") or {})
-        return int(found.get("version", 0)), dict(found.get("held") or {})
+        return _Held(
+            int(found.get("version", 0)), dict(found.get("held") or {}), dict(found.get("taken") or {})
+        )
 
-    def _write(self, owner: str, version: int, held: dict[str, int]) -> bool:
+    def _write(self, owner: str, changed: _Held, now: datetime) -> bool:
         attributes = {
             "counter": owner,
-            "version": version + 1,
-            "held": held,
-            "expires_at": max(held.values()),
+            "version": changed.version + 1,
+            "held": changed.held,
+            "taken": changed.taken,
+            "expires_at": max(changed.held.values(), default=int(now.timestamp())),
         }
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
-        if version:
+        if changed.version:
             condition = {
                 "ConditionExpression": "version = :read",
-                "ExpressionAttributeValues": item({":read": version}),
+                "ExpressionAttributeValues": item({":read": changed.version}),
             }
         try:
             self._dynamodb.put_item(TableName=self._table, Item=item(attributes), **condition)

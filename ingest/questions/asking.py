@@ -54,14 +54,14 @@ class Asking:
     def _check_places(self, question: Question, now: datetime) -> None:
         """Raise 409 if the agent has as many open questions as are allowed, and this is a new one."""
 
-        def still_open(identifiers: Iterable[str]) -> set[str]:
+        def are_open(identifiers: Iterable[str]) -> dict[str, bool]:
             known = map(self.questions.store.get, identifiers)
             answerable = (QuestionStatus.OPEN, QuestionStatus.PARTIAL)
-            return {each.question_id for each in known if each and shown_status(each, now) in answerable}
+            return {each.question_id: shown_status(each, now) in answerable for each in known if each}
 
         wanted = WantedPlace(
             open_questions(question.agent_id), question.question_id, unstamp(question.closes_at)
         )
-        taken = self.places.take(wanted, self.open_max, now, still_open)
+        taken = self.places.take(wanted, self.open_max, now, are_open)
         if not taken and self.questions.store.get(question.question_id) is None:
             raise ApiError(409, "open_questions_max", f"{self.open_max} questions are open already")

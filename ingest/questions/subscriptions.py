@@ -69,23 +69,32 @@ def post_subscription() -> Response[str]:
     caller = caller_of(router.current_event.raw_event)
     now = clock.now()
     _parts().limit.check(caller.user_id, 1, now)
-    wanted = _wanted(caller, json_body(router.current_event.raw_event, SUBSCRIPTION))
-    _check_places(wanted, now)
-    stored, is_new = _parts().store.register(wanted, now)
+    stored, is_new = register(caller, json_body(router.current_event.raw_event, SUBSCRIPTION), now)
     return answer(201 if is_new else 200, subscription_view(stored))
+
+
+def register(caller: Caller, body: Mapping[str, Any], now: datetime) -> tuple[Subscription, bool]:
+    """Store the subscription that a body asks for; returns it and whether it is new; raises 403, 409, 422."""
+    wanted = _wanted(caller, body)
+    _check_places(wanted, now)
+    return _parts().store.register(wanted, now)
 
 
 def _check_places(wanted: Subscription, now: datetime) -> None:
     """Raise 409 if the owner has as many subscriptions as are allowed, and this is a new one."""
     parts = _parts()
 
-    def still_there(identifiers: Iterable[str]) -> set[str]:
+    def are_there(identifiers: Iterable[str]) -> dict[str, bool]:
         found = parts.store.get_many(identifiers)
-        return {each.subscription_id for each in found if each.owner == wanted.owner and each.is_active}
+        return {each.subscription_id: each.owner == wanted.owner and each.is_active for each in found}
 
-    place = WantedPlace(f"subscriptions#{wanted.owner}", wanted.subscription_id, now + PLACE_KEPT)
-    if not parts.places.take(place, parts.owned_max, now, still_there):
+    place = WantedPlace(_places_of(wanted.owner), wanted.subscription_id, now + PLACE_KEPT)
+    if not parts.places.take(place, parts.owned_max, now, are_there):
         raise ApiError(409, "subscriptions_max", f"{parts.owned_max} phones are registered already")
+
+
+def _places_of(owner: str) -> str:
+    return f"subscriptions#{owner}"
 
 
 @router.delete("/v1/subscriptions/<subscription_id>")
@@ -110,6 +119,7 @@ def _remove(caller: Caller, wanted: str) -> bool:
         if subscription.endpoint_arn:
             push.forget(subscription.endpoint_arn)
         if store.remove(subscription):
+            _parts().places.give_back(_places_of(subscription.owner), wanted, clock.now())
             return True
     raise ApiError(503, "unavailable", "the subscription kept changing", headers={"Retry-After": "1"})
 

@@ -4,14 +4,14 @@ import json
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
 import pytest
 
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.platform.shared_counters import HeldPlaces, SharedCounters, WantedPlace
+from adapters.platform.shared_counters import SharedCounters
 from ingest.engagement.events_api import EVENTS_BLOCK
 from ingest.web.caller import ApiError
 from ingest.web.rate_limit import Limits
@@ -57,25 +57,6 @@ def test_100_processes_at_once_let_at_most_a_fifth_more_than_the_limit_pass(engi
     with ThreadPoolExecutor(PROCESSES) as pool:
         passed = sum(pool.map(process, range(PROCESSES)))
     assert LIMIT * 0.9 <= passed <= LIMIT * 1.2
-
-
-def test_64_at_once_get_no_more_places_than_there_are(engine: Engine) -> None:
-    places = HeldPlaces(engine.client("dynamodb"), "Limits")
-    owner = f"o{time.time_ns()}"
-
-    def take(number: int) -> bool:
-        for _ in range(20):
-            try:
-                wanted = WantedPlace(owner, f"t{number}", NOW + timedelta(hours=1))
-                return places.take(wanted, 5, NOW, set)
-            except Exception:  # contended: as a caller would, again
-                time.sleep(0.05)
-        raise AssertionError
-
-    with ThreadPoolExecutor(16) as pool:
-        assert sum(pool.map(take, range(64))) == 5
-    later = WantedPlace(owner, "later", NOW + timedelta(hours=3))
-    assert places.take(later, 5, NOW + timedelta(hours=2), set), "the others have ended"
 
 
 def statuses(api: Site, user: str, times: int, method: str, path: str, body: Any, *groups: str) -> list[int]:

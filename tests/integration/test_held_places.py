@@ -1,0 +1,121 @@
+"""An owner has so many things at once and no more, however many are on their way: on a real engine."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.platform.shared_counters import HeldPlaces, WantedPlace
+from adapters.questions.question_store import QuestionStore
+from adapters.questions.subscription_store import SubscriptionStore
+from ingest.questions import questions_api, subscriptions
+from ingest.web.caller import ApiError, Caller
+from tests.support.engine import Engine
+from tests.support.site import site
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def few(engine: Engine) -> Iterator[None]:
+    with site(engine, OPEN_QUESTIONS_MAX="3", SUBSCRIPTIONS_MAX="2"):
+        yield
+
+
+@pytest.fixture
+def user() -> str:
+    return f"h{time.time_ns()}"
+
+
+def test_64_at_once_get_no_more_places_than_there_are(engine: Engine) -> None:
+    places = HeldPlaces(engine.client("dynamodb"), "Limits")
+    owner = f"o{time.time_ns()}"
+
+    def take(number: int) -> bool:
+        for _ in range(20):
+            try:
+                wanted = WantedPlace(owner, f"t{number}", NOW + timedelta(hours=1))
+                return places.take(wanted, 5, NOW, all_there)
+            except Exception:  # contended: as a caller would, again
+                time.sleep(0.05)
+        raise AssertionError
+
+    with ThreadPoolExecutor(16) as pool:
+        assert sum(pool.map(take, range(64))) == 5
+    later = WantedPlace(owner, "later", NOW + timedelta(hours=3))
+    assert places.take(later, 5, NOW + timedelta(hours=2), all_there), "the others have ended"
+
+
+def all_there(things: Iterable[str]) -> dict[str, bool]:
+    return dict.fromkeys(things, True)
+
+
+def test_what_was_never_stored_holds_its_place_for_a_minute(engine: Engine) -> None:
+    places = HeldPlaces(engine.client("dynamodb"), "Limits")
+    owner, until = f"o{time.time_ns()}", NOW + timedelta(hours=1)
+
+    def take(thing: str, seconds: int) -> bool:
+        return places.take(
+            WantedPlace(owner, thing, until), 1, NOW + timedelta(seconds=seconds), lambda _: {}
+        )
+
+    assert [take("a", 0), take("b", 59), take("b", 60), take("c", 61)] == [True, False, True, False]
+    places.give_back(owner, "b", NOW)
+    assert take("c", 62)
+
+
+def question(n: int) -> dict[str, Any]:
+    return {"idempotency_key": f"q{n}", "kind": "text", "prompt": "?", "required_responses": 1}
+
+
+def during(monkeypatch: pytest.MonkeyPatch, store: type, name: str, others: Callable[[], None]) -> None:
+    """Let others come when a store's method begins for the first time: after the place, before what holds it."""
+    real, waiting = getattr(store, name), [others]
+
+    def late(*args: Any) -> Any:
+        if waiting:
+            waiting.pop()()
+        return real(*args)
+
+    monkeypatch.setattr(store, name, late)
+
+
+def each_of(call: Callable[[int], None], numbers: Iterable[int]) -> None:
+    for number in numbers:
+        call(number)
+
+
+def test_a_question_that_is_being_stored_holds_its_place(
+    few: None, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking, caller = questions_api._parts().asking, Caller(f"{user}-agent", is_admin=False, is_agent=True)
+    now, told = datetime.now(UTC), list[int]()
+
+    def ask_one(n: int) -> None:
+        try:
+            told.append(asking.create(question(n), caller, now)[0])
+        except ApiError as refused:
+            told.append(refused.status)
+
+    during(monkeypatch, QuestionStore, "create", lambda: each_of(ask_one, range(1, 4)))
+    ask_one(0)
+    assert told == [201, 201, 409, 201]
+
+
+def test_a_phone_that_is_being_stored_holds_its_place(
+    few: None, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caller, now, told = Caller(user, is_admin=False), datetime.now(UTC), list[bool]()
+
+    def register(n: int) -> None:
+        try:
+            told.append(subscriptions.register(caller, {"fcm_token": f"{user}-{n}"}, now)[1])
+        except ApiError:
+            told.append(False)
+
+    during(monkeypatch, SubscriptionStore, "register", lambda: each_of(register, range(1, 3)))
+    register(0)
+    assert told == [True, False, True]
