@@ -15,7 +15,7 @@ from rules.engagement.account_state import Account, Day, Decision, NeedsHistory,
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
 from rules.engagement.placing import flown_over, place
-from rules.engagement.review import released, suspected, with_zone_review
+from rules.engagement.review import released, suspected, with_flight_review, with_zone_review
 from rules.engagement.streaks import Cover, Streak, advance, fold
 
 TZ_CHANGES_KEPT_MAX = 10
@@ -73,7 +73,7 @@ def decide(
     days = absorb_days(account.days, account.pending)
     claimed, events = events, place(events, {**account.days, **days})
     profile = _reviewed(observe(repaired, [*claimed, *observed]), claimed, events, now)
-    profile = _flown(profile, flown_over(_placed(account.pending, events), {**account.days, **days}))
+    profile = _flown(profile, flown_over(_placed(account.pending, events), {**account.days, **days}), now)
     earned, cut = _award(events, {**account.days, **days})
     cut += _moved(claimed, events, earned)
     streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover)
@@ -129,9 +129,10 @@ def _placed(pending: Iterable[Entry], events: Iterable[Event]) -> Iterator[tuple
     yield from ((event.event_id, event.activity_date) for event in events)
 
 
-def _flown(profile: Profile, over: set[date]) -> Profile:
+def _flown(profile: Profile, over: set[date], now: datetime) -> Profile:
+    looked_at = with_flight_review(profile, over - profile.cover.skipped, now)
     skipped = profile.cover.skipped | over
-    return replace(profile, cover=replace(profile.cover, skipped=skipped)) if over else profile
+    return replace(looked_at, cover=replace(profile.cover, skipped=skipped)) if over else profile
 
 
 def _reviewed(profile: Profile, claimed: Sequence[Event], placed: Sequence[Event], now: datetime) -> Profile:

@@ -3,9 +3,9 @@
 Redemptions of such an account wait until an admin releases it. Its activity counts all the while.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from rules.days import UnknownZone, unstamp, zone
 from rules.engagement.account_state import Profile
@@ -15,20 +15,23 @@ from rules.engagement.points import RULES, is_servers
 
 WINDOW = timedelta(days=1)
 CHANGES_MAX = 2
+# Nobody who is no pilot crosses the date line to the west more often.
+FLIGHTS_SPAN, FLIGHTS_MAX = timedelta(days=30), 3
 EVIDENCE_KEPT_MAX = 5
 # The zone that was seen first, and one change more than are allowed.
 ZONES_KEPT_MAX = CHANGES_MAX + 2
 
 
 def suspected(profile: Profile, now: datetime, reason: str) -> Profile:
-    """Put an account under review, with one more reason. The newest reasons are kept."""
+    """Put an account under review, with one more reason. The first one and the newest are kept."""
     if reason in profile.review_evidence:
         return profile
+    first, later = profile.review_evidence[:1], profile.review_evidence[1:]
     return replace(
         profile,
         tz_review=True,
         review_since=profile.review_since or now.isoformat(),
-        review_evidence=(*profile.review_evidence, reason)[-EVIDENCE_KEPT_MAX:],
+        review_evidence=(*first, *(*later, reason)[1 - EVIDENCE_KEPT_MAX :]),
     )
 
 
@@ -69,6 +72,22 @@ def with_zone_review(profile: Profile, now: datetime) -> Profile:
             return suspected(
                 profile, now, f"{len(near)} changes of zone in 24 hours: {', '.join(near)}"[:200]
             )
+    return profile
+
+
+def with_flight_review(profile: Profile, over: Collection[date], now: datetime) -> Profile:
+    """Put an account under review whose flights left out more than three dates of any 30.
+
+    over: dates that flights left out, as far as these are new. Each is no miss, as a freeze's is not, and
+    costs nothing: so somebody who forges two zones could be active every other day alone.
+    """
+    since = profile.released_at[:10]
+    known = {day for day in {*profile.cover.skipped, *over} if day.isoformat() > since}
+    for newest in sorted(known if over else ()):
+        flights = sum(newest - FLIGHTS_SPAN < day <= newest for day in known)
+        if flights > FLIGHTS_MAX and any(newest - FLIGHTS_SPAN < day <= newest for day in over):
+            text = f"more than {FLIGHTS_MAX} flights west over the date line in {FLIGHTS_SPAN.days} days"
+            return suspected(profile, now, text)
     return profile
 
 

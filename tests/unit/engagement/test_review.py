@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from rules import days
 from rules.engagement.account_state import Profile
 from rules.engagement.accounts import change_timezone, release
 from rules.engagement.review import EVIDENCE_KEPT_MAX, ZONES_KEPT_MAX, suspected, with_zone_review, zones_seen
@@ -46,6 +47,35 @@ def test_utc_in_between_hides_no_change() -> None:
     assert seen("-12:00", "UTC", "+14:00", "UTC", "-11:00", "UTC", "+13:00", hours=1).tz_review
 
 
+def flights(world: World, first: int, count: int) -> None:
+    """Two events a minute apart, every other date at 11:00 UTC: in the world's last zone, and in its first."""
+    for number in range(first, first + count):
+        for minute, zone in enumerate(("-12:00", "+14:00")):
+            at = T - HOUR + timedelta(days=2 * number, minutes=minute)
+            claimed = at.astimezone(days.zone(zone)).date()
+            world.apply([event(f"{number}{zone}", claimed, zone=zone, at=at)])
+
+
+def test_who_flies_west_over_the_date_line_every_other_day_is_looked_at_and_who_does_at_times_is_not() -> (
+    None
+):
+    world = World(Profile("u"))
+    flights(world, 0, 3)
+    assert not world.profile.tz_review
+    flights(world, 3, 1)
+    assert world.profile.tz_review
+    (reason,) = world.profile.review_evidence
+    assert reason == "more than 3 flights west over the date line in 30 days"
+    assert (world.profile.streak and world.profile.streak.length) == 5, "its activity counts"
+    world.profile = release(world.profile, T + timedelta(days=7))
+    flights(world, 4, 3)
+    assert not world.profile.tz_review
+    flights(world, 40, 3)
+    assert not world.profile.tz_review
+    flights(world, 43, 1)
+    assert world.profile.tz_review
+
+
 def test_what_a_server_declares_says_nothing_of_the_user_s_zone() -> None:
     assert seen("-12:00", "+14:00", "-11:00", "+13:00", hours=1, kind="PURCHASE_COMPLETED").zones_seen == ()
 
@@ -73,7 +103,7 @@ def test_little_is_kept_of_it() -> None:
     profile = Profile("u")
     for number in range(50):
         profile = suspected(profile, NOW, f"reason {number}")
-    assert profile.review_evidence[-1] == "reason 49"
+    assert (profile.review_evidence[0], profile.review_evidence[-1]) == ("reason 0", "reason 49")
     assert len(profile.review_evidence) == EVIDENCE_KEPT_MAX
     assert len(seen(*("+01:00", "+02:00") * 9).zones_seen) == ZONES_KEPT_MAX
 
