@@ -65,6 +65,15 @@ def test_a_form_comes_in_however_a_browser_writes_it_and_a_double_click_is_one(s
     assert opened(site.queued()[0]) != [*one], "a day later it is another"
 
 
+def test_a_page_can_read_why_its_form_is_refused(site: HookSite) -> None:
+    site.add("web_form", origins=(ORIGIN,))
+    for body, status in ((b"{}", 422), (b"{", 400)):
+        assert form(site, body, "application/json")[0] == status
+        assert site.headers["access-control-allow-origin"] == ORIGIN
+    assert form(site, b"{}", "application/json", headers={"origin": "https://evil.example"}) == REFUSED
+    assert "access-control-allow-origin" not in site.headers
+
+
 def test_only_pages_of_the_organization_send_forms_and_no_form_says_who_the_customer_is(
     site: HookSite,
 ) -> None:

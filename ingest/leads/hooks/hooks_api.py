@@ -34,6 +34,7 @@ from ingest.leads.hooks.hook_requests import (
 )
 from ingest.leads.hooks.known_hooks import KnownHooks
 from ingest.leads.lead_accept import PARTS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
+from ingest.leads.sources import Source
 from ingest.web.caller import ApiError
 from ingest.web.http import GUARD, answer, resolver
 from rules.days import stamp
@@ -136,6 +137,14 @@ def _queued(
 
 def _form(organization: str, source: str, request: HookRequest, now: datetime) -> Response[str]:
     hook, read = _parts().door.of_page(organization, source, request.headers)
+    try:
+        return _filled_in(hook, read, request, now)
+    except ApiError as refused:
+        refused.headers |= _cors(request.headers)  # or the page's script cannot read what is wrong
+        raise
+
+
+def _filled_in(hook: Hook, read: Source, request: HookRequest, now: datetime) -> Response[str]:
     if _parts().forms.count(hook, request.address, now) > hook.per_minute:
         wait = str(60 - int(now.timestamp()) % 60)
         raise ApiError(429, "rate_limited", "too many forms of one address", None, {"Retry-After": wait})
