@@ -3,8 +3,9 @@
 https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event
 The campaign's id is marketing_campaign_id, singlesend_id, campaign_id (a unique argument) or the first
 category. `delivered` counts as sent, because nobody can ignore a mail that never came. An `open` with
-sg_machine_open is left out: a mail program fetched the mail, and perhaps nobody read it. `reply` is our
-extension. The recipient is verified: the mail provider knows whose mailbox did this.
+sg_machine_open is left out: a mail program fetched the mail, and perhaps nobody read it. So is, where it is
+signed, what belongs to no campaign, such as the mail that resets a password. `reply` is our extension. The
+recipient is verified: the mail provider knows whose mailbox did this.
 """
 
 from collections.abc import Iterator, Mapping
@@ -78,9 +79,12 @@ def _event(event: Mapping[str, Any], context: DecodeContext) -> DecodedEvent | N
     if name not in TYPES:
         known = ", ".join(sorted({*TYPES, *IGNORED}))
         raise DecodeError("event", f"must be one of {known}" if "event" in event else "is missing")
+    own_id = text_id(event.get("sg_event_id"), "sg_event_id")
+    if context.is_signed and not any(event.get(name) for name in (*CAMPAIGN, "category")):
+        return None
     campaign = _campaign(event)
     return DecodedEvent(
-        external_event_id=text_id(event.get("sg_event_id"), "sg_event_id"),
+        external_event_id=own_id,
         event_type=TYPES[name],
         occurred_at=epoch(event.get("timestamp"), "timestamp"),
         identities=identities([("email", event.get("email"))], context, "email", are_verified=True),
