@@ -89,9 +89,9 @@ ALIAS = closed_object(
     {
         "alias": {
             "type": ["string", "null"],
-            "pattern": r"^[A-Za-z0-9][A-Za-z0-9 _.-]{1,22}[A-Za-z0-9]$",
-            "description": "3 to 24 letters, digits, spaces, dots, dashes; null: a pseudonym. It is no proof:"
-            " two users may have the same",
+            "pattern": r"^(?![Pp][Ll][Aa][Yy][Ee][Rr]-)[A-Za-z0-9][A-Za-z0-9 _.-]{1,22}[A-Za-z0-9]$",
+            "description": "3 to 24 letters, digits, spaces, dots, dashes, but none that begins with player-;"
+            " null: a pseudonym. It is no proof: two users may have the same",
         }
     },
 )

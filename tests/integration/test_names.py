@@ -93,7 +93,7 @@ def test_boards_show_a_pseudonym_until_the_user_has_chosen_an_alias(
     assert shown()[1] == pseudonym
 
 
-@pytest.mark.parametrize("alias", ["<b>x</b>", "a", "x" * 25, " ann", "ann\n", ""])
+@pytest.mark.parametrize("alias", ["<b>x</b>", "a", "x" * 25, " ann", "ann\n", "", "Player-1f0c2d3e4b"])
 def test_an_alias_is_plain(api: Site, user: str, alias: str) -> None:
     path = f"/v1/users/{quote(user, safe='')}/alias"
     status, told = api.call(user, "PUT", path, {"alias": alias})
