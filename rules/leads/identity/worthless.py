@@ -1,7 +1,8 @@
 """Values that identify nobody, though they have an identity's shape: what forms get from people in a hurry.
 
 Examples: test@example.com, asdf@asdf.com, 1111111111, a cookie `undefined`. The lists are short on purpose: a
-value that many people type without being listed is caught by the cap of claims (identity_claims.py).
+value that many people type without being listed is caught by the cap of claims (identity_claims.py). Whoever
+has a domain of their own may be mail@ it, or have their name on both sides: that is an address as any other.
 """
 
 import re
@@ -9,9 +10,12 @@ import re
 _LOCAL_PARTS = """
 test tests tester testing test1 test12 test123 none no nobody noone null nil undefined unknown anonymous n.a
 fake foo bar example sample asdf asdfasdf asdfgh qwerty qwertz abc abcd abc123 noemail no-email no_email
-nomail no-mail noreply no-reply no_reply donotreply do-not-reply do_not_reply email e-mail mail name
-yourname your-name your.name user username
+nomail no-mail noreply no-reply no_reply donotreply do-not-reply do_not_reply name yourname your-name
+your.name user username
 """
+# Written on both sides of the @: gmail@gmail.com. Of other words there are people: schmidt@schmidt.example.
+_TWICE = "gmail mail email e-mail info hotmail yahoo outlook icloud gmx web"
+TWICE, TWICE_SHORT = frozenset(_TWICE.split()), 3
 _IDS = "null nil none nan undefined unknown n/a na false true guest anonymous test"
 LOCAL_PARTS, IDS = frozenset(_LOCAL_PARTS.split()), frozenset({*_IDS.split(), "[object object]"})
 ZEROS = re.compile(r"[0-]+")
@@ -24,7 +28,8 @@ def is_worthless(channel: str, external_id: str) -> bool:
     if channel == "email":
         local, _, domain = external_id.partition("@")
         is_repeated = len(local) > 2 and len(set(local)) == 1
-        return local in LOCAL_PARTS or is_repeated or local == domain.partition(".")[0]
+        is_twice = local == domain.partition(".")[0] and (local in TWICE or len(local) <= TWICE_SHORT)
+        return local in LOCAL_PARTS or is_repeated or is_twice
     if channel == "phone":
         return NUMBERS.fullmatch(external_id.partition(";")[0]) is not None
     return external_id.lower() in IDS or ZEROS.fullmatch(external_id) is not None
