@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from adapters.settings.currencies import currencies
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.phone_regions import regions
 from adapters.settings.point_boosts import read_boosts
@@ -151,19 +152,20 @@ _ALL = (
     ),
     _number("OpenQuestionsMax", 100, "questions that one agent may have open at once", 1, 1000),
     _number("SubscriptionsMax", 20, "phones that one person may have registered", 1, 1000),
-    _text(
+    Setting(
         "Currency",
         "USD",
-        "a code of ISO 4217, such as EUR",
-        "the organizations' own currency, which monetary features are in; amounts of others are kept apart",
-        re.compile("[A-Z]{3}"),
+        "`USD acme=EUR`, codes of ISO 4217",
+        "an organization's own currency, which its monetary features are in: here the euro for acme, the "
+        "dollar for all others; amounts of other currencies are kept apart",
+        currencies,
     ),
     Setting(
         "ExchangeRates",
         "",
         "`EUR=1.08 JPY=0.0067`",
-        "what one unit of a currency is worth in Currency; a lead's money has a total only where "
-        "every rate is given",
+        "what one unit of a currency is worth in everybody's Currency; a lead's money has a total only "
+        "where every rate is given",
         exchange_rates,
     ),
     Setting(

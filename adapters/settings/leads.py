@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class LeadsApiSettings:
-    """ingest.leads.leads_api. currency: the one currency of all amounts. phone_regions: see there."""
+    """ingest.leads.leads_api. currency, phone_regions: see there."""
 
     lead_queue_url: str
     payload_bucket: str

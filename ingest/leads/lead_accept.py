@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
+from adapters.settings.currencies import currency_of
 from adapters.settings.phone_regions import region_of
 from ingest.leads import sources
 from ingest.leads.decoding import DecodeContext, DecodedEvent, DecodeError, PayloadPart
@@ -68,7 +69,7 @@ class OpenedPayload:
 def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str = "") -> Envelope:
     """Read a message of the queue as strictly as an HTTP request; raises BadEnvelope.
 
-    phone_regions: the parameter (adapters.settings.phone_regions).
+    currency, phone_regions: the settings (adapters.settings.currencies, .phone_regions).
     """
     try:
         check_strict(message)
@@ -86,7 +87,8 @@ def read_envelope(message: Any, currency: str, now: datetime, phone_regions: str
     organization = message["organization_id"]
     region = region_of(phone_regions, organization)
     said = {name: message[name] for name in FROM_HOOKS if name in message}
-    context = DecodeContext(organization, integration, currency, _received(message, now), region, **said)
+    own = currency_of(currency, organization)
+    context = DecodeContext(organization, integration, own, _received(message, now), region, **said)
     return Envelope(message["source"], context, message.get("payload"), message.get("payload_ref"))
 
 

@@ -49,7 +49,7 @@ REASONS_MAX = 10
 
 @dataclass(frozen=True, slots=True)
 class LeadConsumer:
-    """Stores the events of messages. currency: ISO 4217; all amounts must be in it."""
+    """Stores the events of messages. currency, phone_regions: the settings."""
 
     identities: IdentityStore
     cache: IdentityCache

@@ -13,6 +13,7 @@ from typing import Any
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
+from adapters.settings.currencies import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED
 from ingest.leads.payload_fields import EXPONENTS
 from ingest.web.caller import ApiError, Caller
@@ -22,7 +23,7 @@ from rules.leads.evidence import MemoryEntry, confidence_at
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Input
 from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
-from rules.leads.orders import total_in
+from rules.leads.orders import rates_in, total_in
 from rules.leads.series_text import decode
 
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
@@ -48,7 +49,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class LeadViews:
-    """Reads leads. currency: the organization's own."""
+    """Reads leads. currency: the setting. rates: what each currency is worth in everybody's."""
 
     event_store: LeadEventStore
     memories: MemoryStore
@@ -108,15 +109,22 @@ class LeadViews:
             self._check_known(lead)
             return {"lead_id": lead.root, **NOTHING_COMPUTED}
         features = dict(sorted(lead.item.features.items()))
-        money = money_view((lead.item.inputs or {}).get(Input.PURCHASES), self.currency)
+        own = self._currency(lead_id)
+        money = money_view((lead.item.inputs or {}).get(Input.PURCHASES), own)
+        rates = rates_in(own, currency_of(self.currency, None), self.rates)
         return {
             "lead_id": lead.root,
             "features": features,
             "money": money,
-            "money_total": total_view(money, self.currency, self.rates),
+            "money_total": total_view(money, own, rates),
             "computed_at": lead.item.computed_at,
             "as_of": dict(lead.item.as_of),
         }
+
+    def _currency(self, lead_id: str) -> str:
+        """Return the own currency of a lead's organization; asks for that only where organizations differ."""
+        differ = len(currencies(self.currency)) > 1
+        return currency_of(self.currency, self.event_store.organization_of(lead_id) if differ else None)
 
     def _entries(self, root: str, kind: str | None, key: str | None) -> list[MemoryEntry]:
         if kind and key:

@@ -3,6 +3,7 @@
 from typing import Any
 
 from adapters.settings.choices import settings_of
+from adapters.settings.currencies import currency_of
 from local.smoke.asking import ask, must
 from local.smoke.steps import SmokeStep
 from local.smoke.subject import Subject
@@ -24,7 +25,9 @@ def order(subject: Subject) -> dict[str, Any]:
         "payload": {
             "id": ORDER,
             "created_at": f"{subject.days[-1].isoformat()}T12:00:00Z",
-            "currency": settings_of(subject.stack.parameters.get("Settings", ""))["Currency"],
+            "currency": currency_of(
+                settings_of(subject.stack.parameters.get("Settings", ""))["Currency"], subject.name
+            ),
             "total_price": AMOUNT,
             "customer": {"email": f"{subject.name}@example.com"},
             "line_items": [{"product_id": "cd", "quantity": 1}],

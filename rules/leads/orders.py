@@ -154,6 +154,16 @@ def from_text(text: str) -> OrderSeen:
     return OrderSeen(Placed(*placed) if placed else None, told)
 
 
+def rates_in(own: str, base: str, rates: Mapping[str, Decimal]) -> dict[str, Decimal]:
+    """Return what each currency is worth in `own`; nothing if `own` has no rate.
+
+    rates: what each is worth in `base`. Example: a pound is 1.20 dollars and a euro 1.00, so a pound is 1.20
+    euros.
+    """
+    worth = {**rates, base: Decimal(1)}
+    return {name: each / worth[own] for name, each in worth.items() if name != own} if own in worth else {}
+
+
 def total_in(
     own: str, spent: Mapping[str, Decimal], rates: Mapping[str, Decimal], places: int
 ) -> Decimal | None:

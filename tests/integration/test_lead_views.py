@@ -13,18 +13,14 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from ingest.leads import leads_api
-from ingest.leads.lead_views import money_view, total_view
 from rules.leads.evidence import Evidence, memory_entry
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import Input
 from rules.leads.lead_groups import Group
 from rules.leads.memory_types import PREFERENCE, PURCHASE
-from rules.leads.series import build
-from rules.leads.series_text import encode
 from tests.integration.test_lead_event_store import new_event
 from tests.support.engine import Engine
 from tests.support.http_requests import called
-from tests.support.lead_event_strategies import START, lead_event
 from tests.support.lead_requests import context
 
 STAMP = "2026-03-10T05:00:00.000000Z"
@@ -150,23 +146,3 @@ def test_a_single_memory_that_cannot_be_answered(query: str, status: int, served
     put_event(served, lead)
     remember(served, lead, PREFERENCE, "colour", "red", "2023-01-01T00:00:00.000000Z")
     assert get(f"{lead}/memory", query)[0] == status
-
-
-def test_money_is_shown_by_currency() -> None:
-    events = [
-        lead_event(1, "order_placed", START, amount_minor=1177, currency="USD"),
-        lead_event(2, "order_placed", START, foreign_minor=900, currency="EUR"),
-        lead_event(3, "order_refunded", START, foreign_minor=250, currency="EUR"),
-        lead_event(4, "order_placed", START, foreign_minor=5000, currency="JPY"),
-    ]
-    text = encode(build(events, START)[Input.PURCHASES])
-    assert money_view(text, "USD") == {
-        "EUR": {"orders": 1, "spent": Decimal("6.50")},
-        "JPY": {"orders": 1, "spent": Decimal(5000)},
-        "USD": {"orders": 1, "spent": Decimal("11.77")},
-    }
-    assert money_view(None, "USD") == {}
-    rates = {"EUR": Decimal("1.1"), "JPY": Decimal("0.007")}
-    total = total_view(money_view(text, "USD"), "USD", rates)
-    assert total == {"currency": "USD", "spent": Decimal("53.92")}
-    assert total_view(money_view(text, "USD"), "USD", {"EUR": Decimal("1.1")}) is None

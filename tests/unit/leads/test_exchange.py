@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.settings.currencies import currency_of
 from adapters.settings.exchange_rates import exchange_rates
-from rules.leads.orders import total_in
+from rules.leads.orders import rates_in, total_in
 
 AMOUNTS = st.decimals(min_value=-10_000, max_value=10_000, places=2)
 SPENT = st.dictionaries(st.sampled_from(["USD", "EUR", "JPY", "BRL"]), AMOUNTS)
@@ -39,6 +40,30 @@ def test_own_money_needs_no_rate_and_a_currency_without_one_gives_no_total() -> 
     assert total_in("USD", both, {}, 2) is None
     assert total_in("USD", both, {"EUR": Decimal("1.1")}, 2) == Decimal("18.92")
     assert total_in("JPY", both, {"EUR": Decimal(160), "USD": Decimal(150)}, 0) == Decimal(2806)
+
+
+@given(SPENT, RATES, st.sampled_from(["USD", "EUR", "JPY"]))
+def test_in_whatever_currency_an_organization_counts_its_total_is_worth_the_same(
+    spent: dict[str, Decimal], rates: dict[str, Decimal], own: str
+) -> None:
+    in_dollars, total = total_in("USD", spent, rates, 2), total_in(own, spent, rates_in(own, "USD", rates), 8)
+    if in_dollars is None or (own != "USD" and own not in rates):
+        foreign = any(amount for each, amount in spent.items() if each != own)
+        assert (total is None) == (foreign and total is None)
+        return
+    assert total is not None
+    assert abs(total * rates.get(own, Decimal(1)) - in_dollars) <= Decimal("0.006")
+
+
+def test_an_organization_s_own_currency_or_everybody_s() -> None:
+    setting = "USD acme=EUR shop.br=BRL"
+    assert [currency_of(setting, each) for each in ("acme", "shop.br", "other", None)] == [
+        *("EUR", "BRL", "USD", "USD"),
+    ]
+    rates = {"EUR": Decimal("1.08"), "GBP": Decimal("1.35")}
+    assert rates_in("EUR", "USD", rates)["GBP"] == Decimal("1.25")
+    assert rates_in("USD", "USD", rates) == rates
+    assert rates_in("BRL", "USD", rates) == {}
 
 
 def test_rates_are_read_and_a_bad_one_is_named() -> None:

@@ -29,7 +29,10 @@ NUMBERS = {
 BOOST = '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2}]'
 TEXTS = {
     "IndexIdempotencyKeys": (("true", "false"), ("True", "yes", "")),
-    "Currency": (("EUR", "JPY"), ("eur", "EURO", "", "E1R", "EUR USD")),
+    "Currency": (
+        ("EUR", "JPY", "USD acme=EUR shop.br=BRL"),
+        ("eur", "EURO", "", "E1R", "EUR USD", "acme=EUR", "USD acme=eur", "USD acme=EUR acme=BRL"),
+    ),
     "PhoneRegions": (("", "US", "US acme=DE shop.br=BR"), ("usa", "acme=de", "US,DE", "=DE")),
     "ExchangeRates": (("", "EUR=1.08", "EUR=1.08 JPY=0.0067"), ("EUR", "EUR=0", "eur=1", "EUR=1 EUR=2")),
     "PointBoosts": (("[]", BOOST), ("{}", "[1]", "[", '[{"factor": 2}]')),
