@@ -155,7 +155,7 @@ _ALL = (
     Setting(
         "Currency",
         "USD",
-        "`USD acme=EUR`, codes of ISO 4217",
+        "`USD acme=EUR`, codes of ISO 4217 with two decimals",
         "an organization's own currency, which its monetary features are in: here the euro for acme, the "
         "dollar for all others; amounts of other currencies are kept apart",
         currencies,

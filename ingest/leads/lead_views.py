@@ -15,7 +15,6 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.settings.currencies import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED
-from ingest.leads.payload_fields import EXPONENTS
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
@@ -23,7 +22,7 @@ from rules.leads.evidence import MemoryEntry, confidence_at
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Input
 from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
-from rules.leads.orders import rates_in, total_in
+from rules.leads.orders import EXPONENTS, rates_in, total_in
 from rules.leads.series_text import decode
 
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each

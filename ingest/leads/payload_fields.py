@@ -10,6 +10,7 @@ from typing import Any
 
 from ingest.leads.decoding import DecodeContext, DecodeError
 from rules.days import parse_moment, stamp
+from rules.leads.orders import EXPONENTS
 
 ID_BYTES_MAX = 256
 DECIMAL = re.compile(r"-?\d{1,15}(\.\d{1,12})?", re.ASCII)
@@ -17,10 +18,6 @@ NUMBER_MAX = AMOUNT_MINOR_MAX = 10**15
 EPOCH_SECONDS_MAX = 253_402_300_799  # the end of the year 9999
 PRODUCTS_MAX = 100
 CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
-# ISO 4217's currencies that have no decimals (JPY) or three (KWD). All others have two.
-WHOLE = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
-THOUSANDTHS = "BHD IQD JOD KWD LYD OMR TND"
-EXPONENTS = dict.fromkeys(WHOLE.split(), 0) | dict.fromkeys(THOUSANDTHS.split(), 3)
 
 
 def text_id(value: Any, name: str) -> str:

@@ -18,6 +18,10 @@ from typing import Any
 from rules.leads.lead_events import ORDER_CANCELLED, ORDER_CHARGED, ORDER_PLACED, ORDER_REFUNDED
 
 ORDER = "order"
+# ISO 4217's currencies that have no decimals (JPY) or three (KWD). All others have two.
+WHOLE = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF"
+THOUSANDTHS = "BHD IQD JOD KWD LYD OMR TND"
+EXPONENTS = dict.fromkeys(WHOLE.split(), 0) | dict.fromkeys(THOUSANDTHS.split(), 3)
 PENDING, FAILED, SUCCEEDED = range(3)  # what may become of a refund; the higher one is the later
 
 

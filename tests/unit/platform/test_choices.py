@@ -30,8 +30,19 @@ BOOST = '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "fa
 TEXTS = {
     "IndexIdempotencyKeys": (("true", "false"), ("True", "yes", "")),
     "Currency": (
-        ("EUR", "JPY", "USD acme=EUR shop.br=BRL"),
-        ("eur", "EURO", "", "E1R", "EUR USD", "acme=EUR", "USD acme=eur", "USD acme=EUR acme=BRL"),
+        ("EUR", "BRL", "USD acme=EUR shop.br=BRL"),
+        (
+            "eur",
+            "EURO",
+            "",
+            "E1R",
+            "EUR USD",
+            "acme=EUR",
+            "USD acme=eur",
+            "USD acme=EUR acme=BRL",
+            "JPY",
+            "USD a=KWD",
+        ),
     ),
     "PhoneRegions": (("", "US", "US acme=DE shop.br=BR"), ("usa", "acme=de", "US,DE", "=DE")),
     "ExchangeRates": (("", "EUR=1.08", "EUR=1.08 JPY=0.0067"), ("EUR", "EUR=0", "eur=1", "EUR=1 EUR=2")),
