@@ -19,12 +19,16 @@ from adapters.platform.firehose import RECORD_BYTES_MAX, DeliveryStream
 from adapters.platform.items import plain
 from adapters.settings.lake import PublisherSettings
 from rules.lake.entities import (
+    ANSWER_STATS,
     DAILY_ACTIVITY,
     EVENTS,
     LEAD_EVENTS,
     LEAD_FEATURES,
     LEAD_MEMORY,
     LEDGER,
+    NOTIFICATIONS,
+    QUESTIONS,
+    RESPONSES,
     STREAKS,
     Entity,
     Unplaceable,
@@ -115,6 +119,10 @@ def _parts() -> tuple[Publisher, FailureQueue]:
         config.event_table: (LEAD_EVENTS, config.lead_events_delivery_stream),
         config.memory_table: (LEAD_MEMORY, config.lead_memory_delivery_stream),
         config.feature_table: (LEAD_FEATURES, config.lead_features_delivery_stream),
+        config.questions_table: (QUESTIONS, config.questions_delivery_stream),
+        config.responses_table: (RESPONSES, config.responses_delivery_stream),
+        config.user_stats_table: (ANSWER_STATS, config.answer_stats_delivery_stream),
+        config.subscriptions_table: (NOTIFICATIONS, config.notifications_delivery_stream),
     }
     streams = {
         table: (entity, DeliveryStream(firehose, name)) for table, (entity, name) in destinations.items()

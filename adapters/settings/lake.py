@@ -14,6 +14,10 @@ class PublisherSettings:
     event_table: str
     memory_table: str
     feature_table: str
+    questions_table: str
+    responses_table: str
+    user_stats_table: str
+    subscriptions_table: str
     events_delivery_stream: str
     daily_activity_delivery_stream: str
     ledger_delivery_stream: str
@@ -21,6 +25,10 @@ class PublisherSettings:
     lead_events_delivery_stream: str
     lead_memory_delivery_stream: str
     lead_features_delivery_stream: str
+    questions_delivery_stream: str
+    responses_delivery_stream: str
+    answer_stats_delivery_stream: str
+    notifications_delivery_stream: str
     failure_queue_url: str
 
 

@@ -96,6 +96,17 @@ STAGING: dict[str, StagingModel] = {
         "The newest version of each lead's features. An absorbed leaf has no features, only merged_into.",
         newest_of=("lead_organization_id",),
     ),
+    "questions": StagingModel(
+        "questions",
+        "If an agent asks under the same key again, 90 days after a question closed, that is another row.",
+    ),
+    "responses": StagingModel("responses"),
+    "answer_stats": StagingModel(
+        "answer_stats",
+        "The newest version of each person's stats. Who has moved to another pseudonym has only moved_to.",
+        newest_of=("person",),
+    ),
+    "notifications": StagingModel("notifications"),
 }
 
 

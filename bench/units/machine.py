@@ -21,6 +21,7 @@ from bench.units.lead_paths import lead_rows, registry
 from bench.units.measure import FAMILIES
 from bench.units.packed_rows import packed_rows
 from bench.units.publishing_paths import engagement_rows, publishing_paths
+from bench.units.question_paths import question_rows
 from local.plan.given.deployed import handler_modules
 
 ROUNDS = 5
@@ -37,6 +38,7 @@ def measured_here() -> dict[str, Any]:
         for family in FAMILIES:
             times |= _timed(fresh, family(fresh))
         rows |= lead_rows(fresh)
+        rows |= question_rows(fresh)
         times |= _timed(fresh, publishing_paths(fresh, rows))
         figures = packed_rows(rows)
     with desk(REDIS_URL=URL) as quick:

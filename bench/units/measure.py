@@ -12,7 +12,7 @@ from bench.units.lead_paths import lead_paths, lead_rows
 from bench.units.naive_paths import naive_paths
 from bench.units.nightly_paths import curation_paths, scan_paths
 from bench.units.publishing_paths import engagement_rows, publishing_paths, row_texts
-from bench.units.question_paths import question_paths
+from bench.units.question_paths import question_paths, question_rows
 from bench.units.warehouse_statements import statements_a_night
 
 Paths = dict[str, dict[str, Units]]
@@ -34,6 +34,7 @@ def measured() -> dict[str, Any]:
         for family in FAMILIES:
             paths |= family(fresh)
         rows |= lead_rows(fresh)
+        rows |= question_rows(fresh)
         paths |= publishing_paths(fresh, rows)
     with desk(REDIS_URL=URL) as quick:
         paths |= cached_paths(quick)

@@ -7,8 +7,10 @@ from typing import Any
 
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import AGENTS, http, queue
+from bench.units.publishing_paths import rows_of
 
 PHONES = 4
+PUBLISHED = ("Questions", "Responses", "UserStats", "Subscriptions")
 QUESTION = {
     "type": "multiple_choice",
     "prompt": "Which of these pictures shows a bicycle lane?",
@@ -36,6 +38,16 @@ def question_paths(desk: Desk) -> Measured:
     path = f"/v1/questions/{question}/responses"
     desk.call("PollsApiFunction", http("GET", path, sub="agent", groups=AGENTS))
     yield "question.polled", desk.take()
+
+
+def question_rows(desk: Desk) -> dict[str, list[Any]]:
+    """Return a row of each table that a question, its message to a phone and its last answer lead to."""
+    body = {"fcm_token": "token-rows" + "x" * 140, "min_interval_minutes": 0}
+    desk.call("QuestionsApiFunction", http("POST", "/v1/subscriptions", body, sub="listener"))
+    question = _asked(desk, 10**6)[0]
+    told = rows_of(desk)
+    _answered(desk, question, "5f0f8a43-0b1f-4a2f-8c11-888888888888")
+    return {table: each for table, each in (told | rows_of(desk)).items() if table in PUBLISHED}
 
 
 def _asked(desk: Desk, number: int) -> tuple[str, dict[str, Units]]:

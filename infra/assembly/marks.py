@@ -18,8 +18,18 @@ from rules.leads.memory import DERIVATIONS
 
 WATCHED = (FUNCTION, QUEUE, TABLE, DELIVERY)
 # Entity of the lake -> its table, the logical id of the mapping from the table's stream, and the changes that
-# are published.
-CHANGES, INSERTS = '"INSERT", "MODIFY"', '"INSERT"'
+# are published, as Lambda's filter patterns.
+CHANGES, INSERTS = ('{"eventName": ["INSERT", "MODIFY"]}',), ('{"eventName": ["INSERT"]}',)
+# Of questions not the answers that are counted: what is asked, also under the key of one that is expired long
+# since, and what has closed. Of responses no marks, and none that stands in line; of the subscriptions' table
+# only messages whose outcome is known.
+ASKED_OR_OVER = (
+    *INSERTS,
+    '{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"status": {"S": ["CLOSED", "EXPIRED"]}}}}',
+    '{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"current_responses": {"N": ["0"]}}}}',
+)
+TAKEN = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"number": {"N": [{"exists": true}]}}}}',)
+SETTLED = ('{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"outcome": {"S": [{"exists": true}]}}}}',)
 PUBLISHED = {
     "events": ("BPEvents", "PublishEventsMapping", CHANGES),
     "daily_activity": ("DailyActivity", "PublishDaysMapping", CHANGES),
@@ -28,6 +38,10 @@ PUBLISHED = {
     "lead_events": ("Event", "PublishLeadEventsMapping", INSERTS),
     "lead_memory": ("Memory", "PublishMemoryMapping", CHANGES),
     "lead_features": ("Feature", "PublishFeaturesMapping", CHANGES),
+    "questions": ("Questions", "PublishQuestionsMapping", ASKED_OR_OVER),
+    "responses": ("Responses", "PublishResponsesMapping", TAKEN),
+    "answer_stats": ("UserStats", "PublishStatsMapping", CHANGES),
+    "notifications": ("Subscriptions", "PublishNotificationsMapping", SETTLED),
 }
 
 
@@ -78,7 +92,8 @@ def _retention(entity: str) -> str:
 
 
 def _delivery(entity: str, stream: str) -> str:
-    table, mapping, changes = PUBLISHED[entity]
+    table, mapping, patterns = PUBLISHED[entity]
+    changes = "\n          ".join(f"- Pattern: '{each}'" for each in patterns)
     values = {"stream": stream, "entity": entity, "table": table, "mapping": mapping, "changes": changes}
     return fill(DERIVED["delivery"], **values)
 

@@ -23,10 +23,21 @@ from rules.lake.engagement_entities import (
 )
 from rules.lake.lead_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.lead_rows import lead_event_row, lead_features_row, lead_memory_row
+from rules.lake.question_entities import (
+    ANSWER_STATS,
+    NOTIFICATIONS,
+    QUESTIONS,
+    RESPONSES,
+    answer_stats_row,
+    notification_row,
+    question_row,
+    response_row,
+)
 from rules.lake.schema import EXTRA, Entity, Field, Type
 from rules.leads.lead_events import TYPE_KEY
 
 __all__ = [
+    "ANSWER_STATS",
     "DAILY_ACTIVITY",
     "ENTITIES",
     "EVENTS",
@@ -36,7 +47,10 @@ __all__ = [
     "LEAD_MEMORY",
     "LEDGER",
     "LEFT_OUT",
+    "NOTIFICATIONS",
+    "QUESTIONS",
     "RENAMED",
+    "RESPONSES",
     "STREAKS",
     "Entity",
     "Field",
@@ -48,7 +62,11 @@ __all__ = [
 
 ENTITIES = {
     entity.name: entity
-    for entity in (EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS, LEAD_EVENTS, LEAD_MEMORY, LEAD_FEATURES)
+    for entity in (
+        *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS),
+        *(LEAD_EVENTS, LEAD_MEMORY, LEAD_FEATURES),
+        *(QUESTIONS, RESPONSES, ANSWER_STATS, NOTIFICATIONS),
+    )
 }
 
 # Table attributes whose columns have another name, and those that are not columns at all.
@@ -60,6 +78,14 @@ RENAMED: dict[str, dict[str, str]] = {
     "lead_events": {},
     "lead_memory": {},
     "lead_features": {},
+    "questions": {"type": "question_type"},
+    "responses": {"type": "question_type", "fingerprint_hash": "person"},
+    "answer_stats": {
+        "fingerprint_hash": "person",
+        "created_at": "first_answer_at",
+        "newest_at": "newest_answer_at",
+    },
+    "notifications": {},
 }
 LEFT_OUT: dict[str, set[str]] = {
     "events": {"idempotency_key", "ttl"},
@@ -73,6 +99,18 @@ LEFT_OUT: dict[str, set[str]] = {
     "lead_events": {TYPE_KEY, "raw_payload"},
     "lead_memory": {"evidence"},
     "lead_features": {"inputs", "active_shard"},
+    # The former names of attributes are stored beside the new ones (rules/questions/former_names.py).
+    "questions": {"status_shard", "closing_shard", "expires_at", "body_hash", "kind", "answers_count"},
+    # What could name a person or tell their other hashes stays in the table.
+    "responses": {
+        *("response_id", "older_hashes", "upcoming_hashes", "zone", "timezone", "counted_at"),
+        *("kind", "option_index"),
+    },
+    "answer_stats": {
+        *("leaderboard", "older_hashes", "zone", "days", "settled", "badge_days", "category_days"),
+        *("answers", "first_dates"),
+    },
+    "notifications": {"active", "last_notified_at", "expires_at"},
 }
 Row = dict[str, Any]
 SHAPED: dict[str, Callable[[Row, datetime, int], Row]] = {
@@ -81,6 +119,10 @@ SHAPED: dict[str, Callable[[Row, datetime, int], Row]] = {
     "lead_events": lambda row, *_: lead_event_row(row),
     "lead_memory": lambda row, arrived, _: lead_memory_row(row, arrived),
     "lead_features": lambda row, arrived, _: lead_features_row(row, arrived),
+    "questions": question_row,
+    "responses": lambda row, *_: response_row(row),
+    "answer_stats": lambda row, *_: answer_stats_row(row),
+    "notifications": lambda row, _, corrected: notification_row(row, corrected),
 }
 
 

@@ -59,9 +59,14 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
         ("subscription_id", ""),
         {"ByLastNotified": ("active", "last_notified_at")},
         "expires_at",
-        "",
+        "NEW_IMAGE",
     ),
-    "UserStats": (("fingerprint_hash", ""), {"ByTotalPoints": ("leaderboard", "total_points")}, "", ""),
+    "UserStats": (
+        ("fingerprint_hash", ""),
+        {"ByTotalPoints": ("leaderboard", "total_points")},
+        "",
+        "NEW_IMAGE",
+    ),
 }
 NUMBERS = {"current_streak", "total_points"}
 

@@ -4,12 +4,15 @@ Duplicate keys in two versions, NULLs, ties, reversed redemptions, late rows for
 of the year, quotes and non-ASCII in texts, properties that are no JSON, an account that never did anything.
 """
 
+# Long: one history, told entity by entity.
+
 import random
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from rules.engagement.points import RULES
 from rules.lake.entities import ENTITIES
+from tests.support.answer_story import AnswerStory
 from tests.support.lake_sample import DAYS, FIRST, PROPERTIES, USERS, Row, Sample, event
 from tests.support.lead_histories import History, features_of, is_readable
 from tests.support.lead_histories import row as lead_event
@@ -25,6 +28,7 @@ class Story:
         self.version: dict[str, int] = {}
         self.redeemed: list[Row] = []
         self.leads = History(3, leads=8, events=60, times=2)  # so, few files
+        self.answers = AnswerStory(self.sample)
 
     def first_part(self) -> Sample:
         for user in USERS:
@@ -42,6 +46,7 @@ class Story:
         self.open("idle")
         self.profile("idle", current_streak=None, longest_streak=None, active_days=None, ledger_head=None)
         self.tell_leads(1)
+        self.answers.first_part()
         return self.sample
 
     def late_part(self) -> Sample:
@@ -59,6 +64,7 @@ class Story:
         for _ in range(20):
             self.leads._event(self.random.choice(self.leads.leads))
         self.tell_leads(2)
+        self.answers.late_part()
         return self.sample
 
     def day(self, user: str, day: date, kinds: list[str]) -> None:

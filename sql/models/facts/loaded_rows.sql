@@ -23,3 +23,19 @@ UNION ALL
 SELECT 'lead_features' AS entity, CAST(changed_at AS DATE) AS dt, COUNT(*) AS loaded
 FROM lake.lead_features
 GROUP BY CAST(changed_at AS DATE)
+UNION ALL
+SELECT 'questions' AS entity, CAST(created_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.questions
+GROUP BY CAST(created_at AS DATE)
+UNION ALL
+SELECT 'responses' AS entity, CAST(created_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.responses
+GROUP BY CAST(created_at AS DATE)
+UNION ALL
+SELECT 'answer_stats' AS entity, CAST(updated_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.answer_stats
+GROUP BY CAST(updated_at AS DATE)
+UNION ALL
+SELECT 'notifications' AS entity, CAST(claimed_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.notifications
+GROUP BY CAST(claimed_at AS DATE)

@@ -3,8 +3,11 @@
 Items are as full as they get, and are made by the functions that make the stored ones.
 """
 
+# Long: the writers of eleven entities, one after the other.
+
 from collections.abc import Iterator
-from datetime import date
+from dataclasses import replace
+from datetime import date, timedelta
 from typing import Any
 
 import pytest
@@ -13,12 +16,15 @@ from adapters.engagement.account_items import day_attributes, entry_item, profil
 from adapters.leads import memory_items
 from adapters.leads.feature_store import FeatureStore
 from adapters.platform.items import item, plain
+from adapters.questions.subscription_items import KEY, claim_key
+from adapters.questions.user_stats_items import stats_attributes
 from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, to_item
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.streaks import Cover, fold
 from rules.lake.entities import (
+    ANSWER_STATS,
     DAILY_ACTIVITY,
     ENTITIES,
     EVENTS,
@@ -26,6 +32,9 @@ from rules.lake.entities import (
     LEAD_FEATURES,
     LEAD_MEMORY,
     LEDGER,
+    NOTIFICATIONS,
+    QUESTIONS,
+    RESPONSES,
     STREAKS,
     Entity,
     row_of,
@@ -36,6 +45,11 @@ from rules.leads.features import FEATURES, Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.lead_groups import Group
 from rules.leads.memory import derive_entries, remembered_entries
+from rules.questions.answer_stats import fold as answered
+from rules.questions.question_lists import listed_item
+from rules.questions.questions import Question, QuestionStatus, QuestionType
+from rules.questions.responses import to_item as to_response_item
+from tests.support.answers import NOON, answer
 from tests.support.engagement_strategies import NOW
 
 AT = stamp(NOW)
@@ -49,6 +63,10 @@ WRITERS = {
     "lead_events": "rules/leads/lead_events.py (to_item)",
     "lead_memory": "adapters/leads/memory_items.py (entry_attributes)",
     "lead_features": "adapters/leads/feature_store.py (FeatureStore.write)",
+    "questions": "rules/questions/question_lists.py (listed_item)",
+    "responses": "rules/questions/responses.py (to_item)",
+    "answer_stats": "adapters/questions/user_stats_items.py (stats_attributes)",
+    "notifications": "adapters/questions/message_claims.py (MessageClaims.settle)",
 }
 
 
@@ -169,6 +187,33 @@ def lead_features() -> Iterator[dict[str, Any]]:
     yield from recorder.items
 
 
+def questions() -> Iterator[dict[str, Any]]:
+    at, later = stamp(NOON), stamp(NOON + timedelta(hours=1))
+    expires = int(NOON.timestamp())
+    closed = Question(
+        *("q", "agent", QuestionType.MULTIPLE_CHOICE, "Which?", ("this", "that"), ("it",), "general", 5, 5),
+        *(QuestionStatus.CLOSED, at, later, expires, "digest", later),
+    )
+    yield listed_item(closed)
+
+
+def responses() -> Iterator[dict[str, Any]]:
+    chosen = replace(answer(1), confidence=3, response_time_ms=1500)
+    yield to_response_item(chosen)
+    yield to_response_item(replace(chosen, selected_option=None, text="words"))
+
+
+def answer_stats() -> Iterator[dict[str, Any]]:
+    stats = answered([answer(number, day=number) for number in range(30)])
+    yield stats_attributes("f" * 32, stats) | {"version": 3, "updated_at": AT}
+    yield {"fingerprint_hash": "f" * 32, "moved_to": "e" * 32, "version": 4, "updated_at": AT}
+
+
+def notifications() -> Iterator[dict[str, Any]]:
+    place = claim_key("subscription", "question=q")
+    yield {KEY: place, "claimed_at": AT, "expires_at": 5, "outcome": "sent", "settled_at": AT}
+
+
 ITEMS = {
     EVENTS.name: events,
     DAILY_ACTIVITY.name: daily_activity,
@@ -177,6 +222,10 @@ ITEMS = {
     LEAD_EVENTS.name: all_lead_events,
     LEAD_MEMORY.name: lead_memory,
     LEAD_FEATURES.name: lead_features,
+    QUESTIONS.name: questions,
+    RESPONSES.name: responses,
+    ANSWER_STATS.name: answer_stats,
+    NOTIFICATIONS.name: notifications,
 }
 
 

@@ -1,0 +1,166 @@
+"""The entities of questions: questions, responses, answer_stats and notifications; and how items become rows.
+
+People who answer are under pseudonyms (docs/decisions/0035-what-the-lake-knows-of-who-answers.md). No row has
+a user id, a key of the tables, or what a person wrote.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from rules.lake.engagement_entities import event_version
+from rules.lake.schema import Entity, Field, Type
+
+TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
+OPEN = "OPEN"
+SENT_MARK = "#sent#"  # in the key of a message's claim
+QUESTION_KEY = "question="
+
+QUESTIONS = Entity(
+    "questions",
+    (
+        Field("question_id", TEXT, "follows from agent and idempotency key", True, 64),
+        Field("created_at", TIMESTAMP, "when it was asked", True),
+        Field("agent_id", TEXT, "the agent that asked", True, 256),
+        Field("question_type", TEXT, "text or multiple_choice", True, 32),
+        Field("category", TEXT, "the agent's category, or general", True, 64),
+        Field("prompt", TEXT, "what was asked", True, 4096),
+        Field("options", TEXT, "multiple_choice: what can be chosen, JSON text: a list"),
+        Field("options_count", INTEGER, "multiple_choice: how many options there are", True),
+        Field("audience", TEXT, "tags of whom it is for, separated by commas; empty: everybody", False, 512),
+        Field("required_responses", INTEGER, "how many answers it takes", True),
+        Field("closes_at", TIMESTAMP, "from when it takes no answers", True),
+        Field("status", TEXT, "OPEN, CLOSED (it has all answers) or EXPIRED, as stored", True, 16),
+        Field("closed_at", TIMESTAMP, "when the last required answer came"),
+        Field("responses", INTEGER, "answers that it had when it closed or expired; empty while it is open"),
+        Field("version", INTEGER, "grows with each published change, and never restarts", True),
+    ),
+    key=("question_id", "created_at"),  # 90 days after it closed, an agent may ask under the same key again
+    occurred="created_at",
+    order=("question_id", "created_at"),
+    version="version",
+)
+
+RESPONSES = Entity(
+    "responses",
+    (
+        Field("question_id", TEXT, "the question", True, 64),
+        Field("person", TEXT, "who answered, under the lake's pseudonym", True, 64),
+        Field("created_at", TIMESTAMP, "when it was answered", True),
+        Field("agent_id", TEXT, "the agent that asked", True, 256),
+        Field("question_type", TEXT, "text or multiple_choice", True, 32),
+        Field("category", TEXT, "the question's category", True, 64),
+        Field("number", INTEGER, "its place among the question's answers, from 1", True),
+        Field("selected_option", INTEGER, "multiple_choice: the place of the option, from 0"),
+        Field("text_characters", INTEGER, "text: how long the answer is; what it says is not published"),
+        Field("confidence", INTEGER, "how sure the person is, 1 to 5"),
+        Field("response_time_ms", INTEGER, "how long the person took, as their app says"),
+        Field("points", INTEGER, "points before the daily cap", True),
+        Field("activity_date", DATE, "the date it counts for (rule 1)", True),
+        Field("is_signed_in", BOOLEAN, "whether the person was signed in", True),
+    ),
+    key=("question_id", "person"),
+    occurred="created_at",
+    order=("question_id", "person"),
+)
+
+ANSWER_STATS = Entity(
+    "answer_stats",
+    (
+        Field("person", TEXT, "whose stats they are, under the lake's pseudonym", True, 64),
+        Field("version", INTEGER, "grows with each write of these stats", True),
+        Field("updated_at", TIMESTAMP, "when this version was written", True),
+        Field(
+            "moved_to",
+            TEXT,
+            "the same person's pseudonym since a key of fingerprints was rotated; all below is empty then",
+            False,
+            64,
+        ),
+        Field("total_answers", INTEGER, "answers"),
+        Field("total_points", INTEGER, "points, each date under the daily cap"),
+        Field("streak_days", INTEGER, "length of the run that ends on last_activity_date"),
+        Field("longest_streak_days", INTEGER, "length of the longest run"),
+        Field("last_activity_date", DATE, "the newest date with an answer"),
+        Field("badges", TEXT, "badges earned, separated by commas", False, 2048),
+        Field("answers_by_category", TEXT, "answers in each of the first categories, JSON text", False, 2048),
+        Field("first_answer_at", TIMESTAMP, "when the first answer was given"),
+        Field("newest_answer_at", TIMESTAMP, "when the newest answer was given"),
+    ),
+    key=("person", "version"),
+    occurred="updated_at",
+    order=("person", "version"),
+    version="version",
+)
+
+NOTIFICATIONS = Entity(
+    "notifications",
+    (
+        Field("phone", TEXT, "a pseudonym of the subscription: one person on one phone", True, 64),
+        Field("message", TEXT, "what it was about: question=ID, or reminder=DATE", True, 256),
+        Field("claimed_at", TIMESTAMP, "just before it was sent", True),
+        Field("question_id", TEXT, "the question that it tells of; empty for a reminder", False, 64),
+        Field("outcome", TEXT, "sent, dead (the phone is gone) or unconfirmed", True, 16),
+        Field("settled_at", TIMESTAMP, "when the outcome was known"),
+        Field("version", INTEGER, "grows with each change of the outcome", True),
+    ),
+    key=("phone", "message"),
+    occurred="claimed_at",
+    order=("phone", "message"),
+    version="version",
+)
+
+
+def pseudonym(key: str) -> str:
+    """Return the name that the lake has for a fingerprint or a subscription: 32 hexadecimal digits.
+
+    It is the same in all rows, and not what agents or boards show of the person, nor a key of a table.
+    """
+    return hashlib.sha256(f"lake\x00{key}".encode()).hexdigest()[:32]
+
+
+def question_row(row: Mapping[str, Any], arrived: datetime, corrected: int) -> dict[str, Any]:
+    """Write options as JSON; leave the counter out while the question is open, for it goes on.
+
+    A question as it was first stored has no number of a change: the second of its arrival stands for it.
+    """
+    shaped = {**row, "version": corrected or event_version(arrived.timestamp(), "0")}
+    options, counted = shaped.pop("options", None) or [], shaped.pop("current_responses", None)
+    if not shaped.get("audience"):
+        shaped.pop("audience", None)
+    if options:
+        shaped["options"] = json.dumps(options, ensure_ascii=False, separators=(",", ":"))
+    shaped["options_count"] = len(options)
+    return shaped if shaped.get("status") == OPEN else shaped | {"responses": counted}
+
+
+def response_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the pseudonym in place of the person, and the length in place of the text."""
+    shaped = {name: each for name, each in row.items() if name not in ("user_id", "text")}
+    shaped["is_signed_in"] = row.get("user_id") is not None
+    if isinstance(written := row.get("text"), str):
+        shaped["text_characters"] = len(written)
+    return _with_pseudonyms(shaped, "person")
+
+
+def answer_stats_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Put pseudonyms in place of the person and of whom the stats have moved to."""
+    return _with_pseudonyms({name: each for name, each in row.items() if each != ""}, "person", "moved_to")
+
+
+def notification_row(row: Mapping[str, Any], corrected: int) -> dict[str, Any]:
+    """Split the key of a message's claim, `{subscription}#sent#{message}`."""
+    shaped = {**row, "version": int(corrected)}
+    phone, _, message = str(shaped.pop("subscription_id", "")).partition(SENT_MARK)
+    shaped |= {"phone": pseudonym(phone), "message": message}
+    if message.startswith(QUESTION_KEY):
+        shaped["question_id"] = message.removeprefix(QUESTION_KEY)
+    return shaped
+
+
+def _with_pseudonyms(row: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Replace these names' values; a value that is no text stays, so that curation refuses it."""
+    told = {name: pseudonym(row[name]) for name in names if isinstance(row.get(name), str)}
+    return row | told
