@@ -7,7 +7,8 @@ leave it out: after a smoke test the lake knows users of whom the tables know no
 import re
 
 PREFIX = "smoke-"
-_NAME = re.compile(r"smoke-[0-9a-f]{12}(-[a-z]+)?", re.ASCII)
+PATTERN = r"smoke-[0-9a-f]{12}(-[a-z]+)?"
+_NAME = re.compile(PATTERN, re.ASCII)
 
 
 def smoke_name(number: int) -> str:

@@ -121,11 +121,16 @@ class Projections:
             raise ProjectionChanged(table) from None
 
 
-def unchanged_condition(read: Item | None, marks: Iterable[str]) -> tuple[str, dict[str, str], Item]:
-    """Return a condition that an item has not changed since it was read, with its names and values."""
+def unchanged_condition(
+    read: Item | None, marks: Iterable[str], key: str = "user_id"
+) -> tuple[str, dict[str, str], Item]:
+    """Return a condition that an item has not changed since it was read, with its names and values.
+
+    key: the attribute that every item of the table has.
+    """
     if read is None:
-        return "attribute_not_exists(user_id)", {}, {}
-    parts, names, values = ["attribute_exists(user_id)"], {}, {}
+        return f"attribute_not_exists({key})", {}, {}
+    parts, names, values = [f"attribute_exists({key})"], {}, {}
     for place, mark in enumerate(marks):
         names[f"#m{place}"] = mark
         if mark in read:

@@ -61,9 +61,18 @@ def put_all(dynamodb: Any, table: str, items: Sequence[Item]) -> None:
 
 def query_all(dynamodb: Any, **query: Any) -> Iterator[Item]:
     """Yield a query's items over all its pages."""
+    return _all_pages(dynamodb.query, query)
+
+
+def scan_all(dynamodb: Any, **scan: Any) -> Iterator[Item]:
+    """Yield a scan's items over all its pages."""
+    return _all_pages(dynamodb.scan, scan)
+
+
+def _all_pages(operation: Any, request: dict[str, Any]) -> Iterator[Item]:
     while True:
-        page = dynamodb.query(**query)
+        page = operation(**request)
         yield from page.get("Items", [])
         if "LastEvaluatedKey" not in page:
             return
-        query["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]

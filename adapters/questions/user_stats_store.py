@@ -6,15 +6,19 @@ older hash had no stats. So an answer under an older hash that is counted late f
 """
 
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from heapq import nlargest
 from typing import Any
 
-from adapters.platform.batches import get_all
-from adapters.platform.items import item, plain
+from adapters.engagement.projections import unchanged_condition
+from adapters.platform.batches import get_all, scan_all
+from adapters.platform.items import Item, item, plain
 from adapters.questions.user_stats_items import stats_attributes, stats_from, total_answers
 from rules.questions.answer_stats import Stats
+
+# Whoever changes an item changes one of these. A repair is put on condition that all are as they were read.
+STATS_MARKS = ("version", "updated_at", "total_points", "total_answers", "days", "settled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +88,40 @@ class UserStatsStore:
             person = kept["moved_to"]
         return StoredStats(person, Stats())
 
+    def attributes(self, person: str, stats: Stats, older: tuple[str, ...]) -> dict[str, Any]:
+        """Return stats as they are stored, without version and updated_at."""
+        return stats_attributes(person, stats) | {
+            "leaderboard": leaderboard_partition(person, self._shards) if stats.total_points else None,
+            "older_hashes": older or None,
+        }
+
+    def scan(self, segment: int, segments: int) -> Iterator[Item]:
+        """Yield a segment of all items as they are stored; eventually consistent."""
+        return scan_all(self._dynamodb, TableName=self._table, Segment=segment, TotalSegments=segments)
+
+    def stored(self, person: str) -> Item | None:
+        """Return an item as it is stored, strongly consistent."""
+        key = item({"fingerprint_hash": person})
+        found: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get(
+            "Item"
+        )
+        return found
+
+    def put_in_place(self, new: Item, read: Item | None) -> bool:
+        """Put an item in place of the one that was read; False: it has changed since."""
+        condition, names, values = unchanged_condition(read, STATS_MARKS, "fingerprint_hash")
+        named: dict[str, Any] = {"ExpressionAttributeNames": names} if names else {}
+        named |= {"ExpressionAttributeValues": values} if values else {}
+        try:
+            self._dynamodb.put_item(TableName=self._table, Item=new, ConditionExpression=condition, **named)
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            return False
+        return True
+
     def put_actions(self, before: StoredStats, stats: Stats, now: str) -> list[dict[str, Any]]:
         """Return a transaction's actions: put stats if nobody has changed them since they were read."""
         person = before.person
-        whole = stats_attributes(person, stats) | {
-            "leaderboard": leaderboard_partition(person, self._shards) if stats.total_points else None,
-            "older_hashes": before.older or None,
-        }
+        whole = self.attributes(person, stats, before.older)
         actions = [self._put_action(whole, before.version, now)]
         for each, version in before.moving:
             actions.append(self._put_action({"fingerprint_hash": each, "moved_to": person}, version, now))

@@ -73,5 +73,8 @@ class ReconcileSettings:
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str
+    responses_table: str
+    user_stats_table: str
     redis_url: str
     leaderboard_shards: int
+    stats_shards: int

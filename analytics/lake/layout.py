@@ -6,7 +6,7 @@ raw/{entity}/any other name                         no hour's: all lines are ref
 curated/{entity}/dt=YYYY-MM-DD/hour-HH.parquet      an hour; or day.parquet: the whole day
 quarantine/{entity}/dt=.../hour=HH/[arrived=.../]NAME.ndjson  the refused lines of one raw object
 state/watermark.json, state/failed_tasks.json, state/ledgers_compared.json
-state/users.parquet, state/unloaded/{run_id}.json
+state/users.parquet, state/answers.parquet, state/answers_compared.json, state/unloaded/{run_id}.json
 runs/{run_id}/NAME, reports/{run_id}.*
 """
 
@@ -24,6 +24,7 @@ WATERMARK = "state/watermark.json"
 FAILED_TASKS = "state/failed_tasks.json"
 LEDGERS_COMPARED = "state/ledgers_compared.json"
 SETTLED_USERS = "state/users.parquet"
+ANSWERS_COMPARED, SETTLED_ANSWERS = "state/answers_compared.json", "state/answers.parquet"
 UNLOADED = "state/unloaded/"
 WAREHOUSE_RESULT = "warehouse.json"  # of a run: what came of its work in the warehouse
 _RAW = re.compile(

@@ -10,6 +10,7 @@ from adapters.platform.objects import NoObject, Objects
 from analytics.lake import rebuild_notes, unloaded
 from analytics.lake.failed_tasks import noted
 from analytics.lake.layout import report_key, run_key
+from analytics.reconcile import answer_stats
 from analytics.reconcile.reconcile_all import RESULT
 from analytics.reconcile.report_tables import PARTITION, partitions, rebuilt, table, warehouse_tables
 from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
@@ -49,6 +50,7 @@ def gather(
         "frozen": found["frozen"][:LISTED_MAX],
         "differences": found["differences"][:LISTED_MAX],
         "ledger_and_lake": found["disagreements"][:LISTED_MAX],
+        "answer_stats": answer_stats.told(objects, run_id, LISTED_MAX),
         "warehouse_and_lake": [],
         "leads": [],
         **_warehouse(objects, run_id, warehouse_error),
@@ -131,12 +133,13 @@ def publish(objects: Objects, report: Report) -> list[str]:
 
 def markdown(report: Report) -> str:
     """Return the report as text for people: figures, then what is wrong, shortened."""
+    # Long: one table after the other.
     counts = [(name.replace("_", " "), number) for name, number in report["counts"].items()]
+    differences = (*report["differences"], *report["answer_stats"]["differences"])
     listed = [
         (*(each[name] for name in PLACE), each["attribute"] or "(item)", each["stored"], each["expected"])
-        for each in report["differences"]
+        for each in differences
     ]
-    curation = [tuple(row.values()) for row in report["curation"]]
     tests = [(each["model"], each["test"], each["rows"]) for each in report["failed_tests"]]
     twin = [(each["user_id"], each["lake"], each["warehouse"]) for each in report["warehouse_and_lake"]]
     leads = [(each["lead"], ", ".join(each["features"])) for each in report["leads"]]
@@ -148,6 +151,7 @@ def markdown(report: Report) -> str:
         table("Figures", ("what", "number"), counts),
         table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),
+        *(table(*each) for each in answer_stats.tables(report["answer_stats"])),
         table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
         table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
         table("Leads whose features are not what their events say", ("lead", "features"), leads),

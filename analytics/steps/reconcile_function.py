@@ -16,9 +16,12 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
+from adapters.questions.response_store import ResponseStore
+from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.recompute import Recomputed, recompute
 from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
+from analytics.reconcile.answer_stats import reconcile_answers
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_all import ReconcileScope, reconcile
 from analytics.reconcile.reconcile_user import Reconciler
@@ -32,6 +35,7 @@ from analytics.reconcile.run_report import (
     publish,
     with_warehouse,
 )
+from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")
@@ -41,7 +45,7 @@ StepAnswer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ReconcileSteps:
-    """The three steps, with the stores that they use."""
+    """The four steps, with the stores that they use."""
 
     objects: Objects
     warehouse: Warehouse
@@ -49,6 +53,8 @@ class ReconcileSteps:
     projections: Projections
     redis: EngagementCache
     shards: int
+    stats: UserStatsStore
+    responses: ResponseStore
 
     def recompute(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "everybody"?} -> how many users were recomputed, and the key of the result.
@@ -78,6 +84,18 @@ class ReconcileSteps:
         _measure("Unrepaired", len({*findings.unrepaired, *findings.frozen}))
         _measure("LakeDisagreements", counts["lake_disagreements"])
         return {"counts": counts, "differences_key": findings.save(self.objects, event["run_id"])}
+
+    def reconcile_answers(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
+        """{"run_id", "repair"?, "everybody"?} -> the figures of people who answer questions."""
+        reconciler = StatsReconciler(self.stats, self.responses, event.get("repair") is True)
+        everybody = event.get("everybody") is True
+        findings = reconcile_answers(self.objects, event["run_id"], reconciler, now, everybody=everybody)
+        counts = findings.counts
+        _measure("Differences", counts["different"])
+        _measure("Repaired", counts["repaired"])
+        _measure("Unrepaired", counts["unrepaired"])
+        _measure("LakeDisagreements", counts["disagreements"])
+        return {"counts": counts, "answer_stats_key": findings.save(self.objects, event["run_id"])}
 
     def report(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "error"?, "warehouse_error"?} -> its figures and keys, and whether all was done.
@@ -123,19 +141,23 @@ def _steps() -> ReconcileSteps:
         Projections(dynamodb, profiles, days),
         EngagementCache(config.redis_url, shards),
         shards,
+        UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
+        ResponseStore(dynamodb, config.responses_table),
     )
 
 
 @logger.inject_lambda_context
 @metrics.log_metrics
 def handler(event: dict[str, Any], context: Any) -> StepAnswer:
-    """Lambda entry: {"step": recompute, reconcile or report, "run_id", ...}; each step tells its input."""
+    """Lambda entry: {"step": see below, "run_id", ...}; each step tells its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     steps, now = _steps(), clock.now()
     if event["step"] == "recompute":
         answer = steps.recompute(event, now)
     elif event["step"] == "reconcile":
         answer = steps.reconcile(event, now)
+    elif event["step"] == "reconcile_answers":
+        answer = steps.reconcile_answers(event, now)
     elif event["step"] == "report":
         answer = steps.report(event, now)
     else:

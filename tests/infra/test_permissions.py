@@ -167,7 +167,9 @@ def test_nothing_that_is_stored_may_be_deleted_and_the_ledger_is_never_scanned()
                     assert "raw" not in json.dumps(statement["Resource"])
                 if action == "dynamodb:Scan":
                     assert name in {*NIGHTLY, "RanksFunction"}, "nobody's request reads a whole table"
-                    scanned = {"UserStreaks", "DailyActivity"} if name in NIGHTLY else {"UserStreaks"}
+                    scanned = (
+                        {"UserStreaks", "DailyActivity", "UserStats"} if name in NIGHTLY else {"UserStreaks"}
+                    )
                     assert logical_ids(statement["Resource"]) <= scanned
     assert deleted == DELETED
 

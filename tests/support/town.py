@@ -20,6 +20,8 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import FolderObjects
+from adapters.questions.response_store import ResponseStore
+from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import Task, curate
 from analytics.steps.reconcile_function import ReconcileSteps
 from analytics.warehouse.build import build
@@ -124,7 +126,9 @@ class Town:
     @property
     def steps(self) -> ReconcileSteps:
         return ReconcileSteps(
-            self.objects, self.warehouse, self.accounts, self.projections, self.redis, SHARDS
+            *(self.objects, self.warehouse, self.accounts, self.projections, self.redis, SHARDS),
+            UserStatsStore(self.dynamodb, "UserStats", SHARDS),
+            ResponseStore(self.dynamodb, "Responses"),
         )
 
     # ---- what users do

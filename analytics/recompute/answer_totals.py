@@ -1,0 +1,112 @@
+"""What the curated responses of each person come to: how many there are, and a digest of them.
+
+Both can be added up. So what older partitions come to is stored, as for users (settled_users.py), and a night
+reads the later ones.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from datetime import date
+from io import BytesIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapters.platform.objects import NoObject, Objects, StoredObject
+from analytics.lake import curated_files
+from analytics.lake.duckdb_memory import connect, query, registered
+from analytics.lake.layout import SETTLED_ANSWERS
+from analytics.lake.layout import curated_files as files_of
+from analytics.recompute.settled_users import SETTLED_AFTER, between, etags_digest
+from rules.engagement.ledger_doubts import DIGEST_BITS, SEPARATOR
+from rules.smoke_names import PATTERN
+
+# Twin of rules.questions.repair.answer_doubts.digest_of: the values of a response that it hashes, in order.
+HASHED = (
+    *("question_id", "epoch_us(created_at)", "agent_id", "question_type", "category", "number"),
+    *("selected_option", "text_characters", "confidence", "response_time_ms", "points", "activity_date"),
+    "is_signed_in",
+)
+COLUMNS = ("person", "created_at", *(each for each in HASHED if "(" not in each))
+_TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{each}::VARCHAR" for each in HASHED)
+TOTALS = pa.schema(
+    [
+        ("person", pa.string()),
+        ("answers", pa.int64()),
+        ("digest", pa.uint64()),
+        ("newest", pa.timestamp("us", "UTC")),
+        ("question_id", pa.string()),
+    ]
+)
+ADDED = f"""
+WITH parts AS (
+  SELECT person, count(*) AS answers, sum(md5_number_lower(concat({_TEXTS}))::HUGEINT) AS digest,
+    max(created_at) AS newest, min(question_id) AS question_id
+  FROM responses WHERE NOT regexp_full_match(agent_id, '{PATTERN}') GROUP BY person
+  UNION ALL SELECT person, answers, digest, newest, question_id FROM settled
+)
+SELECT person, sum(answers)::BIGINT AS answers, (sum(digest) % {1 << DIGEST_BITS})::UBIGINT AS digest,
+  max(newest) AS newest, min(question_id) AS question_id
+FROM parts GROUP BY person ORDER BY person
+"""  # noqa: S608 (no input)
+
+
+@dataclass(frozen=True, slots=True)
+class SettledAnswers:
+    """What partitions up to a date come to. until: None: none is settled."""
+
+    table: pa.Table
+    until: date | None = None
+
+
+def answer_totals(objects: Objects, today: date) -> pa.Table:
+    """Return a row for each person with an answer (TOTALS); question_id: one of those that they answered.
+
+    Settles what is older than five days, if that has changed.
+    """
+    files = files_of(objects, "responses")
+    settled, until = _load(objects, files), today - SETTLED_AFTER
+    if settled.until is None or settled.until < until:
+        settled = SettledAnswers(_added(objects, settled, files, until), until)
+        _save(objects, settled.table, files, until)
+    return _added(objects, settled, files, None)
+
+
+def _added(
+    objects: Objects, settled: SettledAnswers, files: list[StoredObject], until: date | None
+) -> pa.Table:
+    later = between(files, settled.until, until)
+    rows = curated_files.reader(objects, "responses", COLUMNS, files=later)
+    db = connect()
+    with registered(db, "settled", settled.table), registered(db, "responses", rows):
+        return query(db, ADDED).cast(TOTALS)
+
+
+def _load(objects: Objects, files: list[StoredObject]) -> SettledAnswers:
+    """Read what is settled, if it still is what these files make; otherwise start from nothing."""
+    try:
+        table = pq.read_table(BytesIO(objects.get(SETTLED_ANSWERS)))
+    except NoObject:
+        return SettledAnswers(TOTALS.empty_table())
+    held = json.loads(table.schema.metadata[b"settled"])
+    until = date.fromisoformat(held["until"])
+    if held != _about(files, until):
+        return SettledAnswers(TOTALS.empty_table())
+    return SettledAnswers(table.replace_schema_metadata(None), until)
+
+
+def _save(objects: Objects, table: pa.Table, files: list[StoredObject], until: date) -> None:
+    data = BytesIO()
+    about = json.dumps(_about(files, until)).encode()
+    pq.write_table(table.replace_schema_metadata({b"settled": about}), data, compression="zstd")
+    objects.put(SETTLED_ANSWERS, data.getvalue())
+
+
+def _about(files: list[StoredObject], until: date) -> dict[str, str]:
+    made_by = hashlib.sha256(f"{ADDED}\0{TOTALS}".encode()).hexdigest()
+    return {
+        "until": until.isoformat(),
+        "files": etags_digest({"responses": files}, until),
+        "made_by": made_by,
+    }

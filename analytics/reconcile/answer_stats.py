@@ -1,0 +1,164 @@
+"""Stats of people who answer, against responses and lake: drift is named, and repaired where provable.
+
+As for engagement, there are two phases. First all stats are scanned. Looked at closely is who differs from
+what the lake's answers come to, is not stored as this system writes it, has answered since, or has a turn.
+Then the stats are folded anew from the responses that are marked as counted. What differs from that is
+repaired, on condition that it still is what was read, unless lake and table contradict each other.
+"""
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from typing import Any
+
+from adapters.platform.objects import NoObject, Objects
+from analytics.lake.layout import ANSWERS_COMPARED, run_key
+from analytics.recompute.answer_totals import answer_totals
+from analytics.reconcile.candidates import SEGMENTS, in_parallel
+from analytics.reconcile.differences import Difference
+from analytics.reconcile.stats_reconciler import StatsReconciler
+from analytics.reconcile.stats_scan import StatsScan
+from rules.days import stamp
+from rules.engagement.ledger_doubts import LAKE_LAG, slice_of, slices_due
+from rules.questions.repair.answer_doubts import LakeAnswers
+
+RESULT = "answer_stats.json"
+
+
+@dataclass(slots=True)
+class AnswerFindings:
+    """What was found of people who answer. Names are hashes of the table, or pseudonyms of whom it lacks.
+
+    looked_at: how many. uncounted: people with answers that should have been counted by now.
+    disagreements: (person, how lake and table differ); nothing of theirs is repaired.
+    """
+
+    people: int = 0
+    looked_at: int = 0
+    different: list[str] = field(default_factory=list)
+    unrepaired: list[str] = field(default_factory=list)
+    contended: list[str] = field(default_factory=list)
+    uncounted: list[str] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    disagreements: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Return the figures."""
+        found = {
+            name: value if isinstance(value, int) else len(value) for name, value in asdict(self).items()
+        }
+        return {**found, "repaired": len(self.different) - len(self.unrepaired)}
+
+    def save(self, objects: Objects, run_id: str) -> str:
+        """Store the findings as a result of the nightly run; returns the key."""
+        key = run_key(run_id, RESULT)
+        told = {"counts": self.counts, **asdict(self)}
+        objects.put(key, json.dumps(told, indent=1, default=str).encode())
+        return key
+
+
+def reconcile_answers(
+    objects: Objects, run_id: str, reconciler: StatsReconciler, now: datetime, *, everybody: bool = False
+) -> AnswerFindings:
+    """Compare all stats with the lake's answers; look closely at those who differ, changed, or have a turn.
+
+    everybody: look at all closely.
+    """
+    table = answer_totals(objects, now.date())
+    lake = {
+        row["person"]: LakeAnswers(row["answers"], row["digest"])
+        for row in table.select(["person", "answers", "digest"]).to_pylist()
+    }
+    scan = _scan(reconciler, lake, None if everybody else _last_compared(objects), now)
+    unclaimed = [
+        row
+        for row in table.select(["person", "question_id"]).to_pylist()
+        if row["person"] not in scan.claimed
+    ]
+    findings = AnswerFindings(scan.people + len(unclaimed))
+    for row in unclaimed:
+        if person := reconciler.hash_of(row["person"], row["question_id"]):
+            scan.chosen.add(person)
+        else:
+            findings.disagreements.append((row["person"], "the table lacks all answers that the lake has"))
+    _examine(findings, reconciler, scan, lake, now)
+    if reconciler.repair:
+        objects.put(ANSWERS_COMPARED, json.dumps({"compared_at": now.isoformat()}).encode())
+    return findings
+
+
+def _scan(
+    reconciler: StatsReconciler, lake: Mapping[str, LakeAnswers], before: datetime | None, now: datetime
+) -> StatsScan:
+    """Look at all stats once. before: when that was done last; None: all are chosen."""
+    since = stamp(before - LAKE_LAG) if before else ""
+    slices = slices_due(before.date(), now.date()) if before else frozenset()
+
+    def part(segment: int) -> StatsScan:
+        found = StatsScan()
+        for stored in reconciler.stats.scan(segment, SEGMENTS):
+            has_turn = slice_of(stored["fingerprint_hash"]["S"]) in slices
+            found.look(stored, has_turn or not reconciler.looks_right(stored, lake, since))
+        return found
+
+    whole = StatsScan()
+    for found in in_parallel(part, range(SEGMENTS)):
+        whole.add(found)
+    return whole
+
+
+def _examine(
+    findings: AnswerFindings,
+    reconciler: StatsReconciler,
+    scan: StatsScan,
+    lake: Mapping[str, LakeAnswers],
+    now: datetime,
+) -> None:
+    people = sorted(scan.chosen)
+    findings.looked_at = len(people)
+    with ThreadPoolExecutor(SEGMENTS) as pool:
+        verdicts = list(
+            pool.map(lambda each: reconciler.examine(each, scan.moved_to(each), lake, now), people)
+        )
+    for person, verdict in zip(people, verdicts, strict=True):
+        if verdict.disagreement:
+            findings.disagreements.append((person, verdict.disagreement))
+        if verdict.is_uncounted:
+            findings.uncounted.append(person)
+        if not verdict.is_settled:
+            findings.contended.append(person)
+        elif verdict.differences:
+            findings.differences += verdict.differences
+            findings.different.append(person)
+            if not verdict.is_repaired:
+                findings.unrepaired.append(person)
+
+
+def _last_compared(objects: Objects) -> datetime | None:
+    try:
+        return datetime.fromisoformat(json.loads(objects.get(ANSWERS_COMPARED))["compared_at"])
+    except NoObject:
+        return None
+
+
+def told(objects: Objects, run_id: str, listed_max: int) -> dict[str, Any]:
+    """Return what a run has found, shortened; nothing if it did not come so far."""
+    try:
+        found = json.loads(objects.get(run_key(run_id, RESULT)))
+    except NoObject:
+        found = {"counts": {}, "differences": [], "disagreements": [], "uncounted": []}
+    listed = ("differences", "disagreements", "uncounted")
+    return {"counts": found["counts"]} | {name: found[name][:listed_max] for name in listed}
+
+
+def tables(found: Mapping[str, Any]) -> list[tuple[str, tuple[str, ...], list[Any]]]:
+    """Return the report's tables of what `told` returns: title, heads of columns, rows."""
+    uncounted = [(each,) for each in found["uncounted"]]
+    return [
+        ("Figures of people who answer", ("what", "number"), list(found["counts"].items())),
+        ("Answers and the lake disagree", ("person", "what"), found["disagreements"]),
+        ("Answers that nobody has counted", ("person",), uncounted),
+    ]

@@ -1,0 +1,139 @@
+"""One person's stats against the person's own responses, and their repair (the exact phase)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from adapters.platform.aws import pauses
+from adapters.platform.items import Item, item, plain
+from adapters.questions.response_store import ResponseStore
+from adapters.questions.user_stats_items import stats_from
+from adapters.questions.user_stats_store import UserStatsStore
+from analytics.reconcile.differences import Difference, differences
+from analytics.reconcile.profile_settings import UNREADABLE
+from analytics.reconcile.stats_scan import hashes_of, is_moved, sum_of
+from rules.days import stamp
+from rules.engagement.ledger_doubts import LAKE_LAG, Doubt
+from rules.engagement.reconcile import Look, Step, next_step
+from rules.lake.question_entities import pseudonym
+from rules.questions.answer_stats import fold
+from rules.questions.repair.answer_doubts import LakeAnswers, doubt_of
+from rules.questions.responses import Response, from_item
+from rules.smoke_names import is_smoke
+
+TABLE = "UserStats"
+LOOKS_MAX = 4
+PAUSE_SECONDS = 0.05
+# The index by person has all that was written so long ago.
+INDEXED = timedelta(seconds=10)
+KEPT = ("version", "updated_at")
+
+
+@dataclass(slots=True)
+class PersonVerdict:
+    """What was found of one person. is_settled: looked at long enough to say so."""
+
+    differences: list[Difference] = field(default_factory=list)
+    disagreement: str = ""
+    is_uncounted: bool = False
+    is_repaired: bool = False
+    is_settled: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StatsReconciler:
+    """repair: False writes nothing at all."""
+
+    stats: UserStatsStore
+    responses: ResponseStore
+    repair: bool
+
+    def examine(
+        self, person: str, moved: Iterable[str], lake: Mapping[str, LakeAnswers], now: datetime
+    ) -> PersonVerdict:
+        """Compare and repair one person's stats.
+
+        person: a hash of the table. moved: older hashes whose stats have moved to this one. lake: by
+        pseudonym.
+        """
+        # Long: one look, and every way in which it may end.
+        verdict = PersonVerdict()
+        for times, _ in enumerate(pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS), 1):
+            stored = self.stats.stored(person)
+            if stored is not None and (is_moved(stored) or _is_fresh(stored, now)):
+                verdict.is_settled = is_moved(stored)
+                return verdict
+            hashes = [person, *sorted({*hashes_of(person, stored)[1:], *moved})]
+            try:
+                counted, doubt = self._answers(hashes, lake, verdict, now)
+            except UNREADABLE as error:
+                verdict.disagreement = f"an answer cannot be read: {type(error).__name__}: {error}"
+                return verdict
+            new = self._item(person, hashes, counted, stored, now)
+            found = differences(person, TABLE, "", _shown(stored), _shown(new))
+            step = next_step(Look(bool(found), is_behind=False, doubt=doubt), times, self.repair)
+            if step is Step.LOOK_AGAIN:
+                continue
+            verdict.is_repaired = bool(
+                step is Step.REPAIR and new is not None and self.stats.put_in_place(new, stored)
+            )
+            if step is not Step.REPAIR or verdict.is_repaired:
+                verdict.differences = found
+                return verdict
+        verdict.is_settled = False
+        return verdict
+
+    def looks_right(self, stored: Item, lake: Mapping[str, LakeAnswers], since: str) -> bool:
+        """Whether stats have the lake's number of answers, are stored as we write them, and are not new."""
+        try:
+            kept = plain(stored)
+            stats, hashes = stats_from(kept), hashes_of(kept["fingerprint_hash"], stored)
+            whole = item(self.stats.attributes(hashes[0], stats, tuple(hashes[1:])))
+            is_whole = _shown(stored) == _shown(whole) and kept["updated_at"] < since
+            return bool(is_whole and stats.total_answers == sum_of(lake, hashes).answers)
+        except UNREADABLE:
+            return False
+
+    def hash_of(self, name: str, question_id: str) -> str | None:
+        """Return the hash of somebody whom only the lake knows: one of those who answered this question."""
+        found = self.responses.of_question(question_id)
+        return next(
+            (each.fingerprint_hash for each in found if pseudonym(each.fingerprint_hash) == name), None
+        )
+
+    def _answers(
+        self, hashes: list[str], lake: Mapping[str, LakeAnswers], verdict: PersonVerdict, now: datetime
+    ) -> tuple[list[Response], Doubt]:
+        """Return a person's counted responses, and what speaks against all of them; notes what it sees."""
+        counted: list[Response] = []
+        left: list[Response] = []
+        for each, is_counted in self.responses.of_person(hashes):
+            (counted if is_counted else left).append(from_item(plain(each)))
+        genuine = [each for each in (*counted, *left) if not is_smoke(each.agent_id)]
+        doubt, verdict.disagreement = doubt_of(genuine, sum_of(lake, hashes), now)
+        verdict.is_uncounted = any(each.created_at < stamp(now - LAKE_LAG) for each in left)
+        return counted, doubt
+
+    def _item(
+        self, person: str, hashes: list[str], counted: list[Response], stored: Item | None, now: datetime
+    ) -> Item | None:
+        """Return the item that must be there; None if nothing is counted.
+
+        A number that never restarts is the version of an item that is gone: the seconds since 1970.
+        """
+        if not counted and stored is None:
+            return None
+        before = plain(stored).get("version") if stored else int(now.timestamp())
+        version = before + 1 if type(before) is int else int(now.timestamp())
+        whole = self.stats.attributes(person, fold(counted), tuple(hashes[1:]))
+        return item(whole | {"version": version, "updated_at": stamp(now)})
+
+
+def _is_fresh(stored: Item, now: datetime) -> bool:
+    """Whether a writer was here just now, so that the index may lack what was counted."""
+    return bool(stamp(now - INDEXED) < stored.get("updated_at", {}).get("S", "") < stamp(now + LAKE_LAG))
+
+
+def _shown(stored: Item | None) -> Item | None:
+    """Return an item without what each writing changes."""
+    return stored and {name: value for name, value in stored.items() if name not in KEPT}

@@ -1,0 +1,1 @@
+"""Whether what follows from answers may be repaired."""

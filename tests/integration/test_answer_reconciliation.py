@@ -1,0 +1,278 @@
+"""Stats that drift from the responses are named, repaired where lake and table agree, and left alone where not."""
+
+# Long: one world of people who answer, and every way in which stats, answers and lake come apart.
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.platform.aws import client
+from adapters.platform.batches import scan_all
+from adapters.platform.items import item, plain
+from adapters.platform.objects import FolderObjects
+from adapters.questions.response_store import ResponseStore
+from adapters.questions.user_stats_store import UserStatsStore
+from analytics.curation.curate import Task, curate
+from analytics.reconcile.answer_stats import AnswerFindings, reconcile_answers
+from analytics.reconcile.stats_reconciler import StatsReconciler
+from rules.lake.entities import RESPONSES, row_of
+from rules.lake.question_entities import pseudonym
+from rules.questions.answer_stats import fold
+from rules.questions.responses import Response, to_item
+from tests.support.answer_stream import NOW, deliver, live, some, somebody, store
+from tests.support.engine import Engine
+from tests.support.moved_stats import a_person, answered, stored
+from tests.support.questions_stack import prepared
+
+LATER = NOW + timedelta(days=200)
+
+
+@pytest.fixture(autouse=True)
+def settings(engine: Engine) -> Iterator[None]:
+    """Nobody else has answered: the lakes of these tests have no others."""
+    with prepared(engine):
+        for table, key in (
+            ("UserStats", ("fingerprint_hash",)),
+            ("Responses", ("question_id", "response_id")),
+        ):
+            for each in scan_all(client("dynamodb"), TableName=table):
+                client("dynamodb").delete_item(TableName=table, Key={name: each[name] for name in key})
+        yield
+
+
+@dataclass
+class Answerers:
+    """A lake, and the nights that look at it."""
+
+    objects: FolderObjects
+    now: datetime = LATER
+
+    def publish(self, responses: list[Response]) -> None:
+        """Bring responses into the lake, as the publisher and curation do."""
+        lines: dict[tuple[str, str], list[str]] = {}
+        for each in responses:
+            row = row_of(RESPONSES, plain(item(to_item(each))), NOW, 0)
+            lines.setdefault((row["dt"], row["hour"]), []).append(json.dumps(row))
+        for (dt, hour), texts in lines.items():
+            key = f"raw/responses/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"
+            self.objects.put(key, "\n".join(texts).encode())
+            curate(self.objects, Task("responses", dt, hour))
+
+    def night(self, repair: bool = True, **more: Any) -> AnswerFindings:
+        self.now += timedelta(days=1)
+        dynamodb = client("dynamodb")
+        stats, responses = UserStatsStore(dynamodb, "UserStats", 2), ResponseStore(dynamodb, "Responses")
+        return reconcile_answers(
+            self.objects, "run", StatsReconciler(stats, responses, repair), self.now, **more
+        )
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Answerers:
+    return Answerers(FolderObjects(tmp_path / "lake"))
+
+
+def a_history(world: Answerers, count: int = 30) -> tuple[str, list[Response]]:
+    """Somebody whose answers are stored, counted, and in the lake."""
+    person = somebody()
+    history = some(person, count)
+    assert deliver(store(history)) == []
+    world.publish(history)
+    return person, history
+
+
+def change(person: str, **attributes: Any) -> None:
+    """Change stats by hand, without a new version."""
+    whole = stored(person) | attributes
+    client("dynamodb").put_item(TableName="UserStats", Item=item(whole))
+
+
+def lose(person: str) -> None:
+    client("dynamodb").delete_item(TableName="UserStats", Key=item({"fingerprint_hash": person}))
+
+
+DRIFT: dict[str, Callable[[str], None]] = {
+    "points raised": lambda person: change(person, total_points=9999),
+    "points of settled dates raised": lambda person: change(
+        person, settled="500:5000:739767:1:1:1", total_points=5150
+    ),
+    "another number of answers": lambda person: change(person, answers_by_category={"c1": 7}),
+    "a badge": lambda person: change(person, badges=["regular"]),
+    "unreadable": lambda person: change(person, days="nonsense"),
+    "a version that is none": lambda person: change(person, version="many", total_points=1),
+    "off the board": lambda person: change(person, leaderboard="answers#7"),
+    "lost": lose,
+}
+
+
+@pytest.mark.parametrize("kind", DRIFT)
+def test_drift_is_named_and_repaired(world: Answerers, kind: str) -> None:
+    person, history = a_history(world)
+    other, _ = a_history(world)
+    right = stored(person)
+    assert world.night().different == []
+    DRIFT[kind](person)
+    named = world.night(repair=False, everybody=True)
+    assert (named.different, named.unrepaired) == ([person], [person])
+    found = world.night(everybody=True)
+    assert (found.different, found.unrepaired, found.disagreements) == ([person], [], [])
+    kept = stored(person)
+    assert live(person) == fold(history)
+    assert {name: kept[name] for name in right if name not in ("version", "updated_at")} == {
+        name: right[name] for name in right if name not in ("version", "updated_at")
+    }
+    assert kept["version"] > right["version"], "a version that was in the lake never comes again"
+    assert live(other).total_answers == 30
+    assert world.night(everybody=True).different == []
+
+
+def test_what_shows_or_counts_otherwise_is_found_the_next_night(world: Answerers) -> None:
+    """Also without looking at everybody; what only all responses can tell is found within four weeks."""
+    people = [a_history(world, 20)[0] for _ in range(4)]
+    world.night()
+    assert world.night().looked_at <= 2, "those whose turn it is"
+    DRIFT["points raised"](people[0])
+    DRIFT["lost"](people[1])
+    found = world.night()
+    assert sorted(found.different) == sorted(people[:2])
+    assert not found.unrepaired
+    hidden = people[2]
+    change(hidden, newest_at=stored(hidden)["created_at"])  # agrees with itself, and is wrong
+    assert hidden in [each for _ in range(28) for each in world.night().different]
+
+
+def tampered(history: list[Response], **attributes: Any) -> None:
+    """Change a stored response by hand."""
+    whole = plain(
+        client("dynamodb").get_item(
+            TableName="Responses",
+            Key=item({"question_id": history[0].question_id, "response_id": history[0].fingerprint_hash}),
+        )["Item"]
+    )
+    client("dynamodb").put_item(TableName="Responses", Item=item(whole | attributes))
+
+
+def test_where_table_and_lake_contradict_each_other_nothing_is_repaired(world: Answerers) -> None:
+    person, history = a_history(world)
+    world.night()
+    tampered(history, points=140)
+    change(person, total_points=9999)
+    before = stored(person)
+    found = world.night()
+    assert found.disagreements == [(person, "answers differ in the lake")]
+    assert (found.different, found.unrepaired) == ([person], [person])
+    assert stored(person) == before
+
+
+def test_an_answer_that_one_of_them_lacks(world: Answerers) -> None:
+    person, history = a_history(world)
+    extra = some(person, 1, created_at=history[-1].created_at)
+    world.publish(extra)
+    found = world.night()
+    assert found.disagreements == [(person, "the lake has 1 answers that the table lacks")]
+    unpublished = somebody()
+    late = some(unpublished, 3)
+    assert deliver(store(late)) == []
+    change(unpublished, total_points=9999)
+    found = world.night()
+    assert (unpublished, "the lake lacks 3 answers") in found.disagreements
+    assert unpublished in found.unrepaired
+    assert stored(unpublished)["total_points"] == 9999
+
+
+def test_an_unreadable_answer_is_told_and_stops_nobody(world: Answerers) -> None:
+    person, history = a_history(world)
+    other, _ = a_history(world)
+    tampered(history, points="many")
+    change(other, total_points=1)
+    found = world.night(everybody=True)
+    ((named, why),) = found.disagreements
+    assert named == person
+    assert why.startswith("an answer cannot be read: MalformedItem")
+    assert (found.different, found.unrepaired) == ([other], [])
+
+
+def test_answers_that_wait_to_be_counted_are_told_and_no_drift(world: Answerers) -> None:
+    person = somebody()
+    history = some(person, 4)
+    batch = store(history)
+    world.publish(history)
+    found = world.night()
+    assert (found.uncounted, found.different) == ([person], [])
+    assert deliver(batch) == []
+    assert world.night().uncounted == []
+
+
+def test_stats_that_have_moved_are_repaired_with_all_answers(world: Answerers) -> None:
+    hashes = a_person(3)
+    history = [each for place in (2, 1, 0) for each in answered(hashes, place, 4)]
+    for each in history:
+        assert deliver(store([each])) == []
+    world.publish(history)
+    assert world.night().different == []
+    change(hashes[0], older_hashes=[hashes[1]])
+    assert world.night().different == [hashes[0]]
+    assert stored(hashes[0])["older_hashes"] == sorted(hashes[1:])
+    lose(hashes[0])
+    found = world.night()
+    assert (found.different, found.unrepaired) == ([hashes[0]], [])
+    assert live(hashes[0]) == fold(history)
+    assert stored(hashes[0])["older_hashes"] == sorted(hashes[1:])
+
+
+def test_whoever_changes_stats_meanwhile_wins(world: Answerers, monkeypatch: pytest.MonkeyPatch) -> None:
+    person, _ = a_history(world)
+    change(person, total_points=9999)
+    real = UserStatsStore.put_in_place
+
+    def late(self: UserStatsStore, new: Any, read: Any) -> bool:
+        change(person, version=stored(person)["version"] + 1)
+        return real(self, new, read)
+
+    monkeypatch.setattr(UserStatsStore, "put_in_place", late)
+    found = world.night()
+    assert (found.contended, found.different) == ([person], [])
+    assert stored(person)["total_points"] == 9999
+    monkeypatch.undo()
+    assert world.night().different == [person]
+
+
+def test_a_night_reads_only_later_partitions_once_older_ones_are_settled(world: Answerers) -> None:
+    person, history = a_history(world)
+    world.night()
+    counting = Counting(world.objects)
+    again = Answerers(counting, world.now)  # type: ignore[arg-type]
+    assert again.night().different == []
+    assert not [each for each in counting.read if each.startswith("curated/")]
+    world.publish(some(person, 1, created_at=history[0].created_at))
+    assert world.night().disagreements == [(person, "the lake has 1 answers that the table lacks")]
+
+
+def test_a_person_of_whom_the_table_has_nothing_is_told(world: Answerers) -> None:
+    stranger = somebody()
+    world.publish(some(stranger, 2))
+    found = world.night()
+    assert found.disagreements == [(pseudonym(stranger), "the table lacks all answers that the lake has")]
+
+
+class Counting:
+    """A folder of objects that notes what is read."""
+
+    def __init__(self, real: FolderObjects) -> None:
+        self._real, self.read = real, list[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._real, name)
+        if name not in ("get", "open", "open_input", "input_file"):
+            return found
+
+        def noted(key: Any, *more: Any, **named: Any) -> Any:
+            self.read.append(getattr(key, "key", key))
+            return found(key, *more, **named)
+
+        return noted

@@ -1,0 +1,107 @@
+"""Whether responses and their copies in the lake are the same, by a digest that SQL computes as well."""
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.platform.items import item, plain
+from adapters.platform.objects import FolderObjects
+from analytics.curation.curate import Task, curate
+from analytics.recompute.answer_totals import answer_totals
+from rules.days import stamp
+from rules.engagement.ledger_doubts import LAKE_LAG, LAKE_LOST, Doubt
+from rules.lake.entities import RESPONSES, row_of
+from rules.lake.question_entities import pseudonym
+from rules.questions.questions import QuestionType
+from rules.questions.repair.answer_doubts import LakeAnswers, digest_of, doubt_of
+from rules.questions.responses import Response, to_item
+from tests.support.answers import NOON
+
+NOW = NOON + timedelta(days=3)
+SMALL = st.integers(0, 3)
+
+
+@st.composite
+def responses(draw: st.DrawFn, number: int = 0) -> Response:
+    created = NOW - draw(st.sampled_from([timedelta(minutes=5), LAKE_LAG * 2, LAKE_LOST * 2]))
+    created += timedelta(microseconds=draw(st.integers(0, 5)) * 100_001)
+    text = draw(st.none() | st.text("aé😀", min_size=1, max_size=3))
+    return Response(
+        question_id=f"q{number}",
+        fingerprint_hash=draw(st.sampled_from(["a" * 32, "b" * 32])),
+        agent_id=draw(st.sampled_from(["agent", "smoke-signals", "größe's"])),
+        type=draw(st.sampled_from(QuestionType)),
+        category="general",
+        number=1 + draw(SMALL),
+        points=draw(SMALL),
+        created_at=stamp(created),
+        activity_date=created.date(),
+        zone="UTC",
+        user_id=draw(st.sampled_from([None, "u"])),
+        selected_option=None if text else draw(SMALL),
+        text=text,
+        confidence=draw(st.none() | SMALL),
+        response_time_ms=draw(st.none() | SMALL),
+    )
+
+
+HISTORIES = (
+    st.integers(0, 6).flatmap(lambda count: st.tuples(*(responses(each) for each in range(count)))).map(list)
+)
+
+
+def copied(history: list[Response]) -> LakeAnswers:
+    return LakeAnswers(len(history), digest_of(history))
+
+
+@settings(max_examples=40, deadline=None)
+@given(HISTORIES)
+def test_the_lake_s_figures_are_those_of_the_published_rows(history: list[Response]) -> None:
+    lines: dict[tuple[str, str], list[str]] = {}
+    for each in history:
+        row = row_of(RESPONSES, plain(item(to_item(each))), NOW, 0)
+        lines.setdefault((row["dt"], row["hour"]), []).append(json.dumps(row))
+    with TemporaryDirectory() as folder:
+        objects = FolderObjects(Path(folder))
+        for (dt, hour), texts in lines.items():
+            objects.put(f"raw/responses/dt={dt}/hour={hour}/part", "\n".join(texts).encode())
+            curate(objects, Task("responses", dt, hour))
+        for today in (NOW, NOW + timedelta(days=4), NOW + timedelta(days=30)):  # part of it settled, then all
+            found = answer_totals(objects, today.date()).to_pylist()
+            assert {row["person"]: (row["answers"], row["digest"]) for row in found} == {
+                pseudonym(person): (len(mine), digest_of(mine))
+                for person in {each.fingerprint_hash for each in history}
+                if (mine := [each for each in history if each.fingerprint_hash == person])
+            }
+
+
+@given(HISTORIES, st.data())
+def test_what_is_the_same_is_in_no_doubt(history: list[Response], data: st.DataObject) -> None:
+    assert doubt_of(data.draw(st.permutations(history)), copied(history), NOW) == (Doubt.NONE, "")
+    ordered = sorted(history, key=lambda each: each.created_at)
+    known = sum(each.created_at < stamp(NOW - LAKE_LAG) for each in ordered)
+    in_flight = ordered[: data.draw(st.integers(known, len(ordered)))]
+    assert doubt_of(history, copied(in_flight), NOW)[0] is Doubt.NONE
+
+
+@given(HISTORIES.filter(bool), st.data())
+def test_what_is_not_the_same_is_in_doubt(history: list[Response], data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(history) - 1))
+    gone = history[place]
+    less = [*history[:place], *history[place + 1 :]]
+    assert doubt_of(less, copied(history), NOW)[0] is Doubt.CONTRADICTED
+    lacking, _ = doubt_of(history, copied(less), NOW)
+    if gone.created_at < stamp(NOW - LAKE_LAG):
+        assert lacking in (Doubt.LATE, Doubt.LACKING, Doubt.CONTRADICTED)
+    other = data.draw(responses(place).filter(lambda each: digest_of([each]) != digest_of([gone])))
+    changed = [*history[:place], other, *history[place + 1 :]]
+    assert doubt_of(changed, copied(history), NOW)[0] in (Doubt.CONTRADICTED, Doubt.LATE, Doubt.LACKING)
+
+
+@given(HISTORIES, HISTORIES)
+def test_figures_of_two_hashes_add_up(some: list[Response], others: list[Response]) -> None:
+    assert copied(some).plus(copied(others)) == copied([*some, *others])
