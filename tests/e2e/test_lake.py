@@ -27,7 +27,9 @@ from local.replay.api import Api
 from local.replay.draining import drain
 from local.replay.replay import post_events, put_on_stream, shuffled
 from local.stack import Stack
+from rules.lake.question_entities import pseudonym
 from tests.e2e.conftest import event
+from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers
 
 # There is one cloud: one process runs all of these.
@@ -88,7 +90,25 @@ def people(stack: Stack) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def first_run(stack: Stack, people: list[str]) -> dict[str, Any]:
+def question(stack: Stack) -> dict[str, Any]:
+    """A question that three people have answered, and that closed with the last of them."""
+    name = f"lake{time.time_ns()}"
+    made = asked(Api(stack, f"agent-{name}", group="streakline/agents"), "k", required_responses=3)
+    for number in range(3):
+        status, told = answer(Api(stack, f"{name}-answers-{number}"), made, selected_option=number % 2)
+        assert status == 201, told
+
+    def is_counted() -> bool:
+        mine = [each for each in scan(stack, "Responses") if each["question_id"] == made["question_id"]]
+        return len(mine) == 3 and all("counted_at" in each for each in mine)
+
+    settled(stack, is_counted)
+    drain(stack, lake=True)
+    return made
+
+
+@pytest.fixture(scope="module")
+def first_run(stack: Stack, people: list[str], question: dict[str, Any]) -> dict[str, Any]:
     """A run over all of it, with lines planted that are none, and an object that came twice."""
     place = f"raw/events/dt=2026-03-02/hour=12/{people[0]}-"
     lake_put(stack, place + "planted-1", b'{"user_id": "x"\nnot json\n\n[1]\n\xff\xfe\n')
@@ -108,6 +128,36 @@ def test_every_event_is_in_the_warehouse_once(
     loaded = query("SELECT user_id, event_id, points_awarded FROM lake.events WHERE user_id LIKE 'lake%'")
     mine = sorted(row for row in loaded if row[0] in people)
     assert mine == sorted((each["user_id"], each["event_id"], each["points_awarded"]) for each in stored)
+
+
+def test_every_answer_is_in_the_warehouse_once_and_names_nobody(
+    stack: Stack, question: dict[str, Any], first_run: dict[str, Any]
+) -> None:
+    own = question["question_id"]
+    stored = [each for each in scan(stack, "Responses") if each["question_id"] == own]
+    loaded = query("SELECT person, number, selected_option FROM lake.responses WHERE question_id = ?", own)
+    assert sorted(loaded) == sorted(
+        (pseudonym(each["response_id"]), each["number"], each["selected_option"]) for each in stored
+    )
+    assert len(loaded) == 3
+    assert query("SELECT status, responses FROM lake.questions WHERE question_id = ?", own) == [("CLOSED", 3)]
+    stats = [
+        (total, points)
+        for person, *_ in loaded
+        for total, points in query(
+            "SELECT total_answers, total_points FROM staging.answer_stats WHERE person = ?", person
+        )
+    ]
+    live = {each["fingerprint_hash"]: each for each in scan(stack, "UserStats")}
+    assert stats == [
+        (mine["total_answers"], mine["total_points"])
+        for person, *_ in loaded
+        for hashed, mine in live.items()
+        if pseudonym(hashed) == person
+    ]
+    assert query("SELECT answers, top_answers FROM marts.question_agreement WHERE question_id = ?", own) == [
+        (3, 2)
+    ]
 
 
 def test_ledger_balances_lake_and_warehouse_agree(
@@ -225,18 +275,42 @@ def corrupt(stack: Stack, user: str, number: int) -> None:
     )
 
 
+def stats_of(stack: Stack, question: dict[str, Any]) -> dict[str, Any]:
+    """Return the stats of one of those who have answered a question."""
+    answered = [each for each in scan(stack, "Responses") if each["question_id"] == question["question_id"]]
+    first = min(each["response_id"] for each in answered)
+    return next(each for each in scan(stack, "UserStats") if each["fingerprint_hash"] == first)
+
+
+def change_points(stack: Stack, person: str, points: int) -> None:
+    stack.client("dynamodb").update_item(
+        TableName=stack.tables["UserStats"],
+        Key=item({"fingerprint_hash": person}),
+        UpdateExpression="SET total_points = :points",
+        ExpressionAttributeValues=item({":points": points}),
+    )
+
+
 def test_items_corrupted_by_hand_are_named_and_restored(
-    stack: Stack, people: list[str], first_run: dict[str, Any]
+    stack: Stack, people: list[str], question: dict[str, Any], first_run: dict[str, Any]
 ) -> None:
     api = Api(stack)
     before = {user: plain_profile(stack, user) for user in people}
     victims = random.Random(SEED).sample(people, 10)
     for number, user in enumerate(victims):
         corrupt(stack, user, number)
+    stats = stats_of(stack, question)
+    change_points(stack, stats["fingerprint_hash"], 9999)
     found = nightly_run.run(stack, repair=False)
     assert sorted(found["different"]) == sorted(victims)
+    assert stats_of(stack, question)["total_points"] == 9999
     found = nightly_run.run(stack)
     assert sorted(found["different"]) == sorted(victims)
+    named = [
+        each for each in found["answer_stats"]["differences"] if each["user_id"] == stats["fingerprint_hash"]
+    ]
+    assert [(each["attribute"], each["stored"]) for each in named] == [("total_points", 9999)]
+    assert stats_of(stack, question)["total_points"] == stats["total_points"]
     assert (found["counts"]["repaired"], found["unrepaired"]) == (len(victims), [])
     assert {user: plain_profile(stack, user) for user in people} == before
     assert api.get(f"/v1/users/{victims[0]}")["longest_streak"] == DAYS
