@@ -75,6 +75,8 @@ class ReconcileSettings:
     rewards_ledger_table: str
     responses_table: str
     user_stats_table: str
+    event_table: str
+    feature_queue_url: str
     redis_url: str
     leaderboard_shards: int
     stats_shards: int

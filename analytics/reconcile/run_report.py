@@ -68,13 +68,11 @@ def with_warehouse(
 ) -> Report:
     """Return the report with the warehouse's part.
 
-    twin: users for whom the two recomputes disagree. curation: counts by entity. leads: rows of LEADS.
+    twin: users for whom the two recomputes disagree. curation: counts by entity. leads: of LeadRepair.
     """
     return {
         **report,
-        "leads": [
-            {"lead": row["lead_organization_id"], "features": row["different"].split()} for row in leads
-        ],
+        "leads": list(leads),
         "warehouse_and_lake": list(twin)[:LISTED_MAX],
         "curation": [{name: _count(value) for name, value in row.items()} for row in curation],
     }
@@ -142,7 +140,8 @@ def markdown(report: Report) -> str:
     ]
     tests = [(each["model"], each["test"], each["rows"]) for each in report["failed_tests"]]
     twin = [(each["user_id"], each["lake"], each["warehouse"]) for each in report["warehouse_and_lake"]]
-    leads = [(each["lead"], ", ".join(each["features"])) for each in report["leads"]]
+    leads = [(each["lead"], ", ".join(each["features"]), each["outcome"]) for each in report["leads"]]
+    curation = [tuple(row.values()) for row in report["curation"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *_failures(report),
@@ -154,7 +153,7 @@ def markdown(report: Report) -> str:
         *(table(*each) for each in answer_stats.tables(report["answer_stats"])),
         table("Redemptions wait for an admin", ("user",), [(each,) for each in report["frozen"]]),
         table("The recomputes of warehouse and lake disagree", ("user", "lake", "warehouse"), twin),
-        table("Leads whose features are not what their events say", ("lead", "features"), leads),
+        table("Leads whose features are not what their events say", ("lead", "features", "what"), leads),
         *warehouse_tables(report["warehouse"]),
         table("Failed tests", ("model", "test", "rows"), tests),
         table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),

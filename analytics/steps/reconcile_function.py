@@ -14,6 +14,8 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
+from adapters.leads.feature_queue import FeatureQueue
+from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
 from adapters.questions.response_store import ResponseStore
@@ -22,6 +24,7 @@ from adapters.settings.lake import ReconcileSettings
 from analytics.recompute.recompute import Recomputed, recompute
 from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
 from analytics.reconcile.answer_stats import reconcile_answers
+from analytics.reconcile.lead_repair import LeadRepair
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_all import ReconcileScope, reconcile
 from analytics.reconcile.reconcile_user import Reconciler
@@ -55,6 +58,8 @@ class ReconcileSteps:
     shards: int
     stats: UserStatsStore
     responses: ResponseStore
+    lead_events: LeadEventStore
+    features: FeatureQueue
 
     def recompute(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "everybody"?} -> how many users were recomputed, and the key of the result.
@@ -98,15 +103,16 @@ class ReconcileSteps:
         return {"counts": counts, "answer_stats_key": findings.save(self.objects, event["run_id"])}
 
     def report(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """{"run_id", "error"?, "warehouse_error"?} -> its figures and keys, and whether all was done.
+        """{"run_id", "repair"?, "error"?, "warehouse_error"?} -> figures and keys, and whether all was done.
 
+        repair: features of leads that differ are asked for anew, if the lake and the table agree.
         error: why repair, or the whole run, ended early; warehouse_error: why the warehouse's work did.
         """
         made = gather(self.objects, event["run_id"], now, event.get("error"), event.get("warehouse_error"))
         _measure("CurationFailures", len(made["curation_failures"]))
         if not made["warehouse"]["error"]:
             try:
-                made = self._asked(made)
+                made = self._asked(made, event.get("repair") is True, now)
             except Exception as error:  # noqa: BLE001 (a warehouse that is away now must not cost the report)
                 made["warehouse"]["unread"] = f"{type(error).__name__}: {error}"
         _measure("TestFailures", len(made["failed_tests"]))
@@ -114,13 +120,14 @@ class ReconcileSteps:
         reports = publish(self.objects, made)
         return {"counts": made["counts"], "reports": reports, "is_whole": is_whole(made)}
 
-    def _asked(self, made: Report) -> Report:
+    def _asked(self, made: Report, may_repair: bool, now: datetime) -> Report:
         """Add what the warehouse tells. A model that is not of this run is not asked."""
         run_id, twin, leads = made["run_id"], [], []
         if not made["error"] and is_built(self.objects, run_id, THEIRS):
             twin = disagreements(self.warehouse, Recomputed.load(self.objects, run_id).table)
         if is_built(self.objects, run_id, "marts.lead_quality"):
-            leads = self.warehouse.rows(LEADS)
+            repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair)
+            leads = repair.ask(self.warehouse.rows(LEADS), now)
         return with_warehouse(made, twin, self.warehouse.rows(CURATION), leads)
 
 
@@ -143,6 +150,8 @@ def _steps() -> ReconcileSteps:
         shards,
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),
+        LeadEventStore(dynamodb, config.event_table),
+        FeatureQueue(client("sqs"), config.feature_queue_url),
     )
 
 

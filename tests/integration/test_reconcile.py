@@ -156,5 +156,7 @@ def test_the_report_tells_all_of_it(town: Town) -> None:
     assert town.steps.report({"run_id": "told"}, town.now)
     report = json.loads(town.objects.get("reports/told.json"))
     assert [each["user_id"] for each in report["warehouse_and_lake"]] == [town.users[3]]
-    assert report["leads"] == [{"lead": "a", "features": ["tenure_days", "recency_days"]}]
-    assert "| a | tenure_days, recency_days |" in town.objects.get("reports/told.md").decode()
+    assert report["leads"] == [
+        {"lead": "a", "features": ["tenure_days", "recency_days"], "outcome": "a dry run"}
+    ]
+    assert "| a | tenure_days, recency_days | a dry run |" in town.objects.get("reports/told.md").decode()

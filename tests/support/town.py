@@ -18,6 +18,8 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
+from adapters.leads.feature_queue import FeatureQueue
+from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import FolderObjects
 from adapters.questions.response_store import ResponseStore
@@ -129,6 +131,8 @@ class Town:
             *(self.objects, self.warehouse, self.accounts, self.projections, self.redis, SHARDS),
             UserStatsStore(self.dynamodb, "UserStats", SHARDS),
             ResponseStore(self.dynamodb, "Responses"),
+            LeadEventStore(self.dynamodb, "Event"),
+            FeatureQueue(None, ""),
         )
 
     # ---- what users do

@@ -1,0 +1,90 @@
+"""Leads whose features are not what their events say: rebuilt, where table and lake hold the same events.
+
+The warehouse names them (marts.lead_quality), a hundred a night at most. The deployed processor rebuilds them
+from the stored events, on condition that nobody has changed a lead meanwhile. If lake and table hold other
+events of a lead, nobody knows which are right: it is told of, and left alone.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from adapters.leads.feature_queue import FeatureQueue
+from adapters.leads.lead_event_store import LeadEventStore
+from adapters.platform.items import item, plain
+from analytics.warehouse.statements import literal
+from analytics.warehouse.warehouse import Warehouse
+from rules.days import stamp
+from rules.engagement.ledger_doubts import LAKE_LAG
+from rules.lake.entities import LEAD_EVENTS, row_of
+from rules.leads.lead_events import LeadEvent, to_item
+
+# What features follow from, and what tells two events apart.
+COMPARED = (
+    *("lead_organization_id", "source", "external_event_id", "event_id", "event_type", "occurred_at"),
+    *("amount_minor", "foreign_minor", "sentiment_milli", "order_id", "currency", "campaign_id"),
+)
+LEAVES = "SELECT lead_organization_id FROM dimensions.leads WHERE root_id = {lead}"
+EVENTS = f"""SELECT {", ".join(COMPARED)} FROM facts.lead_events
+WHERE lead_organization_id IN ({{leaves}}) AND unreadable IS NULL AND received_at < {{until}}"""  # noqa: S608 (literals, quoted)
+Row = Mapping[str, Any]
+Events = Counter[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class LeadRepair:
+    """repair: False asks for nothing."""
+
+    warehouse: Warehouse
+    events: LeadEventStore
+    queue: FeatureQueue
+    repair: bool
+
+    def ask(self, leads: Sequence[Row], now: datetime) -> list[dict[str, Any]]:
+        """Ask for these leads' features anew; returns for each `lead`, `features` and the `outcome` in words.
+
+        leads: rows of marts.lead_quality. Raises StatementFailed, and RefreshUnsent if SQS refuses.
+        """
+        doubts = {row["lead_organization_id"]: self._doubt(row["lead_organization_id"], now) for row in leads}
+        provable = [lead for lead, doubt in doubts.items() if not doubt]
+        if self.repair and provable:
+            self.queue.request_rebuild(provable)
+        names = {row["lead_organization_id"]: row["different"].split() for row in leads}
+        asked = "asked for anew" if self.repair else "a dry run"
+        return [
+            {"lead": lead, "features": names[lead], "outcome": doubt or asked}
+            for lead, doubt in doubts.items()
+        ]
+
+    def _doubt(self, lead: str, now: datetime) -> str:
+        """Return how lake and table differ in a lead's events that are older than two hours; "" if not."""
+        known = self.warehouse.rows(LEAVES.format(lead=literal(lead)))
+        leaves = [str(row["lead_organization_id"]) for row in known] or [lead]
+        until = now - LAKE_LAG
+        listed = ", ".join(map(literal, leaves))
+        asked = EVENTS.format(leaves=listed, until=literal(until.replace(tzinfo=None)))
+        lake = events_of(self.warehouse.rows(asked))
+        found = (each for each in self.events.of_leaves(leaves) if each.received_at < stamp(until))
+        rows = (_row(each, now) for each in found)
+        table = events_of(row for row in rows if "unreadable" not in row)
+        if lake == table:
+            return ""
+        more, less = (lake - table).total(), (table - lake).total()
+        return f"the lake has {more} events that the table lacks, and lacks {less} that the table has"
+
+
+def events_of(rows: Iterable[Row]) -> Events:
+    """Return what identifies each row's event, and what features follow from, as text."""
+    return Counter(tuple(_text(row.get(name)) for name in COMPARED) for row in rows)
+
+
+def _row(event: LeadEvent, now: datetime) -> Row:
+    return row_of(LEAD_EVENTS, plain(item(to_item(event))), now, 0)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime):
+        return stamp(value if value.tzinfo else value.replace(tzinfo=UTC))
+    return "" if value is None else str(value)
