@@ -19,10 +19,10 @@ from adapters.platform.objects import NoObject, Objects, StoredObject
 from analytics.lake.curated_files import date_of
 from analytics.lake.layout import SETTLED_USERS, curated_files
 from analytics.recompute import activity_runs, ledger_totals
-from rules.lake.retention import RECOMPUTED_FROM
 
 # Events arrive up to 72 hours late, and files of hours become one of a day a day after that.
 SETTLED_AFTER = timedelta(days=5)
+FOLDED = ("daily_activity", "ledger", "streaks")  # never deleted: rules/lake/retention.py
 Files = Mapping[str, list[StoredObject]]
 
 USERS = pa.schema(
@@ -39,7 +39,7 @@ USERS = pa.schema(
 
 def lake_files(objects: Objects) -> Files:
     """Return the curated files that a recompute reads, by entity."""
-    return {entity: curated_files(objects, entity) for entity in RECOMPUTED_FROM}
+    return {entity: curated_files(objects, entity) for entity in FOLDED}
 
 
 @dataclass(frozen=True, slots=True)

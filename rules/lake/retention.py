@@ -1,4 +1,5 @@
 """Which curated files may be deleted when they are old."""
 
-# Every recompute is made from all rows of these: without the old ones, streaks and balances would be others.
-RECOMPUTED_FROM = ("daily_activity", "ledger", "streaks")
+# Every night's comparison is made from all rows of these: without the old ones, streaks, balances and the stats
+# of those who answer would be others.
+KEPT = frozenset({"daily_activity", "ledger", "streaks", "responses"})

@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from analytics.recompute.settled_users import FOLDED
 from rules.lake.entities import ENTITIES
+from rules.lake.retention import KEPT
 from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
 from tests.support.template import ROOT, resources, template
 
@@ -40,12 +42,13 @@ def test_what_is_deleted_and_when_is_a_parameter() -> None:
             }
         elif "ExpirationInDays" in rule:
             assert rule["Prefix"] in ("runs/", "athena/")
-    curated = {f"curated/{each}/" for each in set(ENTITIES) - {"daily_activity", "ledger", "streaks"}}
+    curated = {f"curated/{each}/" for each in set(ENTITIES) - KEPT}
     assert found == {
         "raw/": "RawRetentionDays",
         "quarantine/": "QuarantineRetentionDays",
         **dict.fromkeys(curated, "CuratedRetentionDays"),
     }
+    assert {*FOLDED, "responses"} == KEPT, "what nights are made from"
     for name in set(found.values()):
         assert whole["Parameters"][name]["Default"] == 0
         assert min(each for each in whole["Parameters"][name]["AllowedValues"] if each) >= 30
