@@ -1,5 +1,5 @@
 """Which curated files may be deleted when they are old."""
 
-# Every night's comparison is made from all rows of these: without the old ones, streaks, balances and the stats
+# Nights are made from all rows of these: without the old ones, streaks, balances and the stats
 # of those who answer would be others.
 KEPT = frozenset({"daily_activity", "ledger", "streaks", "responses"})
