@@ -99,7 +99,8 @@ class EngagementProcessor:
             return AppliedBatch()
         user = account.profile.user_id
         try:
-            known = self.accounts.ledger.applied_long_ago(user, (event.event_id for _, event in pairs), now)
+            ids = [event.event_id for _, event in pairs]
+            known = self.accounts.ledger.applied_long_ago(user, ids, now) if account.profile.head else {}
             fast = None if known else self._fast(account, pairs, now)
             return fast or self._settle(account, pairs, now, known)
         except TRANSIENT:

@@ -85,7 +85,8 @@ class Counters:
     def _read_query(self, asked: dict[str, Any]) -> None:
         whole = {name: each for name, each in asked.items() if name != "ProjectionExpression"}
         items = self._quiet.query(**whole)["Items"]
-        self.found["reads"] += read_units(sum(map(item_bytes, items)), consistent=True)
+        consistent = asked.get("ConsistentRead", False)
+        self.found["reads"] += read_units(sum(map(item_bytes, items)), consistent=consistent)
 
     def _put(self, params: dict[str, Any], **_: Any) -> None:
         rows = [each["Data"] for each in params["Records"]]

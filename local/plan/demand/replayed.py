@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from math import ceil
 
+from adapters import clock
 from adapters.platform.batches import chunks
 from local.plan.demand.file_rows import FileTexts, row_bytes
 from local.plan.given.measured_units import Functions, MeasuredUnits, Spent, add, minus, tables_of, total
 from local.replay.event_sources import DEFAULT_TYPE, Body
 from local.replay.verify import local_date
 from rules.days import EPOCH, parse_moment, region_of, start_of
+from rules.engagement.events import RETENTION
 from rules.engagement.placing import beside
 from rules.engagement.points import RULES
 from rules.engagement.streaks import Cover, fold, lapse_date
@@ -26,6 +28,8 @@ from rules.lake.packed_records import FRAME_BYTES
 INDEX = "write.UserStreaks/StreakLeaderboard"
 READ_DAY = "read.DailyActivity"
 BILLED_STEP_BYTES = 5 * 1024  # Firehose rounds each record up to this
+# A look into the ledger, some moments old, for events whose keys may have expired: nothing is found.
+LONG_AGO: Spent = {"EngagementFunction": {"read.RewardsLedger": 0.5}}
 Group = tuple[str, str]
 Entry = tuple[tuple[str, int], datetime]
 
@@ -78,12 +82,12 @@ def predicted(bodies: Iterable[Body], post_size: int, units: MeasuredUnits) -> P
     texts = FileTexts.of(listed)
     users: dict[str, _User] = {}
     spent: Spent = {}
-    put = [0.0, 0.0, 0.0]
+    put, old = [0.0, 0.0, 0.0], clock.now() - RETENTION
     for sent in chunks(listed, post_size):
         of_post: Spent = {}
         hours: Counter[Group] = Counter()
         for user, mine in _by_user(sent).items():
-            add(of_post, _folded(users.setdefault(user, _User()), mine, units, hours))
+            add(of_post, _folded(users.setdefault(user, _User()), mine, units, hours, old))
         add(spent, of_post)
         for name, count in enumerate(_published(of_post, hours, texts, units)):
             put[name] += count
@@ -97,8 +101,13 @@ def _by_user(sent: Sequence[Body]) -> dict[str, list[Body]]:
     return found
 
 
-def _folded(user: _User, sent: Sequence[Body], units: MeasuredUnits, hours: Counter[Group]) -> Spent:
-    """Return what a user's events of one post cost, and note the hours that their rows are of."""
+def _folded(
+    user: _User, sent: Sequence[Body], units: MeasuredUnits, hours: Counter[Group], old: datetime
+) -> Spent:
+    """Return what a user's events of one post cost, and note the hours that their rows are of.
+
+    old: before it the keys of events may have expired.
+    """
     distinct = {body["idempotency_key"]: body for body in sent}
     fresh = [body for key, body in distinct.items() if key not in user.keys]
     repeats = len(distinct) - len(fresh)
@@ -115,6 +124,8 @@ def _folded(user: _User, sent: Sequence[Body], units: MeasuredUnits, hours: Coun
     add(spent, {"EngagementFunction": {READ_DAY: looked_at * _look(units)}})
     if is_new:
         add(spent, _opening(units))
+    elif any(parse_moment(body["occurred_at"]).utc < old for body in fresh):
+        add(spent, LONG_AGO)
     spent_index = {"EngagementFunction": {INDEX: _index_writes(before, user.entry(), units)}}
     add(spent, spent_index)
     if known and any(day < max(known) for day in dates - known):
