@@ -23,6 +23,7 @@ from analytics.warehouse.nightly import night as nights
 from analytics.warehouse.nightly.night import ENDED, Item, Kind, State, WarehouseNight
 from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.warehouse import Warehouse
+from rules.lake.entities import ENTITIES
 from tests.support.lake_story import Story
 
 MONDAY = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
@@ -195,7 +196,7 @@ def test_a_call_ends_in_time_and_the_next_goes_on(
     answers: list[dict[str, int]] = []
     while not answers or answers[-1]["left"]:
         answers.append(steps.work(event, MONDAY))
-    assert len(answers) == len(items(objects, "r1", State.DONE)) == len(models()) * 2 + 7
+    assert len(answers) == len(items(objects, "r1", State.DONE)) == len(models()) * 2 + len(ENTITIES)
 
 
 def test_what_is_left_after_the_night_s_time_is_told(
