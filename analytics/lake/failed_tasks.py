@@ -19,13 +19,23 @@ _FOLDER = "failed/"
 def note(objects: Objects, run_id: str, task: Place, error: Mapping[str, str]) -> None:
     """Note that a run has given up a task. error: Error and Cause, as Step Functions tells them."""
     reason = f"{error.get('Error', '')}: {error.get('Cause', '')}"[:REASON_MAX]
-    name = f"{_FOLDER}{task.entity}-{task.dt}-{task.hour or 'day'}.json"
-    objects.put(run_key(run_id, name), json.dumps({**asdict(task), "reason": reason}).encode())
+    note_place(objects, run_key(run_id, _FOLDER), task, reason)
 
 
 def noted(objects: Objects, run_id: str) -> list[dict[str, Any]]:
     """Return the tasks that a run has given up: entity, dt, hour (None: a whole day), reason."""
-    return [json.loads(objects.get(each.key)) for each in objects.list(run_key(run_id, _FOLDER))]
+    return noted_places(objects, run_key(run_id, _FOLDER))
+
+
+def note_place(objects: Objects, folder: str, place: Place, reason: str) -> None:
+    """Note a partition, with the reason, below a prefix of keys; safe to repeat."""
+    key = f"{folder}{place.entity}-{place.dt}-{place.hour or 'day'}.json"
+    objects.put(key, json.dumps({**asdict(place), "reason": reason}).encode())
+
+
+def noted_places(objects: Objects, folder: str) -> list[dict[str, Any]]:
+    """Return what is noted below a prefix: entity, dt, hour (None: a whole day), reason."""
+    return [json.loads(objects.get(each.key)) for each in objects.list(folder)]
 
 
 def failed_tasks(objects: Objects, run_id: str) -> set[Place]:

@@ -1,10 +1,10 @@
 """What a run could not make anew from raw objects, for its report."""
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
+from analytics.lake.failed_tasks import note_place, noted_places
 from analytics.lake.layout import Place, run_key
 
 _FOLDER = "without_raw/"
@@ -13,8 +13,7 @@ _DELETED = "raw_deleted.json"
 
 def note(objects: Objects, run_id: str, task: Place, reason: str) -> None:
     """Note a partition that was made from its own rows, because raw objects of it are gone."""
-    name = f"{_FOLDER}{task.entity}-{task.dt}-{task.hour or 'day'}.json"
-    objects.put(run_key(run_id, name), json.dumps({**asdict(task), "reason": reason}).encode())
+    note_place(objects, run_key(run_id, _FOLDER), task, reason)
 
 
 def note_deleted(objects: Objects, run_id: str, before: str) -> None:
@@ -28,5 +27,7 @@ def read(objects: Objects, run_id: str) -> dict[str, Any]:
         before = json.loads(objects.get(run_key(run_id, _DELETED)))["before"]
     except NoObject:
         before = None
-    noted = [json.loads(objects.get(each.key)) for each in objects.list(run_key(run_id, _FOLDER))]
-    return {"raw_deleted_before": before, "without_raw": noted}
+    return {
+        "raw_deleted_before": before,
+        "without_raw": noted_places(objects, run_key(run_id, _FOLDER)),
+    }
