@@ -68,6 +68,16 @@ def test_lines_that_the_quarantine_has_forgotten_are_not_counted(objects: Folder
     assert curate(objects, PLACE, rebuild=True, without_raw=True) == total(objects) == Counts(2, 1, 1, 0)
 
 
+def test_an_object_that_was_replaced_is_read_anew_and_its_old_refusal_is_gone(objects: FolderObjects) -> None:
+    gone = put_raw(objects, "a", [event(1)])
+    put_raw(objects, "b", [b"nonsense"])
+    assert curate(objects, PLACE) == Counts(2, 1, 0, 1)
+    objects.delete([gone])
+    put_raw(objects, "b", [event(2), b"still nonsense"])
+    assert curate(objects, PLACE, rebuild=True, without_raw=True) == total(objects) == Counts(3, 2, 0, 1)
+    assert [each["raw"] for each in quarantined(objects)] == ["still nonsense"]
+
+
 class Dying(FolderObjects):
     """Dies when the quarantine is brought up to date, after the file is written."""
 
