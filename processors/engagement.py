@@ -7,7 +7,7 @@ writes. Then the processor needs no look-up. In every other case it reads the le
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
 from typing import Any
@@ -17,7 +17,6 @@ from aws_lambda_powertools import Logger
 from adapters import clock, settings
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.operations.gauges import Gauges
 from adapters.platform.aws import Unavailable, client, pauses
@@ -43,7 +42,6 @@ class EngagementProcessor:
     """Applies stored events to accounts. writers: how many users it writes at the same time."""
 
     accounts: AccountStore
-    events: EventStore
     cache: EngagementCache
     writers: int = 1
     gauges: Gauges = field(default_factory=lambda: Gauges(""))
@@ -147,18 +145,10 @@ class EngagementProcessor:
             except (HeadMoved, ProjectionMoved):
                 account, applied = self.accounts.load(user, dates, since)
                 continue
-            # A process that died after writing an entry may not have corrected its event.
-            repeated = [(event, applied[event.event_id]) for event in events if event.event_id in applied]
-            self.events.correct(
-                (replace(event, activity_date=day), points)
-                for event, (day, points) in repeated
-                if (day, points) != (event.activity_date, event.points_awarded)
-            )
             return self._done(decision, fresh, pairs)
         raise AccountContended(user)
 
     def _done(self, decision: Decision, applied: Sequence[Event], pairs: Pairs) -> AppliedBatch:
-        self.events.correct(decision.cut)
         user = decision.profile.user_id
         return AppliedBatch(
             applied=len(applied),
@@ -181,8 +171,7 @@ def _parts() -> tuple[EngagementProcessor, FailureQueue]:
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
     )
     redis = EngagementCache(config.redis_url, config.leaderboard_shards)
-    events = EventStore(dynamodb, config.bp_events_table)
-    engagement = EngagementProcessor(accounts, events, redis, config.writers, Gauges(config.redis_url))
+    engagement = EngagementProcessor(accounts, redis, config.writers, Gauges(config.redis_url))
     return engagement, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 
 

@@ -1,34 +1,38 @@
 """Claims of idempotency keys: the first to claim (user, key) decides what it stands for (rule 4).
 
 A claim is one item, put on condition that the key has none. It holds the digest of the body and the id of
-what the body led to, so every later attempt gets the same result. One call puts 25 claims, at one write unit
-each.
+what the body led to, so every later attempt gets the same result. Of an event it also holds what was derived
+when the key was won: zones and boosts may have changed since. So all attempts store the same event. One call
+puts 25 claims, at one write unit each.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from typing import Any
 
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import WRITE_MAX, Unprocessed, chunks, get_all
 from adapters.platform.items import Item, item, plain
 from rules.days import unstamp
-from rules.engagement.events import RETENTION
+from rules.engagement.events import RETENTION, Event
+from rules.engagement.events import to_item as to_attributes
 
 ATTEMPTS_MAX = 8
 UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
+DERIVED = ("activity_date", "zone", "points_awarded", "source")
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyClaim:
-    """What a key stands for. `target`: an event_id, or a ledger entry's created_at."""
+    """What a key stands for. target: an event_id, or a ledger entry's created_at. derived: see `derived`."""
 
     user_id: str
     idempotency_key: str
     body_hash: str
     target: str
     created_at: str
+    derived: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -36,11 +40,25 @@ class IdempotencyClaim:
         return self.user_id, self.idempotency_key
 
 
+def derived(event: Event) -> dict[str, Any]:
+    """Return what an event's body alone does not tell."""
+    return {name: to_attributes(event)[name] for name in DERIVED}
+
+
+def as_claimed(event: Event, claim: IdempotencyClaim) -> Event:
+    """Return the event of a later attempt as the attempt that won the key derived it."""
+    fixed = dict(claim.derived)
+    if "activity_date" in fixed:  # claims of older versions hold nothing of the event
+        fixed["activity_date"] = date.fromisoformat(fixed["activity_date"])
+    return replace(event, created_at=claim.created_at, **fixed)
+
+
 def to_item(claim: IdempotencyClaim) -> Item:
     """Return the claim as table attributes."""
     ttl = int((unstamp(claim.created_at) + RETENTION).timestamp())
     return item(
         {
+            **claim.derived,
             "user_id": claim.user_id,
             "idempotency_key": claim.idempotency_key,
             "body_hash": claim.body_hash,
@@ -82,6 +100,7 @@ class ClaimStore:
                 each["body_hash"],
                 each["target"],
                 each["created_at"],
+                {name: each[name] for name in DERIVED if name in each},
             )
             for each in found
             if each["ttl"] > now.timestamp()

@@ -1,6 +1,6 @@
 """The BPEvents table, and the bucket that takes properties too large for an item."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -40,22 +40,6 @@ class EventStore:
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             return
-
-    def correct(self, corrections: Iterable[tuple[Event, int]]) -> None:
-        """Store the dates and the points that events got in the end, so that table, ledger and lake agree."""
-        for event, points in corrections:
-            try:
-                self._dynamodb.update_item(
-                    TableName=self._table,
-                    Key=item({"user_id": event.user_id, "event_id": event.event_id}),
-                    UpdateExpression="SET points_awarded = :points, activity_date = :day",
-                    ConditionExpression="attribute_exists(user_id)",
-                    ExpressionAttributeValues=item(
-                        {":points": points, ":day": event.activity_date.isoformat()}
-                    ),
-                )
-            except self._dynamodb.exceptions.ConditionalCheckFailedException:
-                continue  # It has expired: there is nothing left to correct.
 
     def get(self, user_id: str, event_id: str) -> Event | None:
         """Return one event, or None."""

@@ -66,7 +66,6 @@ class EngagementSettings:
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str
-    bp_events_table: str
     redis_url: str
     leaderboard_shards: int
     failure_queue_url: str

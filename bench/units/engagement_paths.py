@@ -78,7 +78,7 @@ def _check_in(desk: Desk, user: str) -> None:
 
 
 def _rarer(desk: Desk, users: Iterator[str]) -> Measured:
-    """Yield what is rarer: a streak that starts again, an older date, several dates, repeats, cut points."""
+    """Yield what is rarer: a streak that starts again, an older date, several dates, repeats."""
     user = _with_account(desk, next(users))
     desk.tick(5 * DAY)
     apply(desk, user, 1)
@@ -106,8 +106,6 @@ def _repeated(desk: Desk, user: str) -> Measured:
     desk.forget()
     assert all(each["status"] == "duplicate" for each in post(desk, sent))
     yield "events.repeated.5", desk.take()
-    apply(desk, user, 15)
-    yield "events.cut.5", _measured(desk, user, 5)
 
 
 def reading_paths(desk: Desk) -> Measured:

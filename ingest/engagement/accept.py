@@ -1,13 +1,13 @@
 """Accepts events. The HTTP door and the Kinesis door both use it (rules 1, 3, 4 and 5)."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.claims import ClaimStore, IdempotencyClaim
+from adapters.engagement.claims import ClaimStore, IdempotencyClaim, as_claimed, derived
 from adapters.engagement.event_store import EventStore, Payloads
 from adapters.platform.batches import Unprocessed
 from ingest.engagement.engagement_schemas import EVENT
@@ -129,7 +129,12 @@ class Acceptor:
     def _claim_of(self, sent: _Sent) -> IdempotencyClaim:
         event = sent.event
         return IdempotencyClaim(
-            event.user_id, event.idempotency_key, sent.digest, event.event_id, event.created_at
+            event.user_id,
+            event.idempotency_key,
+            sent.digest,
+            event.event_id,
+            event.created_at,
+            derived(event),
         )
 
     def _store(
@@ -144,7 +149,7 @@ class Acceptor:
         """
         self._events.put([self._payloads.offload(sent[key].event) for key in sorted(won)])
         again = [
-            replace(each.event, created_at=held[key].created_at)
+            as_claimed(each.event, held[key])
             for key, each in sent.items()
             if key not in won and key in held and held[key].body_hash == each.digest
         ]

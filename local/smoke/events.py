@@ -95,14 +95,14 @@ def streak(subject: Subject) -> str:
 
 
 def late_events(subject: Subject) -> str:
-    """Late events close the gaps; points, balance and events agree."""
+    """Late events close the gaps; points, balance and ledger agree."""
     _post(subject, [event_on(subject, subject.name, place) for place in LATE], "accepted")
     found = shown(subject, subject.name, active_days=5, current_streak=5, longest_streak=5)
-    listed = ask(subject, "GET", f"/v1/users/{subject.name}/events", None, 200)["events"]
-    points = sum(each["points_awarded"] for each in listed)
+    entries = ask(subject, "GET", f"/v1/users/{subject.name}/ledger", None, 200)["entries"]
+    points = sum(each["points"] for each in entries)
     must(points >= 5 * POINTS, f"at least {5 * POINTS} points", points)
     seen = (found["total_bestie_points"], found["balance"])
-    must(seen == (points, points), f"total and balance {points}, as the events add up", seen)
+    must(seen == (points, points), f"total and balance {points}, as the entries add up", seen)
     return f"2 late events make it a streak of 5, with {points} points"
 
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
-from rules.engagement.events import Event
 from rules.engagement.ledger import Entry, Head
 from rules.engagement.streaks import Cover, Streak
 
@@ -87,8 +86,7 @@ class Account:
 class Decision:
     """What to write, in this order: new entries, changed days, the profile.
 
-    head: what the new entries build on. cut: the events that a daily cap gave other points, or that earned
-    another date than they claimed (rule 8): each with the date and the points that it got.
+    head: what the new entries build on.
     """
 
     before: Account
@@ -96,7 +94,6 @@ class Decision:
     entries: Sequence[Entry]
     days: Mapping[date, Day]
     profile: Profile
-    cut: Sequence[tuple[Event, int]] = ()
 
     @property
     def is_change(self) -> bool:

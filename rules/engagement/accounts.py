@@ -74,8 +74,7 @@ def decide(
     claimed, events = events, place(events, {**account.days, **days})
     profile = _reviewed(observe(repaired, [*claimed, *observed]), claimed, events, now)
     profile = _flown(profile, flown_over(_placed(account.pending, events), {**account.days, **days}), now)
-    earned, cut = _award(events, {**account.days, **days})
-    cut += _moved(claimed, events, earned)
+    earned = _award(events, {**account.days, **days})
     streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover)
     freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
     drafts = [*commands, *freezes, *earned]
@@ -85,16 +84,13 @@ def decide(
     entries = append(before.user_id, repaired.head, drafts, now, arrival) if drafts else []
     days |= absorb_days({**account.days, **days}, entries)
     changed = replace(absorb(profile, entries), streak=streak)
-    return Decision(account, repaired.head, entries, days, _touch(before, changed, now), cut)
+    return Decision(account, repaired.head, entries, days, _touch(before, changed, now))
 
 
-def _award(
-    events: Sequence[Event], days: Mapping[date, Day | None]
-) -> tuple[list[Draft], list[tuple[Event, int]]]:
-    """Return each event's EARN draft under its daily cap, and the events whose points were cut."""
+def _award(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Draft]:
+    """Return each event's EARN draft, with the points that its daily cap leaves."""
     earned: dict[tuple[date, str], int] = {}
     drafts: list[Draft] = []
-    cut: list[tuple[Event, int]] = []
     for event in events:
         key = (event.activity_date, event.event_type)
         if key not in earned:
@@ -102,23 +98,10 @@ def _award(
             earned[key] = day.points_by_type.get(event.event_type, 0) if day else 0
         award = points.capped_points(event.event_type, event.points_awarded, earned[key])
         earned[key] += award
-        if award != event.points_awarded:
-            cut.append((event, award))
         drafts.append(
             Draft(EntryKind.EARN, award, event.event_id, event.event_type, event.activity_date.isoformat())
         )
-    return drafts, cut
-
-
-def _moved(
-    claimed: Sequence[Event], placed: Sequence[Event], earned: Sequence[Draft]
-) -> list[tuple[Event, int]]:
-    """Return the events that earned another date than they claimed, except those that a cap has cut."""
-    return [
-        (after, draft.points)
-        for before, after, draft in zip(claimed, placed, earned, strict=True)
-        if before is not after and draft.points == before.points_awarded
-    ]
+    return drafts
 
 
 def _placed(pending: Iterable[Entry], events: Iterable[Event]) -> Iterator[tuple[str, date]]:

@@ -35,10 +35,13 @@ class MalformedItem(ValueError):
 class Event:
     """One stored event.
 
+    A stored event never changes. What came of it is in its ledger entry: the date that it counts for (rule 8)
+    and the points that the daily cap left (rule 5).
+
     event_id: `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of
-    user and idempotency key. zone: the zone that activity_date was read in. timezone: the zone that the event
-    itself named, if any. points_awarded: from the table of points; the processor lowers it to what the daily
-    cap left.
+    user and idempotency key. activity_date: the date that it claims. zone: the zone that this date was read
+    in. timezone: the zone that the event itself named, if any. points_awarded: by the table of points, before
+    the daily cap.
     """
 
     user_id: str

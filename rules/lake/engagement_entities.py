@@ -22,7 +22,9 @@ EVENTS = Entity(
         Field("activity_date", DATE, "the date it counts for, fixed when it was stored (rule 1)", True),
         Field("zone", TEXT, "the zone that activity_date was read in", True, 64),
         Field("timezone", TEXT, "the zone that the event itself named", False, 64),
-        Field("points_awarded", INTEGER, "points, after the daily cap", True),
+        Field(
+            "points_awarded", INTEGER, "points, before the daily cap; what it earned is in the ledger", True
+        ),
         Field("source", TEXT, "the door or integration it came from", True, 128),
         Field("properties", TEXT, "the sender's properties, JSON text"),
         Field("properties_ref", TEXT, "where large properties are: an s3:// URL", False, 1024),

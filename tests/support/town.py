@@ -113,7 +113,7 @@ class Town:
         ledger = LedgerStore(self.dynamodb, "RewardsLedger")
         self.accounts = AccountStore(self.dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS)
         self.events = EventStore(self.dynamodb, "BPEvents")
-        self.engagement = EngagementProcessor(self.accounts, self.events, self.redis)
+        self.engagement = EngagementProcessor(self.accounts, self.redis)
         claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
         self.rewards = Rewards(
             Commands(self.accounts, claims, "IdempotencyKeys", self.redis), FreezeTerms(100, 2)

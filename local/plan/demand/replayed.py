@@ -16,12 +16,11 @@ from adapters import clock
 from adapters.platform.batches import chunks
 from local.plan.demand.file_rows import FileTexts, row_bytes
 from local.plan.given.measured_units import Functions, MeasuredUnits, Spent, add, minus, tables_of, total
-from local.replay.event_sources import DEFAULT_TYPE, Body
+from local.replay.event_sources import Body
 from local.replay.verify import local_date
 from rules.days import EPOCH, parse_moment, region_of, start_of
 from rules.engagement.events import RETENTION
 from rules.engagement.placing import beside
-from rules.engagement.points import RULES
 from rules.engagement.streaks import Cover, fold, lapse_date
 from rules.lake.packed_records import FRAME_BYTES
 
@@ -40,7 +39,6 @@ class _User:
 
     keys: set[str] = field(default_factory=set)
     dates: dict[date, datetime] = field(default_factory=dict)  # each with its earliest event
-    points: Counter[tuple[date, str]] = field(default_factory=Counter)
     zone: str = "UTC"
     zone_at: datetime = EPOCH
 
@@ -116,11 +114,10 @@ def _folded(
         return spent
     before, known, is_new = user.entry(), set(user.dates), not user.keys
     looked_at = _looked_at(user, fresh)
-    cut = _take(user, fresh, hours)
+    _take(user, fresh, hours)
     dates = {local_date(body) for body in fresh}
     add(spent, units.at("events.again", len(fresh)))
     add(spent, _a_date(units), len(dates) - 1)
-    add(spent, _a_cut(units), cut)
     add(spent, {"EngagementFunction": {READ_DAY: looked_at * _look(units)}})
     if is_new:
         add(spent, _opening(units))
@@ -133,28 +130,20 @@ def _folded(
     return spent
 
 
-def _take(user: _User, fresh: Sequence[Body], hours: Counter[Group]) -> int:
-    """Add events to a user; returns how many of them a daily cap leaves fewer points than they had."""
-    cut = 0
+def _take(user: _User, fresh: Sequence[Body], hours: Counter[Group]) -> None:
+    """Add events to a user."""
     for body in fresh:
-        day, kind = local_date(body), body.get("event_type", DEFAULT_TYPE)
-        rule, sofar = RULES[kind], user.points[day, kind]
-        user.points[day, kind] = min(rule.daily_points_max, sofar + rule.points)
-        is_cut = user.points[day, kind] - sofar < rule.points
-        cut += is_cut
+        day = local_date(body)
         moment = parse_moment(body["occurred_at"])
         named = body.get("timezone") or moment.offset
         if named and moment.utc > user.zone_at:
             user.zone, user.zone_at = named, moment.utc
         hour = moment.utc.strftime("%Y-%m-%dT%H")
         hours["BPEvents", hour] += 1
-        # The processor corrects an event after the door's rows have gone, so the row is of a later batch.
-        hours["BPEvents", f"{hour}, corrected"] += is_cut
         user.keys.add(body["idempotency_key"])
         user.dates[day] = min(moment.utc, user.dates.get(day, moment.utc))
     for day in {local_date(body) for body in fresh}:
         hours["DailyActivity", datetime.combine(day, datetime.min.time()).isoformat()] += 1
-    return cut
 
 
 def _looked_at(user: _User, fresh: Sequence[Body]) -> int:
@@ -177,11 +166,6 @@ def _a_date(units: MeasuredUnits) -> Functions:
     """What one more date of a post costs."""
     five = minus(units.paths["events.dates.5"], units.paths["events.next.5"])
     return add({}, five, 1 / 4)
-
-
-def _a_cut(units: MeasuredUnits) -> Functions:
-    """What one event costs whose points a daily cap has cut."""
-    return add({}, minus(units.paths["events.cut.5"], units.paths["events.again.5"]), 1 / 5)
 
 
 def _opening(units: MeasuredUnits) -> Functions:

@@ -1,5 +1,6 @@
 """Any order, any split and any crash between two writes lead to one account (rule 7)."""
 
+from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 
 from hypothesis import given, settings
@@ -9,6 +10,7 @@ from rules.engagement.absorbing import absorb, absorb_days, observe
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
+from rules.engagement.points import RULES
 from tests.support.account_world import World, grant, revoke
 from tests.support.engagement_strategies import TYPES, bases, event, near
 from tests.support.examples import examples
@@ -146,12 +148,18 @@ def test_observing_depends_on_no_order(batch: tuple[list[Event], list[Draft]], d
 
 
 @given(batches())
-def test_what_is_cut_and_what_is_earned_are_what_was_promised(
+def test_a_date_earns_what_its_events_were_awarded_up_to_the_cap(
     batch: tuple[list[Event], list[Draft]],
 ) -> None:
     events, _ = batch
-    decision = World().apply(events)
-    earned = {e.draft.event_id: e.draft.points for e in decision.entries if e.draft.kind is EntryKind.EARN}
-    cut = {each.event_id: award for each, award in decision.cut}
-    assert earned == {each.event_id: cut.get(each.event_id, each.points_awarded) for each in events}
-    assert all(award < each.points_awarded for each, award in decision.cut)
+    drafts = [entry.draft for entry in World().apply(events).entries if entry.draft.kind is EntryKind.EARN]
+    awarded = {each.event_id: each for each in events}
+    assert {draft.event_id for draft in drafts} == set(awarded)
+    earned, sent = Counter[tuple[str | None, str | None]](), Counter[tuple[str | None, str | None]]()
+    for draft in drafts:
+        points = awarded[draft.event_id or ""].points_awarded
+        assert 0 <= draft.points <= points
+        earned[draft.activity_date, draft.event_type] += draft.points
+        sent[draft.activity_date, draft.event_type] += points
+    for key, points in sent.items():
+        assert earned[key] == min(points, RULES[key[1] or ""].daily_points_max)

@@ -30,12 +30,12 @@ def test_nothing_to_apply_is_no_change() -> None:
     assert not world.decide([]).is_change
 
 
-def test_the_daily_cap_cuts_the_event_that_crosses_it_and_says_so() -> None:
+def test_the_daily_cap_cuts_the_event_that_crosses_it() -> None:
     world = World()
     world.apply([event(str(number), june(1), "WORKOUT_COMPLETED", points=25) for number in range(2)])
     last = [event("x", june(1), "WORKOUT_COMPLETED", points=25), event("y", june(1), "WORKOUT_COMPLETED")]
     decision = world.apply(last)
-    assert decision.cut == [(last[0], 10), (last[1], 0)]
+    assert [entry.draft.points for entry in decision.entries] == [10, 0]
     assert world.days[june(1)].points_by_type == {"WORKOUT_COMPLETED": 60}
     assert world.days[june(1)].events_count == 4
     world.check()

@@ -108,7 +108,7 @@ API_FAULTS: list[tuple[str, str, Callable[[int, Any], Answer]]] = [
     ("late events", "POST /v1/events", results(status="rejected")),
     ("late events", "GET /v1/users", with_(current_streak=2)),
     ("late events", "GET /v1/users", with_(balance=40)),
-    ("late events", "GET /v1/users", lambda s, a: (s, {"events": []} if "events" in a else a)),
+    ("late events", "GET /v1/users", lambda s, a: (s, {"entries": []} if "entries" in a else a)),
     ("redemption", "POST /v1/users", becomes(500)),
     ("redemption", "POST /v1/users", with_(balance=50)),
     ("redemption", "POST /v1/users", with_(duplicate=False)),
