@@ -6,6 +6,7 @@ from typing import Any
 
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event
+from rules.stream_places import is_beyond
 
 Record = Mapping[str, Any]
 Pairs = Sequence[tuple[Record, Event]]
@@ -47,7 +48,22 @@ def distinct_events(pairs: Pairs) -> list[Event]:
     return list({event.event_id: event for _, event in pairs}.values())
 
 
-def maybe_applied(profile: Profile, pairs: Pairs) -> list[str]:
-    """Return the ids of events that arrived no later than the newest entry: these may be applied already."""
+def place_of(record: Record) -> str:
+    """Return a record's place in its stream (rules.stream_places); "" if it does not tell."""
+    _, found, label = str(record.get("eventSourceARN", "")).partition("/stream/")
+    number = str(record["dynamodb"].get("SequenceNumber", ""))
+    return f"{label}/{number}" if found and number.isdecimal() else ""
+
+
+def maybe_applied(profile: Profile, pairs: Pairs) -> dict[str, str]:
+    """Return the events that may be applied already: event id -> when it arrived.
+
+    An event is new if its record is beyond all that has been applied from this stream, or if it arrived after
+    the newest entry: entries are later than their events.
+    """
     head = profile.head.created_at if profile.head else ""
-    return [event.event_id for _, event in pairs if event.created_at <= head]
+    return {
+        event.event_id: event.created_at
+        for _, event in pairs
+        if event.created_at <= head and not is_beyond(event.place, profile.applied_through)
+    }

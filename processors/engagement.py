@@ -1,13 +1,12 @@
 """BPEvents stream -> ledger, days, profiles. Every event is applied exactly once (rule 7).
 
-The processor folds a batch per user, and reads state in bulk. An event that arrived after the profile's
-newest ledger entry has not been applied yet, provided that this entry still is the head when the processor
-writes. Then the processor needs no look-up. In every other case it reads the ledger.
+The processor folds a batch per user, and reads state in bulk. It looks into the ledger only for events that
+may be applied already (applied_batch.maybe_applied), or if the ledger has another head when it writes.
 """
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
 from typing import Any
@@ -15,7 +14,13 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
-from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
+from adapters.engagement.account_store import (
+    ATTEMPTS_MAX,
+    BEFORE_ALL,
+    AccountContended,
+    AccountStore,
+    ProjectionMoved,
+)
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.operations.gauges import Gauges
@@ -24,7 +29,14 @@ from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
 from adapters.settings.engagement import EngagementSettings
-from processors.applied_batch import AppliedBatch, Pairs, Record, distinct_events, maybe_applied
+from processors.applied_batch import (
+    AppliedBatch,
+    Pairs,
+    Record,
+    distinct_events,
+    maybe_applied,
+    place_of,
+)
 from rules.engagement.account_state import Account, Decision
 from rules.engagement.accounts import decide
 from rules.engagement.events import Event, MalformedItem, from_item
@@ -52,7 +64,7 @@ class EngagementProcessor:
         by_user: dict[str, list[tuple[Record, Event]]] = {}
         for record in records:
             try:
-                event = from_item(plain(record["dynamodb"]["NewImage"]))
+                event = replace(from_item(plain(record["dynamodb"]["NewImage"])), place=place_of(record))
             except (MalformedItem, KeyError, TypeError, ValueError) as error:
                 outcome.poison.append((record, _reason(error)))
                 continue
@@ -73,7 +85,7 @@ class EngagementProcessor:
         }
         days |= self.accounts.days((user, day) for user, dates in asked.items() for day in dates)
         known = self.cache.processed(
-            {user: maybe_applied(profiles[user], pairs) for user, pairs in by_user.items()}
+            {user: list(maybe_applied(profiles[user], pairs)) for user, pairs in by_user.items()}
         )
 
         def apply(user: str) -> AppliedBatch:
@@ -127,14 +139,12 @@ class EngagementProcessor:
         return self._done(decision, events, pairs)
 
     def _settle(self, read: Account, pairs: Pairs, now: datetime, known: Applied) -> AppliedBatch:
-        """Read the ledger's newer entries, count in those that are pending, apply events without an entry.
-
-        known: events of which an older entry is known.
-        """
+        """Look for entries, count in the pending ones, apply events without. known: with an older entry."""
         user, events = read.profile.user_id, distinct_events(pairs)
         dates = beside(event.activity_date for event in events)
-        since = min(event.created_at for event in events)
-        account, applied = self.accounts.complete(read, since)
+        head = read.profile.head.created_at if read.profile.head else BEFORE_ALL
+        known |= self.accounts.ledger.applied_since(user, maybe_applied(read.profile, pairs), head)
+        account, applied = self.accounts.complete(read)
         for _ in pauses(ATTEMPTS_MAX):
             applied |= known
             fresh = [event for event in events if event.event_id not in applied]
@@ -143,7 +153,7 @@ class EngagementProcessor:
             try:
                 self.accounts.commit(decision)
             except (HeadMoved, ProjectionMoved):
-                account, applied = self.accounts.load(user, dates, since)
+                account, applied = self.accounts.load(user, dates, head)
                 continue
             return self._done(decision, fresh, pairs)
         raise AccountContended(user)

@@ -42,6 +42,7 @@ def profile_attributes(profile: Profile, shards: int) -> dict[str, Any]:
         "review_evidence": list(profile.review_evidence) or None,
         "released_at": profile.released_at or None,
         "alias": profile.alias,
+        "applied_through": profile.applied_through or None,
     }
     if profile.head:
         attributes |= {"ledger_head": profile.head.created_at, "ledger_seq": profile.head.seq}
@@ -104,6 +105,7 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         released_at=attributes.get("released_at") or "",
         alias=attributes.get("alias"),
         updated_at=attributes["streak_updated_at"],
+        applied_through=attributes.get("applied_through") or "",
     )
 
 
@@ -185,6 +187,7 @@ def entry_item(entry: Entry) -> Item:
             "freeze_date": draft.freeze_date,
             "reversed_by": entry.reversed_by,
             "folded": list(entry.folded) or None,
+            "applied_through": entry.applied_through or None,
         }
     )
 
@@ -213,4 +216,5 @@ def entry_from(stored: Item) -> Entry:
         folded=tuple(attributes.get("folded") or ()),
         active=bool(attributes.get("active")),
         reversed_by=attributes.get("reversed_by"),
+        applied_through=attributes.get("applied_through") or "",
     )

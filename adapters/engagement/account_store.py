@@ -88,9 +88,8 @@ class AccountStore:
     def load(self, user_id: str, dates: Iterable[date] = (), since: str = "") -> tuple[Account, Applied]:
         """Read an account; entries that a dead writer has not counted in are its pending ones.
 
-        dates: the days needed. since: the oldest arrival among the events to be applied. Also returns date
-        and points of all events applied since then; none is missed, because an entry is always later than
-        its event's arrival.
+        dates: the days needed. since: a place in the ledger. Also returns date and points of all events whose
+        entries are newer than that place or the profile's watermark, whichever is older.
         """
         profile = self.profile(user_id)
         wanted = set(dates)

@@ -1,6 +1,8 @@
 """The RewardsLedger table: append-only, one active head, optimistic locking (rule 6)."""
 
-from collections.abc import Iterable, Sequence
+# Long: all that reads and writes the table.
+
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -10,11 +12,12 @@ from adapters.platform.batches import put_all, query_all
 from adapters.platform.items import Item, item
 from rules.days import stamp
 from rules.engagement.events import FUTURE_MAX, RETENTION
-from rules.engagement.ledger import Applied, Entry, Head, applied_by, split_carriers, with_folded
+from rules.engagement.ledger import Applied, Entry, Head, applied_by, split_carriers, unfold, with_folded
 from rules.engagement.placing import instant_of
 
 ATTEMPTS_MAX = 8
 WAITED_MAX = timedelta(days=30)  # an event may have waited in the failure queue, and in the stream before
+LOOK_BACK = 100  # entries a page: a batch that comes twice is among the newest
 CONTENDED = THROTTLES | {"ConditionalCheckFailed"}
 
 
@@ -70,6 +73,31 @@ class LedgerStore:
         )
         applied = applied_by(with_folded(map(entry_from, stored))[0])
         return {each: applied[each] for each in old if each in applied}
+
+    def applied_since(self, account_id: str, arrivals: Mapping[str, str], until: str) -> Applied:
+        """Return date and points of those events that have an entry up to a place.
+
+        arrivals: event id -> created_at. An entry is later than its event's arrival, so the walk from the
+        newest entry back ends at the oldest arrival that is still looked for.
+        """
+        applied: Applied = {}
+        left = dict(arrivals)
+        span = {":since": min(left.values(), default=until), ":until": until}
+        stored = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
+            ExpressionAttributeValues=item({":account": account_id, **span}),
+            ConsistentRead=True,
+            ScanIndexForward=False,
+            Limit=LOOK_BACK,
+        )
+        for entry in map(entry_from, stored if left else ()):
+            found = applied_by([*unfold(entry), entry])
+            applied |= {each: found[each] for each in found if left.pop(each, None)}
+            if not left or entry.created_at < min(left.values()):
+                break
+        return applied
 
     def newest(self, account_id: str) -> Entry | None:
         """Return the active head, or None for an account without entries.
@@ -156,7 +184,7 @@ class LedgerStore:
                 self._update(
                     by.account_id,
                     head.created_at,
-                    "REMOVE active" + (" SET reversed_by = :by" if same else ""),
+                    "REMOVE active, applied_through" + (" SET reversed_by = :by" if same else ""),
                     "active = :yes" + (" AND attribute_not_exists(reversed_by)" if same else ""),
                     {":yes": {"BOOL": True}} | ({":by": {"S": by.created_at}} if same else {}),
                 )

@@ -36,7 +36,8 @@ class Profile:
     it arrived. It decides which date is today, never which date an event belongs to. tz_changes: zones that
     the user set, zones_seen: those that events named, each with when it began. tz_review: whether redemptions
     wait for an admin, review_since and review_evidence: since when and why; released_at: when the last review
-    ended. alias: the name that the user chose for the boards.
+    ended. alias: the name that the user chose for the boards. applied_through: every event that is applied
+    stands up to this place in the stream of events, or in another stream (rules.stream_places); "": unknown.
     """
 
     user_id: str
@@ -56,6 +57,7 @@ class Profile:
     released_at: str = ""
     alias: str | None = None
     updated_at: str = ""
+    applied_through: str = ""
 
     @property
     def zone(self) -> str:

@@ -17,6 +17,7 @@ from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
 from rules.engagement.placing import flown_over, place
 from rules.engagement.review import released, suspected, with_flight_review, with_zone_review
 from rules.engagement.streaks import Cover, Streak, advance, fold
+from rules.stream_places import newest
 
 TZ_CHANGES_KEPT_MAX = 10
 
@@ -82,9 +83,15 @@ def decide(
         return Decision(account, before.head, (), days, _touch(before, replace(profile, streak=streak), now))
     arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
     entries = append(before.user_id, repaired.head, drafts, now, arrival) if drafts else []
+    entries = _reaching(entries, events) if events else entries
     days |= absorb_days({**account.days, **days}, entries)
     changed = replace(absorb(profile, entries), streak=streak)
     return Decision(account, repaired.head, entries, days, _touch(before, changed, now))
+
+
+def _reaching(entries: list[Entry], events: Sequence[Event]) -> list[Entry]:
+    """Return entries of which the last one says how far into the stream these events reach."""
+    return [*entries[:-1], replace(entries[-1], applied_through=newest([event.place for event in events]))]
 
 
 def _award(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Draft]:

@@ -41,7 +41,8 @@ class Event:
     event_id: `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of
     user and idempotency key. activity_date: the date that it claims. zone: the zone that this date was read
     in. timezone: the zone that the event itself named, if any. points_awarded: by the table of points, before
-    the daily cap.
+    the daily cap. place: where it stands in its table's stream (rules.stream_places), if it
+    was read there; it is not stored.
     """
 
     user_id: str
@@ -57,6 +58,7 @@ class Event:
     timezone: str | None = None
     properties: str | None = None
     properties_ref: str | None = None
+    place: str = ""
 
 
 def event_id(user_id: str, idempotency_key: str, occurred: Moment) -> str:

@@ -9,7 +9,7 @@ Example: seven events are one carrier and six carried entries.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
 
@@ -78,7 +78,8 @@ class Entry:
     """A draft in its place.
 
     created_at: the place, a stamp. folded: the carried entries that this carrier names. active: whether it is
-    the head. reversed_by: created_at of the entry that reversed this one.
+    the head. reversed_by: created_at of the entry that reversed this one. applied_through: of a head
+    that events earned, the newest place in the stream that these events came from (rules.stream_places).
     """
 
     account_id: str
@@ -89,6 +90,7 @@ class Entry:
     folded: tuple[str, ...] = ()
     active: bool = False
     reversed_by: str | None = None
+    applied_through: str = ""
 
     @property
     def head(self) -> Head:
@@ -139,9 +141,7 @@ def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
             run.append(entry)
             continue
         folded = tuple(_fold(each.draft) for each in run)
-        carriers.append(
-            Entry(entry.account_id, entry.created_at, entry.seq, entry.balance, entry.draft, folded, last)
-        )
+        carriers.append(replace(entry, folded=folded, active=last))
         rest += run
         run = []
     return carriers, rest

@@ -16,7 +16,9 @@ def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
     settings: a profile with what the ledger does not hold: zones, pauses, skipped dates, version.
     """
     cover = replace(settings.cover, freezes=())
-    absorbed = absorb(replace(settings, head=None, total_points=0, streak=None, cover=cover), entries)
+    absorbed = absorb(
+        replace(settings, head=None, total_points=0, streak=None, cover=cover, applied_through=""), entries
+    )
     dates = {date.fromisoformat(each.draft.activity_date) for each in entries if each.draft.activity_date}
     return replace(absorbed, streak=fold(dates, absorbed.cover))
 

@@ -90,10 +90,10 @@ RENAMED: dict[str, dict[str, str]] = {
 LEFT_OUT: dict[str, set[str]] = {
     "events": {"idempotency_key", "ttl"},
     "daily_activity": {"last_event_id"},
-    "ledger": {"active", "reversed_by", "folded"},
+    "ledger": {"active", "reversed_by", "folded", "applied_through"},
     "streaks": {
         *("recent_tz_changes", "observed_zone", "observed_at", "zones_seen"),
-        *("review_state", "review_since", "review_evidence", "released_at", "alias"),
+        *("review_state", "review_since", "review_evidence", "released_at", "alias", "applied_through"),
     },
     # raw_payload may hold what people wrote (rule 10).
     "lead_events": {TYPE_KEY, "raw_payload"},

@@ -45,7 +45,7 @@ class Simulation(Callers):
         self.tasks: list[Callable[[], bool]] = []
         self.stream: list[dict[str, Any]] = []
         self.streams = engine.client("dynamodbstreams")
-        self.iterator = self._latest()
+        self.source, self.iterator = self._latest()
         self._wire(patch)
 
     def _wire(self, patch: Any) -> None:
@@ -82,13 +82,13 @@ class Simulation(Callers):
         self.now += timedelta(milliseconds=self.chance.randrange(1, 400))
         return self.now + timedelta(milliseconds=self.chance.randrange(-300, 300))
 
-    def _latest(self) -> str:
-        arn = self.real.describe_table(TableName="BPEvents")["Table"]["LatestStreamArn"]
+    def _latest(self) -> tuple[str, str]:
+        arn: str = self.real.describe_table(TableName="BPEvents")["Table"]["LatestStreamArn"]
         shard = self.streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
         iterator: str = self.streams.get_shard_iterator(
             StreamArn=arn, ShardId=shard, ShardIteratorType="LATEST"
         )["ShardIterator"]
-        return iterator
+        return arn, iterator
 
     # ---- the stream -------------------------------------------------------------------------------
 
@@ -101,7 +101,7 @@ class Simulation(Callers):
             for record in answer["Records"]:
                 change = dict(record["dynamodb"], ApproximateCreationDateTime=0)
                 if change["Keys"]["user_id"]["S"] in self.users:
-                    self.stream.append({**record, "dynamodb": change})
+                    self.stream.append({**record, "dynamodb": change, "eventSourceARN": self.source})
 
     def _deliver(self) -> bool:
         """Take a batch off the stream, out of order and with some of what was delivered before."""
