@@ -23,7 +23,7 @@ setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Pyt
 demo: setup ## laptop cloud, deploy, replay real input, show what came of it
 	@$(RUN) streakline demo
 
-test: setup machine ## all tests: unit, integration, end to end, 200 fault schedules
+test: setup machine ## all tests: unit, integration, end to end, 60 fault schedules
 	@$(RUN) pytest -n 2 --dist loadgroup --ignore tests/recipes --durations 10
 
 recipes: setup ## carry out docs/recipes on copies: completely, and without each step
@@ -55,8 +55,10 @@ units-here: setup ## what depends on this machine: CPU of each path, packed size
 bench: setup ## budgets, each against what a user would pick instead
 	@$(RUN) python -m bench
 
-soak: setup ## 5,000 fault schedules
-	@SCHEDULES=5000 $(RUN) pytest tests/faults -n 2
+# What takes by the hour: the tests whose size tests/support/effort.py sets.
+SOAKED = $(shell grep -rl --include='test_*.py' 'support.effort import' tests)
+soak: setup machine ## 5,000 fault schedules, all real input, a thousand answers at once
+	@SOAK=1 $(RUN) pytest $(SOAKED) -n 2 --dist loadgroup --durations 10
 
 up: setup ## the laptop cloud
 	@$(RUN) streakline up

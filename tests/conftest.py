@@ -1,6 +1,7 @@
 """For all tests."""
 
 import os
+from collections import defaultdict
 
 import pytest
 from hypothesis import settings
@@ -24,3 +25,22 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     ]
     if apart:
         raise pytest.UsageError(f"xdist does not keep groups together: {apart[0]} and {len(apart) - 1} more")
+
+
+SECONDS = defaultdict[str, float](float)
+MODULES_SHOWN = 10
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Add up what each module takes, set-up included."""
+    SECONDS[report.nodeid.partition("::")[0]] += report.duration
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the slowest modules: what is slow and has never found a fault belongs to `make soak`."""
+    if terminalreporter.config.getoption("durations"):
+        terminalreporter.section(
+            f"slowest {MODULES_SHOWN} modules of {len(SECONDS)}, {sum(SECONDS.values()):.0f}s in all"
+        )
+        for module in sorted(SECONDS, key=SECONDS.__getitem__)[: -MODULES_SHOWN - 1 : -1]:
+            terminalreporter.write_line(f"{SECONDS[module]:8.1f}s {module}")

@@ -8,7 +8,6 @@ covers; callers give `absorb` only entries newer than the profile's watermark.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
-from functools import reduce
 
 from rules.days import UnknownZone, skipped_dates
 from rules.engagement.account_state import Day, Profile
@@ -16,7 +15,6 @@ from rules.engagement.events import Event
 from rules.engagement.ledger import Entry, EntryKind, FreezeNote
 from rules.engagement.review import zones_seen
 from rules.engagement.streaks import net_freezes
-from rules.stream_places import newer
 
 
 def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
@@ -67,18 +65,10 @@ def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
     return replace(
         profile,
         head=entries[-1].head,
-        applied_through=_through(profile.applied_through, entries),
+        applied_through=entries[-1].applied_through,
         total_points=profile.total_points + earned,
         cover=replace(profile.cover, freezes=net_freezes(freezes)),
     )
-
-
-def _through(known: str, entries: Sequence[Entry]) -> str:
-    """Return the newest place in the events' stream that is applied; "" if an entry leaves it open."""
-    earned = [entry for entry in entries if entry.draft.kind is EntryKind.EARN]
-    if earned and not earned[-1].applied_through:
-        return ""
-    return reduce(newer, (entry.applied_through for entry in earned), known)
 
 
 def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:

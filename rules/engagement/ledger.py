@@ -78,8 +78,8 @@ class Entry:
     """A draft in its place.
 
     created_at: the place, a stamp. folded: the carried entries that this carrier names. active: whether it is
-    the head. reversed_by: created_at of the entry that reversed this one. applied_through: of a head
-    that events earned, the newest place in the stream that these events came from (rules.stream_places).
+    the head. reversed_by: created_at of the entry that reversed this one. applied_through: of a head, how
+    far into the stream the account's events are applied with it (see Profile).
     """
 
     account_id: str

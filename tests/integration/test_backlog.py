@@ -138,6 +138,21 @@ def test_what_a_dead_writer_has_applied_is_known(lane: Lane, monkeypatch: pytest
     assert len(lane.earned()) == 9
 
 
+def test_two_dead_writers_in_turn_hide_nothing(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The later one applied what stands earlier in the stream: out of order, as a redrive does."""
+    now = START + timedelta(minutes=7)
+    records = lane.records(6, [START])
+    assert lane.apply(records[:1], now) == (1, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(AccountStore, "commit_projections", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        for some in (records[4:], records[1:4]):
+            with pytest.raises(KeyboardInterrupt):
+                lane.processor.apply(some, now)
+    lane.accounts.settle(lane.user, now)
+    assert lane.apply(records[::-1], now) == (0, 6)
+    assert len(lane.earned()) == 6
+
+
 def test_a_command_in_between_costs_what_is_new(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
     now = START + timedelta(minutes=7)
     records = lane.records(200, [START])
