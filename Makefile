@@ -56,7 +56,7 @@ bench: setup ## budgets, each against what a user would pick instead
 	@$(RUN) python -m bench
 
 # What takes by the hour: the tests whose size tests/support/effort.py sets.
-SOAKED = $(shell grep -rl --include='test_*.py' 'support.effort import' tests)
+SOAKED = $(shell grep -l 'support.effort import' tests/*/test_*.py)
 soak: setup machine ## 5,000 fault schedules, all real input, a thousand answers at once
 	@SOAK=1 $(RUN) pytest $(SOAKED) -n 2 --dist loadgroup --durations 10
 

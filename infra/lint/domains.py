@@ -1,6 +1,7 @@
 """The values that the lint gives each parameter. They follow from the templates, so nobody keeps a list.
 
-A value is what AllowedValues says, what a condition compares with, the least and the greatest number; and for
+A value is what AllowedValues says (of numbers the first and the last, for each further one would go with all
+values of all other parameters), what a condition compares with, the least and the greatest number; and for
 text that may be anything, an example that goes by the parameter's name and description. A pseudo parameter
 that a condition looks at (AWS::AccountId) has values too.
 """
@@ -63,7 +64,9 @@ def _pseudo(name: str, literals: list[str]) -> list[str]:
 def _values(name: str, shape: Mapping[str, Any], literals: list[str], *, named: bool) -> list[str]:
     default = [spelled(shape["Default"])] if "Default" in shape else []
     if "AllowedValues" in shape:
-        found = [*default, *map(spelled, shape["AllowedValues"])]
+        allowed = shape["AllowedValues"]
+        some = allowed if shape["Type"] != "Number" else [allowed[0], allowed[-1]]
+        found = [*default, *(each for each in literals if each in map(spelled, allowed)), *map(spelled, some)]
     elif shape["Type"] == "Number":
         limits = [spelled(shape[each]) for each in ("MinValue", "MaxValue") if each in shape]
         found = [*default, *literals, *limits] or ["1"]
