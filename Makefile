@@ -23,7 +23,7 @@ setup: $(if $(shell command -v uv 2>/dev/null),,.local/bin/uv) ## the locked Pyt
 demo: setup ## laptop cloud, deploy, replay real input, show what came of it
 	@$(RUN) streakline demo
 
-test: setup machine ## all tests: unit, integration, end to end, 60 fault schedules
+test: setup machine ## all tests: unit, integration, end to end, 60 fault schedules, 200 rounds against the oracle
 	@$(RUN) pytest -n 2 --dist loadgroup --ignore tests/recipes --durations 10
 
 recipes: setup ## carry out docs/recipes on copies: completely, and without each step
@@ -57,7 +57,7 @@ bench: setup ## budgets, each against what a user would pick instead
 
 # What takes by the hour: the tests whose size tests/support/effort.py sets.
 SOAKED = $(shell grep -l 'support.effort import' tests/*/test_*.py)
-soak: setup machine ## 5,000 fault schedules, all real input, a thousand answers at once
+soak: setup machine ## 5,000 fault schedules and rounds against the oracle, all real input, a thousand answers at once
 	@SOAK=1 $(RUN) pytest $(SOAKED) -n 2 --dist loadgroup --durations 10
 
 up: setup ## the laptop cloud

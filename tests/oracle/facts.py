@@ -1,0 +1,114 @@
+"""What the world knows of one user: what was accepted, granted, paused and set. Imports nothing of the product."""
+
+import json
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from tests.oracle.calendar_dates import date_in, dates_skipped_by, instant, named_zone, offset_at
+from tests.oracle.points_reading import FOR_SERVERS, TimedBoost, worth
+
+KEY_LIVES = timedelta(days=90)
+LATE_MAX, AHEAD_MAX = timedelta(hours=72), timedelta(minutes=5)
+# Instants so near to a limit are not judged: a retry within the same phase may fall on its other side.
+UNSURE = timedelta(minutes=2)
+
+
+def said(body: Mapping[str, Any]) -> str:
+    """What a body says, in one spelling: 1 is 1.0, NFC is NFD, Z is .000Z (rule 4)."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, str):
+            return unicodedata.normalize("NFC", value)
+        if isinstance(value, bool) or value is None:
+            return value
+        if isinstance(value, int | float):
+            return float(value)
+        if isinstance(value, dict):
+            return {unicodedata.normalize("NFC", name): plain(each) for name, each in value.items()}
+        return [plain(each) for each in value]
+
+    text = body["occurred_at"]
+    whole = text.replace(".000", "")
+    return json.dumps(plain({**body, "occurred_at": whole}), sort_keys=True)
+
+
+def refusal(body: Mapping[str, Any], door: str, now: datetime) -> set[str | None]:
+    """Why rules 3, 5 and 8 refuse a body at a door; None: they do not. Several near a limit: any of them."""
+    if door == "user" and body["event_type"] in FOR_SERVERS:
+        return {"forbidden"}
+    when, found = instant(body["occurred_at"]), set[str | None]()
+    for unsure in (-UNSURE, UNSURE):
+        if when > now + AHEAD_MAX + unsure:
+            found.add("in_the_future")
+        elif door == "user" and when < now - LATE_MAX + unsure:
+            found.add("backfill_forbidden")
+        else:
+            found.add(None)
+    return found
+
+
+@dataclass(frozen=True)
+class Taken:
+    """An accepted event. claimed: the date that it names by rule 1."""
+
+    key: str
+    event_type: str
+    when: datetime
+    zone: str
+    claimed: date
+    worth: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """What an idempotency key stands for."""
+
+    said: str
+    event_id: str
+    since: datetime
+
+
+@dataclass
+class Facts:
+    """Of one user. moves: (instant, zone) as set. renewed: event ids accepted again after their key expired."""
+
+    boosts: tuple[TimedBoost, ...] = ()
+    events: dict[str, Taken] = field(default_factory=dict)
+    keys: dict[str, Held] = field(default_factory=dict)
+    pauses: list[tuple[date, date]] = field(default_factory=list)
+    moves: list[tuple[datetime, str]] = field(default_factory=list)
+    released: bool = False
+
+    @property
+    def zone_set(self) -> str | None:
+        return self.moves[-1][1] if self.moves else None
+
+    def held(self, key: str, now: datetime) -> Held | None:
+        """What a key stands for; after 90 days it is new at once."""
+        found = self.keys.get(key)
+        return found if found and now < found.since + KEY_LIVES else None
+
+    def take(self, body: Mapping[str, Any], event_id: str, now: datetime) -> None:
+        """An event was accepted, for the first time or again."""
+        key, when = body["idempotency_key"], instant(body["occurred_at"])
+        self.keys[key] = Held(said(body), event_id, now)
+        zone = named_zone(body["occurred_at"], body.get("timezone"), self.zone_set)
+        points = worth(body["event_type"], when, self.boosts)
+        taken = Taken(key, body["event_type"], when, zone, date_in(zone, when), points)
+        self.events.setdefault(event_id, taken)
+
+    def skipped(self, first: date, last: date) -> frozenset[date]:
+        """The dates that a zone of the user's events skipped."""
+        zones = {each.zone for each in self.events.values()}
+        years = range(first.year, last.year + 1)
+        found = {day for zone in zones for year in years for day in dates_skipped_by(zone, year)}
+        return frozenset(day for day in found if first <= day <= last)
+
+    def offsets(self) -> set[timedelta]:
+        """All offsets that the user was ever seen with. One of 0 is how servers write."""
+        seen = {offset_at(each.zone, each.when) for each in self.events.values()}
+        seen |= {offset_at(zone, at) for at, zone in self.moves}
+        return seen - {timedelta()}

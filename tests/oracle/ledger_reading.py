@@ -1,0 +1,197 @@
+"""Rules 5, 6 and 8, read again: goes through a ledger from its first entry, and says what no rule allows.
+
+Imports nothing of the product. An entry is a mapping as the API shows it.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from itertools import product
+from typing import Any
+
+from tests.oracle.calendar_dates import date_in
+from tests.oracle.facts import Facts, Taken
+from tests.oracle.points_reading import capped
+from tests.oracle.streak_reading import Protection, left_out, told
+
+TOGETHER = timedelta(hours=8)
+HELD_MAX = 5
+ZONES_OF_EARTH = ("-12:00", "+00:00", "+14:00")
+Entry = Mapping[str, Any]
+
+
+@dataclass
+class LedgerReading:
+    """What a ledger has come to, entry by entry.
+
+    wrote: entry's number -> the clock of who wrote it, for the last entry of each transaction. days: the events of each date, in order
+    of application. wrong: what no rule allows.
+    """
+
+    facts: Facts
+    wrote: Mapping[int, datetime]
+    wrong: list[str] = field(default_factory=list)
+    balances: list[int] = field(default_factory=list)
+    total: int = 0
+    days: dict[date, list[str]] = field(default_factory=lambda: defaultdict(list))
+    placed: dict[str, tuple[date, int]] = field(default_factory=dict)
+    earned: dict[tuple[date, str], int] = field(default_factory=lambda: defaultdict(int))
+    changes: list[tuple[date, int]] = field(default_factory=list)
+    used: dict[date, int] = field(default_factory=lambda: defaultdict(int))
+    spendings: dict[str, Entry] = field(default_factory=dict)
+    undone: dict[str, str] = field(default_factory=dict)
+    moved: set[str] = field(default_factory=set)
+    together: dict[str, date] = field(default_factory=dict)
+
+    def read(self, entries: Sequence[Entry]) -> "LedgerReading":
+        """entries: all of them, oldest first."""
+        places = [each["created_at"] for each in entries]
+        self.must(places == sorted(set(places)), "places do not increase")
+        for number, entry in enumerate(entries):
+            if number - 1 in self.wrote:
+                self.together = self._together(number, entries)
+            self._read(number, entry)
+        earned = {entry_id for entry_id, _ in self.placed.items()}
+        self.must(earned == set(self.facts.events), f"entries of {earned ^ set(self.facts.events)}")
+        return self
+
+    def must(self, holds: bool, what: str) -> None:
+        if not holds:
+            self.wrong.append(f"ledger: {what}")
+
+    def _read(self, number: int, entry: Entry) -> None:
+        kind, points, name = entry["kind"], entry["points"], f"entry {number} ({entry['kind']})"
+        balance = (self.balances[-1] if self.balances else 0) + points
+        self.balances.append(balance)
+        self.must(entry["seq"] == number, f"{name} has the number {entry['seq']}")
+        self.must(entry["balance"] == balance >= 0, f"{name} says {entry['balance']}, the sum is {balance}")
+        self.must((kind == "OPEN") == (number == 0), f"{name} is out of place")
+        if kind == "EARN":
+            self._earn(name, entry)
+        elif kind == "REDEEM":
+            self.spendings[entry["entry_id"]] = entry
+            self.must(points <= 0, f"{name} gives {points}")
+        elif entry.get("reverses"):
+            self._undo(name, entry)
+        else:
+            self.must(points == 0, f"{name} has {points} points")
+        note, when = entry.get("freeze"), entry.get("freeze_date")
+        if note == "freeze_spent":
+            self.used[date.fromisoformat(str(when))] += 1
+        elif note == "freeze_refunded":
+            self.used[date.fromisoformat(str(when))] -= 1
+        elif note:
+            self._freeze(number, name, entry, date.fromisoformat(str(when)))
+
+    # ---- events
+
+    def _earn(self, name: str, entry: Entry) -> None:
+        taken = self.facts.events.get(entry["event_id"])
+        self.must(entry["event_id"] not in self.placed, f"{name}: {entry['event_id']} earns a second time")
+        if taken is None:
+            self.wrong.append(f"ledger: {name}: {entry['event_id']} was never accepted")
+            return
+        day = date.fromisoformat(entry["activity_date"])
+        allowed = self._allowed(entry["event_id"], taken)
+        self.must(
+            day in allowed,
+            f"{name}: {taken.when} claimed for {taken.claimed} is {day}; allowed {sorted(map(str, allowed))}",
+        )
+        if day != taken.claimed:
+            self.moved.add(entry["event_id"])
+        due = capped(taken.event_type, taken.worth, self.earned[day, taken.event_type])
+        self.must(
+            entry["points"] == due, f"{name}: {taken.event_type} on {day} earns {entry['points']}, not {due}"
+        )
+        self.earned[day, taken.event_type] += entry["points"]
+        self.total += entry["points"]
+        self.days[day].append(entry["event_id"])
+        self.placed[entry["event_id"]] = (day, entry["points"])
+
+    def _together(self, number: int, entries: Sequence[Entry]) -> dict[str, date]:
+        """The events that one transaction applied at once, the first of which has this number."""
+        last = min((each for each in self.wrote if each >= number), default=number)
+        earned = [each for each in entries[number : last + 1] if each["kind"] == "EARN"]
+        return {each["event_id"]: date.fromisoformat(each["activity_date"]) for each in earned}
+
+    def _allowed(self, event_id: str, taken: Taken) -> set[date]:
+        """The dates that an event may count for.
+
+        The rule leaves open what a date's first event is, by its instant or by application, and in which order
+        events are applied that one transaction applies.
+        """
+        found: set[date] = set()
+        before = {day: self._instants(day) for day in self.days}
+        others = {day: list(instants) for day, instants in before.items()}
+        for other, day in self.together.items():
+            if other != event_id and other not in self.placed and other in self.facts.events:
+                others.setdefault(day, []).append(self.facts.events[other].when)
+        for first, known in product((min, lambda instants: instants[0]), (before, others)):
+            opened = {day: first(instants) for day, instants in known.items()}
+            instant_has_another = any(when == taken.when for when in opened.values())
+            near = [when for when in opened.values() if abs(when - taken.when) < TOGETHER]
+            if taken.claimed in opened or not (instant_has_another or len(near) >= 2):
+                found.add(taken.claimed)
+                continue
+            distance = min(abs(day - taken.claimed) for day in opened)
+            found |= {day for day in opened if abs(day - taken.claimed) == distance}
+        return found
+
+    def _instants(self, day: date) -> list[datetime]:
+        return [self.facts.events[each].when for each in self.days[day]]
+
+    # ---- freezes
+
+    def protection(self) -> Protection:
+        """What protects the streak by now."""
+        instants = {day: self._instants(day) for day in self.days}
+        far = max(self.days, default=date.min.replace(year=1970)) + timedelta(days=60)
+        skipped = self.facts.skipped(min(self.days), far) if self.days else frozenset()
+        return Protection(tuple(self.changes), tuple(self.facts.pauses), skipped | left_out(instants))
+
+    def _undo(self, name: str, entry: Entry) -> None:
+        undone = entry["reverses"]
+        self.must(undone in self.spendings, f"{name} reverses {undone}, which is no redemption")
+        self.must(undone not in self.undone, f"{name}: {undone} is reversed twice")
+        self.undone[undone] = entry["entry_id"]
+        points = self.spendings.get(undone, entry)["points"]
+        self.must(entry["points"] == -points, f"{name} gives back {entry['points']} of {points}")
+
+    def _freeze(self, number: int, name: str, entry: Entry, when: date) -> None:
+        if entry["kind"] == "REDEEM":
+            shown = told(self.days, self.protection(), max([when, *self.days]))
+            self.must(entry["points"] == 0 or shown.freezes < HELD_MAX, f"{name}: {shown.freezes} are held")
+            self.changes.append((when, +1))
+            return
+        granted = date.fromisoformat(self.spendings[entry["reverses"]]["freeze_date"])
+        todays = self.todays(number)
+        allowed = {day for today in todays for day in self._returned(granted, today)}
+        self.must(
+            when in allowed, f"{name}: the freeze of {granted} goes on {when}; allowed {sorted(allowed)}"
+        )
+        self.changes.append((when, -1))
+
+    def clock(self, number: int) -> datetime:
+        """The clock of who wrote an entry, alone or with later ones."""
+        return self.wrote[min(each for each in self.wrote if each >= number)]
+
+    def todays(self, number: int) -> set[date]:
+        """The user's today when an entry was written: by the zone that is set, else by any of earth."""
+        clock = self.clock(number)
+        zones = (
+            [self.facts.zone_set] if self.facts.zone_set and len(self.facts.moves) == 1 else ZONES_OF_EARTH
+        )
+        return {date_in(str(zone), clock) for zone in zones}
+
+    def _returned(self, granted: date, today: date) -> set[date]:
+        """Unused: as if it had never been granted. Used: gone from today on. Of several alike: either."""
+        with_it, shown = self.protection(), max([today, *self.days])
+        spent = told(self.days, with_it, shown).spent
+        matters = spent != told(self.days, with_it.without((granted, +1)), shown).spent
+        earlier = sum(change for day, change in with_it.changes if day < granted)
+        same = sum(change for day, change in with_it.changes if day == granted)
+        may_be_used, surely_used = len(spent) > earlier, len(spent) >= earlier + same
+        if matters and surely_used:
+            return {today, shown}
+        return {granted, today, shown} if matters or may_be_used else {granted}

@@ -1,0 +1,252 @@
+"""The machines that a round runs on: the real handlers, a real engine, wrong clocks, and answers that get lost.
+
+Threads take turns, as a seed says (tests/faults/turns.py). The turn is handed over at every call to DynamoDB.
+"""
+
+import json
+import logging
+import random
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import botocore.session
+from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
+from botocore import UNSIGNED
+from botocore.config import Config
+from botocore.exceptions import EndpointConnectionError
+
+import adapters.clock
+import ingest.engagement.events_api
+import ingest.engagement.users_api
+import ingest.engagement.wiring
+import processors.engagement
+from tests.faults.turns import Killed, Turns
+from tests.support.engine import Engine
+
+FAULTS_MAX = 4
+VICTIMS_MAX = 3
+EARLY = datetime(1970, 1, 1, tzinfo=UTC)
+CONTEXT = SimpleNamespace(
+    function_name="oracle", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
+)
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A transaction on a ledger: at which step, by whose clock, and the number of its newest entry."""
+
+    step: int
+    seq: int
+    clock: datetime
+
+
+class Actor(threading.local):
+    """Who is running in a thread. lose_at: of its calls, the one whose answer is lost. acting: false for a judge."""
+
+    acting = False
+    victim = False
+    lose_at = 0
+    calls = 0
+    skew = timedelta()
+    clock = EARLY
+
+
+class Losing:
+    """A DynamoDB client that hands over the turn, and loses answers; it notes what ledgers were given."""
+
+    def __init__(self, machines: "Machines", real: Any) -> None:
+        self._machines, self._real, self.exceptions = machines, real, real.exceptions
+
+    def __getattr__(self, operation: str) -> Callable[..., Any]:
+        real = getattr(self._real, operation)
+
+        def call(**arguments: Any) -> Any:
+            machines, actor = self._machines, self._machines.actor
+            if not actor.acting:
+                return real(**arguments)
+            # A process of Lambda serves one request at a time, and keeps it here; these threads share one process.
+            request = getattr(BaseRouter, "current_event", None)
+            machines.turns.pause()
+            BaseRouter.current_event = request  # type: ignore[assignment]
+            machines.step += 1
+            actor.calls += 1
+            fault = machines.fault()
+            if fault == "died before":
+                raise Killed
+            answer = real(**arguments)
+            machines.note(arguments)
+            if fault == "died after":
+                raise Killed
+            if fault:
+                raise EndpointConnectionError(endpoint_url="the answer was lost")
+            return answer
+
+        return call
+
+
+@dataclass
+class Machines:
+    """patch: pytest's. every: each attempt loses the answer of its next call, until one gets through."""
+
+    engine: Engine
+    stream: "Stream"
+    user: str
+    chance: random.Random
+    every: bool
+    skewed: bool
+    patch: Any
+    boosts: str = "[]"
+    now: datetime = EARLY
+    step: int = 0
+    faults_left: int = FAULTS_MAX
+    victims_left: int = VICTIMS_MAX
+    commits: list[Commit] = field(default_factory=list)
+    actor: Actor = field(default_factory=Actor)
+    errors: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.turns = Turns(self.chance)
+        losing = Losing(self, self.stream.real)
+        clients = {"dynamodb": losing, "sqs": self.stream.sqs, "secretsmanager": None}
+        for module in (ingest.engagement.users_api, ingest.engagement.wiring, processors.engagement):
+            self.patch.setattr(module, "client", clients.__getitem__)
+        self.patch.setattr(ingest.engagement.events_api, "client", clients.__getitem__)
+        self.patch.setattr(adapters.clock, "now", self.clock)
+        self.patch.setattr("adapters.platform.aws.time.sleep", lambda _: None)
+        self.patch.setenv("POINT_BOOSTS", self.boosts)
+        # Each lost answer is logged with its traceback, which takes longer than the call.
+        self.patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
+        self.new_process()
+
+    def new_process(self) -> None:
+        """Forget what a process holds in memory."""
+        for module in (ingest.engagement.events_api, ingest.engagement.users_api, processors.engagement):
+            module._parts.cache_clear()
+
+    def clock(self) -> datetime:
+        """The clock of the machine that asks: one of several, each wrong in its own way."""
+        self.now += timedelta(milliseconds=self.chance.randrange(1, 400))
+        self.actor.clock = self.now + self.actor.skew
+        return self.actor.clock
+
+    def fault(self) -> str | None:
+        """What goes wrong with this call."""
+        if self.every:
+            lost = self.actor.victim and self.actor.calls == self.actor.lose_at
+            return self.chance.choice(("lost", "died after")) if lost else None
+        if self.faults_left <= 0 or self.chance.random() > 0.05:
+            return None
+        self.faults_left -= 1
+        return self.chance.choice(("lost", "lost", "died after", "died before"))
+
+    def note(self, arguments: dict[str, Any]) -> None:
+        """Remember what was written to the ledger, at which step and by whose clock."""
+        puts = [each["Put"] for each in arguments.get("TransactItems", ()) if "Put" in each]
+        numbers = [int(each["Item"]["seq"]["N"]) for each in puts if each["TableName"] == "RewardsLedger"]
+        if numbers:
+            self.commits.append(Commit(self.step, max(numbers), self.actor.clock))
+
+    def start(self, attempt: Callable[[], bool], number: int, done: Callable[[bool], None]) -> None:
+        """Run an attempt of something in a thread of its own; number: how many there were before."""
+        skew = timedelta(hours=self.chance.choice((-48, -1, 0, 0, 5, 72))) if self.skewed else timedelta()
+        victim = self.every and (number > 0 or (self.victims_left > 0 and self.chance.random() < 0.4))
+        self.victims_left -= victim and number == 0
+
+        def run() -> None:
+            actor = self.actor
+            actor.acting, actor.calls, actor.skew = True, 0, skew
+            actor.victim, actor.lose_at = victim, number + 1
+            try:
+                done(attempt())
+            except Killed:
+                self.new_process()
+                done(False)
+            except Exception as error:
+                self.errors.append(repr(error))
+                done(False)
+
+        self.turns.start(f"{self.chance.randrange(10**12)}", run)
+
+    def alone(self, attempt: Callable[[], bool]) -> None:
+        """Run attempts one after another until one is done."""
+        number = 0
+        finished: list[bool] = [False]
+        while not finished[-1]:
+            assert number < 60, f"it does not come to an end: {self.errors[-3:]}"
+            self.start(attempt, number, finished.append)
+            while self.turns.step():
+                pass
+            number += 1
+
+    def call(
+        self, handler: Any, method: str, path: str, body: Any = None, door: str = "admin", **query: str
+    ) -> tuple[int, Any]:
+        """Call a handler as the gateway does; returns status and body."""
+        groups = {"admin": "[streakline/admin]", "producer": "[streakline/producers]"}.get(door, "")
+        claims = {"sub": self.user if door == "user" else door, "cognito:groups": groups}
+        http = {"method": method, "path": path}
+        event = {
+            "version": "2.0",
+            "routeKey": f"{method} {path}",
+            "rawPath": path,
+            "headers": {"content-type": "application/json"},
+            "queryStringParameters": query,
+            "requestContext": {"http": http, "stage": "$default", "authorizer": {"jwt": {"claims": claims}}},
+            "body": None if body is None else json.dumps(body),
+            "isBase64Encoded": False,
+        }
+        answer = handler(event, CONTEXT)
+        return answer["statusCode"], json.loads(answer["body"])
+
+    def get(self, path: str, **query: str) -> Any:
+        """Read as an admin, with nothing in the way."""
+        handler = ingest.engagement.users_api.handler
+        status, body = self.call(handler, "GET", f"/v1/users/{self.user}{path}", **query)
+        assert status == 200, (path, body)
+        return body
+
+
+def _client(engine: Engine, service: str) -> Any:
+    """A client like that of adapters/platform/aws.py. It does not sign, which the engine does not check."""
+    config = Config(
+        signature_version=UNSIGNED,
+        parameter_validation=False,
+        retries={"mode": "standard", "total_max_attempts": 3},
+        inject_host_prefix=False,
+        disable_request_compression=True,
+        account_id_endpoint_mode="disabled",
+        user_agent="oracle",
+    )
+    return botocore.session.get_session().create_client(
+        service, region_name="us-east-1", endpoint_url=engine.endpoint, config=config
+    )
+
+
+class Stream:
+    """BPEvents' stream in an engine: one for all rounds."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.real, self.sqs = _client(engine, "dynamodb"), _client(engine, "sqs")
+        self._streams = _client(engine, "dynamodbstreams")
+        arn = self.real.describe_table(TableName="BPEvents")["Table"]["LatestStreamArn"]
+        shard = self._streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+        self._iterator = self._streams.get_shard_iterator(
+            StreamArn=arn, ShardId=shard, ShardIteratorType="LATEST"
+        )["ShardIterator"]
+
+    def new(self, user: str) -> list[dict[str, Any]]:
+        """Return a user's records since the last look."""
+        found: list[dict[str, Any]] = []
+        while True:
+            answer = self._streams.get_records(ShardIterator=self._iterator)
+            self._iterator = answer["NextShardIterator"]
+            if not answer["Records"]:
+                return found
+            for record in answer["Records"]:
+                change = dict(record["dynamodb"], ApproximateCreationDateTime=0)
+                if change["Keys"]["user_id"]["S"] == user:
+                    found.append({**record, "dynamodb": change})

@@ -1,0 +1,303 @@
+"""What happens in a round: a seed decides it. A plan is plain data, so that a failure can print and shorten it."""
+
+# Long: a short function a kind of thing that users do.
+
+import random
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from tests.oracle.calendar_dates import zone_of
+
+Body = dict[str, Any]
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+TYPES = ("CHECK_IN", "CONTRIBUTION", "LESSON_COMPLETED", "WORKOUT_COMPLETED", "APP_OPENED")
+
+
+@dataclass(frozen=True)
+class Post:
+    """Events to POST /v1/events. door: as whom."""
+
+    bodies: tuple[Body, ...]
+    door: str
+
+
+@dataclass(frozen=True)
+class Redeem:
+    key: str
+    points: int
+
+
+@dataclass(frozen=True)
+class TakeFreeze:
+    """door: user (two a month are free) or admin (free; may say from when)."""
+
+    key: str
+    door: str
+    granted_on: date | None = None
+
+
+@dataclass(frozen=True)
+class Undo:
+    """Reverse what a key has bought, if it has bought anything."""
+
+    key: str
+
+
+@dataclass(frozen=True)
+class Pause:
+    first: date
+    last: date
+
+
+@dataclass(frozen=True)
+class Move:
+    zone: str
+
+
+@dataclass(frozen=True)
+class Release:
+    """An admin ends a review."""
+
+
+@dataclass(frozen=True)
+class Again:
+    """The stream delivers once more what it has delivered before, from the first record on."""
+
+    records: int
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """DynamoDB deletes what has expired."""
+
+
+Action = Post | Redeem | TakeFreeze | Undo | Pause | Move | Release | Again | Sweep
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Actions from an instant on. busy: all at once, by threads; else one after another.
+
+    drain: afterwards all records of the stream are applied, and everything is judged.
+    """
+
+    at: datetime
+    actions: tuple[Action, ...]
+    busy: bool
+    drain: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """losses: which answers are lost, "some" or "every". skewed: whether the clocks of machines differ by days."""
+
+    seed: int
+    style: str
+    losses: str
+    skewed: bool
+    boosted: bool
+    phases: tuple[Phase, ...]
+
+    def __str__(self) -> str:
+        lines = [
+            f"seed {self.seed}: {self.style}, losses={self.losses}, skewed={self.skewed}, boosted={self.boosted}"
+        ]
+        for phase in self.phases:
+            lines.append(
+                f"  {phase.at:%Y-%m-%d %H:%M} {'at once' if phase.busy else 'in turn'}, drain={phase.drain}"
+            )
+            lines += [f"    {action}" for action in phase.actions]
+        return "\n".join(lines)
+
+
+# ---- styles: where a round begins, and in which zones its user is ----------------------------------
+
+STYLES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "at home": ("2026-03-20T12:00", ("Europe/Berlin",)),
+    "without a zone": ("2026-02-27T12:00", ()),
+    "clocks go forward": ("2026-03-08T18:00", ("America/New_York",)),
+    "clocks go back": ("2026-10-25T12:00", ("Europe/Berlin",)),
+    "traveller": (
+        "2026-05-10T12:00",
+        ("Europe/Berlin", "America/Los_Angeles", "Australia/Sydney", "Asia/Tokyo"),
+    ),
+    "liar": ("2026-05-10T12:00", ("-12:00", "+00:00", "+14:00", "Asia/Tokyo", "America/Lima")),
+    "Apia": ("2011-12-29T20:00", ("Pacific/Apia",)),
+    "Kwajalein": ("1993-08-20T20:00", ("Pacific/Kwajalein",)),
+    "wrong clock": ("2026-06-30T12:00", ("Asia/Kathmandu",)),
+    "archive": ("2026-01-05T12:00", ("America/Sao_Paulo",)),
+}
+
+
+class Planner:
+    """Makes the plan of a seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed, self.chance = seed, random.Random(f"oracle {seed}")
+        self.style = list(STYLES)[seed % len(STYLES)]
+        start, self.zones = STYLES[self.style]
+        self.now = datetime.fromisoformat(start).replace(tzinfo=UTC) + self.chance.randrange(48) * HOUR / 4
+        self.keys = 0
+        self.sent: list[Body] = []
+        self.bought: list[str] = []
+        self.place = self.chance.choice(self.zones) if self.zones else None
+        self.moved = False
+
+    def plan(self) -> Plan:
+        chance = self.chance
+        phases = [phase for number in range(chance.choice((1, 2, 2, 2, 3))) for phase in self._days(number)]
+        if self.style == "archive":
+            phases += self._archive()
+        phases[-1] = replace(phases[-1], drain=True)
+        losses = "every" if self.seed % 4 == 3 else "some"
+        return Plan(self.seed, self.style, losses, self.seed % 3 == 1, self.seed % 5 == 2, tuple(phases))
+
+    def _days(self, number: int) -> list[Phase]:
+        """A busy phase, then a quiet one; then days go by."""
+        chance, found = self.chance, []
+        if number == 0 and chance.random() < 0.5:
+            found.append(Phase(self.now, tuple(self._early()), busy=False, drain=False))
+        busy: list[Action] = [*self._posts()]
+        busy += self._commands(chance.randrange(0, 2))
+        if chance.random() < 0.2:
+            busy.append(Again(chance.randrange(1, 6)))
+        chance.shuffle(busy)
+        found.append(Phase(self.now, tuple(busy), busy=True, drain=chance.random() < 0.4))
+        self.now += HOUR
+        quiet = [*self._commands(chance.choice((0, 1, 1, 2))), *self._rare()]
+        if quiet:
+            found.append(Phase(self.now, tuple(quiet), busy=False, drain=chance.random() < 0.3))
+        self._travel()
+        self.now += chance.choice((5 * HOUR, DAY, 2 * DAY, 3 * DAY, 5 * DAY))
+        return found
+
+    def _early(self) -> list[Action]:
+        """A zone, and freezes, before anything has happened."""
+        found: list[Action] = []
+        if self.place and self.chance.random() < 0.5:
+            self.moved = True
+            found.append(Move(self.place))
+        for _ in range(self.chance.randrange(0, 3)):
+            found.append(self._freeze())
+        return found
+
+    def _travel(self) -> None:
+        if self.style == "traveller":
+            self.place = self.chance.choice(self.zones)
+
+    # ---- events
+
+    def _posts(self) -> list[Action]:
+        chance = self.chance
+        bodies = [self._body() for _ in range(chance.randrange(2, 6))]
+        bodies.append(self._repeated(chance.choice(bodies)))
+        if chance.random() < 0.3:
+            bodies.append({**chance.choice(bodies), "event_type": "CHALLENGE_COMPLETED"})
+        if self.sent and chance.random() < 0.6:
+            bodies.append(self._repeated(chance.choice(self.sent)))
+        chance.shuffle(bodies)
+        self.sent += bodies
+        found: list[Action] = []
+        while bodies:
+            size = chance.randrange(2, 6)
+            found.append(Post(tuple(bodies[:size]), "producer" if chance.random() < 0.3 else "user"))
+            bodies = bodies[size:]
+        return found
+
+    def _body(self) -> Body:
+        chance, self.keys = self.chance, self.keys + 1
+        event_type = "PURCHASE_COMPLETED" if chance.random() < 0.05 else chance.choice(TYPES)
+        return {"idempotency_key": f"k{self.keys}", "event_type": event_type, **self._when()}
+
+    def _when(self) -> Body:
+        """An instant with how it is written, and a zone."""
+        chance = self.chance
+        ago = chance.choice((0, 1, 5, 20, 24, 30, 47, 60, 70)) * HOUR + chance.randrange(60) * HOUR / 60
+        if self.style == "wrong clock":
+            ago -= chance.choice((-2, -1, 0, 1, 3)) * DAY
+        if chance.random() < 0.08:
+            ago += chance.choice((3, 9, 40)) * DAY
+        when = self.now - ago
+        if self.style == "liar":
+            when = when.replace(minute=0) if chance.random() < 0.5 else when
+            return _written(when, chance.choice(self.zones), chance)
+        if self.style == "archive":
+            when -= 10 * DAY
+        return _written(when, self.place, chance)
+
+    def _repeated(self, body: Body) -> Body:
+        """The same once more, said differently, or in the same words."""
+        text = body["occurred_at"]
+        if text.endswith("Z") and "." not in text and self.chance.random() < 0.3:
+            return {**body, "occurred_at": f"{text[:-1]}.000Z"}
+        return dict(body)
+
+    # ---- commands
+
+    def _commands(self, number: int) -> list[Action]:
+        makers = (self._redeem, self._redeem, self._freeze, self._undo)
+        return [self.chance.choice(makers)() for _ in range(number)]
+
+    def _key(self, kind: str) -> str:
+        self.keys += 1
+        self.bought.append(f"{kind}{self.keys}")
+        return self.bought[-1]
+
+    def _redeem(self) -> Action:
+        redeemed = [each for each in self.bought if each.startswith("mug")]
+        key = self.chance.choice(redeemed) if redeemed and self.chance.random() < 0.2 else self._key("mug")
+        return Redeem(key, self.chance.choice((5, 10, 25)))
+
+    def _freeze(self) -> Action:
+        door = self.chance.choice(("user", "admin"))
+        granted = self.now.date() - self.chance.randrange(6) * DAY
+        return TakeFreeze(
+            self._key("freeze"), door, granted if door == "admin" and self.chance.random() < 0.5 else None
+        )
+
+    def _undo(self) -> Action:
+        return Undo(self.chance.choice(self.bought)) if self.bought else self._redeem()
+
+    def _rare(self) -> list[Action]:
+        chance, found = self.chance, list[Action]()
+        if chance.random() < 0.35:
+            first = self.now.date() + chance.randrange(2, 5) * DAY
+            found.append(Pause(first, first + chance.choice((0, 2, 60)) * DAY))
+        if chance.random() < 0.1:
+            first = self.now.date() - 3 * DAY
+            found.append(Pause(first, first + DAY))
+        if self.place and chance.random() < 0.2:
+            found.append(Move(self.place))
+        if chance.random() < 0.3:
+            found.append(Again(chance.randrange(1, 9)))
+        if self.style == "liar" and chance.random() < 0.2:
+            found.append(Release())
+        return found
+
+    def _archive(self) -> list[Phase]:
+        """More than 90 days later an archive is imported again, also where DynamoDB has deleted what expired."""
+        self.now += self.chance.choice((96, 400)) * DAY
+        first: list[Action] = [Sweep()] if self.chance.random() < 0.5 else []
+        once = {body["idempotency_key"]: body for body in reversed(self.sent)}
+        again = Post(tuple(once.values()), "producer")
+        return [Phase(self.now, (*first, again, Again(20)), busy=False, drain=True)]
+
+
+def _written(when: datetime, zone: str | None, chance: random.Random) -> Body:
+    """How a device may write an instant: with Z, an offset, and the name of its zone or not."""
+    when = when.replace(microsecond=0)
+    plain = f"{when:%Y-%m-%dT%H:%M:%SZ}"
+    if zone is None:
+        return {"occurred_at": plain}
+    style = chance.randrange(3)
+    if style == 0:
+        return {"occurred_at": plain, "timezone": zone}
+    if style == 1:
+        return {"occurred_at": when.astimezone(zone_of(zone)).isoformat(), "timezone": zone}
+    return {"occurred_at": when.astimezone(zone_of(zone)).isoformat()}
+
+
+def planned(seed: int) -> Plan:
+    """The plan of a seed."""
+    return Planner(seed).plan()

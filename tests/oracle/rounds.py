@@ -1,0 +1,230 @@
+"""Plays a plan on the machines, and keeps what callers were told."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+from botocore.exceptions import BotoCoreError
+
+import ingest.engagement.events_api
+import ingest.engagement.users_api
+import processors.engagement
+from tests.oracle import plans
+from tests.oracle.facts import Facts
+from tests.oracle.judging import Judge
+from tests.oracle.machines import CONTEXT, Machines, Stream
+from tests.oracle.points_reading import TimedBoost
+from tests.support.engine import Engine
+
+ACTORS_MAX = 3
+STEPS_MAX = 2_000
+NAMES = count()
+BOOSTS = (
+    TimedBoost(datetime(2011, 1, 1, tzinfo=UTC), datetime(2026, 5, 9, tzinfo=UTC), 2),
+    TimedBoost(
+        datetime(2026, 3, 18, tzinfo=UTC), datetime(2026, 3, 20, tzinfo=UTC), 3, frozenset({"CONTRIBUTION"})
+    ),
+)
+BOOSTS_SET = (
+    '[{"since": "2011-01-01T00:00:00Z", "until": "2026-05-09T00:00:00Z", "factor": 2}, {"since":'
+    ' "2026-03-18T00:00:00Z", "until": "2026-03-20T00:00:00Z", "factor": 3, "event_types": ["CONTRIBUTION"]}]'
+)
+
+
+@dataclass(frozen=True)
+class Told:
+    """An answer that reached its caller: of which action, between which steps, by whose clock."""
+
+    action: plans.Action
+    status: int
+    body: Any
+    first_step: int
+    last_step: int
+    clock: datetime
+
+
+@dataclass
+class Round:
+    """unanswered: actions of which an attempt brought no answer. told: since the last judgement."""
+
+    plan: plans.Plan
+    machines: Machines
+    facts: Facts
+    told: list[Told] = field(default_factory=list)
+    unanswered: list[plans.Action] = field(default_factory=list)
+    waiting: list[dict[str, Any]] = field(default_factory=list)
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    bought: dict[str, str] = field(default_factory=dict)
+
+    def play(self) -> list[str]:
+        """Play the whole plan; returns what is wrong."""
+        judge = Judge(self)
+        for phase in self.plan.phases:
+            self.machines.now = max(self.machines.now, phase.at)
+            if phase.busy:
+                self._at_once(phase)
+            else:
+                for action in phase.actions:
+                    self.machines.alone(self._attempt(action))
+                    judge.hear(self.told, self.unanswered)
+            judge.hear(self.told, self.unanswered)
+            if phase.drain:
+                self._drain()
+                judge.judge(whole=phase is self.plan.phases[-1])
+            if judge.wrong:
+                break
+        return judge.wrong
+
+    def _at_once(self, phase: plans.Phase) -> None:
+        """Several actors, and deliveries of the stream between them, in any order."""
+        chance, turns = self.machines.chance, self.machines.turns
+        tasks = [(self._attempt(each), 0) for each in phase.actions]
+        for steps in count():
+            assert steps < STEPS_MAX, "it does not come to an end"
+            while turns.alive < ACTORS_MAX:
+                if tasks and chance.random() < 0.7:
+                    self._start(tasks, tasks.pop(chance.randrange(len(tasks))))
+                elif chance.random() < 0.5 and (batch := self._batch()):
+                    self._start(tasks, (self._delivery(batch), 0))
+                elif tasks:
+                    self._start(tasks, tasks.pop())
+                else:
+                    break
+            if not turns.step() and not tasks:
+                return
+
+    def _start(self, tasks: list[Any], task: tuple[Callable[[], bool], int]) -> None:
+        attempt, number = task
+        self.machines.start(
+            attempt, number, lambda done: None if done else tasks.append((attempt, number + 1))
+        )
+
+    # ---- the stream
+
+    def _poll(self) -> None:
+        new = self.machines.stream.new(self.machines.user)
+        self.seen += new
+        self.waiting += new
+
+    def _batch(self) -> list[dict[str, Any]]:
+        """Look at a batch of what waits: out of order, with some of it twice."""
+        chance = self.machines.chance
+        if not self.waiting or chance.random() < 0.2:
+            self._poll()
+        chance.shuffle(self.waiting)
+        batch = self.waiting[: chance.choice((1, 3, 8, 20))]
+        return batch + chance.sample(batch, k=min(len(batch), chance.randrange(0, 2)))
+
+    def _delivery(self, batch: list[dict[str, Any]]) -> Callable[[], bool]:
+        """Deliver records until they are applied."""
+        self.waiting = [each for each in self.waiting if each not in batch]
+        left = list(batch)
+
+        def attempt() -> bool:
+            answer = processors.engagement.handler({"Records": left}, CONTEXT)
+            again = {each["itemIdentifier"] for each in answer["batchItemFailures"]}
+            left[:] = [each for each in left if each["dynamodb"]["SequenceNumber"] in again]
+            return not left
+
+        return self._survived(attempt)
+
+    def _survived(self, attempt: Callable[[], bool]) -> Callable[[], bool]:
+        def run() -> bool:
+            try:
+                return attempt()
+            except BotoCoreError:
+                return False  # Lambda sends the batch again.
+
+        return run
+
+    def _drain(self) -> None:
+        while batch := self._batch():
+            self.machines.alone(self._delivery(batch))
+
+    # ---- actions
+
+    def _attempt(self, action: plans.Action) -> Callable[[], bool]:
+        """Return an attempt of an action, which says whether it is done."""
+        if isinstance(action, plans.Again):
+            return self._delivery(self.seen[: action.records]) if self.seen else lambda: True
+        if isinstance(action, plans.Sweep):
+            return self._sweep
+        machines = self.machines
+
+        def attempt() -> bool:
+            self.unanswered.append(action)
+            first = machines.step
+            answer = self._send(action)
+            if answer is None:
+                self.unanswered.remove(action)
+                return True
+            status, body = answer
+            if status >= 500 or machines.chance.random() < 0.08:
+                return False
+            if isinstance(action, plans.Post) and status == 202:
+                codes = {(each.get("error") or {}).get("code") for each in body["results"]}
+                if "unavailable" in codes:
+                    return False
+            self.unanswered.remove(action)
+            if isinstance(action, plans.Redeem | plans.TakeFreeze) and status == 201:
+                self.bought[action.key] = body["entry_id"]
+            self.told.append(Told(action, status, body, first, machines.step, machines.actor.clock))
+            return True
+
+        return attempt
+
+    def _send(self, action: plans.Action) -> tuple[int, Any] | None:
+        """Send an action's request; None if there is nothing to send."""
+        machines, user = self.machines, f"/v1/users/{self.machines.user}"
+        handler = ingest.engagement.users_api.handler
+        match action:
+            case plans.Post(bodies, door):
+                events = {"events": [{**each, "user_id": machines.user} for each in bodies]}
+                return machines.call(ingest.engagement.events_api.handler, "POST", "/v1/events", events, door)
+            case plans.Redeem(key, points):
+                body = {"points": points, "reward_id": key, "idempotency_key": key}
+                return machines.call(handler, "POST", f"{user}/redemptions", body, "user")
+            case plans.TakeFreeze(key, door, granted):
+                when = {"granted_on": granted.isoformat()} if granted else {}
+                return machines.call(
+                    handler, "POST", f"{user}/freezes", {"idempotency_key": key, **when}, door
+                )
+            case plans.Undo(key):
+                path = f"{user}/redemptions/{self.bought.get(key)}/reversal"
+                return machines.call(handler, "POST", path, {}) if key in self.bought else None
+            case plans.Pause(first, last):
+                body = {"first": first.isoformat(), "last": last.isoformat()}
+                return machines.call(handler, "POST", f"{user}/pauses", body, "user")
+            case plans.Move(zone):
+                return machines.call(handler, "PUT", f"{user}/timezone", {"timezone": zone}, "user")
+            case plans.Release():
+                return machines.call(handler, "POST", f"/v1/review/{machines.user}/release", {})
+        raise AssertionError(action)
+
+    def _sweep(self) -> bool:
+        """Delete what has expired, as DynamoDB does in its own time."""
+        dynamodb, until = self.machines.stream.real, self.machines.now
+        for table, name in (("BPEvents", "event_id"), ("IdempotencyKeys", "idempotency_key")):
+            wanted = {":user": {"S": self.machines.user}}
+            found = dynamodb.query(
+                TableName=table, KeyConditionExpression="user_id = :user", ExpressionAttributeValues=wanted
+            )
+            for each in found["Items"]:
+                if int(each["ttl"]["N"]) < until.timestamp():
+                    dynamodb.delete_item(
+                        TableName=table, Key={part: each[part] for part in ("user_id", name)}
+                    )
+        return True
+
+
+def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list[str]:
+    """Play a plan under a new name; returns what is wrong."""
+    with patch.context() as wiring:
+        boosts, text = (BOOSTS, BOOSTS_SET) if plan.boosted else ((), "[]")
+        chance = random.Random(f"machines {plan.seed}")
+        user = f"o{plan.seed}-{next(NAMES)}"
+        machines = Machines(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, text)
+        return Round(plan, machines, Facts(boosts)).play()
