@@ -11,7 +11,7 @@ from adapters.engagement.claims import ClaimStore, IdempotencyClaim, as_claimed,
 from adapters.engagement.event_store import EventStore, Payloads
 from adapters.platform.batches import Unprocessed
 from ingest.engagement.engagement_schemas import EVENT
-from ingest.engagement.incoming_events import Door, event_of
+from ingest.engagement.incoming_events import Door, OutOfTime, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from rules.engagement import points
@@ -63,6 +63,14 @@ class _Sent:
         return self.event.user_id, self.event.idempotency_key
 
 
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """A valid event that is out of time, and the answer if its key does not hold it."""
+
+    sent: _Sent
+    refused: AcceptResult
+
+
 class Acceptor:
     """Validates, claims and stores events."""
 
@@ -87,7 +95,7 @@ class Acceptor:
         """
         zones = self._stored_zones(bodies, caller)
         door = Door(caller, zones, now, default_source, self._boosts)
-        sent: list[_Sent | AcceptResult] = [self._check(body, door) for body in bodies]
+        sent = self._in_time([self._check(body, door) for body in bodies], now)
         first: dict[tuple[str, str], _Sent] = {}
         for each in sent:
             if isinstance(each, _Sent):
@@ -116,15 +124,30 @@ class Acceptor:
         }
         return {user: profile.timezone for user, profile in self._accounts.profiles(users).items()}
 
-    def _check(self, body: Any, door: Door) -> _Sent | AcceptResult:
+    def _check(self, body: Any, door: Door) -> _Sent | _Late | AcceptResult:
         key = body.get("idempotency_key") if isinstance(body, dict) else None
         named = key if isinstance(key, str) and len(key) <= 128 else None
         if problem := first_problem(EVENT, body):
             return _rejected(named, InputRefused("invalid_field", *problem))
         try:
             return _Sent(event_of(body, door), body_hash(body))
+        except OutOfTime as refused:
+            return _Late(_Sent(refused.event, body_hash(body)), _rejected(named, refused))
         except InputRefused as refused:
             return _rejected(named, refused)
+
+    def _in_time(
+        self, checked: Sequence[_Sent | _Late | AcceptResult], now: datetime
+    ) -> list[_Sent | AcceptResult]:
+        """Refuse what is out of time, unless its key holds this very body: then it was sent in time once."""
+        late = [each.sent.key for each in checked if isinstance(each, _Late)]
+        held = self._claims.get(set(late), now) if late else {}
+
+        def decided(each: _Late) -> _Sent | AcceptResult:
+            claim = held.get(each.sent.key)
+            return each.sent if claim and claim.body_hash == each.sent.digest else each.refused
+
+        return [decided(each) if isinstance(each, _Late) else each for each in checked]
 
     def _claim_of(self, sent: _Sent) -> IdempotencyClaim:
         event = sent.event

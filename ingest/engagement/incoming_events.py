@@ -17,6 +17,14 @@ from rules.engagement.events import Event, InputRefused, check_age, event_id
 PROPERTIES_BYTES_MAX = 65_536
 
 
+class OutOfTime(InputRefused):
+    """The event is too late, or in the future. If it was accepted before, it still is."""
+
+    def __init__(self, refused: InputRefused, event: Event) -> None:
+        super().__init__(refused.code, refused.field, refused.reason)
+        self.event = event
+
+
 @dataclass(frozen=True, slots=True)
 class Door:
     """What the events of one request have in common.
@@ -32,12 +40,11 @@ class Door:
 
 
 def event_of(body: Mapping[str, Any], door: Door) -> Event:
-    """Return the event of a body that the schema accepts; raises InputRefused."""
+    """Return the event of a body that the schema accepts; raises InputRefused, and OutOfTime for its age."""
     user = _user_of(body, door.caller)
     moment = _moment_of(body)
     day, zone = _date_of(body, moment, door.zones.get(user))
-    check_age(moment, door.now, door.caller.is_server)
-    return Event(
+    event = Event(
         user_id=user,
         event_id=event_id(user, body["idempotency_key"], moment),
         idempotency_key=body["idempotency_key"],
@@ -51,6 +58,11 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
         timezone=body.get("timezone") or moment.offset,
         properties=_properties(body),
     )
+    try:
+        check_age(moment, door.now, door.caller.is_server)
+    except InputRefused as refused:
+        raise OutOfTime(refused, event) from None
+    return event
 
 
 def _user_of(body: Mapping[str, Any], caller: Caller) -> str:

@@ -27,7 +27,7 @@ def post(engine: Engine, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
     ingest.engagement.events_api._parts.cache_clear()
     user = request.node.name
 
-    def send(at: datetime, **change: Any) -> dict[str, Any]:
+    def send(at: datetime, groups: str = "[streakline/admin]", **change: Any) -> dict[str, Any]:
         monkeypatch.setattr("adapters.clock.now", lambda: at)
         body = {
             "idempotency_key": "k",
@@ -35,7 +35,7 @@ def post(engine: Engine, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
             "occurred_at": START.isoformat(),
             **change,
         }
-        claims = {"sub": user, "cognito:groups": "[streakline/admin]"}
+        claims = {"sub": user, "cognito:groups": groups}
         event = {
             "version": "2.0",
             "routeKey": "POST /v1/events",
@@ -49,7 +49,8 @@ def post(engine: Engine, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtur
             "isBase64Encoded": False,
         }
         answer = json.loads(ingest.engagement.events_api.handler(event, CONTEXT)["body"])
-        result: dict[str, Any] = answer["results"][0]
+        results = answer["results"] if "results" in answer else answer["error"]["details"]
+        result: dict[str, Any] = results[0]
         return result
 
     return send
@@ -60,6 +61,28 @@ def test_the_same_body_is_the_first_result(post: Post) -> None:
     later = post(START + timedelta(days=1))
     assert (first["status"], later["status"]) == ("accepted", "duplicate")
     assert later["event_id"] == first["event_id"]
+
+
+def test_a_phone_whose_answer_was_lost_hears_of_it_four_days_later(post: Post) -> None:
+    """By then the event is too late to be sent for the first time. It was sent in time."""
+    first = post(START, groups="")
+    later = post(START + timedelta(days=4), groups="")
+    assert (later["status"], later.get("event_id")) == ("duplicate", first["event_id"])
+
+
+def test_what_was_never_taken_stays_too_late(post: Post) -> None:
+    for change in ({}, {"event_type": "CHECK_IN"}):
+        refused = post(START + timedelta(days=4), groups="", **change)
+        assert (refused["status"], refused["error"]["code"]) == ("rejected", "backfill_forbidden")
+    post(START + timedelta(days=4))
+    other = post(START + timedelta(days=4), groups="", event_type="CHECK_IN")
+    assert other["error"]["code"] == "backfill_forbidden"
+    assert post(START + timedelta(days=95), groups="")["error"]["code"] == "backfill_forbidden"
+
+
+def test_a_clock_that_was_put_back_hears_the_first_result(post: Post) -> None:
+    first = post(START)
+    assert post(START - timedelta(days=1), groups="").get("event_id") == first["event_id"]
 
 
 def test_another_body_is_a_conflict(post: Post, engine: Engine) -> None:
