@@ -73,14 +73,18 @@ class Held:
 
 @dataclass
 class Facts:
-    """Of one user. moves: (instant, zone) as set. renewed: event ids accepted again after their key expired."""
+    """Of one user. moves: (instant, zone) as set.
+
+    renewed: events that were accepted again after their key had expired, by id. No rule says which of the two
+    stays stored, or how long. The first has the ledger entry.
+    """
 
     boosts: tuple[TimedBoost, ...] = ()
     events: dict[str, Taken] = field(default_factory=dict)
     keys: dict[str, Held] = field(default_factory=dict)
     pauses: list[tuple[date, date]] = field(default_factory=list)
     moves: list[tuple[datetime, str]] = field(default_factory=list)
-    released: bool = False
+    renewed: dict[str, Taken] = field(default_factory=dict)
 
     @property
     def zone_set(self) -> str | None:
@@ -98,7 +102,10 @@ class Facts:
         zone = named_zone(body["occurred_at"], body.get("timezone"), self.zone_set)
         points = worth(body["event_type"], when, self.boosts)
         taken = Taken(key, body["event_type"], when, zone, date_in(zone, when), points)
-        self.events.setdefault(event_id, taken)
+        if event_id in self.events:
+            self.renewed[event_id] = taken
+        else:
+            self.events[event_id] = taken
 
     def skipped(self, first: date, last: date) -> frozenset[date]:
         """The dates that a zone of the user's events skipped."""

@@ -59,7 +59,6 @@ class Judge:
                     self._pause(each)
                 case plans.Release():
                     self.must(each.status == 200, f"{each.action}: {each.status} {each.body}")
-                    self.facts.released = True
                 case plans.Redeem() | plans.TakeFreeze() | plans.Undo():
                     self.commands.append(each)
         answers.clear()
@@ -229,18 +228,17 @@ class Judge:
                 self.must(row["first_event_id"] == min(ids), f"{day} begins with {row['first_event_id']}")
         span = {"from": "1970-01-01", "to": "2990-01-01", "limit": "500"}
         events = {each["event_id"]: each for each in self.machines.get("/events", **span)["events"]}
-        alive = {
-            held.event_id
-            for key, held in self.facts.keys.items()
-            if self.facts.held(key, self.machines.now + 7 * DAY)
-        }
-        self.must(
-            alive <= set(events) <= set(self.facts.events), f"stored and accepted: {alive ^ set(events)}"
-        )
+        soon = self.machines.now + 7 * DAY
+        alive = {held.event_id for key, held in self.facts.keys.items() if self.facts.held(key, soon)}
+        missing = alive - set(events) - set(self.facts.renewed)
+        self.must(not missing, f"accepted and not stored: {missing}")
+        unknown = set(events) - set(self.facts.events)
+        self.must(not unknown, f"stored and not accepted: {unknown}")
         for event_id, row in events.items():
-            given = (date.fromisoformat(row["activity_date"]), row["points_awarded"])
-            due = reading.placed.get(event_id)
-            self.must(given == due, f"{event_id} is stored with {given}, its entry has {due}")
+            given = (date.fromisoformat(row["activity_date"]), row["points_awarded"], row["event_type"])
+            came = [self.facts.events[event_id], self.facts.renewed.get(event_id)]
+            due = [(each.claimed, each.worth, each.event_type) for each in came if each]
+            self.must(given in due, f"{event_id} is stored as {given}, and came as {due}")
 
     # ---- commands
 

@@ -232,10 +232,10 @@ class Stream:
     def __init__(self, engine: Engine) -> None:
         self.real, self.sqs = _client(engine, "dynamodb"), _client(engine, "sqs")
         self._streams = _client(engine, "dynamodbstreams")
-        arn = self.real.describe_table(TableName="BPEvents")["Table"]["LatestStreamArn"]
-        shard = self._streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+        self.arn = self.real.describe_table(TableName="BPEvents")["Table"]["LatestStreamArn"]
+        shard = self._streams.describe_stream(StreamArn=self.arn)["StreamDescription"]["Shards"][0]["ShardId"]
         self._iterator = self._streams.get_shard_iterator(
-            StreamArn=arn, ShardId=shard, ShardIteratorType="LATEST"
+            StreamArn=self.arn, ShardId=shard, ShardIteratorType="LATEST"
         )["ShardIterator"]
 
     def new(self, user: str) -> list[dict[str, Any]]:
@@ -249,4 +249,4 @@ class Stream:
             for record in answer["Records"]:
                 change = dict(record["dynamodb"], ApproximateCreationDateTime=0)
                 if change["Keys"]["user_id"]["S"] == user:
-                    found.append({**record, "dynamodb": change})
+                    found.append({**record, "dynamodb": change, "eventSourceARN": self.arn})

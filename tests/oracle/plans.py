@@ -142,7 +142,8 @@ class Planner:
         self.sent: list[Body] = []
         self.bought: list[str] = []
         self.place = self.chance.choice(self.zones) if self.zones else None
-        self.moved = False
+        # Few types, so that they meet on a date, and their caps with them.
+        self.types = self.chance.sample(TYPES, k=2)
 
     def plan(self) -> Plan:
         chance = self.chance
@@ -176,7 +177,6 @@ class Planner:
         """A zone, and freezes, before anything has happened."""
         found: list[Action] = []
         if self.place and self.chance.random() < 0.5:
-            self.moved = True
             found.append(Move(self.place))
         for _ in range(self.chance.randrange(0, 3)):
             found.append(self._freeze())
@@ -207,7 +207,7 @@ class Planner:
 
     def _body(self) -> Body:
         chance, self.keys = self.chance, self.keys + 1
-        event_type = "PURCHASE_COMPLETED" if chance.random() < 0.05 else chance.choice(TYPES)
+        event_type = "PURCHASE_COMPLETED" if chance.random() < 0.05 else chance.choice(self.types)
         return {"idempotency_key": f"k{self.keys}", "event_type": event_type, **self._when()}
 
     def _when(self) -> Body:
