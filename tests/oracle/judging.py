@@ -39,6 +39,7 @@ class Judge:
         self.entry_of: dict[str, str] = {}
         self.asked: dict[str, plans.Redeem | plans.TakeFreeze] = {}
         self.undone: set[str] = set()
+        self.released = False
 
     def must(self, holds: bool, what: str) -> None:
         if not holds:
@@ -59,6 +60,7 @@ class Judge:
                     self._pause(each)
                 case plans.Release():
                     self.must(each.status == 200, f"{each.action}: {each.status} {each.body}")
+                    self.released = True
                 case plans.Redeem() | plans.TakeFreeze() | plans.Undo():
                     self.commands.append(each)
         answers.clear()
@@ -113,6 +115,10 @@ class Judge:
                 not any(result["status"] == "accepted" for _, result, _ in taken),
                 f"{key} was accepted though it is held",
             )
+        for body, result, told_ in taken:
+            if result["status"] == "accepted":
+                refused = refusal(body, told_.action.door, told_.clock)
+                self.must(None in refused, f"{body} at {told_.clock} was accepted; rules say {refused}")
         for body, result, told_ in heard:
             self._result(body, result, told_, held, new)
 
@@ -254,6 +260,9 @@ class Judge:
             self.must(body["entry_id"] in reading.spendings, f"{what} has no entry")
             self.must(self.entry_of.setdefault(action.key, body["entry_id"]) == body["entry_id"], what)
             self.must(self.asked.setdefault(body["entry_id"], action) == action, f"{what} holds another body")
+            if isinstance(action, plans.Redeem) and not self.released:
+                suspicious = [seq for seq in reading.moved if seq < body["seq"]]
+                self.must(not suspicious, f"{what}, though entries {suspicious} put the account under review")
         elif code == "conflict":
             self.must(action.key in self.entry_of, what)
             self.must(self.asked.get(self.entry_of.get(action.key, "")) != action, what)

@@ -41,7 +41,7 @@ class LedgerReading:
     used: dict[date, int] = field(default_factory=lambda: defaultdict(int))
     spendings: dict[str, Entry] = field(default_factory=dict)
     undone: dict[str, str] = field(default_factory=dict)
-    moved: set[str] = field(default_factory=set)
+    moved: list[int] = field(default_factory=list)
     together: dict[str, date] = field(default_factory=dict)
 
     def read(self, entries: Sequence[Entry]) -> "LedgerReading":
@@ -49,7 +49,7 @@ class LedgerReading:
         places = [each["created_at"] for each in entries]
         self.must(places == sorted(set(places)), "places do not increase")
         for number, entry in enumerate(entries):
-            if number - 1 in self.wrote:
+            if number == 0 or number - 1 in self.wrote:
                 self.together = self._together(number, entries)
             self._read(number, entry)
         earned = {entry_id for entry_id, _ in self.placed.items()}
@@ -99,7 +99,7 @@ class LedgerReading:
             f"{name}: {taken.when} claimed for {taken.claimed} is {day}; allowed {sorted(map(str, allowed))}",
         )
         if day != taken.claimed:
-            self.moved.add(entry["event_id"])
+            self.moved.append(entry["seq"])
         due = capped(taken.event_type, taken.worth, self.earned[day, taken.event_type])
         self.must(
             entry["points"] == due, f"{name}: {taken.event_type} on {day} earns {entry['points']}, not {due}"

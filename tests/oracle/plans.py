@@ -118,16 +118,17 @@ STYLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "without a zone": ("2026-02-27T12:00", ()),
     "clocks go forward": ("2026-03-08T18:00", ("America/New_York",)),
     "clocks go back": ("2026-10-25T12:00", ("Europe/Berlin",)),
-    "traveller": (
-        "2026-05-10T12:00",
-        ("Europe/Berlin", "America/Los_Angeles", "Australia/Sydney", "Asia/Tokyo"),
-    ),
+    "traveller": ("2026-05-11T01:00", ("Australia/Sydney",)),
     "liar": ("2026-05-10T12:00", ("-12:00", "+00:00", "+14:00", "Asia/Tokyo", "America/Lima")),
     "Apia": ("2011-12-29T20:00", ("Pacific/Apia",)),
     "Kwajalein": ("1993-08-20T20:00", ("Pacific/Kwajalein",)),
     "wrong clock": ("2026-06-30T12:00", ("Asia/Kathmandu",)),
     "archive": ("2026-01-05T12:00", ("America/Sao_Paulo",)),
 }
+
+
+# The traveller flew west over the date line: from the evening of the 9th in Los Angeles to the 11th in Sydney.
+FLIGHT = datetime(2026, 5, 10, 12, tzinfo=UTC)
 
 
 class Planner:
@@ -137,7 +138,7 @@ class Planner:
         self.seed, self.chance = seed, random.Random(f"oracle {seed}")
         self.style = list(STYLES)[seed % len(STYLES)]
         start, self.zones = STYLES[self.style]
-        self.now = datetime.fromisoformat(start).replace(tzinfo=UTC) + self.chance.randrange(48) * HOUR / 4
+        self.now = datetime.fromisoformat(start).replace(tzinfo=UTC) + self.chance.randrange(12) * HOUR / 4
         self.keys = 0
         self.sent: list[Body] = []
         self.bought: list[str] = []
@@ -169,7 +170,6 @@ class Planner:
         quiet = [*self._commands(chance.choice((0, 1, 1, 2))), *self._rare()]
         if quiet:
             found.append(Phase(self.now, tuple(quiet), busy=False, drain=chance.random() < 0.3))
-        self._travel()
         self.now += chance.choice((5 * HOUR, DAY, 2 * DAY, 3 * DAY, 5 * DAY))
         return found
 
@@ -181,10 +181,6 @@ class Planner:
         for _ in range(self.chance.randrange(0, 3)):
             found.append(self._freeze())
         return found
-
-    def _travel(self) -> None:
-        if self.style == "traveller":
-            self.place = self.chance.choice(self.zones)
 
     # ---- events
 
@@ -220,8 +216,10 @@ class Planner:
             ago += chance.choice((3, 9, 40)) * DAY
         when = self.now - ago
         if self.style == "liar":
-            when = when.replace(minute=0) if chance.random() < 0.5 else when
+            when = self.now.replace(minute=0) - chance.choice((1, 2, 30)) * HOUR
             return _written(when, chance.choice(self.zones), chance)
+        if self.style == "traveller" and when < FLIGHT:
+            return _written(when, "America/Los_Angeles", chance)
         if self.style == "archive":
             when -= 10 * DAY
         return _written(when, self.place, chance)

@@ -1,6 +1,7 @@
 """Plays a plan on the machines, and keeps what callers were told."""
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +22,7 @@ from tests.support.engine import Engine
 
 ACTORS_MAX = 3
 STEPS_MAX = 2_000
-NAMES = count()
+PLAYED = Counter[int]()
 BOOSTS = (
     TimedBoost(datetime(2011, 1, 1, tzinfo=UTC), datetime(2026, 5, 9, tzinfo=UTC), 2),
     TimedBoost(
@@ -225,6 +226,7 @@ def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list
     with patch.context() as wiring:
         boosts, text = (BOOSTS, BOOSTS_SET) if plan.boosted else ((), "[]")
         chance = random.Random(f"machines {plan.seed}")
-        user = f"o{plan.seed}-{next(NAMES)}"
+        user = f"o{plan.seed}-{PLAYED[plan.seed]}"  # A seed that is replayed alone gets the same name.
+        PLAYED[plan.seed] += 1
         machines = Machines(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, text)
         return Round(plan, machines, Facts(boosts)).play()

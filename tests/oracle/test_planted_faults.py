@@ -1,0 +1,154 @@
+"""The oracle is only worth something if it disagrees with wrong code: each fault, planted in the real code, is found.
+
+Faults are planted by name, because nothing here imports the rules (tests/unit/architecture/test_oracle_stands_apart.py).
+"""
+
+import importlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.oracle.machines import Stream
+from tests.oracle.plans import planned
+from tests.oracle.rounds import played
+from tests.support.engine import Engine
+
+SEEDS_MAX = 40
+# Rounds that have found a fault come first: a change of the planner makes this slower, and not wrong.
+FOUND_BY: dict[str, int] = {}
+Patch = pytest.MonkeyPatch
+
+
+def real(place: str) -> Any:
+    """What a dotted name stands for."""
+    module, _, name = place.rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def there_is_no_daily_cap(patch: Patch) -> None:
+    patch.setattr("rules.engagement.points.capped_points", lambda event_type, points, earned: points)
+
+
+def boosts_are_forgotten(patch: Patch) -> None:
+    points_of = real("rules.engagement.points.points_of")
+    patch.setattr("rules.engagement.points.points_of", lambda event_type, when, *_: points_of(event_type, when))
+
+
+def the_zone_of_the_offset_is_forgotten(patch: Patch) -> None:
+    date_of = real("rules.days.date_of")
+    patch.setattr(
+        "ingest.engagement.incoming_events.date_of",
+        lambda moment, named, stored: date_of(replace(moment, offset=None), named, stored),
+    )
+
+
+def anybody_may_backfill(patch: Patch) -> None:
+    check_age = real("rules.engagement.events.check_age")
+    patch.setattr(
+        "ingest.engagement.incoming_events.check_age",
+        lambda moment, now, may_backfill: check_age(moment, now, True),
+    )
+
+
+def a_key_with_another_body_is_a_duplicate(patch: Patch) -> None:
+    patch.setattr("ingest.engagement.accept.body_hash", lambda _: "all the same")
+
+
+def a_late_date_joins_no_runs(patch: Patch) -> None:
+    advance = real("rules.engagement.streaks.advance")
+
+    def streak_after(old: Any, cover: Any, new_dates: Any, *_: Any, **__: Any) -> Any:
+        for day in sorted(new_dates):
+            if old is None or day > old.last:
+                old = advance(old, day, cover)
+        return old
+
+    patch.setattr("rules.engagement.accounts.streak_after", streak_after)
+
+
+def freezes_never_come_back(patch: Patch) -> None:
+    freeze_drafts = real("rules.engagement.accounts.freeze_drafts")
+    patch.setattr(
+        "rules.engagement.accounts.freeze_drafts",
+        lambda journalled, streak: [
+            draft for draft in freeze_drafts(journalled, streak) if draft.kind != "REVERSE"
+        ],
+    )
+
+
+def a_date_that_was_flown_over_is_a_miss(patch: Patch) -> None:
+    patch.setattr("rules.engagement.accounts.flown_over", lambda *_: set())
+
+
+def skipped_dates_are_misses(patch: Patch) -> None:
+    patch.setattr("rules.engagement.absorbing.skipped_dates", lambda *_, **__: frozenset())
+
+
+def one_instant_earns_three_dates(patch: Patch) -> None:
+    patch.setattr("rules.engagement.accounts.place", lambda events, *_, **__: list(events))
+
+
+def a_streak_never_lapses(patch: Patch) -> None:
+    effective = real("rules.engagement.streaks.effective")
+    patch.setattr(
+        "ingest.engagement.profiles.effective",
+        lambda streak, cover, when: effective(streak, cover, streak.last if streak else when),
+    )
+
+
+def every_freeze_is_free(patch: Patch) -> None:
+    patch.setattr("rules.engagement.allowances.FreezeTerms.price", lambda *_: 0)
+
+
+def a_command_forgets_its_key(patch: Patch) -> None:
+    def once(self: Any, user_id: str, key: Any, body: Any, now: Any, make: Any) -> Any:
+        return self.retry(user_id, now, lambda account: self.attempt(account, now, make))
+
+    patch.setattr("ingest.engagement.commands.Commands.once", once)
+
+
+def a_lost_answer_of_the_ledger_is_a_success(patch: Patch) -> None:
+    """The processor takes every failed record for applied."""
+    handler = real("processors.engagement.handler")
+
+    def careless(event: Any, context: Any) -> Any:
+        handler(event, context)
+        return {"batchItemFailures": []}
+
+    patch.setattr("processors.engagement.handler", careless)
+
+
+FAULTS: list[Callable[[Patch], None]] = [
+    there_is_no_daily_cap,
+    boosts_are_forgotten,
+    the_zone_of_the_offset_is_forgotten,
+    anybody_may_backfill,
+    a_key_with_another_body_is_a_duplicate,
+    a_late_date_joins_no_runs,
+    freezes_never_come_back,
+    a_date_that_was_flown_over_is_a_miss,
+    skipped_dates_are_misses,
+    one_instant_earns_three_dates,
+    a_streak_never_lapses,
+    every_freeze_is_free,
+    a_command_forgets_its_key,
+    a_lost_answer_of_the_ledger_is_a_success,
+]
+
+
+@pytest.mark.parametrize("plant", FAULTS, ids=lambda fault: fault.__name__)
+def test_is_found(
+    plant: Callable[[Patch], None], environment: Engine, stream: Stream, monkeypatch: Patch
+) -> None:
+    first = [FOUND_BY[plant.__name__]] if plant.__name__ in FOUND_BY else []
+    for seed in (*first, *range(SEEDS_MAX)):
+        with monkeypatch.context() as fault:
+            plant(fault)
+            try:
+                if played(environment, stream, planned(seed), fault):
+                    return
+            except AssertionError:
+                return  # It does not come to an end: that is a fault found, too.
+    pytest.fail(f"{SEEDS_MAX} rounds found nothing wrong with {plant.__name__}")
