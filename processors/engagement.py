@@ -148,7 +148,8 @@ class EngagementProcessor:
         for _ in pauses(ATTEMPTS_MAX):
             applied |= known
             fresh = [event for event in events if event.event_id not in applied]
-            rule = partial(decide, events=fresh, now=now, observed=events)
+            dated = [(event, applied.get(event.event_id, (None, 0))[0]) for event in events]
+            rule = partial(decide, events=fresh, now=now, observed=dated)
             decision = self.accounts.decide(account, rule)
             try:
                 self.accounts.commit(decision)

@@ -64,10 +64,9 @@ class _Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Late:
+class _Late(_Sent):
     """A valid event that is out of time, and the answer if its key does not hold it."""
 
-    sent: _Sent
     refused: AcceptResult
 
 
@@ -124,7 +123,7 @@ class Acceptor:
         }
         return {user: profile.timezone for user, profile in self._accounts.profiles(users).items()}
 
-    def _check(self, body: Any, door: Door) -> _Sent | _Late | AcceptResult:
+    def _check(self, body: Any, door: Door) -> _Sent | AcceptResult:
         key = body.get("idempotency_key") if isinstance(body, dict) else None
         named = key if isinstance(key, str) and len(key) <= 128 else None
         if problem := first_problem(EVENT, body):
@@ -132,22 +131,19 @@ class Acceptor:
         try:
             return _Sent(event_of(body, door), body_hash(body))
         except OutOfTime as refused:
-            return _Late(_Sent(refused.event, body_hash(body)), _rejected(named, refused))
+            return _Late(refused.event, body_hash(body), _rejected(named, refused))
         except InputRefused as refused:
             return _rejected(named, refused)
 
-    def _in_time(
-        self, checked: Sequence[_Sent | _Late | AcceptResult], now: datetime
-    ) -> list[_Sent | AcceptResult]:
+    def _in_time(self, checked: Sequence[_Sent | AcceptResult], now: datetime) -> list[_Sent | AcceptResult]:
         """Refuse what is out of time, unless its key holds this very body: then it was sent in time once."""
-        late = [each.sent.key for each in checked if isinstance(each, _Late)]
+        late = {each.key: each for each in checked if isinstance(each, _Late)}
         held = self._claims.get(set(late), now) if late else {}
-
-        def decided(each: _Late) -> _Sent | AcceptResult:
-            claim = held.get(each.sent.key)
-            return each.sent if claim and claim.body_hash == each.sent.digest else each.refused
-
-        return [decided(each) if isinstance(each, _Late) else each for each in checked]
+        digests = {key: claim.body_hash for key, claim in held.items()}
+        return [
+            each.refused if isinstance(each, _Late) and digests.get(each.key) != each.digest else each
+            for each in checked
+        ]
 
     def _claim_of(self, sent: _Sent) -> IdempotencyClaim:
         event = sent.event

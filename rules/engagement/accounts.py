@@ -15,7 +15,13 @@ from rules.engagement.account_state import Account, Day, Decision, NeedsHistory,
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
 from rules.engagement.placing import flown_over, place
-from rules.engagement.review import released, suspected, with_flight_review, with_zone_review
+from rules.engagement.review import (
+    not_seen_by_an_admin,
+    released,
+    with_claim_review,
+    with_flight_review,
+    with_zone_review,
+)
 from rules.engagement.streaks import Cover, Streak, advance, fold
 from rules.stream_places import newest
 
@@ -62,18 +68,18 @@ def decide(
     events: Sequence[Event],
     now: datetime,
     commands: Sequence[Draft] = (),
-    observed: Iterable[Event] = (),
+    observed: Iterable[tuple[Event, date | None]] = (),
 ) -> Decision:
     """Apply events and commands to an account.
 
-    events: in no ledger entry yet. observed: events that may be in one; only their zones are noted.
-    Raises NeedsHistory, or InsufficientBalance for a command.
+    events: in no ledger entry yet. observed: events with the date of their entry, if any: what they claim is
+    noted, which a dead writer may not have done. Raises NeedsHistory, or InsufficientBalance for a command.
     """
     before = account.profile
     repaired = absorb(before, account.pending)
     days = absorb_days(account.days, account.pending)
     claimed, events = events, place(events, {**account.days, **days})
-    profile = _reviewed(observe(repaired, [*claimed, *observed]), claimed, events, now)
+    profile = _reviewed(repaired, zip(claimed, events, strict=True), observed, now)
     profile = _flown(profile, flown_over(_placed(account.pending, events), {**account.days, **days}), now)
     earned = _award(events, {**account.days, **days})
     streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover)
@@ -131,13 +137,20 @@ def _flown(profile: Profile, over: set[date], now: datetime) -> Profile:
     return replace(looked_at, cover=replace(profile.cover, skipped=skipped)) if over else profile
 
 
-def _reviewed(profile: Profile, claimed: Sequence[Event], placed: Sequence[Event], now: datetime) -> Profile:
-    """Put the account under review if an event claimed an impossible date, or zones changed too often."""
-    for before, after in zip(claimed, placed, strict=True):
-        if before is not after:
-            text = f"{before.event_id[:27]} claimed {before.activity_date} in {before.zone}, counts for"
-            profile = suspected(profile, now, f"{text} {after.activity_date}")
-    return with_zone_review(profile, now)
+def _reviewed(
+    profile: Profile,
+    placed: Iterable[tuple[Event, Event]],
+    observed: Iterable[tuple[Event, date | None]],
+    now: datetime,
+) -> Profile:
+    """Note zones; put the account under review for impossible dates, and for zones that change too often.
+
+    placed: events as they came, and with the dates that they count for.
+    """
+    counted, observed = [(came, event.activity_date) for came, event in placed], list(observed)
+    seen = observe(profile, [event for event, _ in (*counted, *observed)])
+    claims = [*counted, *not_seen_by_an_admin(profile, observed)]
+    return with_zone_review(with_claim_review(seen, claims, now), now)
 
 
 def _unplaced(user_id: str, commands: Sequence[Draft]) -> list[Entry]:

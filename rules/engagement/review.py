@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
-from rules.days import UnknownZone, unstamp, zone
+from rules.days import EPOCH, UnknownZone, unstamp, zone
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.placing import instant_of
@@ -58,6 +58,26 @@ def zones_seen(profile: Profile, events: Iterable[Event]) -> Profile:
         if offset and is_newer:
             seen = (*seen, (place, event.timezone))[-ZONES_KEPT_MAX:]
     return replace(profile, zones_seen=seen) if seen != profile.zones_seen else profile
+
+
+def with_claim_review(profile: Profile, counted: Iterable[tuple[Event, date]], now: datetime) -> Profile:
+    """Put an account under review for events that claim a date which they cannot have.
+
+    counted: events, each with the date that it counts for.
+    """
+    for event, day in counted:
+        if day != event.activity_date:
+            text = f"{event.event_id[:27]} claimed {event.activity_date} in {event.zone}, counts for {day}"
+            profile = suspected(profile, now, text)
+    return profile
+
+
+def not_seen_by_an_admin(
+    profile: Profile, observed: Iterable[tuple[Event, date | None]]
+) -> list[tuple[Event, date]]:
+    """Return the events that have an entry, with its date, without what had arrived when a review ended."""
+    seen_until = datetime.fromisoformat(profile.released_at) if profile.released_at else EPOCH
+    return [(event, day) for event, day in observed if day and unstamp(event.created_at) > seen_until]
 
 
 def with_zone_review(profile: Profile, now: datetime) -> Profile:

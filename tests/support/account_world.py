@@ -51,11 +51,17 @@ class World:
         done = {entry.draft.event_id for entry in self.entries}
         fresh = [each for each in delivered if each.event_id not in done]
         account = self.account(each.activity_date for each in delivered)
+        dates = {entry.draft.event_id: entry.draft.activity_date for entry in self.entries}
+        found = [dates.get(each.event_id) for each in delivered]
+        observed = [
+            (each, date.fromisoformat(day) if day else None)
+            for each, day in zip(delivered, found, strict=True)
+        ]
         try:
-            return decide(account, fresh, self.now, commands, delivered)
+            return decide(account, fresh, self.now, commands, observed)
         except NeedsHistory:
             account = replace(account, history=sorted(self.days))
-            return decide(account, fresh, self.now, commands, delivered)
+            return decide(account, fresh, self.now, commands, observed)
 
     def apply(
         self, delivered: Sequence[Event] = (), commands: Sequence[Draft] = (), writes: int = 10**6

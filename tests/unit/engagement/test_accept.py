@@ -32,6 +32,9 @@ class Stores:
     def claim(self, claims: Sequence[IdempotencyClaim], now: datetime) -> Claimed:
         return {each.key: each for each in claims}, {each.key for each in claims}
 
+    def get(self, keys: set[tuple[str, str]], now: datetime) -> dict[tuple[str, str], IdempotencyClaim]:
+        return {}
+
     def put(self, events: Sequence[Any]) -> None:
         self.stored += events
 

@@ -7,6 +7,7 @@ import pytest
 from rules import days
 from rules.engagement.account_state import Profile
 from rules.engagement.accounts import change_timezone, release
+from rules.engagement.events import Event
 from rules.engagement.review import EVIDENCE_KEPT_MAX, ZONES_KEPT_MAX, suspected, with_zone_review, zones_seen
 from tests.support.account_world import World
 from tests.support.engagement_strategies import NOW, event
@@ -113,3 +114,32 @@ def test_activity_counts_during_a_review() -> None:
     world.apply([event("a", T.date())])
     assert world.profile.tz_review
     assert world.profile.balance == 10
+
+
+def three_dates_of_one_instant() -> list[Event]:
+    return [
+        event(str(place), T.date() + timedelta(days=place), at=T, zone=zone)
+        for place, zone in enumerate(("-12:00", "+00:00", "+14:00"))
+    ]
+
+
+def test_a_writer_that_dies_after_the_ledger_hides_no_impossible_claim() -> None:
+    claims = three_dates_of_one_instant()
+    world = World()
+    world.apply(claims, writes=1)
+    assert not world.profile.tz_review
+    world.apply(claims)
+    assert world.profile.tz_review
+    alive = World()
+    alive.apply(claims)
+    assert world.profile.review_evidence == alive.profile.review_evidence
+
+
+def test_claims_that_an_admin_has_seen_come_again_and_are_no_news() -> None:
+    world = World()
+    world.apply(three_dates_of_one_instant())
+    world.profile = release(world.profile, world.now + HOUR)
+    world.now += 2 * HOUR
+    world.apply(three_dates_of_one_instant())
+    assert not world.profile.tz_review
+    assert not World().apply([event("x", T.date(), at=T)]).profile.tz_review
