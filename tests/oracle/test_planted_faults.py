@@ -33,7 +33,9 @@ def there_is_no_daily_cap(patch: Patch) -> None:
 
 def boosts_are_forgotten(patch: Patch) -> None:
     points_of = real("rules.engagement.points.points_of")
-    patch.setattr("rules.engagement.points.points_of", lambda event_type, when, *_: points_of(event_type, when))
+    patch.setattr(
+        "rules.engagement.points.points_of", lambda event_type, when, *_: points_of(event_type, when)
+    )
 
 
 def the_zone_of_the_offset_is_forgotten(patch: Patch) -> None:
