@@ -143,8 +143,7 @@ class Judge:
 
         whole: everything; else the ledger and the profile.
         """
-        get = self.machines.get
-        entries = get("/ledger", limit="500")["entries"][::-1]
+        entries = self.machines.pages("/ledger", "entries")[::-1]
         wrote = {each.seq: each.clock for each in self.machines.commits}
         reading = LedgerReading(self.facts, wrote).read(entries)
         self.wrong += reading.wrong
@@ -212,9 +211,7 @@ class Judge:
         )
 
     def _days(self, reading: LedgerReading) -> None:
-        days = {
-            each["activity_date"]: each for each in self.machines.get("/activity", limit="500")["activity"]
-        }
+        days = {each["activity_date"]: each for each in self.machines.pages("/activity", "activity")}
         self.must(
             set(days) == set(map(str, reading.days)), f"active: {sorted(days)}, not {sorted(reading.days)}"
         )
@@ -232,8 +229,8 @@ class Judge:
                     row["events_count"] == len(ids), f"{day}: {row['events_count']} of {len(ids)} events"
                 )
                 self.must(row["first_event_id"] == min(ids), f"{day} begins with {row['first_event_id']}")
-        span = {"from": "1970-01-01", "to": "2990-01-01", "limit": "500"}
-        events = {each["event_id"]: each for each in self.machines.get("/events", **span)["events"]}
+        span = {"from": "1970-01-01", "to": "2990-01-01"}
+        events = {each["event_id"]: each for each in self.machines.pages("/events", "events", **span)}
         soon = self.machines.now + 7 * DAY
         alive = {held.event_id for key, held in self.facts.keys.items() if self.facts.held(key, soon)}
         missing = alive - set(events) - set(self.facts.renewed)

@@ -16,6 +16,7 @@ from tests.oracle.points_reading import capped
 from tests.oracle.streak_reading import Protection, left_out, told
 
 TOGETHER = timedelta(hours=8)
+DAY = timedelta(days=1)
 HELD_MAX = 5
 ZONES_OF_EARTH = ("-12:00", "+00:00", "+14:00")
 Entry = Mapping[str, Any]
@@ -121,8 +122,12 @@ class LedgerReading:
         The rule leaves open what a date's first event is, by its instant or by application, and in which order
         events are applied that one transaction applies.
         """
+        if taken.claimed in self.days:
+            return {taken.claimed}
         found: set[date] = set()
-        before = {day: self._instants(day) for day in self.days}
+        # An instant has dates of three days at most: what lies further away says nothing of this one.
+        beside = [taken.claimed + distance * DAY for distance in range(-4, 5)]
+        before = {day: self._instants(day) for day in beside if day in self.days}
         others = {day: list(instants) for day, instants in before.items()}
         for other, day in self.together.items():
             if other != event_id and other not in self.placed and other in self.facts.events:

@@ -204,6 +204,16 @@ class Machines:
         answer = handler(event, CONTEXT)
         return answer["statusCode"], json.loads(answer["body"])
 
+    def pages(self, path: str, name: str, **query: str) -> list[Any]:
+        """Read a list to its end, newest first."""
+        found: list[Any] = []
+        while True:
+            page = self.get(path, limit="500", **query)
+            found += page[name]
+            if not page["cursor"]:
+                return found
+            query["cursor"] = page["cursor"]
+
     def get(self, path: str, **query: str) -> Any:
         """Read as an admin, with nothing in the way."""
         handler = ingest.engagement.users_api.handler

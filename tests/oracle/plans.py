@@ -79,18 +79,22 @@ Action = Post | Redeem | TakeFreeze | Undo | Pause | Move | Release | Again | Sw
 class Phase:
     """Actions from an instant on. busy: all at once, by threads; else one after another.
 
-    drain: afterwards all records of the stream are applied, and everything is judged.
+    drain: afterwards all records of the stream are applied, and what they come to is judged, if judge says so.
     """
 
     at: datetime
     actions: tuple[Action, ...]
     busy: bool
     drain: bool
+    judge: bool = True
 
 
 @dataclass(frozen=True)
 class Plan:
-    """losses: which answers are lost, "some" or "every". skewed: whether the clocks of machines differ by days."""
+    """losses: which answers are lost, "some" or "every". skewed: whether the clocks of machines differ by days.
+
+    batches: of how many records the stream's batches may be.
+    """
 
     seed: int
     style: str
@@ -98,6 +102,7 @@ class Plan:
     skewed: bool
     boosted: bool
     phases: tuple[Phase, ...]
+    batches: tuple[int, ...] = (1, 3, 8, 20)
 
     def __str__(self) -> str:
         lines = [

@@ -76,6 +76,7 @@ class Round:
             judge.hear(self.told, self.unanswered)
             if phase.drain:
                 self._drain()
+            if phase.drain and phase.judge:
                 judge.judge(whole=phase is self.plan.phases[-1])
             if judge.wrong:
                 break
@@ -118,7 +119,7 @@ class Round:
         if not self.waiting or chance.random() < 0.2:
             self._poll()
         chance.shuffle(self.waiting)
-        batch = self.waiting[: chance.choice((1, 3, 8, 20))]
+        batch = self.waiting[: chance.choice(self.plan.batches)]
         return batch + chance.sample(batch, k=min(len(batch), chance.randrange(0, 2)))
 
     def _delivery(self, batch: list[dict[str, Any]]) -> Callable[[], bool]:

@@ -11,13 +11,18 @@ from typing import Any
 import pytest
 
 from tests.oracle.machines import Stream
-from tests.oracle.plans import planned
+from tests.oracle.plans import STYLES, planned
 from tests.oracle.rounds import played
 from tests.support.engine import Engine
 
-SEEDS_MAX = 40
-# Rounds that have found a fault come first: a change of the planner makes this slower, and not wrong.
-FOUND_BY: dict[str, int] = {}
+SEEDS_MAX = 60
+# Where only some rounds can find a fault: their style.
+FOUND_IN = {
+    "a_date_that_was_flown_over_is_a_miss": ("traveller",),
+    "skipped_dates_are_misses": ("Apia", "Kwajalein"),
+    "one_instant_earns_three_dates": ("liar",),
+    "boosts_are_forgotten": ("clocks go forward", "Kwajalein"),
+}
 Patch = pytest.MonkeyPatch
 
 
@@ -100,10 +105,6 @@ def a_streak_never_lapses(patch: Patch) -> None:
     )
 
 
-def every_freeze_is_free(patch: Patch) -> None:
-    patch.setattr("rules.engagement.allowances.FreezeTerms.price", lambda *_: 0)
-
-
 def a_command_forgets_its_key(patch: Patch) -> None:
     def once(self: Any, user_id: str, key: Any, body: Any, now: Any, make: Any) -> Any:
         return self.retry(user_id, now, lambda account: self.attempt(account, now, make))
@@ -134,7 +135,6 @@ FAULTS: list[Callable[[Patch], None]] = [
     skipped_dates_are_misses,
     one_instant_earns_three_dates,
     a_streak_never_lapses,
-    every_freeze_is_free,
     a_command_forgets_its_key,
     a_lost_answer_of_the_ledger_is_a_success,
 ]
@@ -144,8 +144,8 @@ FAULTS: list[Callable[[Patch], None]] = [
 def test_is_found(
     plant: Callable[[Patch], None], environment: Engine, stream: Stream, monkeypatch: Patch
 ) -> None:
-    first = [FOUND_BY[plant.__name__]] if plant.__name__ in FOUND_BY else []
-    for seed in (*first, *range(SEEDS_MAX)):
+    styles = FOUND_IN.get(plant.__name__, tuple(STYLES))
+    for seed in [each for each in range(SEEDS_MAX) if planned(each).style in styles]:
         with monkeypatch.context() as fault:
             plant(fault)
             try:
@@ -153,4 +153,4 @@ def test_is_found(
                     return
             except AssertionError:
                 return  # It does not come to an end: that is a fault found, too.
-    pytest.fail(f"{SEEDS_MAX} rounds found nothing wrong with {plant.__name__}")
+    pytest.fail(f"no round found anything wrong with {plant.__name__}")
