@@ -66,10 +66,14 @@ class WarehouseSettings:
 
 @dataclass(frozen=True, slots=True)
 class ReconcileSettings:
-    """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at."""
+    """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
+
+    reconcile_share_mb: see analytics.reconcile.shares.share_steps.
+    """
 
     lake_bucket: str
     warehouse_url: str
+    reconcile_share_mb: int
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str

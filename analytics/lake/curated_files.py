@@ -26,13 +26,17 @@ def read(objects: Objects, entity: str, stored: StoredObject, names: Sequence[st
     """Return some columns of one file. A column that was declared after the file was written is null."""
     file = pq.ParquetFile(pa.BufferReader(objects.get(stored.key)))
     known = set(file.schema_arrow.names)
-    found = file.read([name for name in names if name in known], use_threads=False)
+    return as_declared(file.read([name for name in names if name in known], use_threads=False), entity, names)
+
+
+def as_declared(found: pa.Table, entity: str, names: Sequence[str]) -> pa.Table:
+    """Return rows of a file with the columns and types that its entity declares now."""
     schema = arrow_schema(ENTITIES[entity])
     kinds = [schema.field(name).type for name in names]
     if found.schema.names == list(names) and found.schema.types == kinds:
         return found  # almost every file has just these columns and types
     columns = [
-        found[name].cast(kind) if name in known else pa.nulls(file.metadata.num_rows, kind)
+        found[name].cast(kind) if name in found.schema.names else pa.nulls(found.num_rows, kind)
         for name, kind in zip(names, kinds, strict=True)
     ]
     return pa.table(dict(zip(names, columns, strict=True)))

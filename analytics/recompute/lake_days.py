@@ -4,7 +4,7 @@ A signature and its key take eight bytes each, so all days of a long history fit
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 
@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from adapters.platform.objects import Objects
+from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files, layout
 from analytics.lake.duckdb_memory import STAMP, connect, query, registered
 from rules.engagement.account_state import Day
@@ -24,6 +24,7 @@ EPOCH = date(1970, 1, 1)
 DAY_BITS = 24
 DAY_ZERO = 1 << 23  # added to a day's number, so that days before 1970 are positive too
 Flags = NDArray[np.bool_]
+Ledger = Sequence[StoredObject] | None
 
 # Twin of rules.engagement.absorbing.absorb_days. `text` must be what `signature` makes of the same day.
 SIGNATURES = f"""
@@ -50,11 +51,23 @@ OF_CHANGED = "CREATE VIEW ledger AS FROM entries SEMI JOIN changed USING (accoun
 EARNED_WITHIN = timedelta(days=5)
 
 
-def _entries(objects: Objects, since: date | None) -> pa.RecordBatchReader:
-    """Return the entries that can be of an activity date or later: a zone may be a day ahead of UTC."""
-    first = (since - timedelta(days=1)).isoformat() if since and since > date.min else None
-    files = layout.curated_files(objects, "ledger", first)
-    return curated_files.reader(objects, "ledger", COLUMNS, files=files)
+def first_partition(since: date | None) -> date:
+    """Return the first partition with entries of an activity date: a zone may be a day ahead of UTC."""
+    return since - timedelta(days=1) if since and since > date.min else date.min
+
+
+def oldest_date(since: datetime) -> date:
+    """Return the oldest activity date of which `touched` reads the entries."""
+    return since.date() - EARNED_WITHIN
+
+
+def _entries(objects: Objects, since: date | None, files: Ledger) -> pa.RecordBatchReader:
+    """Return the entries that can be of an activity date or later."""
+    first = first_partition(since).isoformat()
+    if files is None:
+        files = layout.curated_files(objects, "ledger", first)
+    some = [each for each in files if curated_files.date_of(each) >= first]
+    return curated_files.reader(objects, "ledger", COLUMNS, files=some)
 
 
 def signature(day: Day) -> int:
@@ -80,22 +93,27 @@ class LakeDays:
     is_whole: bool
 
     @classmethod
-    def read(cls, objects: Objects, since: date | None = None, until: date | None = None) -> "LakeDays":
-        """Read the days from one date to another, both included; None: open on that side."""
+    def read(
+        cls, objects: Objects, since: date | None = None, until: date | None = None, files: Ledger = None
+    ) -> "LakeDays":
+        """Read the days from one date to another, both included; None: open on that side.
+
+        files: of the ledger, with the rows of some users; None: all.
+        """
         span = {"since": since or date.min, "until": until or date.max}
-        with registered(db := connect(), "ledger", _entries(objects, since)):
+        with registered(db := connect(), "ledger", _entries(objects, since, files)):
             found = query(db, SIGNATURES, span)
         return cls._of(found, since is None and until is None)
 
     @classmethod
-    def touched(cls, objects: Objects, since: datetime) -> "tuple[LakeDays, set[str]]":
+    def touched(cls, objects: Objects, since: datetime, files: Ledger = None) -> "tuple[LakeDays, set[str]]":
         """Read the days that entries of an instant or later have changed.
 
         Returns these days; and the users who have earned for a date so long ago that other entries of that
         date may lie in partitions that this does not read.
         """
-        oldest = since.date() - EARNED_WITHIN
-        with registered(db := connect(), "read", _entries(objects, oldest)):
+        oldest = oldest_date(since)
+        with registered(db := connect(), "read", _entries(objects, oldest, files)):
             db.execute("CREATE TABLE entries AS FROM read")
         changed = query(db, TOUCHED, {"since": since})
         is_old = pc.less(changed["activity_date"], oldest)

@@ -1,8 +1,8 @@
 """All users as the lake's older partitions make them. A night starts from there, and reads the later ones.
 
-Stored as state/users.parquet, with the date up to which partitions are folded in, and a digest of the ETags
-of their files. It counts only while all of these files are as they were. Otherwise, and if one of the
-statements that made it has changed, everything is recomputed, and stored anew.
+Stored as state/users.parquet, or a file for each share of the users, with the date up to which partitions are
+folded in, and a digest of the ETags of their files. It counts only while all of these files are as they were.
+Otherwise, and if one of the statements that made it has changed, everything is recomputed, and stored anew.
 """
 
 import hashlib
@@ -16,14 +16,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import NoObject, Objects, StoredObject
+from analytics.lake.bookkeeping import footer_of
 from analytics.lake.curated_files import date_of
-from analytics.lake.layout import SETTLED_USERS, curated_files
+from analytics.lake.layout import curated_files
+from analytics.lake.shares import UserShare
 from analytics.recompute import activity_runs, ledger_totals
 
 # Events arrive up to 72 hours late, and files of hours become one of a day a day after that.
 SETTLED_AFTER = timedelta(days=5)
 FOLDED = ("daily_activity", "ledger", "streaks")  # never deleted: rules/lake/retention.py
 Files = Mapping[str, list[StoredObject]]
+ALL = UserShare()
 
 USERS = pa.schema(
     [
@@ -43,6 +46,23 @@ def lake_files(objects: Objects) -> Files:
 
 
 @dataclass(frozen=True, slots=True)
+class LakeFiles:
+    """The curated files of a recompute, by entity. whole: all. read: those with the rows to fold.
+
+    They are the same for all users at once. A share has files of its own, with its users' rows alone.
+    """
+
+    whole: Files
+    read: Files
+
+    @classmethod
+    def of_all(cls, objects: Objects) -> "LakeFiles":
+        """Return the files for a recompute of all users at once."""
+        files = lake_files(objects)
+        return cls(files, files)
+
+
+@dataclass(frozen=True, slots=True)
 class SettledUsers:
     """until: the date of the last partition that is folded in; None: none is. files: see etags_digest.
 
@@ -54,19 +74,16 @@ class SettledUsers:
     files: str = ""
 
     @classmethod
-    def load(cls, objects: Objects, files: Files) -> "SettledUsers":
+    def load(cls, objects: Objects, files: Files, share: UserShare = ALL) -> "SettledUsers":
         """Read what is settled, if it still is what these files make; otherwise start from nothing."""
         try:
-            table = pq.read_table(BytesIO(objects.get(SETTLED_USERS)))
+            table = pq.read_table(BytesIO(objects.get(share.settled_key)))
         except NoObject:
             return cls()
-        held = json.loads(table.schema.metadata[b"settled"])
-        until = date.fromisoformat(held["until"])
-        if held["made_by"] != _made_by() or held["files"] != etags_digest(files, until):
-            return cls()
-        return cls(until, table, held["files"])
+        until, digest = _held(table.schema.metadata, files)
+        return cls(until, table, digest) if until else cls()
 
-    def save(self, objects: Objects) -> None:
+    def save(self, objects: Objects, share: UserShare = ALL) -> None:
         """Store what is settled. Raises ValueError if nothing is."""
         if self.until is None:
             raise ValueError("nothing is settled")
@@ -74,7 +91,25 @@ class SettledUsers:
         data = BytesIO()
         metadata = {b"settled": json.dumps(held).encode()}
         pq.write_table(self.table.replace_schema_metadata(metadata), data, compression="zstd")
-        objects.put(SETTLED_USERS, data.getvalue())
+        objects.put(share.settled_key, data.getvalue())
+
+
+def settled_until(objects: Objects, files: Files, share: UserShare) -> date | None:
+    """Return up to which date a share is settled, by its file's footer alone; None: it is not."""
+    try:
+        end = footer_of(objects, share.settled_key)
+    except NoObject:
+        return None
+    return _held(pq.read_metadata(pa.BufferReader(end)).metadata, files)[0]
+
+
+def _held(metadata: Mapping[bytes, bytes], files: Files) -> tuple[date | None, str]:
+    """Return the date and the digest that a file names, if these files and statements still make it."""
+    held = json.loads(metadata[b"settled"])
+    until = date.fromisoformat(held["until"])
+    if held["made_by"] != _made_by() or held["files"] != etags_digest(files, until):
+        return None, ""
+    return until, held["files"]
 
 
 def between(files: Iterable[StoredObject], after: date | None, until: date | None) -> list[StoredObject]:

@@ -12,7 +12,7 @@ from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.recompute.activity_runs import JOINED, STREAK, create_runs, dates_of_users
 from analytics.recompute.ledger_totals import PARTS, PROFILE, Grants, Totals
 from analytics.recompute.listed_dates import dates_of, pauses_of
-from analytics.recompute.settled_users import USERS, Files, SettledUsers, between
+from analytics.recompute.settled_users import USERS, LakeFiles, SettledUsers, between
 from rules.engagement.settled_streak import cover_until, is_still_settled
 from rules.engagement.streaks import Cover, Streak, advance, fold, net_freezes
 
@@ -28,12 +28,12 @@ ORDER BY user_id
 """  # noqa: S608 (no input)
 
 
-def folded(objects: Objects, settled: SettledUsers, files: Files, until: date | None) -> pa.Table:
+def folded(objects: Objects, settled: SettledUsers, files: LakeFiles, until: date | None) -> pa.Table:
     """Return all users (USERS): what is settled, and what partitions after it and up to a date add to it.
 
-    files: all of the lake's, by entity. until: None for all that is there; then `cover` is of no use.
+    until: None for all that is there; then `cover` is of no use.
     """
-    later = {entity: between(some, settled.until, until) for entity, some in files.items()}
+    later = {entity: between(some, settled.until, until) for entity, some in files.read.items()}
     db = connect()
     with registered(db, "settled", settled.table):
         totals = Totals(db, _freezes_of(settled.table))
@@ -44,7 +44,7 @@ def folded(objects: Objects, settled: SettledUsers, files: Files, until: date | 
         db.execute(JOINED)
         states = _states(db, watched)
     unsettled = _unsettled(settled.until, states, before, covers)
-    older = dates_of_users(objects, between(files["daily_activity"], None, settled.until), unsettled)
+    older = dates_of_users(objects, between(files.whole["daily_activity"], None, settled.until), unsettled)
     streaks = {
         user: _advanced(states.get(user), dates.get(user, []), covers.get(user, Cover()))
         if user not in unsettled

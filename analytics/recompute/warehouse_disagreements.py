@@ -5,13 +5,16 @@ differ. A group is a part of a hash, since ids may all begin alike: so one user 
 of few others.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
 
 from analytics.lake.duckdb_memory import connect, query, registered
+from analytics.lake.shares import UserShare
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
+from rules.lake.user_shares import HASH_DIGITS, share_of_hash
 
 COLUMNS = (
     "last_activity_date",
@@ -24,7 +27,7 @@ COLUMNS = (
 )
 OURS, THEIRS = "recomputed", "marts.streaks_recomputed"
 GROUPS_MAX = 20
-GROUP = "SUBSTRING(MD5(user_id), 1, 3)"
+GROUP = f"SUBSTRING(MD5(user_id), 1, {HASH_DIGITS})"
 # DuckDB and Redshift both run it. It has a blind spot: if two users of one group had each other's figures,
 # the sums would be equal.
 SUMS = f"""
@@ -40,35 +43,45 @@ Row = tuple[Any, ...]
 Rows = list[dict[str, Any]]
 
 
-def disagreements(warehouse: Warehouse, recomputed: pa.Table) -> list[dict[str, Any]]:
+def disagreements(warehouse: Warehouse, recomputed: Iterable[tuple[UserShare, pa.Table]]) -> Rows:
     """Return the users for whom the two recomputes differ, from the first GROUPS_MAX groups that differ.
 
+    recomputed: shares of the users, one after the other; users of other shares are not compared.
     Each has user_id, lake and warehouse (the figures as text). Raises StatementFailed.
     """
+    theirs = _by_first(warehouse.rows(SUMS.format(table=THEIRS)))
+    mine: dict[str, Row] = {}
+    buckets: list[str] = []
+    for share, table in recomputed:
+        of_share = {group: row for group, row in theirs.items() if _is_of(share, group)}
+        found, users = _differing(table, of_share, GROUPS_MAX - len(buckets))
+        buckets += found
+        mine |= users
+    if not buckets:
+        return []
+    listed = ", ".join(map(literal, buckets))
+    asked = USERS.format(columns=", ".join(COLUMNS), table=THEIRS, buckets=listed)
+    other = _by_first(warehouse.rows(asked))
+    wrong = sorted(user for user in mine.keys() | other.keys() if mine.get(user) != other.get(user))
+    return [{"user_id": user, "lake": mine.get(user), "warehouse": other.get(user)} for user in wrong]
+
+
+def _is_of(share: UserShare, group: str) -> bool:
+    return share_of_hash(group, share.of) == share.number
+
+
+def _differing(table: pa.Table, theirs: dict[str, Row], groups_max: int) -> tuple[list[str], dict[str, Row]]:
+    """Return the first groups of a share whose sums differ; and their users."""
     db = connect()
-    known = recomputed.filter(
-        pa.compute.or_(recomputed["entries"].is_valid(), recomputed["last_activity_date"].is_valid())
-    )
+    known = table.filter(pa.compute.or_(table["entries"].is_valid(), table["last_activity_date"].is_valid()))
     with registered(db, OURS, known):
-
-        def ours(sql: str) -> Rows:
-            rows: Rows = query(db, sql).to_pylist()
-            return rows
-
-        sums = [
-            _by_first(ours(SUMS.format(table=OURS))),
-            _by_first(warehouse.rows(SUMS.format(table=THEIRS))),
-        ]
-        buckets = sorted(b for b in sums[0].keys() | sums[1].keys() if sums[0].get(b) != sums[1].get(b))
-        if not buckets:
-            return []
-        listed = ", ".join(map(literal, buckets[:GROUPS_MAX]))
-        asked = [
-            USERS.format(columns=", ".join(COLUMNS), table=table, buckets=listed) for table in (OURS, THEIRS)
-        ]
-        mine, other = _by_first(ours(asked[0])), _by_first(warehouse.rows(asked[1]))
-    users = sorted(user for user in mine.keys() | other.keys() if mine.get(user) != other.get(user))
-    return [{"user_id": user, "lake": mine.get(user), "warehouse": other.get(user)} for user in users]
+        ours = _by_first(query(db, SUMS.format(table=OURS)).to_pylist())
+        differ = sorted(each for each in ours.keys() | theirs.keys() if ours.get(each) != theirs.get(each))
+        if not (some := differ[:groups_max]):
+            return [], {}
+        listed = ", ".join(map(literal, some))
+        asked = USERS.format(columns=", ".join(COLUMNS), table=OURS, buckets=listed)
+        return some, _by_first(query(db, asked).to_pylist())
 
 
 def _by_first(rows: list[dict[str, Any]]) -> dict[str, Row]:

@@ -3,15 +3,13 @@
 It may name too many (a user in flight looks different from the lake), but it must miss nobody.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
 from typing import TypeVar
 
 from adapters.engagement.account_items import day_attributes, day_from, lapsed_attributes, profile_attributes
-from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_days import Flags, LakeDays, signature
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
@@ -20,6 +18,7 @@ from rules.engagement.reconcile import has_lapsed
 
 SEGMENTS = 8
 T = TypeVar("T")
+Scan = Callable[[], Iterable[list[Item]]]  # a part of a table, page by page
 
 
 @dataclass(slots=True)
@@ -43,18 +42,18 @@ class ProfileScan:
         self.in_flight += other.in_flight
 
 
-def scan_profiles(projections: Projections, lake: Snapshot, shards: int, now: datetime) -> ProfileScan:
+def scan_profiles(scans: Sequence[Scan], lake: Snapshot, shards: int, now: datetime) -> ProfileScan:
     """Look at every profile once. A user whom only the lake knows is a candidate too."""
 
-    def part(segment: int) -> ProfileScan:
+    def part(number: int) -> ProfileScan:
         found = ProfileScan()
-        for page in projections.scan_profiles(segment, SEGMENTS):
+        for page in scans[number]():
             for each in page:
                 _look(found, each, lake, shards, now)
         return found
 
     whole = ProfileScan()
-    for found in in_parallel(part, range(SEGMENTS)):
+    for found in in_parallel(part, range(len(scans))):
         whole.add(found)
     whole.candidates |= {user for user in lake.ids if user not in whole.seen}
     return whole
@@ -101,16 +100,12 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
     return is_newer(profile, lake) or (profile.version == lake.version and settings_agree(profile, lake))
 
 
-def scan_days(projections: Projections, lake: LakeDays) -> set[str]:
+def scan_days(scans: Sequence[Scan], lake: LakeDays) -> set[str]:
     """Return the users with a day that differs from the lake's entries, that is missing, or is one too many.
 
-    A day too many is found only if `lake` is whole; otherwise only the days that the lake has are read.
+    A day too many is found only if the scans have all days, and not those alone that the lake has.
     """
-    if lake.is_whole:
-        parts = [partial(projections.scan_days, segment, SEGMENTS) for segment in range(SEGMENTS)]
-    else:
-        parts = [partial(projections.some_days, lake.table_keys())]
-    looked = in_parallel(lambda part: _days_of(parts[part](), lake), range(len(parts)))
+    looked = in_parallel(lambda number: _days_of(scans[number](), lake), range(len(scans)))
     missing = lake.unseen()
     for _, known in looked:
         missing &= ~known

@@ -1,14 +1,9 @@
 """Ledgers as they are stored, damaged ones too, and as the lake holds them; and which a night compares."""
 
-import json
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import date, datetime
 
 from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.objects import NoObject, Objects
-from analytics.lake.layout import LEDGERS_COMPARED
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.reconcile.account_view import View
 from analytics.reconcile.profile_settings import UNREADABLE
@@ -16,8 +11,6 @@ from rules.days import stamp
 from rules.engagement.ledger import Entry
 from rules.engagement.ledger_doubts import LAKE_LAG, LakeFigures, contradictions, slice_of, slices_due
 from rules.engagement.rebuild import chain_faults
-
-READERS = 8
 
 
 def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tuple[list[Entry], list[str]]:
@@ -82,29 +75,10 @@ def whose_turn(lake: Snapshot, compared: datetime, now: datetime) -> set[str]:
     return {each for each in lake.ids if slice_of(each) in slices}
 
 
-def differing(ledger: LedgerStore, lake: Snapshot, users: Iterable[str]) -> set[str]:
-    """Return those of some users whose ledger is broken, or contradicts the lake's copy of it.
+def differs(ledger: LedgerStore, lake: LakeUser | None, user_id: str) -> bool:
+    """Whether a user's ledger is broken, or contradicts the lake's copy of it.
 
-    It reads each ledger once, eventually consistent: whoever is named is looked at closely.
+    It reads the ledger eventually consistent: whoever differs is looked at closely.
     """
-
-    def look(user_id: str) -> str | None:
-        entries, faults = journal_of(ledger, user_id, consistent=False)
-        wrong = faults or contradictions(entries, figures_of(lake.user(user_id)))
-        return user_id if wrong else None
-
-    with ThreadPoolExecutor(READERS) as pool:
-        return {user for user in pool.map(look, users) if user}
-
-
-def last_compared(objects: Objects) -> datetime | None:
-    """Return when ledgers were compared with the lake before; None: never."""
-    try:
-        return datetime.fromisoformat(json.loads(objects.get(LEDGERS_COMPARED))["compared_at"])
-    except NoObject:
-        return None
-
-
-def note_compared(objects: Objects, now: datetime) -> None:
-    """Note that all ledgers whose turn it was have been compared."""
-    objects.put(LEDGERS_COMPARED, json.dumps({"compared_at": now.isoformat()}).encode())
+    entries, faults = journal_of(ledger, user_id, consistent=False)
+    return bool(faults or contradictions(entries, figures_of(lake)))

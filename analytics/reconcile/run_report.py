@@ -11,8 +11,9 @@ from analytics.lake import rebuild_notes, unloaded
 from analytics.lake.failed_tasks import noted
 from analytics.lake.layout import report_key, run_key
 from analytics.reconcile import answer_stats
-from analytics.reconcile.reconcile_all import RESULT
 from analytics.reconcile.report_tables import PARTITION, partitions, rebuilt, table, warehouse_tables
+from analytics.reconcile.shares import failed
+from analytics.reconcile.shares.findings import RESULT
 from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
 
 LISTED_MAX = 1000
@@ -36,12 +37,7 @@ def gather(
     warehouse_error: why the warehouse's work did. What it is asked for is empty, until `with_warehouse`.
     Raises NoObject if the reconciliation has stored nothing and there is no error to report.
     """
-    try:
-        found = json.loads(objects.get(run_key(run_id, RESULT)))
-    except NoObject:
-        if error is None:
-            raise
-        found = {**NOTHING, "differences": [], "disagreements": []}
+    found = _found(objects, run_id, error)
     return {
         "run_id": run_id,
         "made_at": now.isoformat(),
@@ -56,8 +52,19 @@ def gather(
         **_warehouse(objects, run_id, warehouse_error),
         "curation": [],
         "curation_failures": noted(objects, run_id),
+        "failed_shares": failed.noted(objects, run_id),
         "rebuild": rebuild_notes.read(objects, run_id),
     }
+
+
+def _found(objects: Objects, run_id: str, error: Any) -> Report:
+    try:
+        found: Report = json.loads(objects.get(run_key(run_id, RESULT)))
+    except NoObject:
+        if error is None:
+            raise
+        return {**NOTHING, "differences": [], "disagreements": []}
+    return found
 
 
 def with_warehouse(
@@ -111,8 +118,8 @@ def is_built(objects: Objects, run_id: str, model: str) -> bool:
 def is_whole(report: Report) -> bool:
     """Whether every step of the run was done. Failed tests and differences are findings, and no failure."""
     warehouse = report["warehouse"]
-    failures = (report["error"], report["curation_failures"], warehouse["error"], warehouse["not_done"])
-    return not (any(failures) or warehouse["unread"])
+    failures = (report["error"], report["curation_failures"], report["failed_shares"])
+    return not any((*failures, warehouse["error"], warehouse["not_done"], warehouse["unread"]))
 
 
 def _count(value: Any) -> Any:
@@ -141,12 +148,14 @@ def markdown(report: Report) -> str:
     tests = [(each["model"], each["test"], each["rows"]) for each in report["failed_tests"]]
     twin = [(each["user_id"], each["lake"], each["warehouse"]) for each in report["warehouse_and_lake"]]
     leads = [(each["lead"], ", ".join(each["features"]), each["outcome"]) for each in report["leads"]]
+    shares = [(each["share"], each["reason"]) for each in report["failed_shares"]]
     curation = [tuple(row.values()) for row in report["curation"]]
     parts = [
         f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
         *_failures(report),
         table("Partitions that could not be curated", PARTITION, partitions(report["curation_failures"])),
         *rebuilt(report["rebuild"]),
+        table("Shares of the users that could not be compared", ("share", "why"), shares),
         table("Figures", ("what", "number"), counts),
         table("Differences", ("user", "table", "date", "attribute", "stored", "expected"), listed),
         table("Ledger and lake disagree", ("user", "what"), report["ledger_and_lake"]),

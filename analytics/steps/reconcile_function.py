@@ -1,13 +1,16 @@
 """The nightly run's steps that compare: recompute from the lake, reconcile and repair the tables, report."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import datetime
 from functools import cache
 from typing import Any
 
 from aws_lambda_powertools import Logger, Metrics
 from aws_lambda_powertools.metrics import MetricUnit
+from pyarrow import Table
 
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountStore
@@ -17,17 +20,15 @@ from adapters.engagement.projections import Projections
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.aws import client
-from adapters.platform.objects import Objects, objects_at
+from adapters.platform.objects import NoObject, Objects, objects_at
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.lake import ReconcileSettings
-from analytics.recompute.recompute import Recomputed, recompute
+from analytics.lake.shares import UserShare
+from analytics.recompute.recompute import Recomputed
 from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
 from analytics.reconcile.answer_stats import reconcile_answers
 from analytics.reconcile.lead_repair import LeadRepair
-from analytics.reconcile.profile_history import SettingsHistory
-from analytics.reconcile.reconcile_all import ReconcileScope, reconcile
-from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.run_report import (
     CURATION,
     LEADS,
@@ -38,57 +39,39 @@ from analytics.reconcile.run_report import (
     publish,
     with_warehouse,
 )
+from analytics.reconcile.shares.night_plan import NightPlan
+from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")
 metrics = Metrics(namespace="Streakline", service="reconcile")
 StepAnswer = dict[str, Any]
+# A call begins no more users then; the function has 900 s.
+SECONDS_MAX = 600.0
 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileSteps:
-    """The four steps, with the stores that they use."""
+    """The steps, with the stores that they use. shares: the steps of the comparison of users."""
 
     objects: Objects
     warehouse: Warehouse
-    accounts: AccountStore
-    projections: Projections
-    redis: EngagementCache
-    shards: int
+    shares: ShareSteps
     stats: UserStatsStore
     responses: ResponseStore
     lead_events: LeadEventStore
     features: FeatureQueue
 
-    def recompute(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """{"run_id", "everybody"?} -> how many users were recomputed, and the key of the result.
-
-        everybody: from all partitions of the lake, whatever is settled.
-        """
-        made = recompute(self.objects, now.date(), anew=event.get("everybody") is True)
-        return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, event["run_id"])}
-
-    def reconcile(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
-        """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> the run's figures.
-
-        repair: writes only if it is true; the default is false. from, to: the activity dates to compare;
-        without both, all of them. everybody: look closely at all users.
-        """
-        past = SettingsHistory(self.objects)
-        may_repair = event.get("repair") is True
-        reconciler = Reconciler(self.accounts, self.projections, self.redis, self.shards, past, may_repair)
-        span = None
-        if event.get("from") and event.get("to"):
-            span = (date.fromisoformat(event["from"]), date.fromisoformat(event["to"]))
-        scope = ReconcileScope(span, event.get("everybody") is True)
-        findings = reconcile(self.objects, event["run_id"], reconciler, now, scope)
+    def collect(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
+        """{"run_id", "repair"?} -> the figures of all shares."""
+        findings = self.shares.collect(event, now)
         counts = findings.counts
         _measure("Differences", counts["different"])
         _measure("Repaired", counts["repaired"])
         _measure("Unrepaired", len({*findings.unrepaired, *findings.frozen}))
         _measure("LakeDisagreements", counts["lake_disagreements"])
-        return {"counts": counts, "differences_key": findings.save(self.objects, event["run_id"])}
+        return {"counts": counts}
 
     def reconcile_answers(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "repair"?, "everybody"?} -> the figures of people who answer questions."""
@@ -124,11 +107,19 @@ class ReconcileSteps:
         """Add what the warehouse tells. A model that is not of this run is not asked."""
         run_id, twin, leads = made["run_id"], [], []
         if not made["error"] and is_built(self.objects, run_id, THEIRS):
-            twin = disagreements(self.warehouse, Recomputed.load(self.objects, run_id).table)
+            twin = disagreements(self.warehouse, shares_of(self.objects, run_id))
         if is_built(self.objects, run_id, "marts.lead_quality"):
             repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair)
             leads = repair.ask(self.warehouse.rows(LEADS), now)
         return with_warehouse(made, twin, self.warehouse.rows(CURATION), leads)
+
+
+def shares_of(objects: Objects, run_id: str) -> Iterator[tuple[UserShare, Table]]:
+    """Yield each share that was recomputed, with its users."""
+    shares = NightPlan.load(objects, run_id).shares
+    for each in (UserShare(number, shares) for number in range(shares)):
+        with suppress(NoObject):
+            yield each, Recomputed.load(objects, run_id, each).table
 
 
 def _measure(name: str, number: int) -> None:
@@ -141,13 +132,18 @@ def _steps() -> ReconcileSteps:
     lake = f"s3://{config.lake_bucket}"
     profiles, days, shards = config.user_streaks_table, config.daily_activity_table, config.leaderboard_shards
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+    objects = objects_at(lake)
     return ReconcileSteps(
-        objects_at(lake),
+        objects,
         warehouse_at(config.warehouse_url, lake),
-        AccountStore(dynamodb, profiles, days, ledger, shards),
-        Projections(dynamodb, profiles, days),
-        EngagementCache(config.redis_url, shards),
-        shards,
+        ShareSteps(
+            objects,
+            AccountStore(dynamodb, profiles, days, ledger, shards),
+            Projections(dynamodb, profiles, days),
+            EngagementCache(config.redis_url, shards),
+            shards,
+            config.reconcile_share_mb * 2**20,
+        ),
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),
         LeadEventStore(dynamodb, config.event_table),
@@ -160,16 +156,20 @@ def _steps() -> ReconcileSteps:
 def handler(event: dict[str, Any], context: Any) -> StepAnswer:
     """Lambda entry: {"step": see below, "run_id", ...}; each step tells its input."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
-    steps, now = _steps(), clock.now()
-    if event["step"] == "recompute":
-        answer = steps.recompute(event, now)
-    elif event["step"] == "reconcile":
-        answer = steps.reconcile(event, now)
-    elif event["step"] == "reconcile_answers":
-        answer = steps.reconcile_answers(event, now)
-    elif event["step"] == "report":
-        answer = steps.report(event, now)
-    else:
-        raise ValueError(f"no step {event['step']!r}")
+    steps, now, step = _steps(), clock.now(), event["step"]
+    end = time.monotonic() + SECONDS_MAX
+    known: dict[str, Callable[[], StepAnswer]] = {
+        "plan": lambda: steps.shares.plan(event, now),
+        "split": lambda: steps.shares.split(event),
+        "recompute": lambda: steps.shares.recompute(event),
+        "reconcile": lambda: steps.shares.reconcile(event, now, lambda: time.monotonic() < end),
+        "give_up": lambda: steps.shares.give_up(event),
+        "collect": lambda: steps.collect(event, now),
+        "reconcile_answers": lambda: steps.reconcile_answers(event, now),
+        "report": lambda: steps.report(event, now),
+    }
+    if step not in known:
+        raise ValueError(f"no step {step!r}")
+    answer = known[step]()
     logger.info("done", extra={"step": event["step"], "run_id": event["run_id"], **answer})
     return {"run_id": event["run_id"], **answer}

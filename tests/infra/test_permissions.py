@@ -161,6 +161,9 @@ def test_nothing_that_is_stored_may_be_deleted_and_the_ledger_is_never_scanned()
                 elif name == "WarehouseFunction":  # notes of what it has not loaded yet, once it has
                     unloaded = {"Fn::Sub": "${LakeBucket.Arn}/state/unloaded/*"}
                     assert "Delete" not in action or statement["Resource"] == unloaded
+                elif name == "ReconcileFunction":  # a night's pieces of what lies elsewhere
+                    pieces = {"Fn::Sub": "${LakeBucket.Arn}/runs/*/shares/*"}
+                    assert "Delete" not in action or statement["Resource"] == pieces
                 elif "Delete" in action:  # what is made of raw objects can be made again
                     assert name in {"CurateFunction", "CurateLargeFunction"}
                     assert action == "s3:DeleteObject"

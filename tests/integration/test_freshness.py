@@ -11,8 +11,8 @@ from adapters.operations.freshness import KEPT, Freshness, FreshnessUnknown
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.planning.watermark import move_watermark
 from analytics.lake import layout
-from analytics.reconcile.reconcile_all import RESULT
 from analytics.reconcile.run_report import gather, publish
+from analytics.reconcile.shares.findings import RESULT
 
 NOW = datetime(2026, 3, 10, 6, 0, 59, 400_000, tzinfo=UTC)
 

@@ -69,7 +69,7 @@ def test_a_smoke_test_s_user_may_be_in_the_lake_and_nowhere_else(
     town.delete("UserStreaks", user_id=user)
     told = town.reconcile("told", repair=False)
     assert (told["different"], {name for name, _ in told["disagreements"]}) == ([user], {user})
-    monkeypatch.setattr("analytics.reconcile.reconcile_all.is_smoke", lambda name: name == user)
+    monkeypatch.setattr("analytics.reconcile.shares.reconcile_share.is_smoke", lambda name: name == user)
     left_out = town.reconcile("left-out", repair=False)
     assert (left_out["different"], left_out["disagreements"]) == ([], [])
 

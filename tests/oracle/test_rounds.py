@@ -1,4 +1,4 @@
-"""The real code against the oracle, in rounds that seeds plan. ROUNDS: how many; ROUND: replay just that one."""
+"""The real code against the oracle, in rounds that seeds plan: 200, in `make soak` 5,000. ROUND: just that one."""
 
 import os
 
@@ -10,7 +10,7 @@ from tests.oracle.rounds import played
 from tests.support.engine import Engine
 
 GROUP = 20
-ROUNDS = int(os.environ.get("ROUNDS", "200"))
+ROUNDS = effort(200, soak=5000)
 SEEDS = [int(os.environ["ROUND"])] if "ROUND" in os.environ else list(range(ROUNDS))
 
 

@@ -5,7 +5,7 @@
 import json
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -25,6 +25,7 @@ from adapters.platform.objects import FolderObjects
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import Task, curate
+from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.steps.reconcile_function import ReconcileSteps
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
@@ -104,6 +105,9 @@ class Town:
     size: int
     redis: EngagementCache = field(default_factory=lambda: EngagementCache("", SHARDS))
     now: datetime = START
+    share_bytes: int = 2**23
+    gives_up: tuple[type[Exception], ...] = ()
+    has_time: Callable[[], bool] = lambda: True
 
     def __post_init__(self) -> None:
         self.chance = random.Random(self.name)
@@ -128,7 +132,11 @@ class Town:
     @property
     def steps(self) -> ReconcileSteps:
         return ReconcileSteps(
-            *(self.objects, self.warehouse, self.accounts, self.projections, self.redis, SHARDS),
+            self.objects,
+            self.warehouse,
+            ShareSteps(
+                *(self.objects, self.accounts, self.projections, self.redis, SHARDS), self.share_bytes
+            ),
             UserStatsStore(self.dynamodb, "UserStats", SHARDS),
             ResponseStore(self.dynamodb, "Responses"),
             LeadEventStore(self.dynamodb, "Event"),
@@ -225,11 +233,27 @@ class Town:
         self.tasks = []
 
     def reconcile(self, run_id: str, repair: bool = True, **more: Any) -> dict[str, Any]:
-        """Recompute and reconcile; returns differences.json."""
-        self.steps.recompute({"run_id": run_id, **more}, self.now)
-        self.steps.reconcile({"run_id": run_id, "repair": repair, **more}, self.tick())
+        """Do all steps of the comparison, as the state machine does; returns differences.json."""
+        steps = self.steps
+        planned = steps.shares.plan({"run_id": run_id, "repair": repair, **more}, self.now)
+        for each in self.held(planned["splits_key"]):
+            steps.shares.split({"run_id": run_id, "part": each})
+        now = self.tick()
+        for each in self.held(planned["shares_key"]):
+            try:
+                steps.shares.recompute(each)
+                while steps.shares.reconcile(each, now, self.has_time)["is_left"]:
+                    pass
+            except self.gives_up as error:
+                steps.shares.give_up({**each, "error": {"Error": type(error).__name__, "Cause": str(error)}})
+        steps.collect({"run_id": run_id, "repair": repair}, now)
         told: dict[str, Any] = json.loads(self.objects.get(f"runs/{run_id}/differences.json"))
         return told
+
+    def held(self, key: str) -> list[dict[str, Any]]:
+        """Return the items of a map of the state machine."""
+        items: list[dict[str, Any]] = json.loads(self.objects.get(key))
+        return items
 
     def models(self, run_id: str) -> None:
         """Load, and build what reports ask, as a run's work in the warehouse."""

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake.arrow_schema import arrow_schema
-from analytics.lake.layout import SETTLED_USERS
+from analytics.lake.shares import UserShare
 from analytics.recompute import ledger_totals, settled_users
 from analytics.recompute.recompute import recompute
 from analytics.recompute.settled_users import SETTLED_AFTER, SettledUsers, lake_files
@@ -117,7 +117,9 @@ def test_nights_on_what_is_settled_tell_what_a_recompute_of_all_tells(
 
 def stored(world: World) -> list[dict[str, Any]]:
     """What is settled, row by row."""
-    rows: list[dict[str, Any]] = pq.read_table(BytesIO(world.objects.get(SETTLED_USERS))).to_pylist()
+    rows: list[dict[str, Any]] = pq.read_table(
+        BytesIO(world.objects.get(UserShare().settled_key))
+    ).to_pylist()
     return rows
 
 
@@ -171,9 +173,9 @@ def test_what_other_statements_have_made_does_not_count(
 def test_a_run_on_an_earlier_date_leaves_what_is_settled(world: World) -> None:
     today = BASE + timedelta(days=NIGHTS)
     told(world.objects, today)
-    before = world.objects.get(SETTLED_USERS)
+    before = world.objects.get(UserShare().settled_key)
     assert told(world.objects, today - timedelta(days=3)) == told(world.objects, today)
-    assert world.objects.get(SETTLED_USERS) == before
+    assert world.objects.get(UserShare().settled_key) == before
 
 
 def test_what_is_not_settled_cannot_be_stored(tmp_path: Path) -> None:

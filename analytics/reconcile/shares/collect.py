@@ -1,0 +1,76 @@
+"""What all shares of a night found, and what only all of them together can decide: who is frozen."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from adapters.engagement.account_store import AccountContended
+from adapters.platform.objects import Objects
+from analytics.lake.shares import UserShare
+from analytics.recompute.lake_snapshot import LakeUser, Snapshot
+from analytics.recompute.recompute import Recomputed
+from analytics.reconcile.reconcile_user import Reconciler
+from analytics.reconcile.shares import failed
+from analytics.reconcile.shares.findings import PROGRESS, Findings
+from analytics.reconcile.shares.night_plan import NightPlan, note_compared
+from rules.engagement.ledger_doubts import Doubt, lake_is_at_fault
+
+PIECES = ("curated/", "profiles/", "days/")
+NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
+
+
+def collect(objects: Objects, plan: NightPlan, reconciler: Reconciler, now: datetime) -> Findings:
+    """Put together what the shares found, freeze who is to be frozen, and note what is compared.
+
+    A share that was given up, or has left no result, keeps its watermark: the next night takes it up again.
+    """
+    whole = Findings()
+    by_share: dict[UserShare, Findings] = {}
+    given_up = {each["share"] for each in failed.noted(objects, plan.run_id)}
+    for share in _shares(plan):
+        found = Findings.of_share(objects, plan.run_id, share)
+        if found is None and share.number not in given_up:
+            failed.note(objects, plan.run_id, share.number, NO_RESULT)
+            given_up.add(share.number)
+        found = found or Findings.of_share(objects, plan.run_id, share, PROGRESS) or Findings()
+        whole.join(found)
+        by_share[share] = found
+    for user_id, lake, why in _to_freeze(objects, plan, whole.users, by_share):
+        try:
+            if reconciler.repair:
+                reconciler.freeze(user_id, lake, why, now)
+        except AccountContended:
+            whole.contended.append(user_id)
+        whole.frozen.append(user_id)
+    whole.frozen.sort()
+    if reconciler.repair:
+        note_compared(objects, plan, given_up)
+    whole.save(objects, plan.run_id)
+    if plan.shares > 1:
+        _delete_pieces(objects, plan)
+    return whole
+
+
+def _shares(plan: NightPlan) -> Iterator[UserShare]:
+    return (UserShare(number, plan.shares) for number in range(plan.shares))
+
+
+def _to_freeze(
+    objects: Objects, plan: NightPlan, users: int, by_share: Mapping[UserShare, Findings]
+) -> Iterator[tuple[str, LakeUser | None, list[str]]]:
+    """Yield whose redemptions must wait, what the lake says of them, and why.
+
+    If the lake lacks entries of very many accounts, it is the lake that is wrong.
+    """
+    lacking = sum(len(each.of_doubt(Doubt.LACKING)) for each in by_share.values())
+    is_fault = lake_is_at_fault(lacking, users)
+    for share, found in by_share.items():
+        lacks = {} if is_fault else found.of_doubt(Doubt.LACKING)
+        if wrong := found.of_doubt(Doubt.CONTRADICTED) | lacks:
+            lake = Snapshot(Recomputed.load(objects, plan.run_id, share).table)
+            yield from ((user, lake.user(user), wrong[user]) for user in sorted(wrong))
+
+
+def _delete_pieces(objects: Objects, plan: NightPlan) -> None:
+    for share in _shares(plan):
+        for each in PIECES:
+            objects.delete([piece.key for piece in objects.list(share.key(plan.run_id, each))])

@@ -1,0 +1,144 @@
+"""Reconciles a share of the users: the cheap phase, then a close look at each candidate, then lapsed streaks.
+
+The cheap phase compares profiles and days with the lake, and the ledgers whose turn it is. What a call has no
+time for is done by the next one.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+
+from adapters.engagement.account_store import AccountContended
+from adapters.platform.items import Item
+from adapters.platform.objects import Objects
+from analytics.lake.layout import curated_files
+from analytics.lake.shares import UserShare
+from analytics.recompute.lake_days import LakeDays
+from analytics.recompute.lake_snapshot import Snapshot
+from analytics.recompute.recompute import Recomputed
+from analytics.reconcile.candidates import SEGMENTS, ProfileScan, scan_days, scan_profiles
+from analytics.reconcile.journals import differs, to_compare, whose_turn
+from analytics.reconcile.reconcile_user import Reconciler, Verdict
+from analytics.reconcile.shares.findings import PROGRESS, Findings
+from analytics.reconcile.shares.night_plan import NightPlan
+from analytics.reconcile.shares.split import TableScans
+from rules.engagement.ledger_doubts import LAKE_LAG
+from rules.smoke_names import is_smoke
+
+USERS_AT_ONCE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """Whom to look at: closely, and by their ledger alone unless that differs. lake: what it says of all."""
+
+    scan: ProfileScan
+    closely: frozenset[str]
+    by_ledger: frozenset[str]
+    lake: Snapshot
+
+
+@dataclass(slots=True)
+class Looked:
+    """What a look at a user gave. verdict: None if the ledger was enough, or others keep writing."""
+
+    verdict: Verdict | None = None
+    is_contended: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ShareReconciliation:
+    """A share's comparison. has_time: whether to look at more users; the rest is for the next call."""
+
+    objects: Objects
+    plan: NightPlan
+    share: UserShare
+    reconciler: Reconciler
+    has_time: Callable[[], bool] = lambda: True
+
+    def run(self, now: datetime) -> Findings:
+        """Compare a share of the tables with its recompute; repair by the ledger.
+
+        If users are left for another call, the findings' `after` is set. Users of smoke tests are left out:
+        their rows stay in the lake, and nothing of them in the tables. A share is done once.
+        Raises adapters.platform.objects.NoObject if the recompute has left no result.
+        """
+        run_id = self.plan.run_id
+        if done := Findings.of_share(self.objects, run_id, self.share):
+            return done
+        findings = Findings.of_share(self.objects, run_id, self.share, PROGRESS) or Findings()
+        suspects = self._suspects(now)
+        wanted = sorted(suspects.closely | suspects.by_ledger)
+        left = [each for each in wanted if findings.after is None or each > findings.after]
+        looked = self._look_at(findings, suspects, left, now)
+        findings.after = left[looked - 1] if looked < len(left) else None
+        if findings.after is None:
+            findings.users, findings.in_flight = len(suspects.scan.seen), suspects.scan.in_flight
+            findings.compared = len(wanted)
+            self._lower(findings, suspects.scan.lapsed)
+        findings.save_share(self.objects, run_id, self.share)
+        return findings
+
+    def _suspects(self, now: datetime) -> Suspects:
+        plan, reconciler = self.plan, self.reconciler
+        lake = Snapshot(Recomputed.load(self.objects, plan.run_id, self.share).table)
+        scans = TableScans(self.objects, plan, reconciler.projections)
+        scan = scan_profiles(scans.of("profiles", self.share), lake, reconciler.shards, now)
+        before = plan.before[self.share.number]
+        days, long_ago = self._days(before)
+        if days.is_whole:
+            looked = scan_days(scans.of("days", self.share), days)
+        else:
+            looked = scan_days([partial(reconciler.projections.some_days, days.table_keys())], days)
+        closely = scan.candidates | long_ago | looked
+        if plan.everybody:
+            closely |= scan.seen
+        if before:
+            closely |= whose_turn(lake, before, plan.at)
+        closely = {each for each in closely if not is_smoke(each)}
+        by_ledger = {each for each in to_compare(lake, before) if not is_smoke(each)}
+        return Suspects(scan, frozenset(closely), frozenset(by_ledger - closely), lake)
+
+    def _days(self, before: datetime | None) -> tuple[LakeDays, set[str]]:
+        """Return the days to compare; and users of whom all days are to be compared."""
+        folder = self.share.key(self.plan.run_id) if self.share.of > 1 else ""
+        files = curated_files(self.objects, "ledger", folder=folder)
+        if self.plan.span or before is None:
+            since, until = self.plan.span or (None, None)
+            return LakeDays.read(self.objects, since, until, files), set()
+        return LakeDays.touched(self.objects, before - LAKE_LAG, files)
+
+    def _look_at(self, findings: Findings, suspects: Suspects, users: Sequence[str], now: datetime) -> int:
+        """Look at users in this order; returns how many there was time for: some at least, in each call."""
+
+        def look(user_id: str) -> Looked:
+            known, ledger = suspects.lake.user(user_id), self.reconciler.accounts.ledger
+            if user_id in suspects.by_ledger and not differs(ledger, known, user_id):
+                return Looked()
+            try:
+                return Looked(self.reconciler.examine(user_id, known, now))
+            except AccountContended:
+                return Looked(is_contended=True)  # The next nightly run looks again.
+
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            for start in range(0, len(users), USERS_AT_ONCE):
+                if start and not self.has_time():
+                    return start
+                some = users[start : start + USERS_AT_ONCE]
+                for user_id, looked in zip(some, pool.map(look, some), strict=True):
+                    if looked.is_contended:
+                        findings.contended.append(user_id)
+                    if looked.verdict:
+                        findings.add(user_id, looked.verdict)
+        return len(users)
+
+    def _lower(self, findings: Findings, lapsed: Iterable[Item]) -> None:
+        wrong = {*findings.different, *(user for users in findings.doubted.values() for user in users)}
+        lapsed = [each for each in lapsed if each["user_id"]["S"] not in wrong]
+        if self.reconciler.repair:
+            with ThreadPoolExecutor(SEGMENTS) as pool:
+                findings.lowered = sum(pool.map(self.reconciler.projections.lower, lapsed))
+        else:
+            findings.lowered = len(lapsed)

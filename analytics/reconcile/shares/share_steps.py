@@ -1,0 +1,101 @@
+"""The steps of a night's comparison: plan it, split, then recompute and reconcile each share; collect."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.projections import Projections
+from adapters.platform.objects import Objects
+from analytics.lake.layout import curated_files, run_key
+from analytics.lake.shares import UserShare
+from analytics.recompute.recompute import recompute
+from analytics.recompute.settled_users import FOLDED, LakeFiles
+from analytics.reconcile.profile_history import SettingsHistory
+from analytics.reconcile.reconcile_user import Reconciler
+from analytics.reconcile.shares import failed
+from analytics.reconcile.shares.collect import collect
+from analytics.reconcile.shares.findings import Findings
+from analytics.reconcile.shares.night_plan import SHARES, SPLITS, NightPlan, plan_night, planned_files
+from analytics.reconcile.shares.reconcile_share import ShareReconciliation
+from analytics.reconcile.shares.split import TableScans, split_files
+
+StepAnswer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSteps:
+    """share_bytes: how much of the last days' curated files one share is for (night_plan.py)."""
+
+    objects: Objects
+    accounts: AccountStore
+    projections: Projections
+    redis: EngagementCache
+    shards: int
+    share_bytes: int
+
+    def plan(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
+        """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> the keys of what is to be done.
+
+        shares: how many. splits_key: what is to be split among them. shares_key: an item for each of them.
+        repair: writes only if it is true; the default is false. from, to: the activity dates to compare;
+        without both, those that have changed. everybody: look closely at all users.
+        """
+        run_id, repair = event["run_id"], event.get("repair") is True
+        plan, splits = plan_night(self.objects, run_id, now, self.share_bytes, event)
+        items = [{"run_id": run_id, "share": number, "repair": repair} for number in range(plan.shares)]
+        keys = {"splits_key": run_key(run_id, SPLITS), "shares_key": run_key(run_id, SHARES)}
+        self._put(keys["splits_key"], [{"run_id": run_id, **each} for each in splits])
+        self._put(keys["shares_key"], items)
+        return {"shares": plan.shares, **keys}
+
+    def _put(self, key: str, items: list[dict[str, Any]]) -> None:
+        self.objects.put(key, json.dumps(items).encode())
+
+    def split(self, event: Mapping[str, Any]) -> StepAnswer:
+        """{"run_id", "part": {"what", "keys"? or "segment", "segments"}} -> how many pieces, or items."""
+        plan, part = NightPlan.load(self.objects, event["run_id"]), event["part"]
+        what = part["what"]
+        if what in FOLDED:
+            return {"pieces": split_files(self.objects, plan, what, part["keys"])}
+        place = (part["segment"], part["segments"])
+        return {"items": TableScans(self.objects, plan, self.projections).split(what, *place)}
+
+    def recompute(self, event: Mapping[str, Any]) -> StepAnswer:
+        """{"run_id", "share"} -> how many users were recomputed, and the key of the result."""
+        plan = NightPlan.load(self.objects, event["run_id"])
+        share = UserShare(event["share"], plan.shares)
+        whole = planned_files(self.objects, plan.run_id)
+        read = whole
+        if share.of > 1:
+            folder = share.key(plan.run_id)
+            read = {entity: curated_files(self.objects, entity, folder=folder) for entity in FOLDED}
+        files = LakeFiles(whole, read)
+        made = recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share, files=files)
+        return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, plan.run_id, share)}
+
+    def reconcile(
+        self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
+    ) -> StepAnswer:
+        """{"run_id", "share", "repair"?} -> the figures, and whether users are left for another call."""
+        plan = NightPlan.load(self.objects, event["run_id"])
+        share, reconciler = UserShare(event["share"], plan.shares), self._reconciler(event)
+        findings = ShareReconciliation(self.objects, plan, share, reconciler, has_time).run(now)
+        return {"counts": findings.counts, "is_left": findings.after is not None}
+
+    def give_up(self, event: Mapping[str, Any]) -> StepAnswer:
+        """{"run_id", "share", "error"} -> {}. The report names the share, and the next run takes it up."""
+        failed.note(self.objects, event["run_id"], event["share"], event["error"])
+        return {}
+
+    def collect(self, event: Mapping[str, Any], now: datetime) -> Findings:
+        """{"run_id", "repair"?} -> what all shares have found, stored as the run's result."""
+        plan = NightPlan.load(self.objects, event["run_id"])
+        return collect(self.objects, plan, self._reconciler(event), now)
+
+    def _reconciler(self, event: Mapping[str, Any]) -> Reconciler:
+        past, repair = SettingsHistory(self.objects), event.get("repair") is True
+        return Reconciler(self.accounts, self.projections, self.redis, self.shards, past, repair)
