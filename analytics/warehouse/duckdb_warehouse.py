@@ -13,6 +13,7 @@ from adapters.platform.objects import Objects
 from analytics.warehouse.copying import Copy, manifest_tables
 from analytics.warehouse.statements import StatementFailed
 from analytics.warehouse.translate import DUCKDB, translate
+from analytics.warehouse.unloading import Unload, write_unloaded
 
 # While one process writes to the file, no other may write or read it. Whoever comes second waits.
 IN_USE = ("lock", "already attached")  # by another process, by another thread of this one
@@ -60,9 +61,10 @@ class DuckWarehouse:
             yield connection
 
     def _execute(self, connection: Any, statement: str) -> Any:
-        copy = Copy.parse(statement)
-        if copy is not None:
+        if copy := Copy.parse(statement):
             return self._copy(connection, copy)
+        if unload := Unload.parse(statement):
+            return self._unload(connection, unload)
         sql = translate(statement, DUCKDB)
         try:
             return connection.execute(sql) if sql else connection
@@ -76,6 +78,16 @@ class DuckWarehouse:
             connection.register("copied", table)
             connection.execute(f"INSERT INTO {copy.table} SELECT * FROM copied")  # noqa: S608 (our own name)
             connection.unregister("copied")
+        return connection
+
+    def _unload(self, connection: Any, unload: Unload) -> Any:
+        if self.objects is None:
+            raise StatementFailed(unload.sql(), "this warehouse was not told where the lake is")
+        try:
+            rows = connection.sql(translate(unload.select, DUCKDB)).to_arrow_table()
+        except duckdb.Error as error:
+            raise StatementFailed(unload.sql(), str(error)) from error
+        write_unloaded(self.objects, self.lake, unload.to, rows)
         return connection
 
     @contextmanager

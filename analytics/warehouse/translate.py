@@ -33,6 +33,8 @@ def _adapt(tree: Any, dialect: str) -> Any:
     for call in list(tree.find_all(exp.Anonymous)):
         if call.name.upper() == "IS_VALID_JSON":
             call.replace(_is_json(call.expressions[0], dialect))
+    for call in list(tree.find_all(exp.FromBase)):
+        call.replace(_hexadecimal(call.this, dialect))
     if dialect == DUCKDB:
         # Redshift does not enforce primary keys. DuckDB would, after each statement, and slowly.
         for key in list(tree.find_all(exp.PrimaryKey)):
@@ -62,6 +64,18 @@ def _is_json(text: Any, dialect: str) -> Any:
         )
         return exp.Paren(this=exp.Not(this=exp.Is(this=read, expression=exp.Null())))
     return exp.Paren(this=exp.Is(this=text.copy(), expression=exp.Var(this="JSON")))
+
+
+def _hexadecimal(digits: Any, dialect: str) -> Any:
+    """Return what STRTOL(digits, 16) is there: our statements have no other base."""
+    if dialect == POSTGRES:
+        padded = exp.func("LPAD", digits.copy(), exp.Literal.number(16), exp.Literal.string("0"))
+        bits = exp.cast(exp.DPipe(this=exp.Literal.string("x"), expression=padded), "bit(64)")
+        return exp.cast(bits, "bigint")
+    if dialect == DUCKDB:
+        text = exp.DPipe(this=exp.Literal.string("0x"), expression=exp.paren(digits.copy()))
+        return exp.cast(exp.paren(text), "bigint")
+    return exp.FromBase(this=digits.copy(), expression=exp.Literal.number(16))
 
 
 def _for_athena(tree: Any) -> None:

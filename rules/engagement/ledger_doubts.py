@@ -5,8 +5,7 @@ they disagree, nobody knows which is right: nothing is repaired, and redemptions
 """
 
 import hashlib
-import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from enum import StrEnum
@@ -25,6 +24,8 @@ NIGHTS = 28
 LACKING_MIN = 20
 LACKING_SHARE = 100  # one account of so many
 SEPARATOR = "\x1f"
+HEXADECIMAL = 16
+TURN_DIGITS = slice(3, 6)  # those before them tell the share (rules/lake/user_shares.py)
 DIGEST_BITS = 64
 
 
@@ -139,5 +140,11 @@ def slices_due(last: date | None, today: date) -> frozenset[int]:
 
 
 def slice_of(user_id: str) -> int:
-    """Return the slice that an account is in."""
-    return zlib.crc32(user_id.encode()) % NIGHTS
+    """Return the slice that an account is in: by three digits of a hash that the warehouse has too."""
+    digest = hashlib.md5(user_id.encode(), usedforsecurity=False).hexdigest()
+    return int(digest[TURN_DIGITS], HEXADECIMAL) % NIGHTS
+
+
+def turn_digits(slices: Collection[int]) -> list[str]:
+    """Return the digits (three, hexadecimal) of all accounts in some slices, as SQL compares them."""
+    return [f"{value:03x}" for value in range(HEXADECIMAL**3) if value % NIGHTS in slices]

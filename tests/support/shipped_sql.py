@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 from analytics.recompute import warehouse_disagreements
+from analytics.recompute.warehouse_accounts import accounts_query
 from analytics.reconcile import run_report
 from analytics.warehouse.build import Builder, Built, build
 from analytics.warehouse.copying import Copy
@@ -102,6 +103,7 @@ def _of_reports() -> Iterator[tuple[str, str]]:
     recorder = Recorder()
     figures(recorder)
     yield from ((f"report {number}", sql) for number, sql in enumerate(recorder.sent))
+    yield "unloaded accounts", accounts_query(datetime(2026, 1, 31, 2, 30, tzinfo=UTC), {0, 27})
     for module in (run_report, warehouse_disagreements, smoke_lake):
         for name, text in vars(module).items():
             if isinstance(text, str) and text.lstrip().startswith("SELECT"):
