@@ -47,6 +47,11 @@ class Projections:
         for chunk in chunks(keys, 1000):
             yield get_all(self._dynamodb, self._days, chunk)
 
+    def some_profiles(self, user_ids: Iterable[str]) -> Iterator[list[Item]]:
+        """Yield those profiles of these users that are stored, up to 1,000 at a time."""
+        for chunk in chunks(({"user_id": each} for each in user_ids), 1000):
+            yield get_all(self._dynamodb, self._profiles, chunk)
+
     def profile(self, user_id: str) -> Item | None:
         """Read one profile, strongly consistent."""
         found: Item | None = self._dynamodb.get_item(

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any
 
@@ -14,6 +15,7 @@ from analytics.reconcile import answer_stats
 from analytics.reconcile.report_tables import PARTITION, partitions, rebuilt, table, warehouse_tables
 from analytics.reconcile.shares import failed
 from analytics.reconcile.shares.findings import RESULT
+from analytics.reconcile.shares.way import Way
 from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
 
 LISTED_MAX = 1000
@@ -53,6 +55,7 @@ def gather(
         "curation": [],
         "curation_failures": noted(objects, run_id),
         "failed_shares": failed.noted(objects, run_id),
+        "recompute": asdict(Way.load(objects, run_id)),
         "rebuild": rebuild_notes.read(objects, run_id),
     }
 
@@ -151,7 +154,7 @@ def markdown(report: Report) -> str:
     shares = [(each["share"], each["reason"]) for each in report["failed_shares"]]
     curation = [tuple(row.values()) for row in report["curation"]]
     parts = [
-        f"# Run {report['run_id']}\n\nMade at {report['made_at']}.",
+        f"# Run {report['run_id']}\n\nMade at {report['made_at']}. Recomputed in the {_way(report)}.",
         *_failures(report),
         table("Partitions that could not be curated", PARTITION, partitions(report["curation_failures"])),
         *rebuilt(report["rebuild"]),
@@ -168,6 +171,10 @@ def markdown(report: Report) -> str:
         table("Curation", ("entity", "in", "curated", "duplicates", "quarantined"), curation),
     ]
     return "\n\n".join(parts) + "\n"
+
+
+def _way(report: Report) -> str:
+    return f"{report['recompute']['way']}: {report['recompute']['why']}"
 
 
 def _failures(report: Report) -> Iterator[str]:

@@ -41,6 +41,7 @@ from analytics.reconcile.run_report import (
 )
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
+from analytics.reconcile.shares.way import LAKE, WarehouseWay
 from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
@@ -57,6 +58,7 @@ class ReconcileSteps:
 
     objects: Objects
     warehouse: Warehouse
+    way: WarehouseWay
     shares: ShareSteps
     stats: UserStatsStore
     responses: ResponseStore
@@ -106,7 +108,8 @@ class ReconcileSteps:
     def _asked(self, made: Report, may_repair: bool, now: datetime) -> Report:
         """Add what the warehouse tells. A model that is not of this run is not asked."""
         run_id, twin, leads = made["run_id"], [], []
-        if not made["error"] and is_built(self.objects, run_id, THEIRS):
+        is_of_all = made["recompute"]["way"] == LAKE
+        if not made["error"] and is_of_all and is_built(self.objects, run_id, THEIRS):
             twin = disagreements(self.warehouse, shares_of(self.objects, run_id))
         if is_built(self.objects, run_id, "marts.lead_quality"):
             repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair)
@@ -135,7 +138,8 @@ def _steps() -> ReconcileSteps:
     objects = objects_at(lake)
     return ReconcileSteps(
         objects,
-        warehouse_at(config.warehouse_url, lake),
+        warehouse := warehouse_at(config.warehouse_url, lake),
+        WarehouseWay(objects, warehouse, lake, config.copy_role_arn, config.recompute_in_warehouse_gb),
         ShareSteps(
             objects,
             AccountStore(dynamodb, profiles, days, ledger, shards),
@@ -159,6 +163,8 @@ def handler(event: dict[str, Any], context: Any) -> StepAnswer:
     steps, now, step = _steps(), clock.now(), event["step"]
     end = time.monotonic() + SECONDS_MAX
     known: dict[str, Callable[[], StepAnswer]] = {
+        "choose": lambda: steps.way.choose(event, now),
+        "unload": lambda: steps.way.unload(event, now),
         "plan": lambda: steps.shares.plan(event, now),
         "split": lambda: steps.shares.split(event),
         "recompute": lambda: steps.shares.recompute(event),

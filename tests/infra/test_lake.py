@@ -82,7 +82,11 @@ def test_every_step_of_the_nightly_run_is_retried_and_then_surfaces() -> None:
     states = machine()["States"]
     assert set(_surfaces(states)) == {"Surface"}
     repair, warehouse = states["SideBySide"]["Branches"]
-    assert set(_surfaces(repair["States"])) == {"NotRepaired"}
+    assert set(_surfaces(repair["States"])) == {"NotRepaired", "PlanShares"}
+    (away,) = [
+        each for each in repair["States"].values() if each.get("Catch", [{}])[0].get("Next") == "PlanShares"
+    ]
+    assert away["Parameters"]["step"] == "unload", "a warehouse that is away hinders no repair"
     assert set(_surfaces(warehouse["States"])) == {"WarehouseAway"}, "nothing of it ends the other branch"
     assert states["Surface"]["Next"] == states["IsAllDone"]["Default"] == "Failed"
     assert states["Failed"]["Type"] == "Fail"
@@ -96,6 +100,15 @@ def _surfaces(states: dict[str, Any]) -> Iterator[str]:
             assert catch["ErrorEquals"] == ["States.ALL"], name
             yield catch["Next"]
         assert state["Type"] != "Task" or state["Retry"][0]["MaxAttempts"] >= 2, name
+
+
+def test_a_share_that_fails_is_given_up_alone() -> None:
+    """Whatever ends its function, the map goes on: only a share that cannot be noted fails it."""
+    states = machine()["States"]["SideBySide"]["Branches"][0]["States"]["Shares"]["ItemProcessor"]["States"]
+    assert {states[each]["Catch"][0]["Next"] for each in ("Recompute", "Reconcile")} == {"GiveUpShare"}
+    assert states["GiveUpShare"]["Retry"][0]["MaxAttempts"] == 3
+    (left,) = states["AreUsersLeft"]["Choices"]
+    assert (left["BooleanEquals"], left["Next"]) == (True, "Reconcile")
 
 
 def test_a_task_that_fails_gets_the_large_function_by_itself_and_is_then_given_up() -> None:

@@ -40,6 +40,7 @@ ALLOWED: dict[str, Any] = {
     "CurateConcurrency": range(1, 51),
     "WarehouseMaxCapacity": range(4, 1025),
     "WarehouseDailyRpuHours": range(1, 100_000),
+    "RecomputeInWarehouseGb": range(1001),
     "AthenaScanGbMax": range(1, 100_000),
 }
 

@@ -11,10 +11,12 @@ from analytics.recompute.recompute import Recomputed
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.shares import failed
 from analytics.reconcile.shares.findings import PROGRESS, Findings
-from analytics.reconcile.shares.night_plan import NightPlan, note_compared
+from analytics.reconcile.shares.night_plan import ACCOUNTS, NightPlan
+from analytics.reconcile.shares.watermarks import note_compared
+from analytics.reconcile.shares.way import Way
 from rules.engagement.ledger_doubts import Doubt, lake_is_at_fault
 
-PIECES = ("curated/", "profiles/", "days/")
+PIECES = ("curated/", "profiles/", "days/", f"{ACCOUNTS}/")
 NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
 
 
@@ -24,16 +26,10 @@ def collect(objects: Objects, plan: NightPlan, reconciler: Reconciler, now: date
     A share that was given up, or has left no result, keeps its watermark: the next night takes it up again.
     """
     whole = Findings()
-    by_share: dict[UserShare, Findings] = {}
-    given_up = {each["share"] for each in failed.noted(objects, plan.run_id)}
-    for share in _shares(plan):
-        found = Findings.of_share(objects, plan.run_id, share)
-        if found is None and share.number not in given_up:
-            failed.note(objects, plan.run_id, share.number, NO_RESULT)
-            given_up.add(share.number)
-        found = found or Findings.of_share(objects, plan.run_id, share, PROGRESS) or Findings()
+    by_share, given_up = _findings(objects, plan)
+    for found in by_share.values():
         whole.join(found)
-        by_share[share] = found
+    whole.users = Way.load(objects, plan.run_id).users or whole.users
     for user_id, lake, why in _to_freeze(objects, plan, whole.users, by_share):
         try:
             if reconciler.repair:
@@ -41,13 +37,27 @@ def collect(objects: Objects, plan: NightPlan, reconciler: Reconciler, now: date
         except AccountContended:
             whole.contended.append(user_id)
         whole.frozen.append(user_id)
-    whole.frozen.sort()
+    for users in (whole.different, whole.unrepaired, whole.contended, whole.frozen):
+        users.sort()
     if reconciler.repair:
-        note_compared(objects, plan, given_up)
+        note_compared(objects, plan.shares, plan.at, given_up)
     whole.save(objects, plan.run_id)
     if plan.shares > 1:
         _delete_pieces(objects, plan)
     return whole
+
+
+def _findings(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:
+    """Return what each share found, up to where it came; and which have failed."""
+    found: dict[UserShare, Findings] = {}
+    given_up = {each["share"] for each in failed.noted(objects, plan.run_id)}
+    for share in _shares(plan):
+        whole = Findings.of_share(objects, plan.run_id, share)
+        if whole is None and share.number not in given_up:
+            failed.note(objects, plan.run_id, share.number, NO_RESULT)
+            given_up.add(share.number)
+        found[share] = whole or Findings.of_share(objects, plan.run_id, share, PROGRESS) or Findings()
+    return found, given_up
 
 
 def _shares(plan: NightPlan) -> Iterator[UserShare]:

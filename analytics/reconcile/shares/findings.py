@@ -110,9 +110,9 @@ class Findings:
         objects.put(key, self._text())
         return key
 
-    def save_share(self, objects: Objects, run_id: str, share: UserShare) -> None:
-        """Store a share's findings: as its result, or as how far it has come."""
-        objects.put(share.key(run_id, PROGRESS if self.after else RESULT), self._text())
+    def save_share(self, objects: Objects, run_id: str, share: UserShare, name: str) -> None:
+        """Store a share's findings: as its RESULT, or as its PROGRESS."""
+        objects.put(share.key(run_id, name), self._text())
 
     @classmethod
     def of_share(cls, objects: Objects, run_id: str, share: UserShare, name: str = RESULT) -> Self | None:

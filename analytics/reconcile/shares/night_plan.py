@@ -12,12 +12,13 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import Any
 
-from adapters.platform.objects import NoObject, Objects, StoredObject
+from adapters.platform.objects import Objects, StoredObject
 from analytics.lake.curated_files import date_of
-from analytics.lake.layout import LEDGERS_COMPARED, run_key
+from analytics.lake.layout import run_key
 from analytics.lake.shares import FOLDER, UserShare
 from analytics.recompute.lake_days import first_partition, oldest_date
 from analytics.recompute.settled_users import FOLDED, SETTLED_AFTER, Files, lake_files, settled_until
+from analytics.reconcile.shares.watermarks import compared_before, read_compared
 from rules.engagement.ledger_doubts import LAKE_LAG
 from rules.lake.user_shares import shares_for
 
@@ -26,6 +27,7 @@ SPLITS, SHARES = FOLDER + "splits.json", FOLDER + "shares.json"
 # Of a history, so much more than of the last days is no reason for another share.
 HISTORY = 512
 BATCH_BYTES = 64 * 2**20  # of curated files that one call splits
+ACCOUNTS = "accounts"
 SCANS_MIN = 4
 SHARES_A_SCAN = 2  # one call scans for so many shares
 READERS = 16
@@ -37,7 +39,8 @@ class NightPlan:
     """at: up to when the night compares. span: first and last activity date to compare, if given.
 
     before: for each share, when it was compared last. after: by entity, for each share, the last partition
-    that it does not need ("": it needs all).
+    that it does not need ("": it needs all). unloaded: the files that the warehouse has unloaded for the
+    night; None: the lake is recomputed.
     """
 
     run_id: str
@@ -47,6 +50,7 @@ class NightPlan:
     span: tuple[date, date] | None
     before: list[datetime | None]
     after: dict[str, list[str]]
+    unloaded: list[str] | None = None
 
     @cached_property
     def compares_all_days(self) -> bool:
@@ -67,13 +71,14 @@ class NightPlan:
 
 
 def plan_night(
-    objects: Objects, run_id: str, now: datetime, share_bytes: int, event: Mapping[str, Any]
+    objects: Objects, now: datetime, share_bytes: int, event: Mapping[str, Any], unloaded: list[str] | None
 ) -> tuple[NightPlan, list[dict[str, Any]]]:
     """Plan and store a night's comparison; returns it, and what is to be split.
 
-    share_bytes: of curated files of the last days that one share is for. event: `everybody`, `from`, `to` as
-    in the run's input. One share is not split.
+    share_bytes: of curated files of the last days that one share is for. event: `run_id`, and the run's
+    `everybody`, `from` and `to`. unloaded: see NightPlan. One share is not split.
     """
+    run_id = event["run_id"]
     files, everybody = lake_files(objects), event.get("everybody") is True
     compared = read_compared(objects)
     shares = shares_for(_parts(files, now.date(), share_bytes), len(compared) if compared else None)
@@ -81,8 +86,9 @@ def plan_night(
     if event.get("from") and event.get("to"):
         span = (date.fromisoformat(event["from"]), date.fromisoformat(event["to"]))
     before = [None if everybody else compared_before(compared, UserShare(n, shares)) for n in range(shares)]
-    after = _after(objects, files, before, span, everybody=everybody) if shares > 1 else {}
-    plan = NightPlan(run_id, now, shares, everybody, span, before, after)
+    is_split = shares > 1 and unloaded is None
+    after = _after(objects, files, before, span, everybody=everybody) if is_split else {}
+    plan = NightPlan(run_id, now, shares, everybody, span, before, after, unloaded)
     plan.save(objects)
     _save_files(objects, run_id, files)
     return plan, _splits(plan, files) if shares > 1 else []
@@ -96,6 +102,25 @@ def _parts(files: Files, today: date, share_bytes: int) -> float:
     return max(late, sum(each.size for each in every) / HISTORY) / share_bytes
 
 
+def is_of_all(event: Mapping[str, Any]) -> bool:
+    """Whether a run is asked for everybody, or for some dates."""
+    return event.get("everybody") is True or bool(event.get("from") and event.get("to"))
+
+
+def bytes_to_read(objects: Objects, files: Files, today: date) -> int:
+    """Return how many bytes of curated files the lake's recompute would read: all if nothing is settled."""
+    shares = max(1, len(read_compared(objects)))
+    every = [UserShare(number, shares) for number in range(shares)]
+    untils = _untils(objects, files, every)
+    after = "" if None in untils else min(each.isoformat() for each in untils if each)
+    return sum(each.size for some in files.values() for each in some if date_of(each) > after)
+
+
+def _untils(objects: Objects, files: Files, shares: list[UserShare]) -> list[date | None]:
+    with ThreadPoolExecutor(READERS) as pool:
+        return list(pool.map(lambda each: settled_until(objects, files, each), shares))
+
+
 def _after(
     objects: Objects,
     files: Files,
@@ -106,8 +131,7 @@ def _after(
 ) -> dict[str, list[str]]:
     """Return by entity, for each share, the last partition that neither fold nor comparison needs."""
     shares = [UserShare(number, len(before)) for number in range(len(before))]
-    with ThreadPoolExecutor(READERS) as pool:
-        untils = list(pool.map(lambda each: settled_until(objects, files, each), shares))
+    untils = _untils(objects, files, shares)
     folded = ["" if everybody or until is None else until.isoformat() for until in untils]
     compared = []
     for each in before:
@@ -118,6 +142,8 @@ def _after(
 
 def _splits(plan: NightPlan, files: Files) -> list[dict[str, Any]]:
     """Return the input of each call that splits: some files of an entity, or a segment of a table."""
+    if plan.unloaded is not None:
+        return [{"what": ACCOUNTS, "keys": [key]} for key in plan.unloaded]
     found: list[dict[str, Any]] = []
     for entity, some in files.items():
         keys: list[str] = []
@@ -149,39 +175,3 @@ def planned_files(objects: Objects, run_id: str) -> Files:
     for entity, key, size, etag in json.loads(objects.get(run_key(run_id, FILES))):
         found.setdefault(entity, []).append(StoredObject(key, size, etag, datetime.min.replace(tzinfo=UTC)))
     return {entity: found.get(entity, []) for entity in FOLDED}
-
-
-def read_compared(objects: Objects) -> list[str | None]:
-    """Return when each share's ledgers were compared with the lake before; an empty list: never."""
-    try:
-        held = json.loads(objects.get(LEDGERS_COMPARED))["compared_at"]
-    except NoObject:
-        return []
-    return held if isinstance(held, list) else [held]
-
-
-def compared_before(compared: list[str | None], share: UserShare) -> datetime | None:
-    """Return when a share was compared; None: never. Of other numbers, the oldest that it meets."""
-    met = [
-        each
-        for number, each in enumerate(compared)
-        if number * share.of // len(compared) == share.number
-        or share.number * len(compared) // share.of == number
-    ]
-    return None if not met or None in met else min(datetime.fromisoformat(each) for each in met if each)
-
-
-def note_compared(objects: Objects, plan: NightPlan, failed: set[int]) -> None:
-    """Note that all ledgers whose turn it was have been compared, but for the shares that failed."""
-    compared = read_compared(objects)
-    at = [
-        _text(compared_before(compared, UserShare(number, plan.shares)))
-        if number in failed
-        else _text(plan.at)
-        for number in range(plan.shares)
-    ]
-    objects.put(LEDGERS_COMPARED, json.dumps({"compared_at": at}).encode())
-
-
-def _text(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None

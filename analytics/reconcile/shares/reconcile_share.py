@@ -4,7 +4,7 @@ The cheap phase compares profiles and days with the lake, and the ledgers whose 
 time for is done by the next one.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,7 +21,7 @@ from analytics.recompute.recompute import Recomputed
 from analytics.reconcile.candidates import SEGMENTS, ProfileScan, scan_days, scan_profiles
 from analytics.reconcile.journals import differs, to_compare, whose_turn
 from analytics.reconcile.reconcile_user import Reconciler, Verdict
-from analytics.reconcile.shares.findings import PROGRESS, Findings
+from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.split import TableScans
 from rules.engagement.ledger_doubts import LAKE_LAG
@@ -46,6 +46,7 @@ class Looked:
 
     verdict: Verdict | None = None
     is_contended: bool = False
+    error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +73,24 @@ class ShareReconciliation:
         suspects = self._suspects(now)
         wanted = sorted(suspects.closely | suspects.by_ledger)
         left = [each for each in wanted if findings.after is None or each > findings.after]
-        looked = self._look_at(findings, suspects, left, now)
-        findings.after = left[looked - 1] if looked < len(left) else None
-        if findings.after is None:
+        try:
+            is_done = self._look_at(findings, suspects, left, now)
+        except Exception:
+            findings.save_share(self.objects, run_id, self.share, PROGRESS)  # what was repaired is told
+            raise
+        if is_done:
+            findings.after = None
             findings.users, findings.in_flight = len(suspects.scan.seen), suspects.scan.in_flight
             findings.compared = len(wanted)
             self._lower(findings, suspects.scan.lapsed)
-        findings.save_share(self.objects, run_id, self.share)
+        findings.save_share(self.objects, run_id, self.share, RESULT if is_done else PROGRESS)
         return findings
 
     def _suspects(self, now: datetime) -> Suspects:
         plan, reconciler = self.plan, self.reconciler
         lake = Snapshot(Recomputed.load(self.objects, plan.run_id, self.share).table)
+        if plan.unloaded is not None:
+            return self._named(lake, now)
         scans = TableScans(self.objects, plan, reconciler.projections)
         scan = scan_profiles(scans.of("profiles", self.share), lake, reconciler.shards, now)
         before = plan.before[self.share.number]
@@ -101,6 +108,13 @@ class ShareReconciliation:
         by_ledger = {each for each in to_compare(lake, before) if not is_smoke(each)}
         return Suspects(scan, frozenset(closely), frozenset(by_ledger - closely), lake)
 
+    def _named(self, lake: Snapshot, now: datetime) -> Suspects:
+        """Return all accounts that the warehouse has named, and nobody else: no table is scanned."""
+        named = [each for each in lake.ids if not is_smoke(each)]
+        profiles = partial(self.reconciler.projections.some_profiles, named)
+        scan = scan_profiles([profiles], lake, self.reconciler.shards, now)
+        return Suspects(scan, frozenset(named), frozenset(), lake)
+
     def _days(self, before: datetime | None) -> tuple[LakeDays, set[str]]:
         """Return the days to compare; and users of whom all days are to be compared."""
         folder = self.share.key(self.plan.run_id) if self.share.of > 1 else ""
@@ -110,8 +124,8 @@ class ShareReconciliation:
             return LakeDays.read(self.objects, since, until, files), set()
         return LakeDays.touched(self.objects, before - LAKE_LAG, files)
 
-    def _look_at(self, findings: Findings, suspects: Suspects, users: Sequence[str], now: datetime) -> int:
-        """Look at users in this order; returns how many there was time for: some at least, in each call."""
+    def _look_at(self, findings: Findings, suspects: Suspects, users: Sequence[str], now: datetime) -> bool:
+        """Look at users in this order, some at least; returns whether there was time for all."""
 
         def look(user_id: str) -> Looked:
             known, ledger = suspects.lake.user(user_id), self.reconciler.accounts.ledger
@@ -121,18 +135,17 @@ class ShareReconciliation:
                 return Looked(self.reconciler.examine(user_id, known, now))
             except AccountContended:
                 return Looked(is_contended=True)  # The next nightly run looks again.
+            except Exception as error:  # noqa: BLE001 (raised below, after what came of the others is noted)
+                return Looked(error=error)
 
         with ThreadPoolExecutor(SEGMENTS) as pool:
             for start in range(0, len(users), USERS_AT_ONCE):
                 if start and not self.has_time():
-                    return start
+                    return False
                 some = users[start : start + USERS_AT_ONCE]
-                for user_id, looked in zip(some, pool.map(look, some), strict=True):
-                    if looked.is_contended:
-                        findings.contended.append(user_id)
-                    if looked.verdict:
-                        findings.add(user_id, looked.verdict)
-        return len(users)
+                _note(findings, dict(zip(some, pool.map(look, some), strict=True)))
+                findings.after = some[-1]
+        return True
 
     def _lower(self, findings: Findings, lapsed: Iterable[Item]) -> None:
         wrong = {*findings.different, *(user for users in findings.doubted.values() for user in users)}
@@ -142,3 +155,15 @@ class ShareReconciliation:
                 findings.lowered = sum(pool.map(self.reconciler.projections.lower, lapsed))
         else:
             findings.lowered = len(lapsed)
+
+
+def _note(findings: Findings, looked_at: Mapping[str, Looked]) -> None:
+    """Add what came of some users; raises the first error."""
+    for user_id, looked in looked_at.items():
+        if looked.is_contended:
+            findings.contended.append(user_id)
+        if looked.verdict:
+            findings.add(user_id, looked.verdict)
+    for looked in looked_at.values():
+        if looked.error:
+            raise looked.error

@@ -12,16 +12,25 @@ from adapters.engagement.projections import Projections
 from adapters.platform.objects import Objects
 from analytics.lake.layout import curated_files, run_key
 from analytics.lake.shares import UserShare
-from analytics.recompute.recompute import recompute
+from analytics.recompute.recompute import Recomputed, recompute
 from analytics.recompute.settled_users import FOLDED, LakeFiles
+from analytics.recompute.warehouse_accounts import unloaded_accounts
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.reconcile.shares import failed
 from analytics.reconcile.shares.collect import collect
 from analytics.reconcile.shares.findings import Findings
-from analytics.reconcile.shares.night_plan import SHARES, SPLITS, NightPlan, plan_night, planned_files
+from analytics.reconcile.shares.night_plan import (
+    ACCOUNTS,
+    SHARES,
+    SPLITS,
+    NightPlan,
+    plan_night,
+    planned_files,
+)
 from analytics.reconcile.shares.reconcile_share import ShareReconciliation
-from analytics.reconcile.shares.split import TableScans, split_files
+from analytics.reconcile.shares.split import TableScans, split_accounts, split_files
+from analytics.reconcile.shares.way import UNLOADED, WAREHOUSE, Way
 
 StepAnswer = dict[str, Any]
 
@@ -45,7 +54,11 @@ class ShareSteps:
         without both, those that have changed. everybody: look closely at all users.
         """
         run_id, repair = event["run_id"], event.get("repair") is True
-        plan, splits = plan_night(self.objects, run_id, now, self.share_bytes, event)
+        way, unloaded = Way.settled(self.objects, run_id), None
+        if way.way == WAREHOUSE:
+            unloaded = [each.key for each in self.objects.list(run_key(run_id, UNLOADED))]
+            now = datetime.fromisoformat(way.at)  # entries that came while the warehouse loaded are not in it
+        plan, splits = plan_night(self.objects, now, self.share_bytes, event, unloaded)
         items = [{"run_id": run_id, "share": number, "repair": repair} for number in range(plan.shares)]
         keys = {"splits_key": run_key(run_id, SPLITS), "shares_key": run_key(run_id, SHARES)}
         self._put(keys["splits_key"], [{"run_id": run_id, **each} for each in splits])
@@ -59,6 +72,8 @@ class ShareSteps:
         """{"run_id", "part": {"what", "keys"? or "segment", "segments"}} -> how many pieces, or items."""
         plan, part = NightPlan.load(self.objects, event["run_id"]), event["part"]
         what = part["what"]
+        if what == ACCOUNTS:
+            return {"pieces": split_accounts(self.objects, plan, part["keys"])}
         if what in FOLDED:
             return {"pieces": split_files(self.objects, plan, what, part["keys"])}
         place = (part["segment"], part["segments"])
@@ -68,14 +83,23 @@ class ShareSteps:
         """{"run_id", "share"} -> how many users were recomputed, and the key of the result."""
         plan = NightPlan.load(self.objects, event["run_id"])
         share = UserShare(event["share"], plan.shares)
+        made = self._of_lake(plan, share) if plan.unloaded is None else self._of_warehouse(plan, share)
+        return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, plan.run_id, share)}
+
+    def _of_lake(self, plan: NightPlan, share: UserShare) -> Recomputed:
         whole = planned_files(self.objects, plan.run_id)
         read = whole
         if share.of > 1:
             folder = share.key(plan.run_id)
             read = {entity: curated_files(self.objects, entity, folder=folder) for entity in FOLDED}
         files = LakeFiles(whole, read)
-        made = recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share, files=files)
-        return {"users": made.table.num_rows, "streaks_key": made.save(self.objects, plan.run_id, share)}
+        return recompute(self.objects, plan.at.date(), anew=plan.everybody, share=share, files=files)
+
+    def _of_warehouse(self, plan: NightPlan, share: UserShare) -> Recomputed:
+        keys = plan.unloaded or []
+        if share.of > 1:
+            keys = [each.key for each in self.objects.list(share.key(plan.run_id, f"{ACCOUNTS}/"))]
+        return unloaded_accounts(self.objects, keys)
 
     def reconcile(
         self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True

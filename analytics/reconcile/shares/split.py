@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.lake.shares import SHARE, UserShare
 from analytics.recompute.ledger_totals import ENTRY_COLUMNS, SETTINGS
 from analytics.reconcile.candidates import SEGMENTS
-from analytics.reconcile.shares.night_plan import NightPlan
+from analytics.reconcile.shares.night_plan import ACCOUNTS, NightPlan
 from rules.lake.user_shares import share_of
 
 COLUMNS = {
@@ -53,6 +54,20 @@ def split_files(objects: Objects, plan: NightPlan, entity: str, keys: Sequence[s
     return pieces
 
 
+def split_accounts(objects: Objects, plan: NightPlan, keys: Sequence[str]) -> int:
+    """Write each share's rows of what the warehouse has unloaded; returns how many pieces."""
+    pieces = 0
+    for key in keys:
+        whole = pq.read_table(pa.BufferReader(objects.get(key)))
+        for number, rows in _rows_by_share(whole, "user_id", plan.shares):
+            data = BytesIO()
+            pq.write_table(rows, data, compression="zstd")
+            name = f"{ACCOUNTS}/{key.rpartition('/')[2]}"
+            objects.put(UserShare(number, plan.shares).key(plan.run_id, name), data.getvalue())
+            pieces += 1
+    return pieces
+
+
 def _split_file(objects: Objects, plan: NightPlan, entity: str, key: str, wanted: Collection[int]) -> int:
     writers: dict[int, pq.ParquetWriter] = {}
     with tempfile.TemporaryDirectory() as name, ExitStack() as opened:
@@ -75,18 +90,23 @@ def _split_file(objects: Objects, plan: NightPlan, entity: str, key: str, wanted
 def _by_share(path: Path, entity: str, shares: int) -> Iterator[tuple[int, pa.Table]]:
     """Yield a file's rows share by share, some hundred thousand rows at once."""
     names = COLUMNS[entity]
-    db, sql = connect(), f"SELECT {SHARE.format(user=names[0], shares=shares)} AS share FROM rows"  # noqa: S608 (our own)
     with pq.ParquetFile(path) as file:
         known = [each for each in names if each in file.schema_arrow.names]
         for batch in file.iter_batches(ROWS_AT_ONCE, columns=known):
             rows = curated_files.as_declared(pa.Table.from_batches([batch]), entity, names)
-            with registered(db, "rows", rows):
-                numbers = query(db, sql)["share"].to_numpy()
-            order = np.argsort(numbers, kind="stable")
-            ends = np.searchsorted(numbers[order], np.arange(shares + 1))
-            sorted_rows = rows.take(order)
-            for number in np.unique(numbers).tolist():
-                yield number, sorted_rows.slice(ends[number], ends[number + 1] - ends[number])
+            yield from _rows_by_share(rows, names[0], shares)
+
+
+def _rows_by_share(rows: pa.Table, user: str, shares: int) -> Iterator[tuple[int, pa.Table]]:
+    """Yield the rows of each share that has any. user: the column with the user's id."""
+    sql = f"SELECT {SHARE.format(user=user, shares=shares)} AS share FROM rows"  # noqa: S608 (our own)
+    with registered(db := connect(), "rows", rows):
+        numbers = query(db, sql)["share"].to_numpy()
+    order = np.argsort(numbers, kind="stable")
+    ends = np.searchsorted(numbers[order], np.arange(shares + 1))
+    by_share = rows.take(order)
+    for number in np.unique(numbers).tolist():
+        yield number, by_share.slice(ends[number], ends[number + 1] - ends[number])
 
 
 @dataclass(frozen=True, slots=True)

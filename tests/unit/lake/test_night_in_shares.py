@@ -15,8 +15,9 @@ from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import Recomputed
 from analytics.recompute.settled_users import FOLDED, lake_files, settled_until
-from analytics.reconcile.shares.night_plan import NightPlan, note_compared
+from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
+from analytics.reconcile.shares.watermarks import note_compared
 from rules.engagement.ledger_doubts import LAKE_LAG
 from rules.lake.user_shares import share_of
 from tests.support.examples import examples
@@ -84,7 +85,7 @@ def test_shares_tell_what_a_recompute_of_all_tells(
                 mine_days = {key: day for key, day in all_days.items() if _is_of(share, key[0])}
                 mine_users = {user for user in all_users if _is_of(share, user)}
                 assert days_of(objects, before, files) == (mine_days, mine_users)
-        note_compared(objects, plan, failed)
+        note_compared(objects, plan.shares, plan.at, failed)
 
 
 def _is_of(share: UserShare, user: str) -> bool:
@@ -100,7 +101,7 @@ def test_a_share_that_failed_is_taken_up_from_where_it_was(world: World) -> None
     assert plan.before == [None, None]
     assert plan.after["ledger"] == ["", ""], "nothing is settled, so all is split"
     steps.recompute({"run_id": "first", "share": 0})
-    note_compared(objects, plan, {1})
+    note_compared(objects, plan.shares, plan.at, {1})
     again = planned(steps, "second", second)
     assert again.before == [noon(first), None]
     assert again.after["daily_activity"] == [(first - timedelta(days=5)).isoformat(), ""]
