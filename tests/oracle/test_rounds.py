@@ -7,6 +7,7 @@ import pytest
 from tests.oracle.machines import Stream
 from tests.oracle.plans import planned
 from tests.oracle.rounds import played
+from tests.support.effort import effort
 from tests.support.engine import Engine
 
 GROUP = 20
