@@ -194,7 +194,11 @@ FEATURES_VIEW: Schema = {
             "type": ["object", "null"],
             "description": "spent, in one currency by ExchangeRates; null where a rate is missing",
         },
-        "computed_at": {"type": ["string", "null"]},
-        "as_of": {"type": "object", "description": "by input: as of when its features were computed"},
+        "computed_at": {"type": ["string", "null"], "description": "when they were last stored"},
+        "as_of": {
+            "type": "object",
+            "description": "by input: as of when its features are; as of the request, unless"
+            " they are just being built anew",
+        },
     },
 }

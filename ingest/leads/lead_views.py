@@ -19,7 +19,7 @@ from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
 from rules.leads.evidence import MemoryEntry, confidence_at
-from rules.leads.feature_items import FeatureItem
+from rules.leads.feature_items import FeatureItem, read_at
 from rules.leads.features import Input
 from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
 from rules.leads.orders import EXPONENTS, rates_in, total_in
@@ -101,23 +101,23 @@ class LeadViews:
             raise ApiError(404, "not_found", "nothing of that type and key is remembered")
         return {"lead_id": lead.root, "memory": [memory_view(entry, now) for entry in alive]}
 
-    def features(self, lead_id: str) -> dict[str, Any]:
-        """Return features and when they were computed: {} and null before the first computation."""
+    def features(self, lead_id: str, now: datetime) -> dict[str, Any]:
+        """Return features as of now, and when they were stored last: {} and null before the first time."""
         lead = self._lead(lead_id)
         if lead.item is None:
             self._check_known(lead)
             return {"lead_id": lead.root, **NOTHING_COMPUTED}
-        features = dict(sorted(lead.item.features.items()))
+        features, as_of = read_at(lead.item, now)
         own = self._currency(lead_id)
         money = money_view((lead.item.inputs or {}).get(Input.PURCHASES), own)
         rates = rates_in(own, currency_of(self.currency, None), self.rates)
         return {
             "lead_id": lead.root,
-            "features": features,
+            "features": dict(sorted(features.items())),
             "money": money,
             "money_total": total_view(money, own, rates),
             "computed_at": lead.item.computed_at,
-            "as_of": dict(lead.item.as_of),
+            "as_of": as_of,
         }
 
     def _currency(self, lead_id: str) -> str:

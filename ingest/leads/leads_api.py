@@ -135,7 +135,7 @@ def get_memory(lead_id: str) -> Response[str]:
 def get_features(lead_id: str) -> Response[str]:
     """Features."""
     _reader(lead_id)
-    return _exactly(_parts().views.features(lead_id))
+    return _exactly(_parts().views.features(lead_id, clock.now()))
 
 
 @app.post("/v1/leads/changes/<change>/reversal")

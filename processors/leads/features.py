@@ -28,8 +28,8 @@ from adapters.platform.queues import Poison, serve
 from adapters.settings.leads import FeaturesSettings
 from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
-from rules.leads.feature_changes import ALL, not_before
-from rules.leads.feature_items import Change, FeatureItem
+from rules.leads.feature_changes import ALL
+from rules.leads.feature_items import Change, FeatureItem, not_before
 from rules.leads.features import Input
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, from_item
 from rules.leads.lead_groups import groups_of
@@ -142,11 +142,9 @@ class FeatureProcessor:
             return None
         # What a later refresh found unchanged bears an older stamp, and is of its instant all the same.
         as_of = not_before(item, as_of)
-        if not feature_changes.is_current(item):
+        if not item.is_current:
             return self._built(item, ALL, as_of)
-        due = feature_changes.inputs_due(item, as_of)
-        contacts = self.memory.contacts(item) if feature_changes.has_contacts(item, due) else []
-        return feature_changes.after_time(item, due, contacts, as_of)
+        return feature_changes.after_time(item, feature_changes.inputs_due(item, as_of), as_of)
 
     def _rebuilt(self, item: FeatureItem, now: datetime) -> Change | None:
         """Return what makes an item what its leaves' events say; None: it is that already."""

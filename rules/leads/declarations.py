@@ -20,7 +20,7 @@ from rules.leads.series import AMOUNT_MINOR_MAX, ID_CHARACTERS, SEEN_MAX, SENTIM
 
 # Add one when code changes what the same declarations keep or give: what an event contributes, how an
 # aggregate is computed, or how a series is written as text.
-STATE_VERSION = 2
+STATE_VERSION = 3
 CHARACTERS = 8
 DECLARED = "declared"  # the digest's name among the stored inputs
 

@@ -1,10 +1,18 @@
-"""What is stored of a lead's features, and what a change writes."""
+"""What is stored of a lead's features, what a change writes, and what a reading makes of it at an instant."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
-from rules.leads.features import Shown
+from rules.days import stamp, unstamp
+from rules.leads.declarations import DECLARED, DIGEST
+from rules.leads.feature_values import evaluate_all
+from rules.leads.features import FEATURES, Contact, Feature, Input, Shown, shown
+from rules.leads.series import NOTHING, SERIES, Series, State
+from rules.leads.series_text import decode, decode_contacts
+
+NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,7 +21,7 @@ class FeatureItem:
 
     features: as shown (rules.leads.features.shown). as_of: stamps by input. inputs: the state by input, and
     the digest of the declarations that it was kept by (rules/leads/declarations.py); None: the state has to
-    be built. active_on: an ISO date.
+    be built. Of campaigns, the state is when the unanswered ones were sent. active_on: an ISO date.
     """
 
     lead_organization_id: str
@@ -32,6 +40,25 @@ class FeatureItem:
         """The leaves whose events are this lead's."""
         return self.leaves or (self.lead_organization_id,)
 
+    @property
+    def is_current(self) -> bool:
+        """Whether there is a state, kept by today's declarations (rules/leads/declarations.py)."""
+        return self.inputs is not None and self.inputs.get(DECLARED) == DIGEST
+
+    def series(self, input_: Input) -> Series:
+        """Return the stored state of an input that is a series."""
+        stored = (self.inputs or {}).get(input_)
+        return NOTHING[input_] if stored is None else decode(stored)
+
+    def waiting(self) -> list[Contact]:
+        """Return the campaigns that had no reaction when the state was written."""
+        stored = (self.inputs or {}).get(Input.CAMPAIGNS)
+        return [] if stored is None else decode_contacts(stored)
+
+    def state(self) -> dict[Input, Series]:
+        """Return the stored state of all series."""
+        return {each: self.series(each) for each in SERIES}
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -46,3 +73,44 @@ class Change:
     as_of: Mapping[str, str | None]
     computed_at: str
     active_on: str | None
+
+
+def not_before(item: FeatureItem, *moments: datetime) -> datetime:
+    """Return the latest of some instants and of the item's newest computation.
+
+    A slow clock or a late message then brings no older values.
+    """
+    return max(*moments, NEVER if item.computed_at is None else unstamp(item.computed_at))
+
+
+def read_at(item: FeatureItem, now: datetime) -> tuple[dict[str, Shown], dict[str, str]]:
+    """Return an item's features as of an instant, and by input as of when each is (stamps).
+
+    What time alone changes follows from the state. So it does not matter how long ago the item was written.
+    An item without a state of today's declarations is shown as it is stored; `as_of` tells how old that is.
+    """
+    if not item.is_current:
+        return dict(item.features), dict(item.as_of)
+    as_of = not_before(item, now)
+    known = {Input(each) for each in item.as_of}
+    found = computed(known, item.state(), item.waiting(), as_of)
+    return {name: each for name, each in found.items() if each is not None}, dict.fromkeys(
+        known, stamp(as_of)
+    )
+
+
+def computed(
+    inputs: Collection[Input],
+    state: State,
+    contacts: Iterable[Contact],
+    as_of: datetime,
+    only_time_dependent: bool = False,
+) -> dict[str, Shown]:
+    """Return the features of some inputs, as people read them."""
+    wanted: dict[str, Feature] = {
+        each.name: each
+        for each in FEATURES
+        if each.input in inputs and (each.is_time_dependent or not only_time_dependent)
+    }
+    values = evaluate_all(wanted.values(), state, contacts, as_of)
+    return {name: shown(wanted[name], value) for name, value in values.items()}

@@ -1,9 +1,10 @@
 """What a feature is worth, by the state of its input (rules/leads/series.py) or the lead's campaigns."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime
 
 from rules.leads.features import (
+    ACTIVE_DAYS_MAX,
     CAMPAIGN_DAYS_MAX,
     CAMPAIGN_GRACE_DAYS,
     Aggregate,
@@ -12,7 +13,7 @@ from rules.leads.features import (
     Input,
     Value,
 )
-from rules.leads.series import Series, State
+from rules.leads.series import KEPT_DAYS, Series, State
 
 AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
 Sums = tuple[int, int]  # count, amount
@@ -47,6 +48,20 @@ def evaluate_all(
                 count = state[each.input].priced
             values[each.name] = _of_window(each.aggregate, count, amount)
     return values
+
+
+def listed_on(state: State, campaigns: Iterable[Contact], as_of: datetime) -> str | None:
+    """Return the date by which a lead is found by the schedule; None: time changes nothing that lists need.
+
+    A lead is listed until all of its windows are empty, and for 90 dates after it last did anything. The date
+    is the newest one that still counts in any of these. Example: an order keeps a lead listed for 365 dates.
+    """
+    today = as_of.toordinal()
+    newest = [(state[Input.ACTIVITY].last, ACTIVE_DAYS_MAX)]
+    newest += [(next(reversed(state[each].days), 0), days) for each, days in KEPT_DAYS.items()]
+    newest += [(each.sent or 0, CAMPAIGN_DAYS_MAX) for each in campaigns if not each.reacted]
+    day = max((day for day, days in newest if day > today - days), default=0)
+    return date.fromordinal(day).isoformat() if day else None
 
 
 def _age(aggregate: Aggregate, series: Series, today: int) -> int | None:

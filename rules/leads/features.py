@@ -7,14 +7,12 @@ which events came does not matter.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
 
 from rules.leads.lead_events import ACTIVITY_TYPES, CAMPAIGN_TYPES, PURCHASE_TYPES, SENTIMENT_TYPES
 
-# The schedule follows a lead for 90 dates after its last activity, and for one date more: so what counts over
-# 90 dates ends at 0.
+# The schedule follows a lead for 90 dates after its last activity, also if all of its windows are empty.
 ACTIVE_DAYS_MAX = 91
 # A campaign is ignored once it has gone unanswered for so many dates.
 CAMPAIGN_GRACE_DAYS = 3
@@ -115,17 +113,6 @@ class Contact:
 
     sent: int | None
     reacted: bool
-
-
-def listed_on(newest: str | None, as_of: datetime) -> str | None:
-    """Return the date by which a lead is found by the schedule; None: time no longer needs to touch it.
-
-    newest: the ISO date of the newest thing that features follow from. That is what the lead did, but a
-    refund or a campaign too: their windows outlast the lead's own activity.
-    """
-    if newest is None or as_of.toordinal() - date.fromisoformat(newest).toordinal() >= ACTIVE_DAYS_MAX:
-        return None
-    return newest
 
 
 def shown(feature: Feature, value: Value) -> Shown:

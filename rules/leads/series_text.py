@@ -1,12 +1,15 @@
-"""A series as short text, as it is stored beside the features.
+"""A series, or the unanswered campaigns, as short text, as it is stored beside features.
 
 Whoever changes what the text says adds one to rules.leads.declarations.STATE_VERSION.
 """
 
 import json
+from collections.abc import Iterable
+from datetime import datetime
 from itertools import accumulate, repeat
 from operator import sub
 
+from rules.leads.features import CAMPAIGN_DAYS_MAX, Contact
 from rules.leads.series import Mark, Series
 
 
@@ -47,6 +50,18 @@ def decode(text: str) -> Series:
     foreign = (each.split(":") for each in more[0].split(",")) if more else ()
     totals_by = {name: (int(counted), int(sum_)) for name, counted, sum_ in foreign}
     return Series(count, amount, first, last, days, tuple(seen), totals_by)
+
+
+def encode_contacts(contacts: Iterable[Contact], as_of: datetime) -> str:
+    """Write when the campaigns that nobody reacted to were sent, as far as they are in the window."""
+    floor = as_of.toordinal() - CAMPAIGN_DAYS_MAX
+    unanswered = (each.sent or 0 for each in contacts if not each.reacted)
+    return _text(sorted(sent for sent in unanswered if sent > floor))
+
+
+def decode_contacts(text: str) -> list[Contact]:
+    """Read what encode_contacts() wrote."""
+    return [Contact(sent, reacted=False) for sent in _numbers(text)]
 
 
 def _text(numbers: list[int]) -> str:

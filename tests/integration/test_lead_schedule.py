@@ -187,7 +187,7 @@ def test_requests_follow_the_active_leads_and_not_the_table(engine: Engine, queu
     counted.append(a_day_later(3))
     # Two queries of the index, a bulk read for each 50 leads, a write for each lead.
     assert counted == [2 + 2 + 100, 2 + 2 + 100, 2 + 3 + 150]
-    a_day_later(95)
+    a_day_later(365)
     assert list(ActiveLeads(leads.client, "Feature", 2).ids()) == [], "they left with their last refresh"
 
 

@@ -13,6 +13,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from ingest.leads import leads_api
+from rules.days import DAY, stamp
 from rules.leads.evidence import Evidence, memory_entry
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import Input
@@ -21,6 +22,8 @@ from rules.leads.memory_types import PREFERENCE, PURCHASE
 from tests.integration.test_lead_event_store import new_event
 from tests.support.engine import Engine
 from tests.support.http_requests import called
+from tests.support.lead_event_strategies import START
+from tests.support.lead_processors import Leads
 from tests.support.lead_requests import context
 
 STAMP = "2026-03-10T05:00:00.000000Z"
@@ -80,6 +83,24 @@ def test_features_are_exact(served: Engine) -> None:
     assert status == 200
     assert told["features"] == {"has_purchased": True, "monetary_total": Decimal("11.77"), "recency_days": 3}
     assert (told["computed_at"], told["as_of"]) == (STAMP, {"purchases": STAMP})
+
+
+def test_features_are_as_of_the_reading(served: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A lead that was silent for two years: no round has touched it since its windows were empty."""
+    leads = Leads(served.client("dynamodb"), str(uuid4()))
+    order = leads.event(1, "order_placed", START, amount_minor=10_000)
+    sent = leads.event(2, "campaign_sent", START, campaign_id="spring")
+    leads.store([order, sent])
+    for each in (order, sent):
+        leads.both(each)
+    for days, recent, spent, ignored in ((2, 2, "100.00", 0), (40, 40, "100.00", 1), (730, 730, "0.00", 0)):
+        monkeypatch.setattr("adapters.clock.now", lambda day=days: START + day * DAY)
+        status, told = get(f"{leads.leaf('a')}/features")
+        assert status == 200
+        found = told["features"]
+        assert (found["recency_days"], found["monetary_365d"]) == (recent, Decimal(spent))
+        assert (found["campaign_ignored"], found["monetary_total"]) == (ignored, Decimal("100.00"))
+        assert told["as_of"]["purchases"] == stamp(START + days * DAY)
 
 
 def test_an_absorbed_lead_answers_with_its_root(served: Engine) -> None:

@@ -11,13 +11,11 @@ from rules.leads.feature_changes import (
     after_event,
     after_time,
     from_events,
-    has_contacts,
     inputs_due,
     inputs_of,
-    not_before,
     with_event,
 )
-from rules.leads.feature_items import Change, FeatureItem
+from rules.leads.feature_items import Change, FeatureItem, not_before
 from rules.leads.features import Contact
 from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
@@ -71,7 +69,6 @@ def told(
     return after_event(item, event, after, contacts_of(known), as_of)
 
 
-def refreshed(item: FeatureItem, known: Sequence[LeadEvent], now: datetime) -> Change | None:
+def refreshed(item: FeatureItem, now: datetime) -> Change | None:
     as_of = not_before(item, now)
-    due = inputs_due(item, as_of)
-    return after_time(item, due, contacts_of(known) if has_contacts(item, due) else [], as_of)
+    return after_time(item, inputs_due(item, as_of), as_of)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rules.days import DAY
 from rules.leads import declarations
 from rules.leads.declarations import DECLARED, DIGEST, digest
-from rules.leads.feature_changes import ALL, from_events, is_current, with_event
+from rules.leads.feature_changes import ALL, from_events, with_event
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import FEATURES, TRIGGERS, Aggregate, Feature, Input, Unit
 from rules.leads.lead_events import LeadEvent
@@ -77,14 +77,14 @@ def test_other_event_types_are_another_digest(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_longer_window_finds_what_the_state_had_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     item = kept()
-    assert is_current(item)
+    assert item.is_current
     declare(monkeypatch, *FEATURES, MONETARY_730D)
-    assert not is_current(item)
+    assert not item.is_current
     order = lead_event(3, amount_minor=100)
     assert with_event(item, contributions(order), START) is None
     after = rebuilt(item, [*EVENTS, order])
     assert after.features["monetary_730d"] == Decimal("81.05")
-    assert is_current(after)
+    assert after.is_current
     assert after == replace(written(NOBODY, from_events(NOBODY, ALL, [*EVENTS, order], START)), version=2)
     assert with_event(after, contributions(lead_event(4)), START) is not None
 
@@ -93,9 +93,9 @@ def test_a_state_of_before_there_was_a_digest_is_built_once() -> None:
     item = kept()
     assert item.inputs
     old = replace(item, inputs={name: text for name, text in item.inputs.items() if name != DECLARED})
-    assert not is_current(old)
+    assert not old.is_current
     assert rebuilt(old) == replace(item, version=2)
-    assert not is_current(NOBODY)
+    assert not NOBODY.is_current
 
 
 def test_a_feature_that_is_declared_no_more_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def test_a_feature_that_is_declared_no_more_is_taken_away(monkeypatch: pytest.Mo
         declare(later, *FEATURES, MONETARY_730D)
         item = kept()
         assert "monetary_730d" in item.features
-    assert not is_current(item)
+    assert not item.is_current
     assert rebuilt(item) == replace(kept(), version=2)
 
 
@@ -119,7 +119,7 @@ def test_a_state_whose_events_are_gone_ends_empty_and_is_not_built_again() -> No
     assert item.inputs
     gone = rebuilt(replace(item, inputs={**item.inputs, DECLARED: "another"}), [])
     assert (gone.features, gone.as_of, gone.active_on) == ({}, {}, None)
-    assert is_current(gone)
+    assert gone.is_current
     assert from_events(gone, ALL, [], START) is None
     order = lead_event(5)
     assert with_event(gone, contributions(order), START) == with_event(

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.days import DAY
-from rules.leads.feature_values import evaluate, evaluate_all, rounded
-from rules.leads.features import ACTIVE_DAYS_MAX, BY_NAME, FEATURES, Contact, Input, listed_on, shown
+from rules.leads.feature_values import evaluate, evaluate_all, listed_on, rounded
+from rules.leads.features import ACTIVE_DAYS_MAX, BY_NAME, FEATURES, Contact, Input, shown
 from rules.leads.lead_events import LeadEvent, MalformedLeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import (
@@ -152,11 +152,16 @@ def test_halves_are_rounded_up_also_below_zero() -> None:
     assert shown(BY_NAME["sentiment_avg_30d"], -250) == Decimal("-0.250")
 
 
-def test_a_lead_is_listed_until_its_windows_have_ended() -> None:
-    day = START.date().isoformat()
-    assert listed_on(day, START + (ACTIVE_DAYS_MAX - 1) * DAY) == day
-    assert listed_on(day, START + ACTIVE_DAYS_MAX * DAY) is None
-    assert listed_on(None, START) is None
+@pytest.mark.parametrize(
+    ("event_type", "days"),
+    [("page_viewed", ACTIVE_DAYS_MAX), ("order_placed", 365), ("order_refunded", 365), ("campaign_sent", 90)],
+)
+def test_a_lead_is_listed_until_all_windows_are_empty(event_type: str, days: int) -> None:
+    event = lead_event(1, event_type, START)
+    met = [campaign_contact(each) for each in remembered_entries([event]).values() if "campaign" in each.name]
+    listed = [listed_on(build([event], START), met, START + n * DAY) for n in (days - 1, days)]
+    assert listed == [START.date().isoformat(), None]
+    assert listed_on(NOTHING, [], START) is None
 
 
 @pytest.mark.parametrize("amount", [-1, "5", None, True, 1.5])
