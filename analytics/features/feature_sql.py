@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from analytics.features.live_sql import live_model
 from analytics.features.quality_sql import quality_model
 from analytics.features.series_parts import (
     PRICED,
@@ -19,7 +20,7 @@ from rules.lake.lead_entities import as_of_column, column_of
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Aggregate, Feature, Input, Unit
 from rules.leads.lead_events import CAMPAIGN_SENT, CAMPAIGN_TYPES
 
-_HEAD = """-- The features of each lead, computed from its events for the instants of the live table's values.
+_HEAD = """-- The features of each lead, computed from its events for the instants of lead_features_live.
 -- Generated from rules/leads/features.py by `make models`.
 -- Where the live table has not computed an input of a lead yet, the input's features are NULL here too.
 """
@@ -36,8 +37,7 @@ def recomputed_model() -> str:
         lead_organization_id AS lead_id,
         version,
         {moments}
-    FROM staging.lead_features
-    WHERE merged_into IS NULL
+    FROM marts.lead_features_live
 ),
 {inputs}
 SELECT
@@ -142,4 +142,8 @@ campaigns AS (
 
 _CAMPAIGNS = _campaigns()
 
-GENERATED = {"lead_features_recomputed": recomputed_model, "lead_quality": quality_model}
+GENERATED = {
+    "lead_features_live": live_model,
+    "lead_features_recomputed": recomputed_model,
+    "lead_quality": quality_model,
+}

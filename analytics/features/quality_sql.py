@@ -3,7 +3,7 @@
 from rules.lake.lead_entities import column_of
 from rules.leads.features import FEATURES
 
-_QUALITY = """-- Compares live features with those recomputed from the lake's events for the same instants.
+_QUALITY = """-- Compares live features at the night's instant with those recomputed from the lake's events.
 -- Generated from rules/leads/features.py by `make models`.
 -- Events and features reach the lake by two streams, and one stream may be ahead of the other. So a lead is
 -- not settled if any of its events was received in the two hours before the newest event in the lake.
@@ -29,7 +29,7 @@ SELECT
     TRIM(
         {named}
     ) AS different
-FROM staging.lead_features AS live
+FROM marts.lead_features_live AS live
 INNER JOIN marts.lead_features_recomputed AS recomputed
     ON recomputed.lead_organization_id = live.lead_organization_id
 CROSS JOIN newest

@@ -195,10 +195,6 @@ FEATURES_VIEW: Schema = {
             "description": "spent, in one currency by ExchangeRates; null where a rate is missing",
         },
         "computed_at": {"type": ["string", "null"], "description": "when they were last stored"},
-        "as_of": {
-            "type": "object",
-            "description": "by input: as of when its features are; as of the request, unless"
-            " they are just being built anew",
-        },
+        "as_of": {"type": "object", "description": "by input: as of when its features are: the request"},
     },
 }

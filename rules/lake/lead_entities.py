@@ -96,11 +96,24 @@ def as_of_column(input_: Input) -> str:
     return f"{input_}_as_of"
 
 
+def state_column(input_: Input) -> str:
+    """Return the name of the column that has an input's state (rules/lake/lead_states.py)."""
+    return f"{input_}_state"
+
+
+# A column keeps its place for good: there were so many features when states came. Later ones follow.
+FEATURES_BEFORE_STATES = 14
+
+
 def _feature_fields() -> tuple[Field, ...]:
-    """Return a column for each feature: in whole units, so that sums and comparisons are exact."""
-    return tuple(
+    """Return a column for each feature, in whole units so that sums are exact, and for each state."""
+    features = [
         Field(column_of(each), BOOLEAN if each.unit is Unit.FLAG else INTEGER, each.doc) for each in FEATURES
-    )
+    ]
+    states = [
+        Field(state_column(each), TEXT, f"what {each} come to, by date", False, 65535) for each in Input
+    ]
+    return (*features[:FEATURES_BEFORE_STATES], *states, *features[FEATURES_BEFORE_STATES:])
 
 
 LEAD_FEATURES = Entity(

@@ -7,7 +7,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from rules.days import stamp
-from rules.lake.lead_entities import as_of_column, column_of
+from rules.lake.lead_entities import as_of_column, column_of, state_column
+from rules.lake.lead_states import states_of
 from rules.leads.features import DECIMALS, FEATURES, Input
 from rules.leads.lead_events import (
     CAMPAIGN_TYPES,
@@ -81,7 +82,9 @@ def lead_memory_row(row: Mapping[str, Any], arrived: datetime) -> dict[str, Any]
 
 
 def lead_features_row(row: dict[str, Any], arrived: datetime) -> dict[str, Any]:
-    """Give each value of the maps `features` and `as_of` its column; undeclared values stay in the maps.
+    """Give each value of the maps `features`, `as_of` and `inputs` its column.
+
+    Undeclared values stay in the first two.
 
     arrived: when the change came into the stream, the same for every attempt; it becomes changed_at.
     computed_at would not do, because a merge changes the items of leads without computing anything.
@@ -95,6 +98,7 @@ def lead_features_row(row: dict[str, Any], arrived: datetime) -> dict[str, Any]:
     for each in Input:
         if each in moments:
             shaped[as_of_column(each)] = moments.pop(each)
+    shaped |= {state_column(each): text for each, text in states_of(shaped.pop("inputs", None)).items()}
     rest = {"features": values, "as_of": moments}
     return shaped | {name: left for name, left in rest.items() if left}
 

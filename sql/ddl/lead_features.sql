@@ -27,6 +27,10 @@ CREATE TABLE IF NOT EXISTS lake.lead_features (
     recency_days BIGINT ENCODE AZ64,
     sentiment_avg_30d_milli BIGINT ENCODE AZ64,
     campaign_ignored BIGINT ENCODE AZ64,
+    purchases_state VARCHAR(65535) ENCODE ZSTD,
+    sentiment_state VARCHAR(65535) ENCODE ZSTD,
+    activity_state VARCHAR(65535) ENCODE ZSTD,
+    campaigns_state VARCHAR(65535) ENCODE ZSTD,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (lead_organization_id, version)

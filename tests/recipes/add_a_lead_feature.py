@@ -32,7 +32,7 @@ def _plain_reading(scratch: Scratch) -> None:
 def _feature_column(scratch: Scratch) -> None:
     scratch.after(
         "sql/ddl/lead_features.sql",
-        "    campaign_ignored BIGINT ENCODE AZ64,\n",
+        "    campaigns_state VARCHAR(65535) ENCODE ZSTD,\n",
         "    frequency_purchases_7d BIGINT ENCODE AZ64,\n",
     )
 
@@ -40,7 +40,7 @@ def _feature_column(scratch: Scratch) -> None:
 def _published_feature(scratch: Scratch) -> None:
     scratch.after(
         "tests/unit/lake/published_fields.txt",
-        "lead_features.campaign_ignored integer\n",
+        "lead_features.campaigns_state text\n",
         "lead_features.frequency_purchases_7d integer\n",
     )
 

@@ -44,11 +44,11 @@ PLANTED = {
         ("marts.data_quality", "expression unexplained = 0"),
     ),
     "a lost event of a lead": (
-        "DELETE FROM lake.lead_events WHERE event_type NOT LIKE 'leads%' AND occurred_at < '2026-06-01'",
+        "DELETE FROM lake.lead_events WHERE event_type NOT LIKE 'leads%'",
         ("marts.lead_quality", "expression is_settled = FALSE OR different_features = 0"),
     ),
     "a feature that is off by one": (
-        "UPDATE lake.lead_features SET campaign_ignored = campaign_ignored + 1",
+        "UPDATE lake.lead_features SET activity_state = '0:0:0:2020-01-01:2020-01-01'",
         ("marts.lead_quality", "expression is_settled = FALSE OR different_features = 0"),
     ),
     "a streak longer than the longest": (
@@ -77,7 +77,7 @@ def test_found(told: Lake, tmp_path: Path, name: str) -> None:
     if name == "a feature that is off by one":
         named = copy.rows(LEADS)
         assert named
-        assert {row["different"] for row in named} == {"campaign_ignored"}
+        assert {row["different"] for row in named} == {"recency_days"}
 
 
 def test_and_nothing_else(told: Lake) -> None:

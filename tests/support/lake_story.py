@@ -7,11 +7,17 @@ of the year, quotes and non-ASCII in texts, properties that are no JSON, an acco
 # Long: one history, told entity by entity.
 
 import random
+from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from rules.engagement.points import RULES
 from rules.lake.entities import ENTITIES
+from rules.lake.lead_entities import state_column
+from rules.lake.lead_states import states_of
+from rules.leads.feature_changes import ALL, from_events
+from rules.leads.feature_items import FeatureItem
+from rules.leads.lead_events import LeadEvent
 from tests.support.answer_story import AnswerStory
 from tests.support.lake_sample import DAYS, FIRST, PROPERTIES, USERS, Row, Sample, event
 from tests.support.lead_histories import History, features_of, is_readable
@@ -156,7 +162,9 @@ class Story:
             self.sample.put("lead_events", lead_event(each))
         merged = max(each.occurred for each in history.events if "leads" in each.event_type)
         for root, leaves in sorted(history.groups.items()):
-            as_of = merged + timedelta(days=self.random.choice([3, 45]), microseconds=1)
+            own = [each for each in history.events if each.lead_organization_id in leaves]
+            newest = max((each.occurred for each in own), default=merged)
+            as_of = max(newest, merged) + timedelta(days=self.random.choice([3, 45]), microseconds=1)
             values = features_of(history.events, root, as_of)
             known = [each for each in history.events if each.occurred <= as_of and is_readable(each)]
             if not any(each.lead_organization_id in leaves for each in known):
@@ -174,6 +182,7 @@ class Story:
                 **several,
                 **moments,
                 **values,
+                **states(own, as_of),
             )
             for leaf in set(leaves) - {root}:
                 self._features(leaf, version, as_of, merged_into=root, topology=3)
@@ -202,3 +211,14 @@ class Story:
                 "extra": None,
             }
             self.sample.put("lead_memory", row)
+
+
+def states(events: Iterable[LeadEvent], as_of: datetime) -> Row:
+    """The columns with a lead's state, as the stream's publisher writes them."""
+    item = FeatureItem("lead")
+    change = from_events(item, ALL, events, as_of)
+    return (
+        {}
+        if change is None
+        else {state_column(each): text for each, text in states_of(change.inputs).items()}
+    )

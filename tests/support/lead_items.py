@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import settings
 
+from rules.lake.lead_entities import column_of
 from rules.leads.feature_changes import (
     after_event,
     after_time,
@@ -16,7 +17,7 @@ from rules.leads.feature_changes import (
     with_event,
 )
 from rules.leads.feature_items import Change, FeatureItem, not_before
-from rules.leads.features import Contact
+from rules.leads.features import DECIMALS, FEATURES, Contact
 from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import contributions
@@ -72,3 +73,12 @@ def told(
 def refreshed(item: FeatureItem, now: datetime) -> Change | None:
     as_of = not_before(item, now)
     return after_time(item, inputs_due(item, as_of), as_of)
+
+
+def in_columns(features: Mapping[str, Any]) -> dict[str, Any]:
+    """Features as the plain reading gives them: in whole units, by column of the lake."""
+    whole = {each.name: 10 ** DECIMALS.get(each.unit, 0) for each in FEATURES}
+    return {
+        column_of(each): None if (value := features.get(each.name)) is None else value * whole[each.name]
+        for each in FEATURES
+    }

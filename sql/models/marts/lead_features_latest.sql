@@ -1,11 +1,12 @@
--- Each lead's features in numbers for people: amounts with two decimals, sentiment with three. The values are the
--- live table's, so days and windows are as of computed_at. For a lead that is not active that may be long ago.
+-- Each lead's features in numbers for people: amounts with two decimals, sentiment with three. Days and windows are
+-- as of the night's instant, however long ago anything happened to the lead.
 SELECT
     live.lead_organization_id,
     leads.organization_id,
     live.version,
     live.computed_at,
     live.active_on,
+    live.as_of,
     CAST(CAST(live.monetary_total_minor AS DECIMAL(22, 2)) / 100 AS DECIMAL(22, 2)) AS monetary_total,
     CAST(CAST(live.monetary_30d_minor AS DECIMAL(22, 2)) / 100 AS DECIMAL(22, 2)) AS monetary_30d,
     CAST(CAST(live.monetary_90d_minor AS DECIMAL(22, 2)) / 100 AS DECIMAL(22, 2)) AS monetary_90d,
@@ -20,6 +21,6 @@ SELECT
     live.recency_days,
     CAST(CAST(live.sentiment_avg_30d_milli AS DECIMAL(22, 3)) / 1000 AS DECIMAL(22, 3)) AS sentiment_avg_30d,
     live.campaign_ignored
-FROM staging.lead_features AS live
+FROM marts.lead_features_live AS live
 INNER JOIN dimensions.leads AS leads ON leads.lead_organization_id = live.lead_organization_id
 WHERE leads.is_root AND live.computed_at IS NOT NULL

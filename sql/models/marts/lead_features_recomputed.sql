@@ -1,4 +1,4 @@
--- The features of each lead, computed from its events for the instants of the live table's values.
+-- The features of each lead, computed from its events for the instants of lead_features_live.
 -- Generated from rules/leads/features.py by `make models`.
 -- Where the live table has not computed an input of a lead yet, the input's features are NULL here too.
 WITH leads AS (
@@ -9,8 +9,7 @@ WITH leads AS (
         sentiment_as_of,
         activity_as_of,
         campaigns_as_of
-    FROM staging.lead_features
-    WHERE merged_into IS NULL
+    FROM marts.lead_features_live
 ),
 purchases_rows AS (
     SELECT

@@ -1,4 +1,4 @@
--- Compares live features with those recomputed from the lake's events for the same instants.
+-- Compares live features at the night's instant with those recomputed from the lake's events.
 -- Generated from rules/leads/features.py by `make models`.
 -- Events and features reach the lake by two streams, and one stream may be ahead of the other. So a lead is
 -- not settled if any of its events was received in the two hours before the newest event in the lake.
@@ -50,7 +50,7 @@ SELECT
         || CASE WHEN live.sentiment_avg_30d_milli = recomputed.sentiment_avg_30d_milli OR (live.sentiment_avg_30d_milli IS NULL AND recomputed.sentiment_avg_30d_milli IS NULL) THEN '' ELSE 'sentiment_avg_30d ' END
         || CASE WHEN live.campaign_ignored = recomputed.campaign_ignored OR (live.campaign_ignored IS NULL AND recomputed.campaign_ignored IS NULL) THEN '' ELSE 'campaign_ignored ' END
     ) AS different
-FROM staging.lead_features AS live
+FROM marts.lead_features_live AS live
 INNER JOIN marts.lead_features_recomputed AS recomputed
     ON recomputed.lead_organization_id = live.lead_organization_id
 CROSS JOIN newest

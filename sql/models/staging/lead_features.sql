@@ -27,6 +27,10 @@ SELECT
     recency_days,
     sentiment_avg_30d_milli,
     campaign_ignored,
+    purchases_state,
+    sentiment_state,
+    activity_state,
+    campaigns_state,
     load_number
 FROM (
     SELECT

@@ -3,10 +3,8 @@
 What a reader is shown of a lead is true as of the reading, however long ago anything happened.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,12 +12,12 @@ from hypothesis import strategies as st
 from rules.days import DAY
 from rules.lake.lead_entities import column_of
 from rules.leads.feature_items import read_at
-from rules.leads.features import DECIMALS, FEATURES, Input
+from rules.leads.features import FEATURES, Input
 from rules.leads.lead_events import LeadEvent
 from tests.support.examples import examples
 from tests.support.lead_event_strategies import START, deliveries, histories
 from tests.support.lead_histories import features_of
-from tests.support.lead_items import NOBODY, refreshed, told, written
+from tests.support.lead_items import NOBODY, in_columns, refreshed, told, written
 
 
 def test_every_feature_has_a_plain_reading() -> None:
@@ -28,15 +26,6 @@ def test_every_feature_has_a_plain_reading() -> None:
     assert set(read) == declared, (
         f"tests/support/lead_histories.py: _values lacks {sorted(declared ^ set(read))}"
     )
-
-
-def in_columns(features: Mapping[str, Any]) -> dict[str, Any]:
-    """Features as the plain reading gives them: in whole units, by column of the lake."""
-    whole = {each.name: 10 ** DECIMALS.get(each.unit, 0) for each in FEATURES}
-    return {
-        column_of(each): None if (value := features.get(each.name)) is None else value * whole[each.name]
-        for each in FEATURES
-    }
 
 
 @settings(max_examples=examples(120))

@@ -1,0 +1,206 @@
+"""The warehouse's model of live features at the night's instant: what a reader of each lead is shown then.
+
+It folds the state that each lead's item carries into the lake (`purchases_state` and so on, rules/lake/
+lead_states.py), as the app does at each reading. Only an item that came before states did is taken as stored.
+"""
+
+# Long: it is the text of one statement.
+
+from collections.abc import Iterator
+
+from analytics.features.series_parts import (
+    PRICED,
+    REDSHIFT_DIVISION,
+    amount_part,
+    count_part,
+    features_of,
+    value_sql,
+    windows_of,
+)
+from rules.lake.lead_entities import as_of_column, column_of, state_column
+from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Aggregate, Feature, Input, Unit
+from rules.leads.series import SERIES
+
+_HEAD = """-- Each lead's live features at the night's instant: the newest time of leads in the lake.
+-- Generated from rules/leads/features.py by `make models`.
+-- A state is text: its totals, then an entry for each date that a window may need, with spaces between them.
+"""
+_TOTALS = ("count_all", "amount_all", PRICED, "first_day", "last_day")
+
+
+def live_model() -> str:
+    """Return the text of sql/models/marts/lead_features_live.sql."""
+    inputs = ",\n".join(map(_input, Input))
+    columns = ",\n    ".join(_column(each) for each in FEATURES)
+    joins = "\n".join(f"LEFT JOIN {each} ON {each}.lead_id = leads.lead_id" for each in Input)
+    as_of = ",\n    ".join(f"leads.{as_of_column(each)}" for each in Input)
+    return f"""{_HEAD}WITH {_NUMBERS},
+{_leads()},
+{inputs}
+SELECT
+    leads.lead_id AS lead_organization_id,
+    leads.version,
+    leads.computed_at,
+    leads.active_on,
+    leads.seen_at AS as_of,
+    {as_of},
+    {columns}
+FROM leads
+{joins}
+"""  # noqa: S608 (our own declaration)
+
+
+def _leads() -> str:
+    moments = ",\n        ".join(
+        f"CASE WHEN live.{name} > newest.seen_at THEN live.{name} WHEN live.{name} IS NOT NULL"
+        f" THEN newest.seen_at END AS {name}"
+        for name in map(as_of_column, Input)
+    )
+    states = ",\n        ".join(f"live.{state_column(each)}" for each in Input)
+    stored = ",\n        ".join(f"live.{column_of(each)} AS {_stored(each)}" for each in FEATURES)
+    return f"""newest AS (
+    SELECT MAX(seen_at) AS seen_at
+    FROM (
+        SELECT MAX(received_at) AS seen_at FROM facts.lead_events
+        UNION ALL SELECT MAX(changed_at) FROM staging.lead_features
+    ) AS seen
+),
+leads AS (
+    SELECT
+        live.lead_organization_id AS lead_id,
+        live.version,
+        live.computed_at,
+        live.active_on,
+        newest.seen_at,
+        {moments},
+        {states},
+        {stored}
+    FROM staging.lead_features AS live
+    CROSS JOIN newest
+    WHERE live.merged_into IS NULL
+)"""  # noqa: S608 (our own declaration)
+
+
+_NUMBERS = """digits AS (
+    SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4
+    UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9
+),
+numbers AS (
+    SELECT 1 + ones.digit + 10 * tens.digit + 100 * hundreds.digit + 1000 * thousands.digit AS n
+    FROM digits AS ones
+    CROSS JOIN digits AS tens
+    CROSS JOIN digits AS hundreds
+    CROSS JOIN digits AS thousands
+)"""
+
+
+def _input(input_: Input) -> str:
+    """Return the CTEs that end in one row a lead, named as the input, with the parts of its features."""
+    state, moment = state_column(input_), as_of_column(input_)
+    words = f"""{input_}_words AS (
+    SELECT
+        lead_id,
+        CAST({moment} AS DATE) AS as_of_date,
+        {state} AS words,
+        LENGTH({state}) - LENGTH(REPLACE({state}, ' ', '')) AS entries
+    FROM leads
+    WHERE {state} IS NOT NULL AND {moment} IS NOT NULL
+)"""  # noqa: S608
+    if input_ is Input.CAMPAIGNS:
+        return f"{words},\n{_entries(input_)},\n{_campaigns()}"
+    if windows_of(input_):
+        return f"{words},\n{_entries(input_)},\n{_sums(input_)},\n{_series(input_)}"
+    return f"{words},\n{_series(input_)}"
+
+
+def _sums(input_: Input) -> str:
+    summed = ",\n        ".join(f"CAST(SUM({sql}) AS BIGINT) AS {name}" for name, sql in _windows(input_))
+    return f"""{input_}_sums AS (
+    SELECT
+        lead_id,
+        {summed}
+    FROM {input_}_dates
+    GROUP BY lead_id
+)"""  # noqa: S608
+
+
+def _series(input_: Input) -> str:
+    totals = [_total(place, name) for place, name in enumerate(_TOTALS, 1)]
+    names = [f"sums.{name}" for name, _ in _windows(input_)]
+    joined = f"\n    LEFT JOIN {input_}_sums AS sums ON sums.lead_id = states.lead_id" if names else ""
+    columns = ",\n        ".join((*totals, *names))
+    return f"""{input_} AS (
+    SELECT
+        states.lead_id,
+        {columns}
+    FROM {input_}_words AS states{joined}
+)"""  # noqa: S608
+
+
+def _total(place: int, name: str) -> str:
+    found = f"SPLIT_PART(SPLIT_PART(states.words, ' ', 1), ':', {place})"
+    return f"CAST(NULLIF({found}, '') AS {'DATE' if name.endswith('day') else 'BIGINT'}) AS {name}"
+
+
+def _windows(input_: Input) -> Iterator[tuple[str, str]]:
+    for window in windows_of(input_):
+        for name, column in ((count_part(window), "counted"), (amount_part(window), "amount")):
+            yield name, f"CASE WHEN event_date > as_of_date - {window} THEN {column} ELSE 0 END"
+
+
+def _entries(input_: Input) -> str:
+    """Return the CTEs that end in a row for each date of a state.
+
+    Leads meet numbers by how many entries they have: joined by less-than, each would meet every number.
+    """
+    sums = {"counted": 2, "amount": 3} if input_ in SERIES else {}
+    more = "".join(
+        f",\n        CAST(SPLIT_PART(entry, ':', {place}) AS BIGINT) AS {name}"
+        for name, place in sums.items()
+    )
+    return f"""{input_}_places AS (
+    SELECT ends.entries, numbers.n
+    FROM (SELECT DISTINCT entries FROM {input_}_words) AS ends
+    INNER JOIN numbers ON numbers.n <= ends.entries
+),
+{input_}_entries AS (
+    SELECT states.lead_id, states.as_of_date, SPLIT_PART(states.words, ' ', places.n + 1) AS entry
+    FROM {input_}_words AS states
+    INNER JOIN {input_}_places AS places ON places.entries = states.entries
+),
+{input_}_dates AS (
+    SELECT
+        lead_id,
+        as_of_date,
+        CAST(SPLIT_PART(entry, ':', 1) AS DATE) AS event_date{more}
+    FROM {input_}_entries
+)"""  # noqa: S608
+
+
+def _campaigns() -> str:
+    (feature,), (window,) = features_of(Input.CAMPAIGNS), windows_of(Input.CAMPAIGNS)
+    return f"""campaigns AS (
+    SELECT
+        lead_id,
+        COUNT(*) AS {feature.name}
+    FROM campaigns_dates
+    WHERE event_date > as_of_date - {window}
+        AND event_date <= as_of_date - {CAMPAIGN_GRACE_DAYS}
+    GROUP BY lead_id
+)"""  # noqa: S608
+
+
+def _stored(feature: Feature) -> str:
+    return f"stored_{column_of(feature)}"
+
+
+def _column(feature: Feature) -> str:
+    moment, state = f"leads.{as_of_column(feature.input)}", f"leads.{state_column(feature.input)}"
+    if feature.aggregate is Aggregate.IGNORED:
+        found = f"COALESCE({feature.input}.{feature.name}, 0)"
+    else:
+        found = value_sql(feature, f"CAST({moment} AS DATE)", REDSHIFT_DIVISION, f"{feature.input}.")
+    if feature.unit is not Unit.FLAG:
+        found = f"CAST({found} AS BIGINT)"
+    known = f"CASE WHEN {state} IS NULL THEN leads.{_stored(feature)} ELSE {found} END"
+    return f"CASE WHEN {moment} IS NOT NULL THEN {known} END AS {column_of(feature)}"

@@ -1,0 +1,92 @@
+"""A lead's features are the same however they are come by, up to three years after anything happened to it.
+
+Live (the stored state, as the app reads it), the warehouse's view of that state, the warehouse's own reading of
+the events, training sets, and the plain reading of tests/support: over merges, refunds and late orders.
+"""
+
+import random
+import shutil
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from analytics.features.labels import AS_OF, LEAD
+from analytics.features.point_in_time import point_in_time
+from analytics.warehouse.build import build
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.models import ancestors, models
+from analytics.warehouse.statements import literal
+from rules.lake.lead_entities import column_of
+from rules.leads.feature_changes import ALL, from_events
+from rules.leads.feature_items import FeatureItem, read_at
+from rules.leads.features import FEATURES, Input
+from tests.sql.conftest import Lake
+from tests.support.lake_story import Story
+from tests.support.lead_histories import History, features_of
+from tests.support.lead_items import in_columns, written
+
+TWINS = ("marts.lead_features_live", "marts.lead_features_recomputed")
+
+
+def rows(warehouse: DuckWarehouse, model: str) -> dict[str, dict[str, Any]]:
+    found = warehouse.rows(f"SELECT * FROM {model}")
+    return {row[LEAD]: {column_of(each): row[column_of(each)] for each in FEATURES} for row in found}
+
+
+def live(history: History, root: str, at: datetime) -> dict[str, Any]:
+    own = [each for each in history.events if each.lead_organization_id in history.groups[root]]
+    item = FeatureItem(root)
+    return in_columns(
+        read_at(written(item, from_events(item, ALL, own, min(each.occurred for each in own))), at)[0]
+    )
+
+
+def plain(history: History, root: str, at: datetime) -> dict[str, Any]:
+    return features_of(history.events, root, at)
+
+
+def past(lake: Lake, roots: list[str], at: datetime) -> dict[str, dict[str, Any]]:
+    labels = pa.table({LEAD: roots, AS_OF: pa.array([at] * len(roots), pa.timestamp("us", "UTC"))})
+    found = point_in_time(lake.objects, labels).to_pylist()
+    return {row[LEAD]: {column_of(each): row[column_of(each)] for each in FEATURES} for row in found}
+
+
+def test_live_is_read_is_the_warehouse_is_the_past(told: Lake, tmp_path: Path) -> None:
+    story = Story()
+    story.first_part()
+    story.late_part()
+    history, chance = story.leads, random.Random(4)
+    shutil.copy(told.duck.path, tmp_path / "copy.duckdb")
+    copy, known = DuckWarehouse(tmp_path / "copy.duckdb"), models()
+    names = {*TWINS, *(each.name for name in TWINS for each in ancestors(known[name], known))}
+    moments = [datetime.fromisoformat(each.received_at) for each in history.events]
+    with copy.kept_open():
+        for days in (0, chance.randrange(1, 100), 365, chance.randrange(366, 1096)):
+            at = max(moments).replace(tzinfo=UTC) + timedelta(days=days, hours=chance.randrange(24))
+            newest = literal(at.replace(tzinfo=None))
+            copy.run(
+                [f"UPDATE lake.lead_events SET received_at = {newest} WHERE event_type = 'leads_merged'"]
+            )
+            build(copy, only=names, full=True)
+            folded, recomputed = (rows(copy, name) for name in TWINS)
+            roots = sorted(folded)
+            assert len(roots) > 3
+            training = past(told, roots, at)
+            for root in roots:
+                assert folded[root] == recomputed[root] == training[root], (root, days)
+                assert folded[root] == plain(history, root, at) == live(history, root, at), (root, days)
+
+
+def test_a_lead_without_a_state_in_the_lake_is_shown_as_it_is_stored(told: Lake, tmp_path: Path) -> None:
+    shutil.copy(told.duck.path, tmp_path / "copy.duckdb")
+    copy, known = DuckWarehouse(tmp_path / "copy.duckdb"), models()
+    names = {TWINS[0], *(each.name for each in ancestors(known[TWINS[0]], known))}
+    states = ", ".join(f"{each}_state = NULL" for each in Input)
+    with copy.kept_open():
+        copy.run([f"UPDATE lake.lead_features SET {states}"])
+        build(copy, only=names, full=True)
+        stored = {row[LEAD]: row for row in copy.rows("SELECT * FROM staging.lead_features")}
+        for lead, found in rows(copy, TWINS[0]).items():
+            assert found == {name: stored[lead][name] for name in found}
