@@ -40,6 +40,7 @@ from rules.lake.entities import (
     row_of,
 )
 from rules.leads import lead_events
+from rules.leads.feature_changes import ALL, from_events
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import FEATURES, Input
 from rules.leads.lead_events import LeadEvent
@@ -182,7 +183,9 @@ def lead_features() -> Iterator[dict[str, Any]]:
     recorder = Recorder()
     store = FeatureStore(recorder, "Feature", 4)
     values = {each.name: 1 for each in FEATURES}
-    store.write(FeatureItem("l"), Change(values, {}, dict.fromkeys(Input, AT), AT, "2026-03-10"))
+    built = from_events(FeatureItem("l"), ALL, [lead_event("campaign_sent", {"campaign_id": "c"})], NOON)
+    assert built
+    store.write(FeatureItem("l"), Change(values, built.inputs, dict.fromkeys(Input, AT), AT, "2026-03-10"))
     store.set_topology(1, [Group("root", ("root", "leaf"))])
     yield from recorder.items
 
