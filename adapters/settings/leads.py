@@ -79,6 +79,7 @@ class FeaturesSettings:
     """processors.leads.features: feature_shards splits the index of active leads."""
 
     event_table: str
+    idempotency_keys_table: str
     memory_table: str
     feature_table: str
     feature_shards: int

@@ -13,6 +13,7 @@ from typing import Any
 
 import pandas as pd  # type: ignore[import-untyped]
 
+from adapters.leads.counted_events import CountedEvents
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.lead_event_store import LeadEventStore
@@ -60,7 +61,7 @@ def _cpu(compute: Callable[[], object], times: int) -> float:
 
 def _ours(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
     """Return the processor's own decision about the last event, from the item as it was before."""
-    processor = FeatureProcessor(*[None] * 3)  # type: ignore[arg-type]  # an event that is in order asks no store
+    processor = FeatureProcessor(*[None] * 4)  # type: ignore[arg-type]  # an event that is in order asks no store
     before, event = build(events[:-1], NOW), events[-1]
     inputs = {DECLARED: DIGEST} | {str(each): encode(before[each]) for each in SERIES}
     read = FeatureItem("lead", 7, {}, {}, stamp(NOW), inputs, NOW.date().isoformat())
@@ -112,7 +113,8 @@ def _requests() -> Iterator[Figure]:
         dynamodb, calls = engine.client("dynamodb"), list[str]()
         store, stored = FeatureStore(dynamodb, "Feature", 4), LeadEventStore(dynamodb, "Event")
         memory = GroupMemory(MemoryStore(dynamodb, "Memory"), store, stored)
-        processor = FeatureProcessor(store, memory, stored)
+        counted = CountedEvents(dynamodb, "IdempotencyKeys")
+        processor = FeatureProcessor(store, memory, stored, counted)
         put = engine.client("dynamodb").put_item
         for place, event in enumerate(events):
             shape = {name: each for name, each in to_item(event).items() if each is not None}

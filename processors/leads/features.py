@@ -3,13 +3,15 @@
 A rebuild, which an operator asks for, makes features what the stored events say, whatever the state says.
 
 A lead's state and features change in one conditional write. An event is counted if the stored state has it,
-and not otherwise: after a crash the next attempt counts it, and no attempt counts it twice. What is to be
-written is decided in rules/leads/feature_changes.py.
+and not otherwise: after a crash the next attempt counts it, and no attempt counts it twice. The state knows
+some events; the others have notes (adapters/leads/counted_events.py). What is to be written is decided in
+rules/leads/feature_changes.py.
 
 Campaigns are the exception: their state is Memory. Their events are joined there first, and then read.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
@@ -18,6 +20,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
+from adapters.leads.counted_events import CountedEvents
 from adapters.leads.feature_store import Changed, FeatureStore
 from adapters.leads.group_memory import GroupMemory
 from adapters.leads.lead_event_store import LeadEventStore
@@ -50,6 +53,7 @@ class FeatureProcessor:
     store: FeatureStore
     memory: GroupMemory
     events: LeadEventStore
+    counted: CountedEvents
 
     def handle(self, message: Any, now: datetime) -> None:
         """Apply one message; raises Poison, or what a later attempt may get past."""
@@ -91,16 +95,31 @@ class FeatureProcessor:
         try:
             if change is not None:
                 self.store.write(item, change)
+                self._note(item.lead_organization_id, change)
         except Changed:
             return False
         return True
 
+    def _note(self, lead: str, change: Change) -> None:
+        """Note what a stored change counts without a mark; if the lead has moved on, its next build will."""
+        if not change.unnoted:
+            return
+        self.counted.note(change.unnoted)
+        item = self.store.get(lead)
+        if item and (told := feature_changes.all_noted(item, change)):
+            with suppress(Changed):
+                self.store.write(item, told)
+
     def _change(self, item: FeatureItem, event: LeadEvent, given: Given, now: datetime) -> Change | None:
         """Return what an event changes; None: nothing, as it is in already."""
         as_of = not_before(item, now, event.occurred)
-        after = feature_changes.with_event(item, given, as_of)
+        unsure = item.unsure(given) if item.is_current else []
+        noted = self.counted.known(unsure) if unsure else ()
+        after = feature_changes.with_event(item, given, noted, as_of)
         if after is None:
             return self._built(item, feature_changes.inputs_of(event.event_type, given), as_of)
+        if leaving := item.leaving(after):
+            self.counted.note(leaving)
         contacts = self.memory.contacts(item) if event.event_type in CAMPAIGN_TYPES else []
         return feature_changes.after_event(item, event, after, contacts, as_of)
 
@@ -167,7 +186,8 @@ def _parts() -> tuple[FeatureProcessor, FailureQueue]:
     events = LeadEventStore(dynamodb, config.event_table)
     memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), store, events)
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
-    return FeatureProcessor(store, memory, events), failures
+    counted = CountedEvents(dynamodb, config.idempotency_keys_table)
+    return FeatureProcessor(store, memory, events, counted), failures
 
 
 @logger.inject_lambda_context

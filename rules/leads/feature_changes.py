@@ -5,6 +5,7 @@ and writes the answer on condition that the item still is what was read.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -15,8 +16,8 @@ from rules.leads.feature_values import listed_on
 from rules.leads.features import FEATURES, TRIGGERS, Contact, Input, Shown
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import SERIES, Contribution, State, add, build, roll
-from rules.leads.series_text import encode, encode_contacts
+from rules.leads.series import SERIES, Contribution, Mark, State, add, build, roll, unnoted
+from rules.leads.series_text import decode, encode, encode_contacts, sums_of
 
 ALL = frozenset(Input)
 AHEAD_MAX = timedelta(days=1)
@@ -36,17 +37,20 @@ def inputs_of(event_type: str, given: Collection[Input]) -> set[Input]:
     return {each for each in Input if event_type in TRIGGERS[each]} & {*given, Input.CAMPAIGNS}
 
 
-def with_event(item: FeatureItem, given: Mapping[Input, Contribution], as_of: datetime) -> State | None:
+def with_event(
+    item: FeatureItem, given: Mapping[Input, Contribution], noted: Collection[Mark], as_of: datetime
+) -> State | None:
     """Return the series that an event contributes to, with the event in them.
 
-    None: only the stored events can tell. The item has no state of today's declarations, or the event is so
-    old that the state does not know whether it is in.
+    noted: those of item.unsure() that have a note. None: only the stored events can tell
+    (rules.leads.series.add), or the item has no state of today's declarations.
     """
     if not item.is_current:
         return None
     after = {}
     for each, contribution in given.items():
-        series = add(item.series(each), each, contribution, as_of)
+        has_note = contribution.mark in noted
+        series = add(item.series(each), each, contribution, as_of, has_note=has_note)
         if series is None:
             return None
         after[each] = series
@@ -99,7 +103,20 @@ def from_events(
         {each: stamp(as_of) for each in Input if each in wanted},
         stamp(as_of),
         listed_on(state, contacts, as_of),
+        unnoted(listed, {each: series for each, series in state.items() if each in wanted}),
     )
+
+
+def all_noted(item: FeatureItem, change: Change) -> Change | None:
+    """Return what says that all marks of a change that built it are noted; None: the item has moved on."""
+    built: dict[Any, str] = {each: text for each in SERIES if (text := change.inputs.get(each)) is not None}
+    stored = item.inputs or {}
+    if not item.computed_at or any(stored.get(each) != text for each, text in built.items()):
+        return None
+    texts: dict[Any, str] = {
+        each: encode(replace(decode(text), is_noted=True)) for each, text in built.items()
+    }
+    return Change({}, texts, {}, item.computed_at, item.active_on)
 
 
 def _inputs_built(
@@ -137,8 +154,13 @@ def differs(item: FeatureItem, change: Change) -> bool:
     return (
         change.active_on != item.active_on
         or any(item.features.get(name) != value for name, value in change.features.items())
-        or any(inputs.get(name) != text for name, text in change.inputs.items())
+        or any(_sums(name, inputs.get(name)) != _sums(name, text) for name, text in change.inputs.items())
     )
+
+
+def _sums(name: str, text: Any) -> Any:
+    """Return what an input's text says of the events, and not of the order in which they came."""
+    return sums_of(text) if isinstance(text, str) and name in SERIES else text
 
 
 def inputs_due(item: FeatureItem, as_of: datetime) -> set[Input]:

@@ -9,7 +9,7 @@ from rules.days import stamp, unstamp
 from rules.leads.declarations import DECLARED, DIGEST
 from rules.leads.feature_values import evaluate_all
 from rules.leads.features import FEATURES, Contact, Feature, Input, Shown, shown
-from rules.leads.series import NOTHING, SERIES, Series, State
+from rules.leads.series import NOTHING, SERIES, Contribution, Mark, Series, State
 from rules.leads.series_text import decode, decode_contacts
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -50,6 +50,18 @@ class FeatureItem:
         stored = (self.inputs or {}).get(input_)
         return NOTHING[input_] if stored is None else decode(stored)
 
+    def unsure(self, given: Mapping[Input, Contribution]) -> list[Mark]:
+        """Return the marks of an event that only a note can tell of (rules.leads.series.Series.has_left)."""
+        series = ((self.series(each), one.mark) for each, one in given.items() if each is not Input.ACTIVITY)
+        return list({mark for one, mark in series if one.has_left(mark)})
+
+    def leaving(self, after: State) -> list[Mark]:
+        """Return the marks that a later state has no more: they are noted before it is stored."""
+        gone = [
+            set(self.series(each).seen) - set(later.seen) for each, later in after.items() if later.is_noted
+        ]
+        return sorted(set().union(*gone))
+
     def waiting(self) -> list[Contact]:
         """Return the campaigns that had no reaction when the state was written."""
         stored = (self.inputs or {}).get(Input.CAMPAIGNS)
@@ -65,7 +77,8 @@ class Change:
     """What to write. features, inputs, as_of: entries of these maps; None takes one away.
 
     Nothing that is not named is touched. An item without state is the exception: it gets all maps anew. A
-    change without inputs leaves it without state. active_on: None takes the lead off the schedule.
+    change without inputs leaves it without state. active_on: None takes the lead off the schedule. unnoted:
+    marks to be noted once the change is stored.
     """
 
     features: Mapping[str, Shown]
@@ -73,6 +86,7 @@ class Change:
     as_of: Mapping[str, str | None]
     computed_at: str
     active_on: str | None
+    unnoted: Collection[Mark] = ()
 
 
 def not_before(item: FeatureItem, *moments: datetime) -> datetime:

@@ -1,9 +1,10 @@
 """What a lead's events come to, small enough to sit beside its features, and exact whatever their order.
 
 Of purchases and sentiment: totals, first and last date that counts, sums by date for the dates that a
-window may still need, and the newest few events, by which one that comes again is recognised. Of activity
-the first and last date are enough: repeating an event changes neither. The state is a function of the set
-of events and of the date that it was last brought to.
+window may still need, and the marks of a few events, by which one that comes again is recognised. Of events
+whose marks have left there are notes (adapters/leads/counted_events.py); only an event as old as these is
+looked up there. Of activity the first and last date are enough: repeating an event changes neither. Marks
+aside, the state is a function of the set of events and of the date that it was last brought to.
 """
 
 # Long: what an event adds, and how the sum of all is kept, are one rule.
@@ -11,6 +12,7 @@ of events and of the date that it was last brought to.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import lru_cache
@@ -27,6 +29,8 @@ from rules.leads.lead_events import (
 )
 
 SEEN_MAX = 16
+# So many marks leave at once: one bulk write for eight events.
+LEAVING = 8
 # What doors let in: so, sums of thousands of the largest fit into the 64 bits that the lake has for them.
 AMOUNT_MINOR_MAX = 10**15
 SENTIMENT_MILLI_MAX = 1000
@@ -52,8 +56,9 @@ KEPT_DAYS = kept_days(FEATURES)
 class Series:
     """One input's state. days: (count, amount) by date, as ordinals, of the kept dates only; ascending.
 
-    count, amount: of all time. first, last: dates with a count, as ordinals; 0: none. seen: ascending.
+    count, amount: of all time. first, last: dates with a count, as ordinals; 0: none. seen: marks, ascending.
     foreign: (count, amount) of all time by currency, by name; these are part of count, and not of amount.
+    below: the newest mark that has left `seen`; None: none has. is_noted: whether all of these have notes.
     """
 
     count: int = 0
@@ -63,6 +68,12 @@ class Series:
     days: dict[int, tuple[int, int]] = field(default_factory=dict)
     seen: tuple[Mark, ...] = ()
     foreign: dict[str, tuple[int, int]] = field(default_factory=dict)
+    below: Mark | None = None
+    is_noted: bool = True
+
+    def has_left(self, mark: Mark) -> bool:
+        """Whether the event may be in, but not in `seen`: only its note can tell."""
+        return self.below is not None and mark <= self.below and mark not in self.seen
 
     @property
     def priced(self) -> int:
@@ -133,12 +144,15 @@ def _ordinal(day: str) -> int:
     return date.fromisoformat(day).toordinal()
 
 
-def add(series: Series, input_: Input, given: Contribution, as_of: datetime) -> Series | None:
+def add(
+    series: Series, input_: Input, given: Contribution, as_of: datetime, *, has_note: bool = False
+) -> Series | None:
     """Return the series with one event more, brought to a date that is never before an earlier one.
 
-    The same series: the event is in it already. None: it is older than all that are remembered by name, so
-    nobody can tell; or it takes a count back, which may move the first and the last date. Then the series has
-    to be built again.
+    has_note: whether the event is noted as counted; asked only where has_left() says so.
+    The same series: the event is in it already. None: the series has to be built again. Either nobody can
+    tell whether the event is in, because what has left was not noted. Or it takes back the first or last
+    order, and the next one is older than all dates that are kept.
     """
     if input_ is Input.ACTIVITY:
         first = min(series.first or given.day, given.day)
@@ -146,27 +160,59 @@ def add(series: Series, input_: Input, given: Contribution, as_of: datetime) -> 
         return series if (first, last) == (series.first, series.last) else Series(first=first, last=last)
     if given.mark in series.seen:
         return series
-    if given.count < 0 or (len(series.seen) == SEEN_MAX and given.mark < series.seen[0]):
+    if series.has_left(given.mark):
+        if has_note:
+            return series
+        if not series.is_noted:
+            return None
+    rolled = roll(series, input_, as_of)
+    is_kept = given.day > as_of.toordinal() - KEPT_DAYS[input_] or given.day in rolled.days
+    span = _span(rolled, given) if is_kept else _span_before(rolled, given)
+    return None if span is None else _added(rolled, given, span, is_kept=is_kept)
+
+
+def _span(series: Series, given: Contribution) -> tuple[int, int] | None:
+    """Return the first and the last date that count, after an event of a date whose sums are kept."""
+    first, last, day = series.first, series.last, given.day
+    if not given.count:
+        return first, last
+    if series.days.get(day, (0, 0))[0] + given.count > 0:
+        return min(first or day, day), max(last, day)
+    if day not in (first, last):
+        return first, last
+    if first == last:
+        return 0, 0
+    others = [each for each, (count, _) in series.days.items() if count > 0 and each != day]
+    if not others:
         return None
-    return _added(roll(series, input_, as_of), input_, given, as_of)
+    return (min(others) if day == first else first), (max(others) if day == last else last)
 
 
-def _added(series: Series, input_: Input, given: Contribution, as_of: datetime) -> Series:
+def _span_before(series: Series, given: Contribution) -> tuple[int, int] | None:
+    """Return the same after an event of a date that is no longer kept."""
+    first, last, day = series.first, series.last, given.day
+    if given.count > 0:
+        return min(first or day, day), max(last, day)
+    return (first, last) if not given.count or first < day < last else None
+
+
+def _added(series: Series, given: Contribution, span: tuple[int, int], *, is_kept: bool) -> Series:
     days = series.days
-    if given.day > as_of.toordinal() - KEPT_DAYS[input_]:
+    if is_kept:
         count, amount = days.get(given.day, (0, 0))
         is_late = bool(days) and given.day < next(reversed(days))
         days = {**days, given.day: (count + given.count, amount + given.amount)}
         if is_late:
             days = dict(sorted(days.items()))
-    first, last = series.first, series.last
-    if given.count:
-        first, last = min(first or given.day, given.day), max(last, given.day)
-    seen = (*series.seen, given.mark)
+    # Only marks that were stored before may leave: a note says for good that the state has the event.
+    leaving = series.seen[:LEAVING] if len(series.seen) >= SEEN_MAX else ()
+    seen = (*series.seen[len(leaving) :], given.mark)
     if len(seen) > 1 and seen[-1] < seen[-2]:
         seen = tuple(sorted(seen))
+    below = max((each for each in (series.below, *leaving[-1:]) if each), default=None)
     totals = series.count + given.count, series.amount + given.amount
-    return Series(*totals, first, last, days, seen[-SEEN_MAX:], _foreign([given], series.foreign))
+    foreign = _foreign([given], series.foreign)
+    return Series(*totals, *span, days, seen, foreign, below, series.is_noted)
 
 
 def _foreign(
@@ -183,11 +229,35 @@ def _foreign(
 
 
 def roll(series: Series, input_: Input, as_of: datetime) -> Series:
-    """Drop the dates that no window reaches any more: they stay in the totals."""
+    """Drop the dates that no window reaches any more: they stay in the totals.
+
+    A date that counts below 0 waits for an order that was cancelled before it came.
+    """
     floor = as_of.toordinal() - KEPT_DAYS[input_]
     if not series.days or next(iter(series.days)) > floor:
         return series
-    return replace(series, days={day: sums for day, sums in series.days.items() if day > floor})
+    return replace(series, days=_kept(series.days, floor))
+
+
+def _kept(days: Mapping[int, tuple[int, int]], floor: int) -> dict[int, tuple[int, int]]:
+    return {day: sums for day, sums in days.items() if day > floor or sums[0] < 0}
+
+
+def unnoted(events: Iterable[LeadEvent], state: State) -> list[Mark]:
+    """Return the marks of events that are in a state that was built of them, and that nothing tells of."""
+    asked = [(each, series) for each, series in state.items() if not series.is_noted]
+    found = []
+    for event in events if asked else ():
+        with suppress(MalformedLeadEvent):
+            given = contributions(event)
+            found += [given[each].mark for each, series in asked if each in given]
+    kept = {mark for _, series in asked for mark in series.seen}
+    return [each for each in dict.fromkeys(found) if each not in kept]
+
+
+def without_marks(series: Series) -> Series:
+    """Return what follows from the events alone, and not from the order in which they came."""
+    return replace(series, seen=(), below=None, is_noted=True)
 
 
 def build(events: Iterable[LeadEvent], as_of: datetime) -> State:
@@ -215,11 +285,12 @@ def _built(input_: Input, given: list[Contribution], as_of: datetime) -> Series:
     if input_ is Input.ACTIVITY:
         return Series(first=first, last=last)
     days: dict[int, tuple[int, int]] = {}
-    floor = as_of.toordinal() - KEPT_DAYS[input_]
-    for each in given:
-        if each.day > floor:
-            count, amount = days.get(each.day, (0, 0))
-            days[each.day] = (count + each.count, amount + each.amount)
-    seen = tuple(sorted(each.mark for each in given)[-SEEN_MAX:])
+    for each in sorted(given, key=lambda one: one.day):
+        count, amount = days.get(each.day, (0, 0))
+        days[each.day] = (count + each.count, amount + each.amount)
+    marks = sorted(each.mark for each in given)
+    below = marks[-SEEN_MAX - 1] if len(marks) > SEEN_MAX else None
     count, amount = sum(each.count for each in given), sum(each.amount for each in given)
-    return Series(count, amount, first, last, dict(sorted(days.items())), seen, _foreign(given))
+    kept = _kept(days, as_of.toordinal() - KEPT_DAYS[input_])
+    seen = tuple(marks[-SEEN_MAX:])
+    return Series(count, amount, first, last, kept, seen, _foreign(given), below, below is None)

@@ -14,10 +14,10 @@ from rules.leads.series import Mark, Series
 
 
 def encode(series: Series) -> str:
-    """Write a series as text: totals; dates, as distances; their counts; their amounts; marks; currencies.
+    """Write a series as text: totals; dates, as distances; their counts; their amounts; marks; below; others.
 
-    Each part but the last is a list of whole numbers, because these are read and written fastest. Where all
-    counts are 1, they are left out.
+    The first four parts are lists of whole numbers, because these are read and written fastest. Where all
+    counts are 1, they are left out. An exclamation mark stands before `below` unless all have notes.
     """
     totals = _text([series.count, series.amount, series.first, series.last])
     gaps = counts = amounts = ""
@@ -27,15 +27,18 @@ def encode(series: Series) -> str:
         counts = "" if set(counted) == {1} else _text(list(counted))
     marks, before = [], 0
     for moment, event_id in series.seen:
-        marks.append(f"{moment - before:x}.{event_id}")
+        marks.append(_mark((moment - before, event_id)))
         before = moment
+    below = "" if series.below is None else f"{'' if series.is_noted else '!'}{_mark(series.below)}"
     foreign = [",".join(f"{name}:{count}:{sum_}" for name, (count, sum_) in series.foreign.items())]
-    return ";".join((totals, gaps, counts, amounts, ",".join(marks), *(foreign if series.foreign else ())))
+    return ";".join(
+        (totals, gaps, counts, amounts, ",".join(marks), below, *(foreign if series.foreign else ()))
+    )
 
 
 def decode(text: str) -> Series:
     """Read what encode() wrote."""
-    totals, gaps, counts, amounts, marks, *more = text.split(";")
+    totals, gaps, counts, amounts, marks, below, *more = text.split(";")
     days = {}
     if gaps:
         sums = zip(_numbers(counts) if counts else repeat(1), _numbers(amounts))  # noqa: B905 (repeat has no end)
@@ -43,13 +46,29 @@ def decode(text: str) -> Series:
     seen: list[Mark] = []
     moment = 0
     for each in marks.split(",") if marks else ():
-        step, _, event_id = each.partition(".")
-        moment += int(step, 16)
+        step, event_id = _read_mark(each)
+        moment += step
         seen.append((moment, event_id))
     count, amount, first, last = _numbers(totals)
     foreign = (each.split(":") for each in more[0].split(",")) if more else ()
     totals_by = {name: (int(counted), int(sum_)) for name, counted, sum_ in foreign}
-    return Series(count, amount, first, last, days, tuple(seen), totals_by)
+    left = _read_mark(below.removeprefix("!")) if below else None
+    return Series(count, amount, first, last, days, tuple(seen), totals_by, left, not below.startswith("!"))
+
+
+def _mark(mark: Mark) -> str:
+    return f"{mark[0]:x}.{mark[1]}"
+
+
+def _read_mark(text: str) -> Mark:
+    moment, _, event_id = text.partition(".")
+    return int(moment, 16), event_id
+
+
+def sums_of(text: str) -> list[str]:
+    """Return the parts of a series' text that follow from the events alone: all but `seen` and `below`."""
+    parts = text.split(";")
+    return [*parts[:4], *parts[6:]]
 
 
 def encode_contacts(contacts: Iterable[Contact], as_of: datetime) -> str:

@@ -1,6 +1,7 @@
 """What tests of memory and features draw from: events of leads, clustered so that windows and ties meet."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -73,6 +74,18 @@ def histories(
         made.append(lead_event(number, event_type, at, draw(st.sampled_from(leaves))))
         object.__setattr__(made[-1], "payload", payload)
     return made
+
+
+@st.composite
+def with_cancellations(draw: st.DrawFn, events: Sequence[LeadEvent]) -> list[LeadEvent]:
+    """The same events, and cancellations of some of the orders among them."""
+    orders = [each for each in events if each.event_type == "order_placed"]
+    chosen = draw(st.lists(st.sampled_from(orders), unique_by=lambda each: each.id)) if orders else []
+    more = [
+        replace(each, event_type=ORDER_CANCELLED, external_event_id=f"{each.external_event_id}-cancelled")
+        for each in chosen
+    ]
+    return [*events, *more]
 
 
 @st.composite

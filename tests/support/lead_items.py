@@ -11,6 +11,7 @@ from rules.lake.lead_entities import column_of
 from rules.leads.feature_changes import (
     after_event,
     after_time,
+    all_noted,
     from_events,
     inputs_due,
     inputs_of,
@@ -20,7 +21,7 @@ from rules.leads.feature_items import Change, FeatureItem, not_before
 from rules.leads.features import DECIMALS, FEATURES, Contact
 from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import contributions
+from rules.leads.series import Mark, contributions
 
 NOBODY = FeatureItem("leaf")
 SMALL = settings(max_examples=60)
@@ -61,13 +62,27 @@ def told(
     known: Sequence[LeadEvent],
     now: datetime,
     stored: Sequence[LeadEvent],
+    notes: set[Mark] | None = None,
 ) -> Change | None:
-    """What the processor does with an event. known: joined into memory; stored: in the table."""
+    """What the processor does with an event. known: joined into memory; stored: in the table; notes: as well."""
+    notes = set() if notes is None else notes
     given_, as_of = contributions(event), not_before(item, now, event.occurred)
-    after = with_event(item, given_, as_of)
+    noted = notes & set(item.unsure(given_)) if item.is_current else ()
+    after = with_event(item, given_, noted, as_of)
     if after is None:
-        return from_events(item, inputs_of(event.event_type, given_), stored, as_of)
+        return noting(item, from_events(item, inputs_of(event.event_type, given_), stored, as_of), notes)
+    notes |= set(item.leaving(after))
     return after_event(item, event, after, contacts_of(known), as_of)
+
+
+def noting(item: FeatureItem, change: Change | None, notes: set[Mark]) -> Change | None:
+    """A build, as it is once its marks are noted."""
+    if change is None or not change.unnoted:
+        return change
+    notes |= set(change.unnoted)
+    told = all_noted(written(item, change), change)
+    assert told
+    return replace(change, inputs={**change.inputs, **told.inputs})
 
 
 def refreshed(item: FeatureItem, now: datetime) -> Change | None:

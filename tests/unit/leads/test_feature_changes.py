@@ -16,11 +16,11 @@ from rules.leads.feature_changes import (
 from rules.leads.feature_items import not_before
 from rules.leads.features import BY_NAME, Input
 from rules.leads.lead_events import LeadEvent
-from rules.leads.series import SEEN_MAX, contributions, roll
+from rules.leads.series import SEEN_MAX, Mark, contributions, roll
 from rules.leads.series_text import decode, encode
 from tests.support.examples import examples
-from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
-from tests.support.lead_items import NOBODY, SMALL, refreshed, told, written
+from tests.support.lead_event_strategies import START, deliveries, histories, lead_event, with_cancellations
+from tests.support.lead_items import NOBODY, SMALL, noting, refreshed, told, written
 
 
 @settings(max_examples=examples(150))
@@ -28,14 +28,14 @@ from tests.support.lead_items import NOBODY, SMALL, refreshed, told, written
 def test_any_order_twice_and_with_refreshes_between_is_what_the_events_say(
     data: st.DataObject, stored_before: bool
 ) -> None:
-    events = data.draw(histories(size_max=26))
+    events = data.draw(with_cancellations(data.draw(histories(size_max=30))))
     delivered = data.draw(deliveries(events))
     days = sorted(data.draw(st.lists(st.integers(0, 120), min_size=len(delivered), max_size=len(delivered))))
-    item, known = NOBODY, list[LeadEvent]()
+    item, known, notes = NOBODY, list[LeadEvent](), set[Mark]()
     for event, day in zip(delivered, days, strict=True):
         now = START + day * DAY
         known.append(event)
-        item = written(item, told(item, event, known, now, events if stored_before else known))
+        item = written(item, told(item, event, known, now, events if stored_before else known, notes))
         if data.draw(st.booleans()):
             item = written(item, refreshed(item, now + timedelta(hours=1)))
     last = START + (days[-1] + 1) * DAY
@@ -129,11 +129,17 @@ def test_nothing_is_computed_as_of_before_the_item(computed: int | None, moments
     assert not_before(item, *(START + each * DAY for each in moments)) == START + expected * DAY
 
 
-def test_an_old_event_is_left_to_the_stored_events_and_a_new_one_is_not() -> None:
+def test_an_old_event_is_looked_up_and_a_new_one_is_not() -> None:
     events = [lead_event(n, at=START + n * DAY) for n in range(SEEN_MAX + 1)]
-    item = written(NOBODY, from_events(NOBODY, ALL, events, START))
+    change = from_events(NOBODY, ALL, events, START)
+    assert change
+    assert change.unnoted == [contributions(events[0])[Input.PURCHASES].mark]
+    item, notes = written(NOBODY, change), set[Mark]()
+    noted = written(NOBODY, noting(NOBODY, change, notes))
     old, new = lead_event(98, at=START - DAY), lead_event(99, at=START + 90 * DAY)
-    for event, is_judged in ((old, False), (new, True)):
-        after = with_event(item, contributions(event), not_before(item, event.occurred))
-        assert (after is not None) is is_judged
+    for each, is_asked in ((old, True), (new, False)):
+        given_ = contributions(each)
+        assert bool(item.unsure(given_)) is is_asked
+        assert (with_event(item, given_, (), not_before(item, each.occurred)) is None) is is_asked
+        assert with_event(noted, given_, (), not_before(item, each.occurred)) is not None
     assert inputs_of(old.event_type, contributions(old)) == {Input.PURCHASES, Input.ACTIVITY}

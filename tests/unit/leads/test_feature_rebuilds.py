@@ -75,7 +75,7 @@ def test_a_rebuild_differs_where_something_stored_is_not_what_the_events_say(
     for wrong in (
         replace(item, features={**item.features, "monetary_total": 77777}),
         replace(item, features={}),
-        replace(item, inputs={**item.inputs, Input.PURCHASES: "1,1,1,1;;;;"}),
+        replace(item, inputs={**item.inputs, Input.PURCHASES: "1,1,1,1;;;;;"}),
         replace(item, inputs={**states, **campaigns}),
         replace(item, inputs=None),
         replace(item, active_on="2026-02-02"),

@@ -1,7 +1,6 @@
 """The compact state of a lead is that of its events: any order, any repetition, whatever has been rolled off."""
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
@@ -16,42 +15,13 @@ from rules.leads.lead_events import LeadEvent, MalformedLeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import (
     NOTHING,
-    SEEN_MAX,
     SERIES,
-    Series,
-    add,
     build,
     contributions,
-    roll,
 )
 from rules.leads.series_text import decode, encode
 from tests.support.examples import examples
-from tests.support.lead_event_strategies import START, deliveries, histories, lead_event
-
-
-def folded(delivered: Iterable[tuple[LeadEvent, datetime]]) -> tuple[dict[Input, Series], int]:
-    """Add events one by one, each as of a time; returns the state, and how often it had to be built."""
-    state, known, built = dict(NOTHING), list[LeadEvent](), 0
-    for event, as_of in delivered:
-        known.append(event)
-        for input_, each in contributions(event).items():
-            new = add(decode(encode(state[input_])), input_, each, as_of)
-            built += new is None
-            state[input_] = build(known, as_of)[input_] if new is None else new
-    return state, built
-
-
-@settings(max_examples=examples(120))
-@given(st.data())
-def test_adding_in_any_order_with_duplicates_is_building(data: st.DataObject) -> None:
-    events = data.draw(histories(size_max=30, types=("order_placed", "order_refunded", "message_received")))
-    delivered = data.draw(deliveries(events))
-    steps = sorted(data.draw(st.lists(st.integers(0, 400), min_size=len(delivered), max_size=len(delivered))))
-    moments = [START + timedelta(days=each) for each in steps]
-    state, _ = folded(zip(delivered, moments, strict=True))
-    last = moments[-1]
-    rolled = {each: roll(series, each, last) for each, series in state.items()}
-    assert rolled == build(events, last)
+from tests.support.lead_event_strategies import START, histories, lead_event
 
 
 @settings(max_examples=examples(80))
@@ -59,21 +29,6 @@ def test_adding_in_any_order_with_duplicates_is_building(data: st.DataObject) ->
 def test_encoding_loses_nothing(events: list[LeadEvent], days: int) -> None:
     for series in build(events, START + days * DAY).values():
         assert decode(encode(series)) == series
-
-
-def test_what_cannot_be_judged_is_told_and_what_can_is_recognised() -> None:
-    events = [lead_event(n, at=START + n * DAY) for n in range(SEEN_MAX + 2)]
-    now = START + 40 * DAY
-    series = build(events[1:], now)[Input.PURCHASES]
-    for place, event in enumerate(events):
-        found = add(series, Input.PURCHASES, contributions(event)[Input.PURCHASES], now)
-        assert found is (None if place < 2 else series)
-    short = build(events[2:], now)[Input.PURCHASES]
-    late = lead_event(99, at=START + 2 * DAY + timedelta(hours=1))
-    assert (
-        add(short, Input.PURCHASES, contributions(late)[Input.PURCHASES], now)
-        == (build([*events[2:], late], now)[Input.PURCHASES])
-    )
 
 
 @settings(max_examples=examples(150))
