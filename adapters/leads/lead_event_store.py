@@ -1,24 +1,26 @@
 """The Event table: what leads did, kept for good, each event once (by source and external_event_id)."""
 
+# Long: what is written of an event, and by which keys it is found again, are one subject.
+
 import heapq
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
-from itertools import islice
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from adapters.leads.order_store import OrderStore
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.batches import Unprocessed, query_all
+from adapters.platform.batches import Unprocessed, get_all, query_all
 from adapters.platform.items import Item, item, plain
-from rules.leads.lead_events import SORT_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
+from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 
 ATTEMPTS_MAX = 8
 REMEMBERED_MAX = 10_000  # organizations of leads, in a process
 # Claims of lead events share the table IdempotencyKeys with users' keys. There they have this key, and
 # `{source}#{external_event_id}` in place of a user id. A source has a `/`, and no user id has one.
 CLAIM_KEY = "lead-event"
-IDEMPOTENCY_INDEX = "idempotency-index"
+IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
 REFUSED = "ConditionalCheckFailed"
 
 
@@ -135,6 +137,40 @@ class LeadEventStore:
         each_leaf = [self._newest_of(leaf, since, until, limit) for leaf in leaves]
         merged = heapq.merge(*each_leaf, key=itemgetter(SORT_KEY), reverse=True)
         return list(islice(merged, limit))
+
+    def newest_of_type(
+        self, leaves: Iterable[str], event_type: str, since: str, until: str, limit: int
+    ) -> list[dict[str, Any]]:
+        """Return the same as newest(), of one type; an event is missing for a moment after it was stored.
+
+        Reads at most `limit` + 1 keys of each leaf, however much else the lead did, and as many more as have
+        the same type and time.
+        """
+        each_leaf = [self._keys_of_type(leaf, event_type, since, until, limit) for leaf in leaves]
+        merged = heapq.merge(*each_leaf, key=itemgetter(SORT_KEY), reverse=True)
+        keys = list(islice(merged, limit))
+        found = map(plain, get_all(self._dynamodb, self._table, keys))
+        return sorted(found, key=itemgetter(SORT_KEY), reverse=True)
+
+    def _keys_of_type(
+        self, leaf: str, event_type: str, since: str, until: str, limit: int
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the keys of a leaf's events of a type, newest first. The index orders by time alone."""
+        first, last = (f"{event_type}#{place.partition('#')[0]}" for place in (since, until))
+        stored = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            IndexName=TYPE_INDEX,
+            KeyConditionExpression="lead_organization_id = :leaf AND #at BETWEEN :first AND :last",
+            ExpressionAttributeNames={"#at": TYPE_KEY},
+            ExpressionAttributeValues=item({":leaf": leaf, ":first": first, ":last": last}),
+            ScanIndexForward=False,
+            Limit=limit + 1,
+        )
+        for _, at_once in groupby(map(plain, stored), key=itemgetter(TYPE_KEY)):
+            for each in sorted(at_once, key=itemgetter(SORT_KEY), reverse=True):
+                if since <= each[SORT_KEY] < until:
+                    yield {name: each[name] for name in ("lead_organization_id", SORT_KEY)}
 
     def _newest_of(self, leaf: str, since: str, until: str, limit: int) -> Iterator[dict[str, Any]]:
         found = query_all(

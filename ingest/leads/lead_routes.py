@@ -14,6 +14,7 @@ from ingest.leads.lead_schemas import (
 from ingest.leads.lead_schemas import SOURCE as SOURCE_NAME
 from ingest.web.json_schema import closed_object
 from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching
+from rules.leads.lead_events import EVENT_TYPES
 
 LEADS_API, HOOKS_API, IDENTITY_API = "LeadsApi", "HooksApi", "IdentityApi"
 LEAD = in_path("lead_id", matching(LEAD_ID))
@@ -98,7 +99,8 @@ LEAD_ROUTES = [
         "get",
         "/v1/leads/{lead_id}/events",
         "A lead's events, newest first",
-        [LEAD, *PAGE],
+        [LEAD, in_query("type", {"type": "string", "enum": sorted(EVENT_TYPES)}), *PAGE],
+        description="With `type`, those of one type: an event appears there a moment after it was stored.",
     ),
     Route(
         "GetLeadMemory",

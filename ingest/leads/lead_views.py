@@ -15,15 +15,15 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.settings.currencies import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED
+from ingest.leads.lead_money import money_view, total_view
 from ingest.web.caller import ApiError, Caller
 from ingest.web.paging import page, span_of
 from rules.days import EPOCH
 from rules.leads.evidence import MemoryEntry, confidence_at
 from rules.leads.feature_items import FeatureItem, read_at
 from rules.leads.features import Input
-from rules.leads.lead_events import FUTURE_MAX, SORT_KEY
-from rules.leads.orders import EXPONENTS, rates_in, total_in
-from rules.leads.series_text import decode
+from rules.leads.lead_events import EVENT_TYPES, FUTURE_MAX, SORT_KEY
+from rules.leads.orders import rates_in
 
 # A merged lead points at its root, so one hop is usual. More than five are a loop: two leads point at each
 # other for a moment, while a change of identity is being applied.
@@ -74,9 +74,19 @@ class LeadViews:
         return {"lead_id": self._lead(leaf).root}
 
     def events(self, lead_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return a page of the events of all the root's leaves, newest first; raises 404 for no such lead."""
+        """Return a page of the events of all the root's leaves, newest first; all, or those of one `type`.
+
+        Raises 404 for no such lead, 400 for no such type.
+        """
+        kind = query.get("type")
+        if kind is not None and kind not in EVENT_TYPES:
+            raise ApiError(400, "invalid_parameter", f"type must be one of {', '.join(sorted(EVENT_TYPES))}")
         span, lead = span_of(query, EPOCH, now + AHEAD), self._lead(lead_id)
-        rows = self.event_store.newest(lead.leaves, span.since, span.until, span.limit)
+        asked = (span.since, span.until, span.limit)
+        if kind:
+            rows = self.event_store.newest_of_type(lead.leaves, kind, *asked)
+        else:
+            rows = self.event_store.newest(lead.leaves, *asked)
         if not rows and lead.item is None:
             self._check_known(lead)
         shown = page("events", rows, span.limit, SORT_KEY)
@@ -146,28 +156,6 @@ class LeadViews:
     def _check_known(self, lead: Lead) -> None:
         if not self.event_store.newest(lead.leaves, "0", "~", 1):
             raise ApiError(404, "not_found", NO_LEAD)
-
-
-def money_view(purchases: str | None, own: str) -> dict[str, dict[str, Any]]:
-    """Return orders and what was spent by currency; nobody adds these up. purchases: the stored series."""
-    if purchases is None:
-        return {}
-    series = decode(purchases)
-    totals = {own: (series.priced, series.amount), **series.foreign}
-    return {
-        currency: {"orders": orders, "spent": Decimal(amount).scaleb(-EXPONENTS.get(currency, 2))}
-        for currency, (orders, amount) in sorted(totals.items())
-        if orders or amount
-    }
-
-
-def total_view(
-    money: Mapping[str, Mapping[str, Any]], own: str, rates: Mapping[str, Decimal]
-) -> dict[str, Any] | None:
-    """Return what was spent in all, in the organization's own currency; None where a rate is missing."""
-    spent = {currency: each["spent"] for currency, each in money.items()}
-    total = total_in(own, spent, rates, EXPONENTS.get(own, 2))
-    return None if total is None else {"currency": own, "spent": total}
 
 
 def event_view(row: Mapping[str, Any]) -> dict[str, Any]:

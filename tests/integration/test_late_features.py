@@ -3,7 +3,6 @@
 import random
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
@@ -12,6 +11,7 @@ from rules.leads.features import Input
 from rules.leads.lead_events import LeadEvent
 from rules.leads.series import SEEN_MAX
 from tests.support.engine import Engine
+from tests.support.items_read import ItemsRead
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Crash, Leads, Requests
 
@@ -19,23 +19,6 @@ from tests.support.lead_processors import Crash, Leads, Requests
 @pytest.fixture
 def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
     return Leads(engine.client("dynamodb"), request.node.name)
-
-
-class ItemsRead:
-    """Counts the items that a client's answers have looked at."""
-
-    def __init__(self, client: Any) -> None:
-        self.count = 0
-        client.meta.events.register("after-call.dynamodb", self._after)
-
-    def _after(self, parsed: dict[str, Any], model: Any, **_: Any) -> None:
-        batches = parsed.get("Responses") if model.name == "BatchGetItem" else None
-        self.count += parsed.get("ScannedCount", 0) + ("Item" in parsed)
-        self.count += sum(map(len, (batches or {}).values()))
-
-    def take(self) -> int:
-        counted, self.count = self.count, 0
-        return counted
 
 
 def orders(leads: Leads, count: int, first: int = 0) -> list[LeadEvent]:

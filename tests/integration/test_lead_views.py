@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from urllib.parse import parse_qsl
@@ -22,6 +23,7 @@ from rules.leads.memory_types import PREFERENCE, PURCHASE
 from tests.integration.test_lead_event_store import new_event
 from tests.support.engine import Engine
 from tests.support.http_requests import called
+from tests.support.items_read import ItemsRead
 from tests.support.lead_event_strategies import START
 from tests.support.lead_processors import Leads
 from tests.support.lead_requests import context
@@ -74,6 +76,30 @@ def test_a_lead_of_whom_only_events_are_known(served: Engine) -> None:
     assert (event["id"], event["payload"]["amount_minor"]) == (event_id, 1177)
     assert "raw_payload" not in event
     assert get(f"{lead}/events", "to=2026-03-09") == (200, {"lead_id": lead, "events": [], "cursor": None})
+
+
+def test_events_of_one_type_are_found_beside_a_thousand_others(served: Engine) -> None:
+    leads = Leads(served.client("dynamodb"), str(uuid4()))
+    views = [leads.event(n, "page_viewed", START - timedelta(seconds=n)) for n in range(1000)]
+    orders = [leads.event(2000 + n, "order_placed", START - n // 4 * DAY, "ab"[n % 2]) for n in range(12)]
+    leads.store([*views, *orders])
+    leads.features.set_topology(1, [Group(leads.leaf("a"), (leads.leaf("a"), leads.leaf("b")))])
+    read, cursor, seen = ItemsRead(leads.client), "", list[str]()
+    while cursor is not None:
+        query = "type=order_placed&limit=3" + (f"&cursor={cursor}" if cursor else "")
+        status, told = get(f"{leads.leaf('a')}/events", query)
+        assert (status, {each["event_type"] for each in told["events"]} <= {"order_placed"}) == (200, True)
+        seen, cursor = [*seen, *(each["id"] for each in told["events"])], told["cursor"]
+    newest = sorted(orders, key=lambda each: (each.occurred_at, each.id), reverse=True)
+    assert seen == [each.id for each in newest]
+    assert read.take() < 100
+    spans = "type=order_placed&from=2026-01-09&to=2026-01-09"
+    assert len(get(f"{leads.leaf('a')}/events", spans)[1]["events"]) == 4
+    status, told = get(f"{leads.leaf('a')}/events", "type=orders")
+    assert (status, told["error"]["message"].partition(",")[0]) == (
+        400,
+        "type must be one of campaign_bounced",
+    )
 
 
 def test_features_are_exact(served: Engine) -> None:
