@@ -4,7 +4,8 @@ An absorbed leaf's item says `merged_into`, its root's says `leaves`; `topology`
 change that said so. Why no event is lost or counted twice while leads merge or part:
 
 - Setting a change takes the state (`inputs`) away, so whoever comes next builds it from the stored events
-  of the leaves that the item names. Absorbed leaves are set before roots.
+  of the leaves that the item names. Absorbed leaves are set before roots. If leaves only come to a root, it
+  keeps its state and names them as `pending`: whoever comes next joins their stored events to it.
 - An event goes to the root that its leaf's item names, provided that the root's item names the leaf; if
   they do not agree, a change is being set, and the event waits (`Unsettled`).
 - Every write is conditional on the version that was read. So an event is added to a root only while the
@@ -12,6 +13,8 @@ change that said so. Why no event is lost or counted twice while leads merge or 
 - An event stored after a root's state was built finds its leaf set already: it is added there. One stored
   before is in what was built; `seen` recognises it.
 """
+
+# Long: features and topology are written on condition of the same version.
 
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
@@ -90,6 +93,8 @@ class FeatureStore:
                 continue
             sets |= {f"{name}.{key}": each for key, each in entries.items() if each is not None}
             removes += [f"{name}.{key}" for key, each in entries.items() if each is None]
+        if read.pending:
+            removes.append("pending")
         if change.active_on is None:
             removes += ["active_on", "active_shard"] if read.active_on else []
         elif change.active_on != read.active_on:
@@ -100,32 +105,35 @@ class FeatureStore:
     def set_topology(self, number: int, groups: Iterable[Group]) -> None:
         """Set which leads are one, as of a change; on items that a later one has set, nothing. Idempotent.
 
-        Absorbed leaves come first: once a root's state can be built anew, their events go to it.
+        Absorbed leaves come first: once a root's state can be joined or built, their events go to it. Leaves
+        that the root's item names already are not touched, so a change costs what it adds, and not the group.
         """
         listed = list(groups)
+        roots = self.get_many(group.root for group in listed)
+        listed = [each for each in listed if roots.get(each.root, FeatureItem("")).topology < number]
         for group in listed:
-            for leaf in group.leaves:
-                if leaf != group.root:
-                    self._set(leaf, number, {"merged_into": group.root}, ("features", "leaves"))
+            for leaf in set(group.leaves) - set(roots.get(group.root, FeatureItem(group.root)).group):
+                self._set(leaf, number, group)
         for group in listed:
-            several = len(group.leaves) > 1
-            leaves = {"leaves": sorted(group.leaves)} if several else {}
-            self._set(group.root, number, leaves, ("merged_into", *(() if several else ("leaves",))))
+            self._set(group.root, number, group)
 
-    def _set(self, lead: str, number: int, sets: Mapping[str, Any], removes: tuple[str, ...]) -> None:
+    def _set(self, lead: str, number: int, group: Group) -> None:
         for _ in pauses(ATTEMPTS_MAX):
             read = self.get(lead) or FeatureItem(lead)
-            if read.topology >= number:
+            if read.topology >= number or self._is_overtaken(read, number):
                 return
-            without = [*removes, "inputs"]
-            if "merged_into" in sets:
-                without += ["as_of", "active_on", "active_shard"]
+            sets, removes = _as_root(read, group) if lead == group.root else _as_leaf(group)
             try:
-                self._update(read, {**sets, "topology": number}, without)
+                self._update(read, {**sets, "topology": number}, removes)
                 return
             except Changed:
                 continue
         raise Unsettled(f"{lead} was changed in every attempt")
+
+    def _is_overtaken(self, read: FeatureItem, number: int) -> bool:
+        """Whether a later change has left the lead where it was: then its root alone has that number."""
+        root = self.get(read.merged_into) if read.merged_into else None
+        return root is not None and root.topology >= number and read.lead_organization_id in root.leaves
 
     def _update(self, read: FeatureItem, sets: Mapping[str, Any], removes: Iterable[str]) -> None:
         """Write paths (names joined by dots), on condition of the version."""
@@ -153,6 +161,26 @@ class FeatureStore:
             raise Changed(read.lead_organization_id) from None
 
 
+def _as_leaf(group: Group) -> tuple[dict[str, Any], list[str]]:
+    """Return what is set of an absorbed leaf, and what is taken away."""
+    gone = ["features", "leaves", "added", "pending", "inputs", "as_of", "active_on", "active_shard"]
+    return {"merged_into": group.root}, gone
+
+
+def _as_root(read: FeatureItem, group: Group) -> tuple[dict[str, Any], list[str]]:
+    """Return the same of a root. If leaves only came, it keeps its state, and names these."""
+    sets: dict[str, Any] = {"leaves": sorted(group.leaves)} if len(group.leaves) > 1 else {}
+    removes = [name for name in ("merged_into", "leaves", "added", "pending", "inputs") if name not in sets]
+    added = sorted(set(group.leaves) - set(read.group))
+    if read.merged_into is None and added and set(read.group) <= set(group.leaves):
+        sets["added"] = added
+        removes.remove("added")
+        if read.has_state:
+            sets["pending"] = sorted({*read.pending, *added})
+            removes = [each for each in removes if each not in ("pending", "inputs")]
+    return sets, removes
+
+
 def shard_of(lead: str, shards: int) -> str:
     """Return the part of the index that a lead is in."""
     return str(crc32(lead.encode()) % shards)
@@ -177,6 +205,8 @@ def _item(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
         tuple(read.get("leaves", ())),
         read.get("merged_into"),
         read.get("topology", 0),
+        tuple(read.get("added", ())),
+        tuple(read.get("pending", ())),
     )
 
 

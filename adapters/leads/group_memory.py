@@ -28,7 +28,7 @@ from adapters.platform.aws import pauses
 from rules.leads.evidence import MemoryEntry, supported_by
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Contact
-from rules.leads.memory import campaign_contact
+from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.memory_types import CAMPAIGN_CONTACT
 
 ATTEMPTS_MAX = 10
@@ -66,6 +66,24 @@ class GroupMemory:
             if self._item(root).topology == item.topology:
                 return
         raise Unsettled(f"{root} changed in every attempt")
+
+    def absorb(self, root: str, leaves: Iterable[str], topology: int, now: datetime) -> None:
+        """Join what leaves' events give into the memory of the root that they came to by a change.
+
+        If another change has been set, the memory is rebuilt.
+        """
+        entries = remembered_entries(self._events.of_leaves(leaves))
+        self._memories.join(root, list(entries.values()))
+        if self._item(root).topology != topology:
+            self.rebuild(root, now)
+
+    def regroup(self, root: str, topology: int, now: datetime) -> None:
+        """Make a root's memory what its leaves' events give, after a change that has been set."""
+        item = self._item(root)
+        if item.topology == topology and item.added:
+            self.absorb(root, item.added, topology, now)
+        else:
+            self.rebuild(root, now)
 
     def contacts(self, item: FeatureItem) -> list[Contact]:
         """Return the campaigns that a root's leaves were contacted by, strongly consistent."""

@@ -10,6 +10,8 @@ rules/leads/feature_changes.py.
 Campaigns are the exception: their state is Memory. Their events are joined there first, and then read.
 """
 
+# Long: all that may meet at a lead has to see the same steps.
+
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -86,6 +88,11 @@ class FeatureProcessor:
     def _apply(self, event: LeadEvent, given: Given, hint: str, now: datetime) -> None:
         def attempt() -> bool:
             item = self.store.home(event.lead_organization_id, hint)
+            if item.is_joining:
+                self._written(item, self._built(item, ALL, not_before(item, now)))
+                item = self.store.home(event.lead_organization_id, item.lead_organization_id)
+                if item.is_joining:  # again: what joins does not hold this event
+                    return False
             return self._written(item, self._change(item, event, given, now))
 
         _until_done(event.lead_organization_id, attempt)
@@ -126,8 +133,16 @@ class FeatureProcessor:
     def _built(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
         """Return some inputs' features from the stored events of the lead's leaves; None: there is nothing.
 
-        Where leads merged or parted, the state was taken away, and memory may be of before, too.
+        Where leaves came to the lead, only their events are read. Where leads merged or parted otherwise, the
+        state was taken away, and memory may be of before, too.
         """
+        if item.is_joining:
+            self.memory.absorb(item.lead_organization_id, item.pending, item.topology, as_of)
+            joining = self.events.of_leaves(item.pending)
+            return feature_changes.with_leaves(item, joining, self.memory.contacts(item), as_of)
+        return self._built_anew(item, affected, as_of)
+
+    def _built_anew(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
         if item.inputs is None and item.topology:
             self.memory.rebuild(item.lead_organization_id, as_of)
         return feature_changes.from_events(item, affected, self.events.of_leaves(item.group), as_of)
@@ -138,7 +153,7 @@ class FeatureProcessor:
         self.store.set_topology(number, groups)
 
         def decide(item: FeatureItem) -> Change | None:
-            is_there = item.merged_into is not None or item.inputs is not None
+            is_there = item.merged_into is not None or (item.inputs is not None and not item.is_joining)
             return None if is_there else self._built(item, ALL, not_before(item, now))
 
         for group in groups:
@@ -169,8 +184,8 @@ class FeatureProcessor:
         """Return what makes an item what its leaves' events say; None: it is that already."""
         if item.merged_into:
             return None
-        change = self._built(item, ALL, feature_changes.healed(item, now))
-        return change if change and feature_changes.differs(item, change) else None
+        change = self._built_anew(item, ALL, feature_changes.healed(item, now))
+        return change if change and (item.pending or feature_changes.differs(item, change)) else None
 
 
 def _until_done(lead: str, attempt: Callable[[], bool]) -> None:

@@ -58,7 +58,7 @@ class MemoryProcessor:
         number, groups = groups_of(event)
         self.features.set_topology(number, groups)
         for group in groups:
-            self.memory.rebuild(group.root, now)
+            self.memory.regroup(group.root, number, now)
 
 
 @cache

@@ -98,7 +98,7 @@ LEFT_OUT: dict[str, set[str]] = {
     # raw_payload may hold what people wrote (rule 10).
     "lead_events": {TYPE_KEY, "raw_payload"},
     "lead_memory": {"evidence"},
-    "lead_features": {"active_shard"},
+    "lead_features": {"active_shard", "added", "pending"},
     # The former names of attributes are stored beside the new ones (rules/questions/former_names.py).
     "questions": {"status_shard", "closing_shard", "expires_at", "body_hash", "kind", "answers_count"},
     # What could name a person or tell their other hashes stays in the table.

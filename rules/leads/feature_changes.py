@@ -4,6 +4,8 @@ Each function takes what was read and returns what to write. processors/leads/fe
 and writes the answer on condition that the item still is what was read.
 """
 
+# Long: all that may change a lead's item says so in the same terms.
+
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,7 +18,7 @@ from rules.leads.feature_values import listed_on
 from rules.leads.features import FEATURES, TRIGGERS, Contact, Input, Shown
 from rules.leads.lead_events import CAMPAIGN_TYPES, IDENTITY_TYPES, LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
-from rules.leads.series import SERIES, Contribution, Mark, State, add, build, roll, unnoted
+from rules.leads.series import SERIES, Contribution, Mark, Series, State, add, build, roll, united, unnoted
 from rules.leads.series_text import decode, encode, encode_contacts, sums_of
 
 ALL = frozenset(Input)
@@ -107,11 +109,38 @@ def from_events(
     )
 
 
+def with_leaves(
+    item: FeatureItem, events: Iterable[LeadEvent], contacts: Collection[Contact], as_of: datetime
+) -> Change:
+    """Return the features of a state that is joined by its pending leaves. events: all of these leaves.
+
+    contacts: the campaigns of all leaves.
+    """
+    listed = [each for each in events if each.event_type not in IDENTITY_TYPES]
+    as_of = max([as_of, *(each.occurred for each in listed)])
+    built, state, marks = build(listed, as_of), dict[Input, Series](), unnoted(listed, build(listed, as_of))
+    for each in SERIES:
+        state[each], gone = united(item.series(each), built[each], each, as_of)
+        marks += gone
+    inputs: dict[str, Any] = {each: encode(series) for each, series in state.items()}
+    if contacts:
+        inputs[Input.CAMPAIGNS] = encode_contacts(contacts, as_of)
+    was_noted = all(item.series(each).is_noted for each in SERIES)
+    return Change(
+        computed(ALL, state, contacts, as_of),
+        inputs,
+        dict.fromkeys(ALL, stamp(as_of)),
+        stamp(as_of),
+        listed_on(state, contacts, as_of),
+        marks if was_noted else (),
+    )
+
+
 def all_noted(item: FeatureItem, change: Change) -> Change | None:
     """Return what says that all marks of a change that built it are noted; None: the item has moved on."""
     built: dict[Any, str] = {each: text for each in SERIES if (text := change.inputs.get(each)) is not None}
     stored = item.inputs or {}
-    if not item.computed_at or any(stored.get(each) != text for each, text in built.items()):
+    if item.pending or not item.computed_at or any(stored.get(each) != text for each, text in built.items()):
         return None
     texts: dict[Any, str] = {
         each: encode(replace(decode(text), is_noted=True)) for each, text in built.items()

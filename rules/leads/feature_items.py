@@ -21,7 +21,9 @@ class FeatureItem:
 
     features: as shown (rules.leads.features.shown). as_of: stamps by input. inputs: the state by input, and
     the digest of the declarations that it was kept by (rules/leads/declarations.py); None: the state has to
-    be built. Of campaigns, the state is when the unanswered ones were sent. active_on: an ISO date.
+    be built. Of campaigns, the state is when the unanswered ones were sent. active_on: an ISO date. topology:
+    the change that said which leads are one. added: the leaves that it added, if it did nothing else to this
+    group. pending: leaves that the state is still without.
     """
 
     lead_organization_id: str
@@ -34,6 +36,8 @@ class FeatureItem:
     leaves: tuple[str, ...] = ()
     merged_into: str | None = None
     topology: int = 0
+    added: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
 
     @property
     def group(self) -> tuple[str, ...]:
@@ -42,6 +46,16 @@ class FeatureItem:
 
     @property
     def is_current(self) -> bool:
+        """Whether there is a state of all leaves, kept by today's declarations."""
+        return self.has_state and not self.pending
+
+    @property
+    def is_joining(self) -> bool:
+        """Whether there is a state, and the events of some leaves are still to be joined to it."""
+        return self.has_state and bool(self.pending)
+
+    @property
+    def has_state(self) -> bool:
         """Whether there is a state, kept by today's declarations (rules/leads/declarations.py)."""
         return self.inputs is not None and self.inputs.get(DECLARED) == DIGEST
 

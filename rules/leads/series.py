@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import lru_cache
 from types import MappingProxyType
+from typing import TypeVar
 
 from rules.days import EPOCH, MICROSECOND, unstamp
 from rules.leads.features import FEATURES, TRIGGERS, Feature, Input
@@ -37,6 +38,8 @@ SENTIMENT_MILLI_MAX = 1000
 ID_CHARACTERS = 12
 CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 Mark = tuple[int, str]  # microseconds since the epoch, the beginning of the event's id
+Sums = tuple[int, int]  # count, amount
+K = TypeVar("K")
 SERIES = (Input.PURCHASES, Input.SENTIMENT, Input.ACTIVITY)
 
 
@@ -241,6 +244,39 @@ def roll(series: Series, input_: Input, as_of: datetime) -> Series:
 
 def _kept(days: Mapping[int, tuple[int, int]], floor: int) -> dict[int, tuple[int, int]]:
     return {day: sums for day, sums in days.items() if day > floor or sums[0] < 0}
+
+
+def united(one: Series, other: Series, input_: Input, as_of: datetime) -> tuple[Series, list[Mark]]:
+    """Return the series of two leads that are one from now on, and the marks that it has no room for.
+
+    No event is in both. The marks are to be noted once the series is stored.
+    """
+    first, last = (roll(each, input_, as_of) for each in (one, other))
+    days = dict(sorted(_summed(first.days, last.days).items()))
+    foreign = dict(sorted(_summed(first.foreign, last.foreign).items()))
+    marks = sorted({*first.seen, *last.seen})
+    gone, seen = marks[:-SEEN_MAX], marks[-SEEN_MAX:]
+    lefts = [each for each in (first.below, last.below, *gone[-1:]) if each]
+    found = Series(
+        first.count + last.count,
+        first.amount + last.amount,
+        min((each.first for each in (first, last) if each.first), default=0),
+        max(first.last, last.last),
+        days,
+        tuple(seen),
+        {name: totals for name, totals in foreign.items() if totals != (0, 0)},
+        max(lefts, default=None),
+        first.is_noted and last.is_noted and not gone,
+    )
+    return found, gone
+
+
+def _summed(one: Mapping[K, Sums], other: Mapping[K, Sums]) -> dict[K, Sums]:
+    found = dict(one)
+    for each, (count, amount) in other.items():
+        before = found.get(each, (0, 0))
+        found[each] = (before[0] + count, before[1] + amount)
+    return found
 
 
 def unnoted(events: Iterable[LeadEvent], state: State) -> list[Mark]:
