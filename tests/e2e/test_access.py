@@ -19,7 +19,9 @@ pytestmark = pytest.mark.xdist_group("cloud")
 
 def get(stack: Stack, path: str, bearer: str | None) -> int:
     headers = {"authorization": f"Bearer {bearer}"} if bearer else {}
-    return int(urllib3.request("GET", stack.api_url + path, headers=headers, retries=False).status)
+    return int(
+        urllib3.request("GET", stack.api_url + path, headers=headers, retries=False, timeout=60).status
+    )
 
 
 def forged(genuine: str, **claims: object) -> str:

@@ -12,6 +12,7 @@ import pytest
 
 from local.replay.api import Api
 from tests.e2e.conftest import event
+from tests.support.effort import effort
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -29,7 +30,8 @@ def test_16_posts_of_one_key_are_one_event(me: Api, user: str, settled: Settled)
     body = {"events": [event(user, "same")]}
     answers = at_once([lambda: me.call("POST", "/v1/events", body)] * 16)
     statuses = Counter(answer["results"][0]["status"] for _, answer in answers)
-    assert statuses == {"accepted": 1, "duplicate": 15}
+    # A client asks again if an answer is late, and then hears that its event was a duplicate.
+    assert statuses in ({"accepted": 1, "duplicate": 15}, {"duplicate": 16})
     assert len({answer["results"][0]["event_id"] for _, answer in answers}) == 1
     settled(user)
     assert me.get(f"/v1/users/{user}")["total_bestie_points"] == 10
@@ -44,7 +46,7 @@ def test_16_bodies_under_one_key_are_one_event_and_15_conflicts(me: Api, user: s
     ]
     answers = at_once([lambda body=body: me.call("POST", "/v1/events", body) for body in bodies])  # type: ignore[misc]
     statuses = Counter(answer["results"][0]["status"] for _, answer in answers)
-    assert statuses == {"accepted": 1, "conflict": 15}
+    assert statuses in ({"accepted": 1, "conflict": 15}, {"duplicate": 1, "conflict": 15})
     settled(user)
     assert len(me.get(f"/v1/users/{user}/events")["events"]) == 1
 
@@ -78,12 +80,12 @@ def test_16_redemptions_of_the_whole_balance_succeed_once(
     settled(user)
 
 
-def test_16_writers_leave_one_chain_of_400_entries(
-    admin: Api, user: str, post: Post, settled: Settled
-) -> None:
+def test_16_writers_leave_one_chain(admin: Api, user: str, post: Post, settled: Settled) -> None:
     days = [f"2026-0{month}-{day:02}T12:00:00Z" for month in (1, 2) for day in range(1, 29)]
     post(*[event(user, f"k{number}", day) for number, day in enumerate(days)])
     settled(user)
+
+    each_one = effort(6, soak=25)
 
     def write(writer: int) -> list[int]:
         return [
@@ -92,13 +94,13 @@ def test_16_writers_leave_one_chain_of_400_entries(
                 f"/v1/users/{user}/redemptions",
                 {"points": 1, "reward_id": "sticker", "idempotency_key": f"{writer}-{number}"},
             )[0]
-            for number in range(25)
+            for number in range(each_one)
         ]
 
     answers = at_once([lambda writer=writer: write(writer) for writer in range(16)])  # type: ignore[misc]
-    assert Counter(status for some in answers for status in some) == {201: 400}
+    assert Counter(status for some in answers for status in some) == {201: 16 * each_one}
     settled(user)
-    assert admin.get(f"/v1/users/{user}")["balance"] == len(days) * 10 - 400
+    assert admin.get(f"/v1/users/{user}")["balance"] == len(days) * 10 - 16 * each_one
 
 
 def test_a_redemption_is_reversed_once(me: Api, admin: Api, user: str, post: Post, settled: Settled) -> None:

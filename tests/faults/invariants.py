@@ -85,10 +85,13 @@ def violations(
     for group, points in awarded.items():
         should = min(points, RULES[group[1]].daily_points_max)
         must(got[group] == should, f"{group} earned {got[group]}, should be {should}")
-    # Days. Nothing in a schedule claims an impossible date, so all events count for the dates they claim.
+    # Days. An event counts for the date that it claims, unless the account is on the review list for it.
+    dates = {entry.draft.event_id: entry.draft.activity_date or "" for entry in earned}
+    moved = [each["event_id"] for each in events if dates.get(each["event_id"]) != each["activity_date"]]
+    must(not moved or bool(profile.get("review_evidence")), f"moved without a review: {moved}")
     by_day: dict[str, list[str]] = {}
     for each in events:
-        by_day.setdefault(each["activity_date"], []).append(each["event_id"])
+        by_day.setdefault(dates.get(each["event_id"], ""), []).append(each["event_id"])
     must(set(by_day) == set(days), f"active dates {sorted(days)} should be {sorted(by_day)}")
     for day, ids in by_day.items():
         if day in days:
@@ -108,7 +111,7 @@ def violations(
             spent[when] += 1 if note is FreezeNote.SPENT else -1
     must(set(spent.values()) <= {0, 1}, f"freezes journalled twice: {dict(spent)}")
     used = sorted(day for day, times in spent.items() if times)
-    length, longest, should_use = brute_force(sorted(by_day), sorted(grants), flown_over(events))
+    length, longest, should_use = brute_force(sorted(by_day), sorted(grants), flown_over(events, dates))
     must(used == should_use, f"freezes used {used} should be {should_use}")
     must(profile.get("current_streak", 0) == length, f"streak {profile.get('current_streak')} != {length}")
     must(profile.get("longest_streak", 0) == longest, f"longest {profile.get('longest_streak')} != {longest}")
@@ -120,11 +123,11 @@ def violations(
     return wrong
 
 
-def flown_over(events: list[dict[str, Any]]) -> set[int]:
+def flown_over(events: list[dict[str, Any]], dates: Mapping[str | None, str]) -> set[int]:
     """Return the dates (ordinals) between two others that less than 24 hours lie between: no whole date did."""
     at: dict[int, list[datetime]] = {}
     for each in events:
-        day = date.fromisoformat(each["activity_date"]).toordinal()
+        day = date.fromisoformat(dates.get(each["event_id"]) or each["activity_date"]).toordinal()
         at.setdefault(day, []).append(parse_moment(each["occurred_at"]).utc)
     pairs = [(day, day + 2) for day in at if day + 2 in at and day + 1 not in at]
     return {a + 1 for a, b in pairs if min(at[b]) - max(at[a]) < timedelta(days=1)}
