@@ -178,6 +178,9 @@ class Recorder:
     def get_item(self, **_: Any) -> dict[str, Any]:
         return {}
 
+    def batch_get_item(self, **_: Any) -> dict[str, Any]:
+        return {"Responses": {}}
+
 
 def lead_features() -> Iterator[dict[str, Any]]:
     recorder = Recorder()
