@@ -7,9 +7,10 @@ Otherwise, and if one of the statements that made it has changed, everything is 
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import partial
 from io import BytesIO
 
 import pyarrow as pa
@@ -80,7 +81,7 @@ class SettledUsers:
             table = pq.read_table(BytesIO(objects.get(share.settled_key)))
         except NoObject:
             return cls()
-        until, digest = _held(table.schema.metadata, files)
+        until, digest = _held(table.schema.metadata, partial(etags_digest, files))
         return cls(until, table, digest) if until else cls()
 
     def save(self, objects: Objects, share: UserShare = ALL) -> None:
@@ -94,20 +95,23 @@ class SettledUsers:
         objects.put(share.settled_key, data.getvalue())
 
 
-def settled_until(objects: Objects, files: Files, share: UserShare) -> date | None:
-    """Return up to which date a share is settled, by its file's footer alone; None: it is not."""
+def settled_until(objects: Objects, digest: Callable[[date], str], share: UserShare) -> date | None:
+    """Return up to which date a share is settled, by its file's footer alone; None: it is not.
+
+    digest: of the lake's files up to a date (etags_digest).
+    """
     try:
         end = footer_of(objects, share.settled_key)
     except NoObject:
         return None
-    return _held(pq.read_metadata(pa.BufferReader(end)).metadata, files)[0]
+    return _held(pq.read_metadata(pa.BufferReader(end)).metadata, digest)[0]
 
 
-def _held(metadata: Mapping[bytes, bytes], files: Files) -> tuple[date | None, str]:
-    """Return the date and the digest that a file names, if these files and statements still make it."""
+def _held(metadata: Mapping[bytes, bytes], digest: Callable[[date], str]) -> tuple[date | None, str]:
+    """Return the date and the digest that a file names, if the lake and the statements still make it."""
     held = json.loads(metadata[b"settled"])
     until = date.fromisoformat(held["until"])
-    if held["made_by"] != _made_by() or held["files"] != etags_digest(files, until):
+    if held["made_by"] != _made_by() or held["files"] != digest(until):
         return None, ""
     return until, held["files"]
 

@@ -63,6 +63,11 @@ class CountedFolder(FolderObjects):
         self.spent["bytes"] += len(data)
         return data
 
+    def save(self, key: str, path: Path) -> None:
+        super().save(key, path)
+        self.spent["requests"] += 1
+        self.spent["bytes"] += path.stat().st_size
+
 
 def write(folder: Path, days: int) -> None:
     """Write a lake that was curated and settled every night but the last."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 from adapters.platform.objects import Objects, StoredObject
@@ -17,7 +17,14 @@ from analytics.lake.curated_files import date_of
 from analytics.lake.layout import run_key
 from analytics.lake.shares import FOLDER, UserShare
 from analytics.recompute.lake_days import first_partition, oldest_date
-from analytics.recompute.settled_users import FOLDED, SETTLED_AFTER, Files, lake_files, settled_until
+from analytics.recompute.settled_users import (
+    FOLDED,
+    SETTLED_AFTER,
+    Files,
+    etags_digest,
+    lake_files,
+    settled_until,
+)
 from analytics.reconcile.shares.watermarks import compared_before, read_compared
 from rules.engagement.ledger_doubts import LAKE_LAG
 from rules.lake.user_shares import shares_for
@@ -117,8 +124,9 @@ def bytes_to_read(objects: Objects, files: Files, today: date) -> int:
 
 
 def _untils(objects: Objects, files: Files, shares: list[UserShare]) -> list[date | None]:
+    digest = cache(partial(etags_digest, files))  # most shares are settled up to one date
     with ThreadPoolExecutor(READERS) as pool:
-        return list(pool.map(lambda each: settled_until(objects, files, each), shares))
+        return list(pool.map(lambda each: settled_until(objects, digest, each), shares))
 
 
 def _after(

@@ -3,6 +3,7 @@
 import json
 import random
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +15,7 @@ from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import LakeDays
 from analytics.recompute.recompute import Recomputed
-from analytics.recompute.settled_users import FOLDED, lake_files, settled_until
+from analytics.recompute.settled_users import FOLDED, etags_digest, lake_files, settled_until
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.reconcile.shares.watermarks import note_compared
@@ -109,8 +110,8 @@ def test_a_share_that_failed_is_taken_up_from_where_it_was(world: World) -> None
         len(curated_files(objects, "daily_activity", folder=UserShare(n, 2).key("second"))) for n in range(2)
     ]
     assert pieces[0] < pieces[1]
-    files = lake_files(objects)
-    assert [settled_until(objects, files, UserShare(n, 2)) for n in range(2)] == [
+    digest = partial(etags_digest, lake_files(objects))
+    assert [settled_until(objects, digest, UserShare(n, 2)) for n in range(2)] == [
         first - timedelta(days=5),
         None,
     ]
