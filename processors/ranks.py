@@ -73,7 +73,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     builder = _parts()
     if "streakline_forget" in event:
         users = [each for each in event["streakline_forget"] if is_smoke(each)]
-        return {"forgotten": not builder.cache.is_configured or builder.cache.forget(users)}
+        return {"forgotten": not builder.cache.is_configured or builder.cache.forget(users, clock.now())}
     built = builder.build(clock.now())
     logger.info("ranks", extra=built)
     return built

@@ -11,7 +11,7 @@
 | {board}:ready | the marker that says that the sorted sets hold everybody | 1 h |
 | {board}:building | the lock of who fills the sorted sets: a token | 1 min after its last renewal |
 | rate:{user_id}:{minute} | counter | 2 min |
-| processed:{user_id} | set of event ids, all of whose effects are written | 24 h |
+| processed:{user_id}:{ten minutes} | set of ids of events that occurred then and are all applied | 24 h |
 
 `{board}` is literal: the hash tag that keeps these keys in one slot. Redis may be in cluster mode, so no
 command and no script has keys of two slots.
@@ -27,25 +27,26 @@ from typing import Any
 from uuid import uuid4
 
 from adapters.engagement.account_items import day_attributes, profile_from
-from adapters.engagement.cache_commands import (
+from adapters.engagement.cache.cache_commands import (
     BUILDING,
     READY,
     clear_command,
     finish_command,
     forget_commands,
     hold_command,
+    in_buckets,
     keep_command,
     lapse_command,
     lock_command,
     place_command,
+    processed_commands,
 )
-from adapters.engagement.cache_link import CacheLink
+from adapters.engagement.cache.cache_link import CacheLink
 from adapters.platform.batches import chunks
 from adapters.platform.redis import Command
 from rules.engagement.account_state import Day, Profile
 
 DAY_SECONDS = 24 * 3600
-PROCESSED_SECONDS = 24 * 3600
 TOP_LIST_SECONDS = 60
 PLACED_AT_ONCE = 500
 
@@ -99,24 +100,28 @@ class EngagementCache:
             stale.append(key)
             commands.append(["SET", key, json.dumps(day_attributes(day)), "EX", DAY_SECONDS])
         for user, event_ids in (processed or {}).items():
-            commands.append(["SADD", f"processed:{user}", *event_ids])
-            commands.append(["EXPIRE", f"processed:{user}", PROCESSED_SECONDS])
+            commands += processed_commands(user, event_ids)
         self._run(commands, stale)
 
-    def forget(self, user_ids: Iterable[str]) -> bool:
-        """Take users out of the ranks, and forget their profiles; False if Redis did not do it."""
-        return self._run([each for user in user_ids for each in forget_commands(user)]) is not None
+    def forget(self, user_ids: Iterable[str], now: datetime) -> bool:
+        """Take users out of the ranks, forget their profiles and their events of the last day.
+
+        Returns False if Redis did not do it.
+        """
+        return self._run([each for user in user_ids for each in forget_commands(user, now)]) is not None
 
     def processed(self, event_ids: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
         """Return, per user, those event ids that are known to be fully applied."""
-        asked = {user: ids for user, ids in event_ids.items() if ids}
-        answers = self._run([["SMISMEMBER", f"processed:{user}", *ids] for user, ids in asked.items()])
+        asked = [
+            (user, key, ids) for user in event_ids for key, ids in in_buckets(user, event_ids[user]).items()
+        ]
+        answers = self._run([["SMISMEMBER", key, *ids] for _, key, ids in asked])
         if answers is None:
             return {}
-        return {
-            user: {event_id for event_id, known in zip(ids, flags, strict=True) if known}
-            for (user, ids), flags in zip(asked.items(), answers, strict=True)
-        }
+        found: dict[str, set[str]] = {user: set() for user, _, _ in asked}
+        for (user, _, ids), flags in zip(asked, answers, strict=True):
+            found[user] |= {event_id for event_id, known in zip(ids, flags, strict=True) if known}
+        return found
 
     def count_events(self, user_id: str, events: int, now: datetime) -> int | None:
         """Add to a user's events of this minute; returns their number, None without Redis."""

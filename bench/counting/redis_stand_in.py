@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 from unittest.mock import patch
 
-from adapters.engagement.cache_commands import KEEP
+from adapters.engagement.cache.cache_commands import KEEP
 from adapters.platform.redis import Command, Redis
 
 Count = Callable[[str, float], None]

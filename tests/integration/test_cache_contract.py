@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement import cache_link
-from adapters.engagement.cache_commands import BUILDING, READY, clear_command, hold_command
+from adapters.engagement.cache import cache_link
+from adapters.engagement.cache.cache_commands import BUILDING, READY, clear_command, hold_command
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.redis import Redis
 from rules.engagement.account_state import Day, Profile
@@ -68,7 +68,7 @@ def test_what_is_written_through_is_read(cache: EngagementCache, redis: Redis) -
         "u3": set(),
     }
     assert cache.profile("u9") is None
-    lives = {key: redis.call("TTL", key) for key in ("streak:u1", f"active:u1:{TODAY}", "processed:u2")}
+    lives = {key: redis.call("TTL", key) for key in ("streak:u1", f"active:u1:{TODAY}", "processed:u2:c")}
     assert all(0 < seconds <= 86400 for seconds in lives.values())
 
 

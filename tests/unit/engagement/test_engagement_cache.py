@@ -10,16 +10,17 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement import cache_link
 from adapters.engagement.account_items import day_attributes, profile_attributes
-from adapters.engagement.cache_commands import BUILDING, FINISH, HOLD, READY
-from adapters.engagement.cache_link import RECOVERED_AT_ONCE, RETRY_AFTER_SECONDS
+from adapters.engagement.cache import cache_link
+from adapters.engagement.cache.cache_commands import BUILDING, FINISH, HOLD, READY
+from adapters.engagement.cache.cache_link import RECOVERED_AT_ONCE, RETRY_AFTER_SECONDS
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.redis import RedisError, RedisUnsupported
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streaks import Streak
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+A, B = "2026-06-01T11:50:00.000000Z#a", "2026-06-01T11:59:00.000000Z#b"
 
 
 class Fake:
@@ -77,14 +78,14 @@ def read_everything(cache: EngagementCache) -> list[Any]:
         cache.count_events("u", 5, NOW),
         cache.top("streaks", "global", 10, NOW),
         cache.count_above("streaks", "global", 3, NOW),
-        cache.processed({"u": ["a", "b"]}) or None,
+        cache.processed({"u": [A, B]}) or None,
         cache.ranks_ready() or None,
     ]
 
 
 def write_everything(cache: EngagementCache) -> None:
     cache.remember(PROFILE)
-    cache.write_through([PROFILE], [DAY], {"u": ["a"]})
+    cache.write_through([PROFILE], [DAY], {"u": [A]})
     cache.keep_top_list("global", "streaks", 10, {})
     cache.rebuild_ranks([PROFILE])
 
@@ -110,7 +111,7 @@ def test_each_operation_survives_the_redis_that_raises_on_it(redis: Fake, clock:
         assert read_everything(EngagementCache("redis://cache"))[number] is None
     writes: list[Callable[[EngagementCache], object]] = [
         lambda each: each.remember(PROFILE),
-        lambda each: each.write_through([PROFILE], [DAY], {"u": ["a"]}),
+        lambda each: each.write_through([PROFILE], [DAY], {"u": [A]}),
         lambda each: each.keep_top_list("global", "streaks", 10, {}),
         lambda each: each.rebuild_ranks([PROFILE]),
     ]
@@ -269,7 +270,7 @@ def test_what_is_cached_is_answered(cache: EngagementCache, redis: Fake) -> None
     assert cache.count_events("u", 5, NOW) == 6
     assert cache.ranks_ready(6)
     assert not cache.ranks_ready(7)
-    assert cache.processed({"u": ["a", "b"], "v": []}) == {"u": {"a"}}
+    assert cache.processed({"u": [A, B], "v": []}) == {"u": {A}}
 
 
 def test_ranks_are_answered_only_while_they_are_whole(cache: EngagementCache, redis: Fake) -> None:
@@ -282,7 +283,7 @@ def test_ranks_are_answered_only_while_they_are_whole(cache: EngagementCache, re
 
 
 def test_a_write_through_is_one_round_trip(cache: EngagementCache, redis: Fake) -> None:
-    cache.write_through([PROFILE], [DAY], {"u": ["a", "b"]})
+    cache.write_through([PROFILE], [DAY], {"u": [A, B]})
     assert redis.tried == 1
     assert [each[0] for each in redis.asked] == ["EVAL", "EVAL", "SET", "SADD", "EXPIRE"]
     assert redis.asked[0][3:5] == ["streak:u", 3]

@@ -5,7 +5,8 @@ agree on a user.
 """
 
 import json
-from datetime import datetime
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
 
 from adapters.engagement.account_items import profile_attributes
 from adapters.platform.redis import Command
@@ -14,6 +15,9 @@ from rules.engagement.account_state import Profile
 from rules.engagement.standings import ALL_REGIONS, BOARDS
 
 PROFILE_SECONDS = 300
+PROCESSED = timedelta(days=1)
+# An id begins with its event's moment: `2026-03-01T23:58:00.000000Z#...`. So much of it names ten minutes.
+BUCKET, BUCKET_DIGITS = timedelta(minutes=10), len("2026-03-01T23:5")
 # Then the marker expires and the sets are rebuilt, which mends writes dropped by a process that died.
 READY_SECONDS = 3600
 # A builder that says nothing for so long has lost its lock.
@@ -128,12 +132,35 @@ def finish_command(token: str) -> Command:
     return [*_eval(FINISH, BUILDING, READY), token, READY_SECONDS]
 
 
-def forget_commands(user_id: str) -> list[Command]:
-    """Return the commands that take a user out of the sorted sets and delete the profile: one key each."""
+def in_buckets(user_id: str, event_ids: Iterable[str]) -> dict[str, list[str]]:
+    """Return event ids by the key that holds them: that of the ten minutes in which they occurred.
+
+    A key per user would never expire as long as the user goes on, and would hold all ids of years.
+    """
+    found: dict[str, list[str]] = {}
+    for event_id in event_ids:
+        found.setdefault(f"processed:{user_id}:{event_id[:BUCKET_DIGITS]}", []).append(event_id)
+    return found
+
+
+def processed_commands(user_id: str, event_ids: Iterable[str]) -> list[Command]:
+    """Return the commands that note event ids as processed."""
+    seconds = int(PROCESSED.total_seconds())
+    buckets = in_buckets(user_id, event_ids)
+    return [each for key, ids in buckets.items() for each in (["SADD", key, *ids], ["EXPIRE", key, seconds])]
+
+
+def forget_commands(user_id: str, now: datetime) -> list[Command]:
+    """Return the commands that take a user out of the sorted sets and delete the profile: one key each.
+
+    The ids of events that occurred more than a day ago are left; they expire.
+    """
     state, lapses = STATE
-    sets = [["ZREM", name, user_id] for name in (lapses, *SETS["streaks"], *SETS["points"])]
-    keys = [["DEL", f"{name}:{user_id}"] for name in ("streak", "processed")]
-    return [["HDEL", state, user_id], *sets, *keys]
+    sets: list[Command] = [["ZREM", name, user_id] for name in (lapses, *SETS["streaks"], *SETS["points"])]
+    times = [now.astimezone(UTC) - back * BUCKET for back in range(-1, PROCESSED // BUCKET + 1)]
+    keys = [next(iter(in_buckets(user_id, [each.isoformat()]))) for each in times]
+    deleted: list[Command] = [["DEL", key] for key in (f"streak:{user_id}", *keys)]
+    return [["HDEL", state, user_id], *sets, *deleted]
 
 
 def _eval(script: str, *keys: str) -> tuple[str | int, ...]:
