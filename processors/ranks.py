@@ -1,12 +1,13 @@
 """Every 5 minutes: makes what the leaderboards are read from.
 
-With Redis: its sorted sets, if they are not whole or will not count for much longer. Without it, and before
-the sets are rebuilt: a snapshot of all boards.
+With Redis: its sorted sets, if they are not whole or will not count for much longer; several runs may be
+needed. Without it, and before the sets are rebuilt: a snapshot of all boards.
 """
 
+import time
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -22,6 +23,8 @@ from rules.smoke_names import is_smoke
 
 # The sets are made anew before their marker expires, which is looked at every 5 minutes.
 RENEW_SECONDS = 360
+# Of one run, which has 15 minutes: then it leaves the sets to the next one, and gives up a snapshot.
+REBUILD_SECONDS, SNAPSHOT_SECONDS = 240, 600
 
 logger = Logger(service="ranks")
 
@@ -37,22 +40,28 @@ class RankBuilder:
 
     def build(self, now: datetime) -> dict[str, Any]:
         """Build what is due; returns how many users the snapshot counted (None: no snapshot), and whether
-        the sorted sets were rebuilt. While they are, the snapshot answers.
+        the sorted sets are whole and renewed. What is not finished in time, the next run goes on with.
         """
-        if self.cache.ranks_ready(RENEW_SECONDS):
+        ranks = self.cache.ranks
+        is_under_way = ranks.is_under_way()
+        if not is_under_way and ranks.ready(RENEW_SECONDS):
             return {"counted": None, "rebuilt": False}
-        counted = self._snapshot(now)
-        everyone = everybody(self.dynamodb, self.profiles_table)
-        return {
-            "counted": counted,
-            "rebuilt": self.cache.is_configured and self.cache.rebuild_ranks(everyone),
-        }
+        # Sets that are renewed answer meanwhile.
+        counted = None if is_under_way and ranks.ready() else self._snapshot(now)
+        pages = partial(everybody, self.dynamodb, self.profiles_table)
+        rebuilt = self.cache.is_configured and ranks.rebuild(pages, now, time.monotonic() + REBUILD_SECONDS)
+        return {"counted": counted, "rebuilt": rebuilt}
 
     def _snapshot(self, now: datetime) -> int | None:
         last = BoardSnapshots(self.dynamodb, self.boards_table).newest(now)
         if last and not is_due(last.as_of, last.users, now):
             return None
-        counted = count_everybody(self.dynamodb, self.profiles_table, now)
+        until = time.monotonic() + SNAPSHOT_SECONDS
+        try:
+            counted = count_everybody(self.dynamodb, self.profiles_table, now, until)
+        except TimeoutError:
+            logger.exception("no snapshot")  # the sorted sets need not be ready in one run
+            return None
         is_newest = write_snapshot(self.dynamodb, self.boards_table, counted)
         return counted.users if is_newest else None
 

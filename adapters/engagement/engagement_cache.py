@@ -7,9 +7,11 @@
 | leaderboard:{region}:NAME:{limit} | a top list and when it was made; NAME is streaks or points | 1 min |
 | {board}:NAME:REGION | sorted set, user by negated score: exact ranks | while {board}:ready |
 | {board}:lapses | sorted set, user by the moment that the streak shows 0 | " |
-| {board}:state | hash, user -> what the sorted sets hold of the user, with its version | " |
+| {board}:state | hash, user -> what the sorted sets hold of the user, with its version and round | " |
 | {board}:ready | the marker that says that the sorted sets hold everybody | 1 h |
 | {board}:building | the lock of who fills the sorted sets: a token | 1 min after its last renewal |
+| {board}:round | how far they are filled: `scan:USER` or `sweep:CURSOR`, and the round's name | 1 h after " |
+| {board}:lapsing | that a slice of lapsed streaks has just been taken out | 20 ms |
 | rate:{user_id}:{minute} | counter | 2 min |
 | processed:{user_id}:{ten minutes} | set of ids of events that occurred then and are all applied | 24 h |
 
@@ -24,31 +26,21 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any
-from uuid import uuid4
 
 from adapters.engagement.account_items import day_attributes, profile_from
 from adapters.engagement.cache.cache_commands import (
-    BUILDING,
-    READY,
-    clear_command,
-    finish_command,
     forget_commands,
-    hold_command,
     in_buckets,
     keep_command,
-    lapse_command,
-    lock_command,
-    place_command,
     processed_commands,
 )
 from adapters.engagement.cache.cache_link import CacheLink
-from adapters.platform.batches import chunks
-from adapters.platform.redis import Command
+from adapters.engagement.cache.rank_commands import BUILDING, READY, ROUND, place_commands, unrank_commands
+from adapters.engagement.cache.rank_sets import RankSets
 from rules.engagement.account_state import Day, Profile
 
 DAY_SECONDS = 24 * 3600
 TOP_LIST_SECONDS = 60
-PLACED_AT_ONCE = 500
 
 
 class EngagementCache:
@@ -56,9 +48,10 @@ class EngagementCache:
 
     def __init__(self, url: str, shards: int = 1) -> None:
         # A lost write makes the ranks wrong, and those too that somebody is just building.
-        self._link = CacheLink(url, always_stale=(READY, BUILDING))
+        self._link = CacheLink(url, always_stale=(READY, BUILDING, ROUND))
         self._run = self._link.run
         self._shards = shards
+        self.ranks = RankSets(self._link, shards)
 
     @property
     def is_configured(self) -> bool:
@@ -90,11 +83,10 @@ class EngagementCache:
         processed: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
         """Cache what was written, in one round trip: profiles, ranks, days, event ids per user."""
-        commands: list[Command] = []
-        stale: list[str] = []
-        for profile in profiles:
-            stale.append(f"streak:{profile.user_id}")
-            commands += [keep_command(profile, self._shards), place_command(profile, self._shards)]
+        placed = list(profiles)
+        stale = [f"streak:{each.user_id}" for each in placed]
+        commands = [keep_command(each, self._shards) for each in placed]
+        commands += place_commands(placed, self._shards)
         for day in days:
             key = f"active:{day.user_id}:{day.activity_date.isoformat()}"
             stale.append(key)
@@ -108,7 +100,10 @@ class EngagementCache:
 
         Returns False if Redis did not do it.
         """
-        return self._run([each for user in user_ids for each in forget_commands(user, now)]) is not None
+        commands = [
+            each for user in user_ids for each in (*unrank_commands(user), *forget_commands(user, now))
+        ]
+        return self._run(commands) is not None
 
     def processed(self, event_ids: Mapping[str, Sequence[str]]) -> dict[str, set[str]]:
         """Return, per user, those event ids that are known to be fully applied."""
@@ -141,53 +136,3 @@ class EngagementCache:
         """Keep a top list for a minute."""
         key = f"leaderboard:{region}:{board}:{limit}"
         self._run([["SET", key, json.dumps(made), "EX", TOP_LIST_SECONDS]])
-
-    def ranks_ready(self, seconds: int = 0) -> bool:
-        """Whether the sorted sets hold everybody, and count for more than so many seconds yet."""
-        answers = self._run([["TTL", READY]])
-        return bool(answers and answers[0] > seconds)
-
-    def rebuild_ranks(self, profiles: Iterable[Profile]) -> bool:
-        """Fill the sorted sets from all profiles, then set the marker that they are whole; returns whether.
-
-        A lock keeps other processes from doing the same. It is renewed with each chunk, and whoever has lost
-        it stops. Writers may go on meanwhile, because newer versions win.
-        """
-        token = uuid4().hex
-        locked = self._run([lock_command(token)])
-        if not locked or locked[0] is None or not self._held([clear_command(token)]):
-            return False
-        for chunk in chunks(profiles, PLACED_AT_ONCE):
-            if not self._held([hold_command(token), *(place_command(each, self._shards) for each in chunk)]):
-                return False
-        return self._held([finish_command(token)])
-
-    def _held(self, commands: Sequence[Command]) -> bool:
-        """Run commands; returns whether the first of them still found the lock held."""
-        answers = self._run(commands)
-        return bool(answers and answers[0])
-
-    def top(self, board: str, region: str, limit: int, now: datetime) -> list[tuple[str, int]] | None:
-        """Return (user, score), best first, ties by user id; None if Redis cannot tell."""
-        answers = self._run(
-            [
-                lapse_command(now),
-                ["ZRANGE", f"{{board}}:{board}:{region}", 0, limit - 1, "WITHSCORES"],
-                ["EXISTS", READY],
-            ]
-        )
-        if not answers or not answers[2]:
-            return None
-        flat = answers[1]
-        return [(user, -int(float(score))) for user, score in zip(flat[::2], flat[1::2], strict=True)]
-
-    def count_above(self, board: str, region: str, score: int, now: datetime) -> int | None:
-        """Return how many have a higher score; None if Redis cannot tell."""
-        answers = self._run(
-            [
-                lapse_command(now),
-                ["ZCOUNT", f"{{board}}:{board}:{region}", "-inf", f"({-score}"],
-                ["EXISTS", READY],
-            ]
-        )
-        return int(answers[1]) if answers and answers[2] else None

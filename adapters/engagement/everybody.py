@@ -1,13 +1,15 @@
 """Reads all users' profiles."""
 
+import math
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from typing import Any
 
 from adapters.engagement.account_items import profile_from
-from adapters.platform.items import Item, plain
+from adapters.platform.items import Item, item, plain
 from rules.engagement.account_state import Profile
 from rules.engagement.standings import Standings
 
@@ -17,21 +19,33 @@ SEGMENTS = 4
 COUNTED = "user_id, #zone, total_bestie_points, current_streak, lapses_at, alias"
 
 
-def everybody(dynamodb: Any, table: str) -> Iterator[Profile]:
-    """Yield all profiles, as they are now."""
-    for page in _pages(dynamodb, TableName=table, ConsistentRead=True):
-        yield from (profile_from(plain(each)) for each in page)
-
-
-def count_everybody(dynamodb: Any, table: str, now: datetime) -> Standings:
-    """Count all users' scores, as they were about a second ago, at half the price.
+def everybody(dynamodb: Any, table: str, after: str = "") -> Iterator[tuple[list[Profile], str]]:
+    """Yield pages of all profiles, as they are now, each with the id after which the next begins; "" ends.
 
     A profile that somebody has damaged is left out; the nightly run repairs it.
+    """
+    begin = {"ExclusiveStartKey": item({"user_id": after})} if after else {}
+    for page, following in _pages(dynamodb, TableName=table, ConsistentRead=True, **begin):
+        yield [profile for each in page if (profile := _profile(each))], following
+
+
+def _profile(found: Item) -> Profile | None:
+    try:
+        return profile_from(plain(found))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def count_everybody(dynamodb: Any, table: str, now: datetime, until: float = math.inf) -> Standings:
+    """Count all users' scores, as they were about a second ago, at half the price.
+
+    A profile that somebody has damaged is left out; the nightly run repairs it. Raises TimeoutError at the
+    monotonic second `until`.
     """
     counted, lock = Standings(now), threading.Lock()
 
     def count(segment: int) -> None:
-        for page in _pages(
+        for page, _ in _pages(
             dynamodb,
             TableName=table,
             Segment=segment,
@@ -43,16 +57,18 @@ def count_everybody(dynamodb: Any, table: str, now: datetime) -> Standings:
             with lock:
                 for row in rows:
                     counted.add(*row)
+            if time.monotonic() >= until:
+                raise TimeoutError(f"{counted.users} users were counted when the time was up")
 
     with ThreadPoolExecutor(SEGMENTS) as pool:
         list(pool.map(count, range(SEGMENTS)))
     return counted
 
 
-def _pages(dynamodb: Any, **request: Any) -> Iterator[list[Item]]:
+def _pages(dynamodb: Any, **request: Any) -> Iterator[tuple[list[Item], str]]:
     while True:
         page = dynamodb.scan(**request)
-        yield page["Items"]
+        yield page["Items"], page.get("LastEvaluatedKey", {"user_id": {"S": ""}})["user_id"]["S"]
         if "LastEvaluatedKey" not in page:
             return
         request["ExclusiveStartKey"] = page["LastEvaluatedKey"]

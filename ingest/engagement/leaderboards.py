@@ -78,7 +78,7 @@ class Leaderboards:
         self, board: str, region: str, limit: int, now: datetime
     ) -> tuple[datetime, list[tuple[str, int]], dict[str, dict[str, str]]]:
         """Return as_of, (user, score) pairs, and the users' aliases as far as they are known."""
-        scores = self.cache.top(board, region, limit, now)
+        scores = self.cache.ranks.top(board, region, limit, now)
         if scores is not None:
             return now, scores, {}
         snapshot = self.snapshots.top(board, region, now)
@@ -113,7 +113,7 @@ class Leaderboards:
         return {"board": board, "region": region, **told}
 
     def _count_above(self, board: str, region: str, score: int, now: datetime) -> tuple[datetime, int]:
-        above = self.cache.count_above(board, region, score, now)
+        above = self.cache.ranks.count_above(board, region, score, now)
         if above is not None:
             return now, above
         snapshot = self.snapshots.count_above(board, region, score, now)

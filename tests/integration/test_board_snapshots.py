@@ -11,7 +11,7 @@ import pytest
 
 from adapters.engagement import board_snapshots
 from adapters.engagement.board_snapshots import FRESH_SECONDS, KEPT, write_snapshot
-from adapters.engagement.cache.cache_commands import READY
+from adapters.engagement.cache.rank_commands import READY
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.everybody import count_everybody
 from adapters.platform.aws import client

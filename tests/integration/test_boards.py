@@ -21,6 +21,7 @@ from rules.engagement.streaks import Streak
 from rules.smoke_names import smoke_name
 from tests.support.board_tables import BoardTables
 from tests.support.engine import Engine
+from tests.support.rank_pages import one_page
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 ZONES = ("Europe/Berlin", "America/Lima", "+02:00")
@@ -76,7 +77,7 @@ def test_redis_snapshot_index_and_sorting_agree(engine: Engine, redis_url: str, 
     tables = BoardTables(engine.client("dynamodb"))
     tables.put(crowd)
     cache = EngagementCache(redis_url, 2)
-    assert cache.top("streaks", "global", 5, NOW) is None, "not before the sets are whole"
+    assert cache.ranks.top("streaks", "global", 5, NOW) is None, "not before the sets are whole"
     assert tables.builder(cache).build(NOW) == {"counted": 40, "rebuilt": True}
     snapshots, index = tables.snapshots(), LeaderboardIndex(tables.dynamodb, tables.users, 2)
     for board in ("streaks", "points"):
@@ -86,11 +87,11 @@ def test_redis_snapshot_index_and_sorting_agree(engine: Engine, redis_url: str, 
             assert as_of == NOW
             assert [(each.user_id, each.score) for each in found] == rows
             for limit in (1, 3, 100):
-                assert cache.top(board, region, limit, NOW) == rows[:limit]
+                assert cache.ranks.top(board, region, limit, NOW) == rows[:limit]
                 assert board == "points" or index.top(region, limit, NOW) == rows[:limit]
             for score in range(60):
                 above = sum(each > score for _, each in rows)
-                assert cache.count_above(board, region, score, NOW) == above
+                assert cache.ranks.count_above(board, region, score, NOW) == above
                 assert snapshots.count_above(board, region, score, NOW) == (NOW, above)
 
 
@@ -103,11 +104,11 @@ def test_an_older_version_never_replaces_a_newer_one(redis_url: str) -> None:
     cache.write_through([old])
     cache.remember(old)
     assert cache.profile("u") == new
-    cache.rebuild_ranks([old])
+    cache.ranks.rebuild(one_page([old]), NOW)
     cache.write_through([new])
-    assert cache.top("points", "asia", 5, NOW) == [("u", 990)]
-    assert cache.top("points", "global", 5, NOW) == [("u", 990)]
-    assert cache.count_above("points", "america", 1, NOW) == 0
+    assert cache.ranks.top("points", "asia", 5, NOW) == [("u", 990)]
+    assert cache.ranks.top("points", "global", 5, NOW) == [("u", 990)]
+    assert cache.ranks.count_above("points", "america", 1, NOW) == 0
 
 
 def test_who_is_forgotten_is_on_no_board(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +118,7 @@ def test_who_is_forgotten_is_on_no_board(redis_url: str, monkeypatch: pytest.Mon
         replace(profile(user, random.Random(1)), total_points=points, timezone="Asia/Tokyo")
         for user, points in (("u", 10), (smoke, 90))
     ]
-    cache.rebuild_ranks(crowd)
+    cache.ranks.rebuild(one_page(crowd), NOW)
     cache.write_through(crowd)
     monkeypatch.setattr(ranks, "_parts", lambda: SimpleNamespace(cache=cache))
     context = SimpleNamespace(
@@ -125,8 +126,8 @@ def test_who_is_forgotten_is_on_no_board(redis_url: str, monkeypatch: pytest.Mon
     )
     assert ranks.handler({"streakline_forget": [smoke, "u"]}, context) == {"forgotten": True}
     for region in ("global", "asia"):
-        assert cache.top("points", region, 5, NOW) == [("u", 10)]
-        assert cache.count_above("streaks", region, 0, NOW) == 1
+        assert cache.ranks.top("points", region, 5, NOW) == [("u", 10)]
+        assert cache.ranks.count_above("streaks", region, 0, NOW) == 1
     assert cache.profile(smoke) is None
     assert cache.profile("u") == crowd[0]
     held = Redis(redis_url)
@@ -138,6 +139,6 @@ def test_a_streak_leaves_the_board_when_it_lapses(redis_url: str) -> None:
     Redis(redis_url).call("FLUSHALL")
     cache = EngagementCache(redis_url)
     alive = replace(profile("u", random.Random(1)), streak=Streak(NOW.date(), 4, 4, 4), timezone="UTC")
-    cache.rebuild_ranks([alive])
-    assert cache.top("streaks", "global", 5, NOW + timedelta(hours=35)) == [("u", 4)]
-    assert cache.top("streaks", "global", 5, NOW + timedelta(hours=36)) == []
+    cache.ranks.rebuild(one_page([alive]), NOW)
+    assert cache.ranks.top("streaks", "global", 5, NOW + timedelta(hours=35)) == [("u", 4)]
+    assert cache.ranks.top("streaks", "global", 5, NOW + timedelta(hours=36)) == []

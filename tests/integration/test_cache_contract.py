@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from adapters.engagement.cache import cache_link
-from adapters.engagement.cache.cache_commands import BUILDING, READY, clear_command, hold_command
+from adapters.engagement.cache.rank_commands import BUILDING, READY, begin_command, hold_command
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.redis import Redis
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streaks import Streak
 from tests.support import redis_servers
+from tests.support.rank_pages import one_page
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 TODAY = NOW.date()
@@ -93,21 +94,25 @@ def test_top_lists_and_counters(cache: EngagementCache, redis: Redis) -> None:
 
 
 def test_a_user_who_moves_leaves_the_former_region(cache: EngagementCache) -> None:
-    cache.rebuild_ranks([profile("u", 1, 10, timezone="Europe/Berlin")])
-    assert cache.top("points", "europe", 5, NOW) == [("u", 10)]
+    cache.ranks.rebuild(one_page([profile("u", 1, 10, timezone="Europe/Berlin")]), NOW)
+    assert cache.ranks.top("points", "europe", 5, NOW) == [("u", 10)]
     cache.write_through([profile("u", 2, 20, timezone="Asia/Tokyo")])
     for board, score in (("points", 20), ("streaks", 2)):
-        assert cache.top(board, "europe", 5, NOW) == []
-        assert cache.top(board, "asia", 5, NOW) == cache.top(board, "global", 5, NOW) == [("u", score)]
-    assert cache.top("streaks", "asia", 5, NOW + timedelta(days=3)) == []
+        assert cache.ranks.top(board, "europe", 5, NOW) == []
+        assert (
+            cache.ranks.top(board, "asia", 5, NOW)
+            == cache.ranks.top(board, "global", 5, NOW)
+            == [("u", score)]
+        )
+    assert cache.ranks.top("streaks", "asia", 5, NOW + timedelta(days=3)) == []
 
 
 def test_dropped_writes_are_made_good_and_the_backlog_is_cleared(
     cache: EngagementCache, redis: Redis
 ) -> None:
     cache.write_through(CROWD, [DAY])
-    cache.rebuild_ranks(CROWD)
-    assert cache.ranks_ready()
+    cache.ranks.rebuild(one_page(CROWD), NOW)
+    assert cache.ranks.ready()
     newer = [replace(each, version=5) for each in CROWD]
     with away(cache):
         cache.write_through(newer, [replace(DAY, events_count=3)])
@@ -116,7 +121,7 @@ def test_dropped_writes_are_made_good_and_the_backlog_is_cleared(
         "stale ones are gone"
     )
     assert cache.day("u1", date(2026, 6, 1)) is None
-    assert not cache.ranks_ready()
+    assert not cache.ranks.ready()
     assert not cache._link._dropped
     cache.write_through(newer)
     assert cache.profile("u8") == newer[-1]
@@ -156,42 +161,42 @@ def test_a_lost_write_spoils_the_ranks_that_somebody_is_building(
             cache.write_through([profile("u1", 9, 990)])
         cache.profile("u1")
 
-    assert not builder.rebuild_ranks(crowd())
-    assert not builder.ranks_ready()
-    assert builder.rebuild_ranks(CROWD)
+    assert not builder.ranks.rebuild(lambda after: [(crowd(), "")], NOW)
+    assert not builder.ranks.ready()
+    assert builder.ranks.rebuild(one_page(CROWD), NOW)
 
 
 @pytest.mark.parametrize("chunk", [500, 1], ids=["before the last chunk", "after the last chunk"])
 def test_a_builder_that_was_slower_than_its_lock_does_not_say_that_all_is_there(
     cache: EngagementCache, redis: Redis, monkeypatch: pytest.MonkeyPatch, chunk: int
 ) -> None:
-    monkeypatch.setattr("adapters.engagement.engagement_cache.PLACED_AT_ONCE", chunk)
+    monkeypatch.setattr("adapters.engagement.cache.rank_sets.PLACED_AT_ONCE", chunk)
 
     def everybody() -> Iterator[Profile]:
         yield CROWD[0]
         redis.call("DEL", BUILDING)  # as its time does
         assert redis.call("SET", BUILDING, "the other's token", "NX") == "OK"
 
-    assert not cache.rebuild_ranks(everybody())
+    assert not cache.ranks.rebuild(lambda after: [(everybody(), "")], NOW)
     assert redis.call("GET", BUILDING) == "the other's token", "the lock is not taken from who has it"
-    assert not cache.ranks_ready()
-    assert cache.top("points", "global", 5, NOW) is None
+    assert not cache.ranks.ready()
+    assert cache.ranks.top("points", "global", 5, NOW) is None
 
 
 def test_whoever_has_lost_the_lock_clears_nothing_and_renews_nothing(
     cache: EngagementCache, redis: Redis
 ) -> None:
-    cache.rebuild_ranks(CROWD)
+    cache.ranks.rebuild(one_page(CROWD), NOW)
     redis.call("SET", BUILDING, "the other's token", "EX", 9)
-    assert redis.pipeline([clear_command("mine"), hold_command("mine")]) == [0, 0]
-    assert cache.ranks_ready()
+    assert redis.pipeline([begin_command("mine"), hold_command("mine", "scan:")]) == [None, 0]
+    assert cache.ranks.ready()
     assert redis.call("TTL", BUILDING) <= 9
 
 
 def test_a_slow_builder_keeps_its_lock_by_every_chunk(
     cache: EngagementCache, redis: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("adapters.engagement.engagement_cache.PLACED_AT_ONCE", 2)
+    monkeypatch.setattr("adapters.engagement.cache.rank_sets.PLACED_AT_ONCE", 2)
     left: list[int] = []
 
     def everybody() -> Iterator[Profile]:
@@ -200,21 +205,21 @@ def test_a_slow_builder_keeps_its_lock_by_every_chunk(
             redis.call("EXPIRE", BUILDING, 10)
             yield each
 
-    assert cache.rebuild_ranks(everybody())
+    assert cache.ranks.rebuild(lambda after: [(everybody(), "")], NOW)
     assert left[0] == 60
     assert max(left[2:]) == 60, "each chunk of two renews it"
     assert redis.call("EXISTS", BUILDING) == 0
     assert 3500 < redis.call("TTL", READY) <= 3600
-    assert cache.top("points", "global", 2, NOW) == [("u8", 80), ("u7", 70)]
+    assert cache.ranks.top("points", "global", 2, NOW) == [("u8", 80), ("u7", 70)]
 
 
 def test_a_script_touches_only_the_keys_that_it_is_given(cache: EngagementCache, redis: Redis) -> None:
     """Serverless caches refuse others. MONITOR shows what the scripts do."""
     watched = Redis(redis._url.geturl())
     assert watched.call("MONITOR") == "OK"
-    cache.rebuild_ranks([replace(each, timezone="Europe/Rome") for each in CROWD])
+    cache.ranks.rebuild(one_page([replace(each, timezone="Europe/Rome") for each in CROWD]), NOW)
     cache.write_through([replace(each, version=7, timezone="Asia/Tokyo") for each in CROWD])
-    cache.top("streaks", "global", 5, NOW + timedelta(days=4))
+    cache.ranks.top("streaks", "global", 5, NOW + timedelta(days=4))
     redis.call("PING")
     declared: set[str] = set()
     touched = 0

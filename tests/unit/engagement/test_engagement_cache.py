@@ -12,12 +12,13 @@ import pytest
 
 from adapters.engagement.account_items import day_attributes, profile_attributes
 from adapters.engagement.cache import cache_link
-from adapters.engagement.cache.cache_commands import BUILDING, FINISH, HOLD, READY
 from adapters.engagement.cache.cache_link import RECOVERED_AT_ONCE, RETRY_AFTER_SECONDS
+from adapters.engagement.cache.rank_commands import BEGIN, BUILDING, FINISH, HOLD, PLACE, READY, ROUND, SWEEP
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.redis import RedisError, RedisUnsupported
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.streaks import Streak
+from tests.support.rank_pages import one_page
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 A, B = "2026-06-01T11:50:00.000000Z#a", "2026-06-01T11:59:00.000000Z#b"
@@ -44,7 +45,7 @@ class Fake:
         if self.down:
             raise RedisError("gone")
         self.asked += [list(each) for each in commands]
-        return [self.told.get(str(each[0])) for each in commands]
+        return [self.told.get(str(each[each[1] in self.told])) for each in commands]
 
 
 @pytest.fixture
@@ -76,10 +77,10 @@ def read_everything(cache: EngagementCache) -> list[Any]:
         cache.day("u", date(2026, 6, 1)),
         cache.top_list("global", "streaks", 10),
         cache.count_events("u", 5, NOW),
-        cache.top("streaks", "global", 10, NOW),
-        cache.count_above("streaks", "global", 3, NOW),
+        cache.ranks.top("streaks", "global", 10, NOW),
+        cache.ranks.count_above("streaks", "global", 3, NOW),
         cache.processed({"u": [A, B]}) or None,
-        cache.ranks_ready() or None,
+        cache.ranks.ready() or None,
     ]
 
 
@@ -87,7 +88,7 @@ def write_everything(cache: EngagementCache) -> None:
     cache.remember(PROFILE)
     cache.write_through([PROFILE], [DAY], {"u": [A]})
     cache.keep_top_list("global", "streaks", 10, {})
-    cache.rebuild_ranks([PROFILE])
+    cache.ranks.rebuild(one_page([PROFILE]), NOW)
 
 
 def test_without_a_redis_every_read_knows_nothing_and_every_write_is_dropped() -> None:
@@ -113,7 +114,7 @@ def test_each_operation_survives_the_redis_that_raises_on_it(redis: Fake, clock:
         lambda each: each.remember(PROFILE),
         lambda each: each.write_through([PROFILE], [DAY], {"u": [A]}),
         lambda each: each.keep_top_list("global", "streaks", 10, {}),
-        lambda each: each.rebuild_ranks([PROFILE]),
+        lambda each: each.ranks.rebuild(one_page([PROFILE]), NOW),
     ]
     for write in writes:
         write(EngagementCache("redis://cache"))
@@ -144,12 +145,14 @@ def test_what_was_not_written_is_deleted_first_when_redis_is_back(
     redis.down = False
     clock[0] += RETRY_AFTER_SECONDS
     cache.profile("u")
-    assert deleted(redis)[:2] == [READY, BUILDING], "ranks first; those too that somebody is just building"
-    assert set(deleted(redis)[2:]) == {"streak:u", "streak:v", "active:u:2026-06-01"}
+    assert deleted(redis)[:3] == [READY, BUILDING, ROUND], (
+        "ranks first; those too that somebody is just building"
+    )
+    assert set(deleted(redis)[3:]) == {"streak:u", "streak:v", "active:u:2026-06-01"}
     assert all(len(each) == 2 for each in redis.asked), "one command a key"
-    assert redis.asked[5:] == [["GET", "streak:u"]]
-    cache.profile("u")
     assert redis.asked[6:] == [["GET", "streak:u"]]
+    cache.profile("u")
+    assert redis.asked[7:] == [["GET", "streak:u"]]
 
 
 def test_a_write_dropped_while_redis_rests_is_remembered_too(
@@ -162,7 +165,7 @@ def test_a_write_dropped_while_redis_rests_is_remembered_too(
     assert redis.asked == []
     clock[0] += RETRY_AFTER_SECONDS
     cache.profile("u")
-    assert deleted(redis) == [READY, BUILDING, "streak:u"]
+    assert deleted(redis) == [READY, BUILDING, ROUND, "streak:u"]
 
 
 def test_stale_keys_stay_remembered_until_they_are_deleted(
@@ -176,7 +179,7 @@ def test_stale_keys_stay_remembered_until_they_are_deleted(
     redis.down = False
     clock[0] += RETRY_AFTER_SECONDS
     cache.profile("v")
-    assert deleted(redis) == [READY, BUILDING, "streak:u"]
+    assert deleted(redis) == [READY, BUILDING, ROUND, "streak:u"]
 
 
 def test_a_deletion_that_is_refused_holds_up_no_other(
@@ -189,12 +192,14 @@ def test_a_deletion_that_is_refused_holds_up_no_other(
     clock[0] += RETRY_AFTER_SECONDS
     assert cache.profile("w") == PROFILE, "others are served"
     assert cache.profile("u") is None, "what may be old is not read"
-    assert sorted(deleted(redis)) == sorted([READY, BUILDING, "streak:u", "streak:v", "active:u:2026-06-01"])
+    assert sorted(deleted(redis)) == sorted(
+        [READY, BUILDING, ROUND, "streak:u", "streak:v", "active:u:2026-06-01"]
+    )
     redis.asked.clear()
     clock[0] += RETRY_AFTER_SECONDS
     redis.refused = set()
     assert cache.profile("u") == PROFILE
-    assert deleted(redis) == [READY, BUILDING, "streak:u"]
+    assert deleted(redis) == [READY, BUILDING, ROUND, "streak:u"]
 
 
 def test_ranks_that_may_be_old_are_not_told(cache: EngagementCache, redis: Fake, clock: list[float]) -> None:
@@ -203,9 +208,9 @@ def test_ranks_that_may_be_old_are_not_told(cache: EngagementCache, redis: Fake,
     cache.write_through([PROFILE])
     redis.down, redis.refused = False, {READY}
     clock[0] += RETRY_AFTER_SECONDS
-    assert cache.top("streaks", "global", 10, NOW) is None
-    assert cache.count_above("streaks", "global", 3, NOW) is None
-    assert not cache.ranks_ready()
+    assert cache.ranks.top("streaks", "global", 10, NOW) is None
+    assert cache.ranks.count_above("streaks", "global", 3, NOW) is None
+    assert not cache.ranks.ready()
 
 
 def test_a_long_backlog_is_cleared_in_steps_and_what_is_done_is_done(
@@ -230,7 +235,7 @@ def test_a_long_backlog_is_cleared_in_steps_and_what_is_done_is_done(
     monkeypatch.setattr(redis, "answers", answers)
     clock[0] += RETRY_AFTER_SECONDS
     cache.profile("u1")
-    assert len(set(deleted(redis)) - {READY, BUILDING}) == RECOVERED_AT_ONCE + 2
+    assert len(set(deleted(redis)) - {READY, BUILDING, ROUND}) == RECOVERED_AT_ONCE + 3
     assert not cache._link._dropped
 
 
@@ -268,18 +273,18 @@ def test_what_is_cached_is_answered(cache: EngagementCache, redis: Fake) -> None
     redis.told |= {"GET": "{}", "INCRBY": 6, "TTL": 7, "SMISMEMBER": [1, 0]}
     assert cache.top_list("global", "streaks", 10) == {}
     assert cache.count_events("u", 5, NOW) == 6
-    assert cache.ranks_ready(6)
-    assert not cache.ranks_ready(7)
+    assert cache.ranks.ready(6)
+    assert not cache.ranks.ready(7)
     assert cache.processed({"u": [A, B], "v": []}) == {"u": {A}}
 
 
 def test_ranks_are_answered_only_while_they_are_whole(cache: EngagementCache, redis: Fake) -> None:
     redis.told |= {"ZRANGE": ["a", "-7", "b", "-3"], "ZCOUNT": 4, "EXISTS": 1}
-    assert cache.top("streaks", "global", 10, NOW) == [("a", 7), ("b", 3)]
-    assert cache.count_above("streaks", "global", 3, NOW) == 4
+    assert cache.ranks.top("streaks", "global", 10, NOW) == [("a", 7), ("b", 3)]
+    assert cache.ranks.count_above("streaks", "global", 3, NOW) == 4
     redis.told["EXISTS"] = 0
-    assert cache.top("streaks", "global", 10, NOW) is None
-    assert cache.count_above("streaks", "global", 3, NOW) is None
+    assert cache.ranks.top("streaks", "global", 10, NOW) is None
+    assert cache.ranks.count_above("streaks", "global", 3, NOW) is None
 
 
 def test_a_write_through_is_one_round_trip(cache: EngagementCache, redis: Fake) -> None:
@@ -289,25 +294,31 @@ def test_a_write_through_is_one_round_trip(cache: EngagementCache, redis: Fake) 
     assert redis.asked[0][3:5] == ["streak:u", 3]
 
 
+REBUILT = {BEGIN: "scan:", PLACE: 1, HOLD: 1, SWEEP: "0", FINISH: 1}
+
+
 def test_ranks_are_rebuilt_by_one_process_at_a_time(cache: EngagementCache, redis: Fake) -> None:
-    assert not cache.rebuild_ranks([PROFILE])
-    assert [each[:2] for each in redis.asked] == [["SET", BUILDING]]
+    assert not cache.ranks.rebuild(one_page([PROFILE]), NOW)
+    assert [each[1] for each in redis.asked] == [BEGIN], "somebody has the lock"
     redis.asked.clear()
-    redis.told |= {"SET": "OK", "EVAL": 1}
-    assert cache.rebuild_ranks([PROFILE])
-    lock, clear, hold, place, finish = redis.asked
-    assert (lock[1], lock[3:]) == (BUILDING, ["NX", "EX", 60])
-    token = lock[2]
-    assert (clear[1], clear[3:5], clear[-2]) == (HOLD, [BUILDING, READY], token)
-    assert (hold[1:4], hold[-2]) == ([HOLD, 1, BUILDING], token)
+    redis.told |= REBUILT
+    assert cache.ranks.rebuild(one_page([PROFILE]), NOW)
+    begin, place, _, hold, sweep, _, finish = redis.asked
+    token = begin[-3]
+    assert (begin[3:6], begin[-2]) == ([BUILDING, READY, ROUND], 60)
     assert "u" in place
-    assert finish == ["EVAL", FINISH, 2, BUILDING, READY, token, 3600]
+    assert hold[1:8] == [HOLD, 3, BUILDING, READY, ROUND, token, "sweep:0"]
+    assert sweep[1] == SWEEP
+    assert finish == ["EVAL", FINISH, 3, BUILDING, READY, ROUND, token, 3600]
 
 
-def test_whoever_has_lost_the_lock_stops(cache: EngagementCache, redis: Fake) -> None:
-    redis.told |= {"SET": "OK", "EVAL": 0}
-    assert not cache.rebuild_ranks([PROFILE])
-    assert [each[0] for each in redis.asked] == ["SET", "EVAL"]
+@pytest.mark.parametrize(("script", "steps"), [(HOLD, 2), (SWEEP, 4), (FINISH, 6)])
+def test_whoever_has_lost_the_lock_stops(
+    cache: EngagementCache, redis: Fake, script: str, steps: int
+) -> None:
+    redis.told |= REBUILT | {script: 0 if script != SWEEP else None}
+    assert not cache.ranks.rebuild(one_page([PROFILE]), NOW)
+    assert len(redis.asked) == steps + 1
 
 
 def test_a_rebuild_that_breaks_off_does_not_say_that_it_is_done(
@@ -319,11 +330,11 @@ def test_a_rebuild_that_breaks_off_does_not_say_that_it_is_done(
             return super().pipeline(commands)
 
     fake = Breaking()
-    fake.told |= {"SET": "OK", "EVAL": 1}
+    fake.told |= REBUILT
     monkeypatch.setattr(cache_link, "Redis", lambda url: fake)
     crowd = (Profile(str(number), version=1) for number in range(1200))
     moments = iter(range(0, 10**6, 100))
     monkeypatch.setattr(cache_link, "time", SimpleNamespace(monotonic=lambda: float(next(moments))))
-    assert not EngagementCache("redis://cache").rebuild_ranks(crowd)
+    assert not EngagementCache("redis://cache").ranks.rebuild(one_page(crowd), NOW)
     assert fake.tried == 3
     assert not any(each[1] == FINISH for each in fake.asked)
