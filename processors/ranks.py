@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
+from itertools import product
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -18,13 +19,16 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.everybody import count_everybody, everybody
 from adapters.platform.aws import client
 from adapters.settings.engagement import RanksSettings
-from rules.engagement.standings import is_due
+from rules.days import stamp
+from rules.engagement.standings import ALL_REGIONS, BOARDS, LISTED_MAX, is_due, with_ranks
 from rules.smoke_names import is_smoke
 
 # The sets are made anew before their marker expires, which is looked at every 5 minutes.
 RENEW_SECONDS = 360
 # Of one run, which has 15 minutes: then it leaves the sets to the next one, and gives up a snapshot.
 REBUILD_SECONDS, SNAPSHOT_SECONDS = 240, 600
+# It comes each minute.
+REFRESH_SECONDS = 45
 
 logger = Logger(service="ranks")
 
@@ -52,6 +56,22 @@ class RankBuilder:
         rebuilt = self.cache.is_configured and ranks.rebuild(pages, now, time.monotonic() + REBUILD_SECONDS)
         return {"counted": counted, "rebuilt": rebuilt}
 
+    def refresh(self, now: datetime) -> dict[str, Any]:
+        """Make the lists of the first 100 anew, without streaks that show 0 by now; returns how many lists.
+
+        Without whole sets there are none to make: readers make theirs from the snapshot.
+        """
+        ranks, made = self.cache.ranks, 0
+        if not ranks.ready():
+            return {"refreshed": 0}
+        ranks.lapse(now, time.monotonic() + REFRESH_SECONDS)
+        for board, region in product(BOARDS, ALL_REGIONS):
+            scores = ranks.top(board, region, LISTED_MAX, now)
+            if scores is not None:
+                self.cache.keep_top_list(region, board, {"as_of": stamp(now), "entries": with_ranks(scores)})
+                made += 1
+        return {"refreshed": made}
+
     def _snapshot(self, now: datetime) -> int | None:
         last = BoardSnapshots(self.dynamodb, self.boards_table).newest(now)
         if last and not is_due(last.as_of, last.users, now):
@@ -77,12 +97,15 @@ def _parts() -> RankBuilder:
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: a schedule. Twice at once does no harm.
 
+    {"streakline_refresh": "lists"}, each minute where there is Redis, makes the top lists anew instead.
     {"streakline_forget": [user_id, ...]} takes users of smoke tests out of the ranks instead.
     """
     builder = _parts()
     if "streakline_forget" in event:
         users = [each for each in event["streakline_forget"] if is_smoke(each)]
         return {"forgotten": not builder.cache.is_configured or builder.cache.forget(users, clock.now())}
+    if "streakline_refresh" in event:
+        return builder.refresh(clock.now())
     built = builder.build(clock.now())
     logger.info("ranks", extra=built)
     return built

@@ -4,7 +4,7 @@
 |---|---|---|
 | streak:{user_id} | the profile, written through, never by an older version | 5 min |
 | active:{user_id}:{date} | the day | 24 h |
-| leaderboard:{region}:NAME:{limit} | a top list and when it was made; NAME is streaks or points | 1 min |
+| leaderboard:{region}:NAME | the first 100, and when they were made; NAME is streaks or points | 1 min |
 | {board}:NAME:REGION | sorted set, user by negated score: exact ranks | while {board}:ready |
 | {board}:lapses | sorted set, user by the moment that the streak shows 0 | " |
 | {board}:state | hash, user -> what the sorted sets hold of the user, with its version and round | " |
@@ -40,7 +40,8 @@ from adapters.engagement.cache.rank_sets import RankSets
 from rules.engagement.account_state import Day, Profile
 
 DAY_SECONDS = 24 * 3600
-TOP_LIST_SECONDS = 60
+# A minute, and what the next refresh may be late.
+TOP_LIST_SECONDS = 75
 
 
 class EngagementCache:
@@ -124,15 +125,15 @@ class EngagementCache:
         answers = self._run([["INCRBY", key, events], ["EXPIRE", key, 120]])
         return int(answers[0]) if answers else None
 
-    def top_list(self, region: str, board: str, limit: int) -> dict[str, Any] | None:
+    def top_list(self, region: str, board: str) -> dict[str, Any] | None:
         """Return a top list of the last minute, with `as_of` and `entries`."""
-        answers = self._run([["GET", f"leaderboard:{region}:{board}:{limit}"]])
+        answers = self._run([["GET", f"leaderboard:{region}:{board}"]])
         found = json.loads(answers[0]) if answers and answers[0] else None
         return (
             found if isinstance(found, dict) else None
         )  # A list was written by another version of this code.
 
-    def keep_top_list(self, region: str, board: str, limit: int, made: dict[str, Any]) -> None:
-        """Keep a top list for a minute."""
-        key = f"leaderboard:{region}:{board}:{limit}"
+    def keep_top_list(self, region: str, board: str, made: dict[str, Any]) -> None:
+        """Keep a top list until the next refresh."""
+        key = f"leaderboard:{region}:{board}"
         self._run([["SET", key, json.dumps(made), "EX", TOP_LIST_SECONDS]])

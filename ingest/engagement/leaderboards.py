@@ -13,7 +13,7 @@ from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from rules.days import region_of, stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.standings import ALL_REGIONS, BOARDS, GLOBAL
+from rules.engagement.standings import ALL_REGIONS, BOARDS, GLOBAL, LISTED_MAX, with_ranks
 
 
 def check_board(board: str, region: str) -> None:
@@ -39,15 +39,6 @@ def as_shown(board: dict[str, Any], names: BoardNames, viewer: str, now: datetim
     return {**board, "entries": rows}
 
 
-def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
-    """Return rank, user_id and score of (user, score) pairs, which come best first."""
-    rows: list[dict[str, Any]] = []
-    for place, (user, score) in enumerate(scores, 1):
-        tied = bool(rows) and rows[-1]["score"] == score
-        rows.append({"rank": rows[-1]["rank"] if tied else place, "user_id": user, "score": score})
-    return rows
-
-
 @dataclass(frozen=True, slots=True)
 class Leaderboards:
     """Reads boards from Redis; from the newest snapshot when Redis cannot answer.
@@ -66,13 +57,13 @@ class Leaderboards:
         Raises 404 or 400 (check_board), and 503 before there is any snapshot.
         """
         check_board(board, region)
-        made = self.cache.top_list(region, board, limit)
+        made = self.cache.top_list(region, board)
         if made is None:
-            as_of, scores, aliases = self._top(board, region, limit, now)
+            as_of, scores, aliases = self._top(board, region, LISTED_MAX, now)
             rows = [row | aliases.get(row["user_id"], {}) for row in with_ranks(scores)]
             made = {"as_of": stamp(as_of), "entries": rows}
-            self.cache.keep_top_list(region, board, limit, made)
-        return {"board": board, "region": region, **made}
+            self.cache.keep_top_list(region, board, made)
+        return {"board": board, "region": region, **made, "entries": made["entries"][:limit]}
 
     def _top(
         self, board: str, region: str, limit: int, now: datetime

@@ -44,9 +44,9 @@ from ingest.web.paging import day_of, integer
 from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.validate import first_problem
 from rules.engagement.allowances import FreezeTerms
-from rules.engagement.standings import GLOBAL
+from rules.engagement.standings import GLOBAL, LISTED_MAX
 
-TOP_DEFAULT, TOP_MAX = 10, 100
+TOP_DEFAULT = 10
 READS_BLOCK = 5
 
 logger = Logger(service="users-api")
@@ -258,7 +258,7 @@ def get_leaderboard(board: str) -> Response[str]:
     """The best users of a region, or of all regions."""
     caller = caller_of(app.current_event.raw_event)
     _reader(caller)
-    limit, now = integer(_query(), "limit", TOP_DEFAULT, TOP_MAX), clock.now()
+    limit, now = integer(_query(), "limit", TOP_DEFAULT, LISTED_MAX), clock.now()
     top = _parts().boards.top(board, _query().get("region") or GLOBAL, limit, now)
     return answer(200, as_shown(top, _parts().names, caller.user_id, now))
 

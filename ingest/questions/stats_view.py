@@ -8,9 +8,9 @@ from typing import Any
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.user_stats_items import OTHERS
 from adapters.questions.user_stats_store import UserStatsStore
-from ingest.engagement.leaderboards import with_ranks
 from ingest.questions.question_schemas import FINGERPRINT_HASH
 from ingest.web.caller import ApiError, Caller
+from rules.engagement.standings import with_ranks
 from rules.questions.answer_stats import Stats, alias, streak_now
 from rules.questions.badges import earned_badges
 

@@ -14,13 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 from rules.days import OTHER_REGION, REGIONS, region_of
 
 GLOBAL = "global"
 BOARDS = ("streaks", "points")
 ALL_REGIONS = (*REGIONS, OTHER_REGION, GLOBAL)
-# A top list has at most 100 rows. Twice as many are kept, because streaks lapse until the next snapshot.
+# A top list has at most so many rows. Twice as many are kept, because streaks lapse until the next snapshot.
+LISTED_MAX = 100
 ROWS_KEPT = 200
 SCORES_IN_CHUNK = 1000
 # A snapshot of many users is made less often, so that reading them all costs the same in a month.
@@ -118,6 +120,15 @@ class _Best:
         del self._rows[ROWS_KEPT:]
         if len(self._rows) == ROWS_KEPT:
             self._least = -self._rows[-1][0]
+
+
+def with_ranks(scores: list[tuple[str, int]]) -> list[dict[str, Any]]:
+    """Return rank, user_id and score of (user, score) pairs, which come best first."""
+    rows: list[dict[str, Any]] = []
+    for place, (user, score) in enumerate(scores, 1):
+        tied = bool(rows) and rows[-1]["score"] == score
+        rows.append({"rank": rows[-1]["rank"] if tied else place, "user_id": user, "score": score})
+    return rows
 
 
 def is_due(last_at: datetime, users: int, now: datetime) -> bool:

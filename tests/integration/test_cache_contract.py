@@ -83,11 +83,11 @@ def test_an_older_profile_never_replaces_a_newer_one(cache: EngagementCache) -> 
 
 def test_top_lists_and_counters(cache: EngagementCache, redis: Redis) -> None:
     made = {"as_of": "now", "entries": [{"user_id": "u", "score": 4}]}
-    cache.keep_top_list("europe", "points", 3, made)
-    assert cache.top_list("europe", "points", 3) == made
-    assert cache.top_list("europe", "points", 4) is None
-    redis.call("SET", "leaderboard:europe:points:3", "[]")
-    assert cache.top_list("europe", "points", 3) is None, "written by another version"
+    cache.keep_top_list("europe", "points", made)
+    assert cache.top_list("europe", "points") == made
+    assert cache.top_list("europe", "streaks") is None
+    redis.call("SET", "leaderboard:europe:points", "[]")
+    assert cache.top_list("europe", "points") is None, "written by another version"
     assert [cache.count_events("u", 2, NOW), cache.count_events("u", 3, NOW)] == [2, 5]
     assert cache.count_events("u", 1, NOW + timedelta(minutes=1)) == 1
     assert cache.count_events("v", 1, NOW) == 1

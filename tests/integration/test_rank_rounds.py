@@ -11,6 +11,8 @@ import pytest
 from adapters.engagement.cache.rank_commands import BUILDING, LAPSED_A_SCRIPT, LAPSING, READY, ROUND
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.redis import Redis
+from processors.ranks import RankBuilder
+from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.streaks import Streak
 from tests.support.rank_pages import one_page, pages
@@ -210,3 +212,26 @@ def test_a_lost_marker_empties_the_sets_without_a_pause(cache: EngagementCache, 
 
     assert cache.ranks.rebuild(looked_at, NOW)
     assert best(cache) == [("u00009", 100), ("u00008", 90), ("u00007", 80)]
+
+
+# ---- the lists of the first 100
+
+
+def test_the_lists_are_made_anew_each_minute_and_hold_no_streak_that_lapsed(
+    cache: EngagementCache, redis: Redis
+) -> None:
+    builder = RankBuilder(None, "", "", cache)
+    assert builder.refresh(NOW) == {"refreshed": 0}, "the sets are not whole"
+    assert cache.top_list("global", "points") is None
+    crowd = [profile(number) for number in range(2 * LAPSED_A_SCRIPT)]
+    assert cache.ranks.rebuild(one_page(crowd), NOW)
+    refreshed = builder.refresh(NOW)["refreshed"]
+    lists = redis.call("KEYS", "leaderboard:*")
+    assert refreshed == len(lists) > 10
+    assert all(60 < redis.call("TTL", key) <= 75 for key in lists)
+    made = cache.top_list("global", "streaks") or {}
+    assert made["as_of"] == stamp(NOW)
+    assert [row["user_id"] for row in made["entries"]] == [each.user_id for each in crowd[:-101:-1]]
+    assert builder.refresh(MIDNIGHT)["refreshed"] == refreshed
+    assert cache.top_list("global", "streaks") == {"as_of": stamp(MIDNIGHT), "entries": []}
+    assert len((cache.top_list("other", "points") or {})["entries"]) == 100

@@ -60,7 +60,7 @@ def _snapshots_a_day(deployed: Deployment) -> float:
     return sum(
         fires_a_day(each["ScheduleExpression"])
         for _, each in deployed.of_type("AWS::Scheduler::Schedule")
-        if "RanksFunction" in str(each["Target"])
+        if "RanksFunction" in str(each["Target"]) and each["Target"]["Input"] == "{}"
     )
 
 

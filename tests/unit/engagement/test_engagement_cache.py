@@ -75,7 +75,7 @@ def read_everything(cache: EngagementCache) -> list[Any]:
     return [
         cache.profile("u"),
         cache.day("u", date(2026, 6, 1)),
-        cache.top_list("global", "streaks", 10),
+        cache.top_list("global", "streaks"),
         cache.count_events("u", 5, NOW),
         cache.ranks.top("streaks", "global", 10, NOW),
         cache.ranks.count_above("streaks", "global", 3, NOW),
@@ -87,7 +87,7 @@ def read_everything(cache: EngagementCache) -> list[Any]:
 def write_everything(cache: EngagementCache) -> None:
     cache.remember(PROFILE)
     cache.write_through([PROFILE], [DAY], {"u": [A]})
-    cache.keep_top_list("global", "streaks", 10, {})
+    cache.keep_top_list("global", "streaks", {})
     cache.ranks.rebuild(one_page([PROFILE]), NOW)
 
 
@@ -113,7 +113,7 @@ def test_each_operation_survives_the_redis_that_raises_on_it(redis: Fake, clock:
     writes: list[Callable[[EngagementCache], object]] = [
         lambda each: each.remember(PROFILE),
         lambda each: each.write_through([PROFILE], [DAY], {"u": [A]}),
-        lambda each: each.keep_top_list("global", "streaks", 10, {}),
+        lambda each: each.keep_top_list("global", "streaks", {}),
         lambda each: each.ranks.rebuild(one_page([PROFILE]), NOW),
     ]
     for write in writes:
@@ -271,7 +271,7 @@ def test_what_is_cached_is_answered(cache: EngagementCache, redis: Fake) -> None
     redis.told["GET"] = json.dumps(day_attributes(DAY))
     assert cache.day("u", DAY.activity_date) == day_attributes(DAY)
     redis.told |= {"GET": "{}", "INCRBY": 6, "TTL": 7, "SMISMEMBER": [1, 0]}
-    assert cache.top_list("global", "streaks", 10) == {}
+    assert cache.top_list("global", "streaks") == {}
     assert cache.count_events("u", 5, NOW) == 6
     assert cache.ranks.ready(6)
     assert not cache.ranks.ready(7)

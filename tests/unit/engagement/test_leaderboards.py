@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.engagement.leaderboards import check_board, with_ranks
+from ingest.engagement.leaderboards import check_board
+from rules.engagement.standings import with_ranks
 from tests.support.http_requests import query_refusal
 
 
