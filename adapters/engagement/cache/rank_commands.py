@@ -22,10 +22,10 @@ RENEWED_SECONDS = 900
 BUILD_SECONDS_MAX = 60
 # A round that nobody has continued for so long begins anew.
 ROUND_SECONDS = 3600
-PLACED_A_SCRIPT = 100
-SWEPT_A_SCRIPT = 500
+PLACED_A_SCRIPT = 50
+SWEPT_A_SCRIPT = 300
 # 200,000 streaks that end at one midnight leave in slices. In between, Redis does other work for so long.
-LAPSED_A_SCRIPT = 500
+LAPSED_A_SCRIPT = 300
 LAPSE_PAUSE_MS = 20
 
 # `{board}` is the hash tag that keeps these keys in one slot. A script may only touch keys that it is given.
