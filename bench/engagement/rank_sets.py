@@ -1,7 +1,7 @@
 """What ranks in Redis cost as the crowd grows: how long one command blocks it, memory, a round.
 
-Sizes by hand: `python -m bench.engagement.rank_sets 200000 5000000`. A real Redis holds everybody, at 800 bytes a
-user: a million need some minutes.
+Sizes by hand: `python -m bench.engagement.rank_sets 200000 5000000`. A real Redis holds everybody, at 800
+bytes a user: a million need some minutes.
 """
 
 import math
