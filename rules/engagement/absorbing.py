@@ -15,6 +15,7 @@ from rules.engagement.events import Event
 from rules.engagement.ledger import Entry, EntryKind, FreezeNote
 from rules.engagement.review import zones_seen
 from rules.engagement.streaks import net_freezes
+from rules.stream_places import newest
 
 
 def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
@@ -69,6 +70,17 @@ def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
         total_points=profile.total_points + earned,
         cover=replace(profile.cover, freezes=net_freezes(freezes)),
     )
+
+
+def reaching(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:
+    """Return entries, the last of which says how far into the stream all events are applied with it.
+
+    Once that is not known of an account it stays so: nobody knows where the events of before stand.
+    """
+    is_known = bool(before.applied_through) or before.head is None
+    places = [*filter(None, [before.applied_through]), *(event.place for event in events)]
+    through = newest(places) if is_known and places else ""
+    return [*entries[:-1], *(replace(each, applied_through=through) for each in entries[-1:])]
 
 
 def journalled_freezes(profile: Profile, pending: Iterable[Entry]) -> set[date]:

@@ -10,7 +10,7 @@ from datetime import date, datetime
 
 from rules.days import EPOCH, unstamp
 from rules.engagement import points
-from rules.engagement.absorbing import absorb, absorb_days, journalled_freezes, observe
+from rules.engagement.absorbing import absorb, absorb_days, journalled_freezes, observe, reaching
 from rules.engagement.account_state import Account, Day, Decision, NeedsHistory, Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
@@ -23,7 +23,6 @@ from rules.engagement.review import (
     with_zone_review,
 )
 from rules.engagement.streaks import Cover, Streak, advance, fold
-from rules.stream_places import newest
 
 TZ_CHANGES_KEPT_MAX = 10
 
@@ -89,21 +88,10 @@ def decide(
         return Decision(account, before.head, (), days, _touch(before, replace(profile, streak=streak), now))
     arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
     entries = append(before.user_id, repaired.head, drafts, now, arrival) if drafts else []
-    entries = _reaching(entries, repaired, events)
+    entries = reaching(entries, repaired, events)
     days |= absorb_days({**account.days, **days}, entries)
     changed = replace(absorb(profile, entries), streak=streak)
     return Decision(account, repaired.head, entries, days, _touch(before, changed, now))
-
-
-def _reaching(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:
-    """Return entries, the last of which says how far into the stream all events are applied with it.
-
-    Once that is not known of an account it stays so: nobody knows where the events of before stand.
-    """
-    is_known = bool(before.applied_through) or before.head is None
-    places = [*filter(None, [before.applied_through]), *(event.place for event in events)]
-    through = newest(places) if is_known and places else ""
-    return [*entries[:-1], *(replace(each, applied_through=through) for each in entries[-1:])]
 
 
 def _award(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Draft]:
