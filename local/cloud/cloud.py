@@ -169,6 +169,8 @@ def build_ranks(stack: Stack) -> None:
             raise RuntimeError(f"{name} failed: {built}")
         # If Redis has just come back, the function may leave it alone for some seconds yet.
         if built["rebuilt"] or built["counted"] is None or time.monotonic() > deadline:
+            lists = json.dumps({"streakline_refresh": "lists"}).encode()  # or they are up to a minute old
+            stack.client("lambda").invoke(FunctionName=name, Payload=lists)
             return
         time.sleep(1)
 

@@ -130,6 +130,8 @@ class Engine:
             "COPY_ROLE_ARN": "",
             "WAREHOUSE_WORKGROUP_ARN": "",
             "WAREHOUSE_DAILY_RPU_HOURS": "4",
+            "RECOMPUTE_IN_WAREHOUSE_GB": "4",
+            "RECONCILE_SHARE_MB": "8",
             **{f"{name.upper()}_DELIVERY_STREAM": name for name in ENTITIES},
             "POWERTOOLS_LOG_LEVEL": "CRITICAL",
             "POWERTOOLS_SERVICE_NAME": "test",

@@ -119,7 +119,7 @@ def test_time_alone_moves_what_it_should_for_active_leads_only(
         stack,
         organization,
         bought(today - timedelta(days=5), "10.00", "active"),
-        bought(today - timedelta(days=200), "20.00", "quiet"),
+        bought(today - timedelta(days=500), "20.00", "quiet"),
     )
     drain_leads(stack)
     api = Api(stack)

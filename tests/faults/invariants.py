@@ -91,7 +91,7 @@ def violations(
     must(not moved or bool(profile.get("review_evidence")), f"moved without a review: {moved}")
     by_day: dict[str, list[str]] = {}
     for each in events:
-        by_day.setdefault(dates.get(each["event_id"], ""), []).append(each["event_id"])
+        by_day.setdefault(dates.get(each["event_id"]) or each["activity_date"], []).append(each["event_id"])
     must(set(by_day) == set(days), f"active dates {sorted(days)} should be {sorted(by_day)}")
     for day, ids in by_day.items():
         if day in days:

@@ -83,7 +83,7 @@ def test_each_is_handled(handle: Any) -> None:
     assert (planned["tasks"], planned["tasks_key"]) == (4, "runs/nightly-2026-03-10/tasks.json")
     assert handle("CurateLargeFunction")["quarantined"] == 0
     assert handle("WarehouseFunction") == {"run_id": "nightly-2026-03-10", "left": 0, "failed": 0}
-    assert handle("ReconcileFunction")["users"] == 0
+    assert handle("ReconcileFunction")["shares"] == 1
 
 
 def test_each_of_the_leads_is_handled(handle: Any) -> None:

@@ -141,8 +141,8 @@ class LedgerReading:
             if taken.claimed in opened or not (instant_has_another or len(near) >= 2):
                 found.add(taken.claimed)
                 continue
-            distance = min(abs(day - taken.claimed) for day in opened)
-            found |= {day for day in opened if abs(day - taken.claimed) == distance}
+            distance = min(abs(when - taken.when) for when in opened.values())
+            found |= {day for day, when in opened.items() if abs(when - taken.when) == distance}
         return found
 
     def _instants(self, day: date) -> list[datetime]:
