@@ -6,7 +6,7 @@ Imports nothing of the product. An entry is a mapping as the API shows it.
 # Long: one walk through a ledger, rule by rule.
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from itertools import product
@@ -124,17 +124,27 @@ class LedgerReading:
         The rule leaves open what a date's first event is, by its instant or by application, and in which order
         events are applied that one transaction applies.
         """
-        if taken.claimed in self.days:
-            return {taken.claimed}
-        found: set[date] = set()
         # An instant has dates of three days at most: what lies further away says nothing of this one.
         beside = [taken.claimed + distance * DAY for distance in range(-4, 5)]
-        before = {day: self._instants(day) for day in beside if day in self.days}
-        others = {day: list(instants) for day, instants in before.items()}
+        placed = {day: self.days[day] for day in beside if day in self.days}
+        before = self._opened(placed, lambda other: other not in self.together)
+        if taken.claimed in before:
+            return {taken.claimed}
+        at_once: dict[date, list[str]] = defaultdict(list)
         for other, day in self.together.items():
-            if other != event_id and other not in self.placed and other in self.facts.events:
-                others.setdefault(day, []).append(self.facts.events[other].when)
-        for first, known in product((min, lambda instants: instants[0]), (before, others)):
+            if other != event_id and other in self.facts.events:
+                at_once[day].append(other)
+        orders = (
+            lambda _: False,
+            lambda other: other in self.placed,
+            lambda other: self.facts.events[other].when <= taken.when,
+            lambda _: True,
+        )
+        found: set[date] = set()
+        for first, order in product((min, lambda instants: instants[0]), orders):
+            known = {day: list(instants) for day, instants in before.items()}
+            for day, instants in self._opened(at_once, order).items():
+                known.setdefault(day, []).extend(instants)
             opened = {day: first(instants) for day, instants in known.items()}
             instant_has_another = any(when == taken.when for when in opened.values())
             near = [when for when in opened.values() if abs(when - taken.when) < TOGETHER]
@@ -144,6 +154,15 @@ class LedgerReading:
             distance = min(abs(when - taken.when) for when in opened.values())
             found |= {day for day, when in opened.items() if abs(when - taken.when) == distance}
         return found
+
+    def _opened(
+        self, days: Mapping[date, Sequence[str]], counts: Callable[[str], bool]
+    ) -> dict[date, list[datetime]]:
+        """The instants of those events that count, by their dates."""
+        found = {
+            day: [self.facts.events[each].when for each in ids if counts(each)] for day, ids in days.items()
+        }
+        return {day: instants for day, instants in found.items() if instants}
 
     def _instants(self, day: date) -> list[datetime]:
         return [self.facts.events[each].when for each in self.days[day]]
