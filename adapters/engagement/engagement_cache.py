@@ -129,9 +129,7 @@ class EngagementCache:
         """Return a top list of the last minute, with `as_of` and `entries`."""
         answers = self._run([["GET", f"leaderboard:{region}:{board}"]])
         found = json.loads(answers[0]) if answers and answers[0] else None
-        return (
-            found if isinstance(found, dict) else None
-        )  # A list was written by another version of this code.
+        return found if isinstance(found, dict) else None  # other versions of this code write lists
 
     def keep_top_list(self, region: str, board: str, made: dict[str, Any]) -> None:
         """Keep a top list until the next refresh."""

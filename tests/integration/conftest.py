@@ -1,3 +1,4 @@
+import uuid
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,7 @@ from adapters.platform.aws import client
 from adapters.platform.redis import Redis
 from ingest.leads import leads_api
 from tests.support import redis_servers
+from tests.support import site as users_site
 from tests.support.engine import TABLES, Engine, running
 from tests.support.identity_server import Registry, Server
 from tests.support.lead_site import Site
@@ -21,6 +23,19 @@ from tests.support.webhooks import NOW
 def engine() -> Iterator[Engine]:
     with running() as started:
         yield started
+
+
+@pytest.fixture(scope="module")
+def api(engine: Engine) -> Iterator[users_site.Site]:
+    """The whole API in the process (tests/support/site.py)."""
+    with users_site.site(engine) as prepared:
+        yield prepared
+
+
+@pytest.fixture
+def user() -> str:
+    """A user nobody has seen before."""
+    return f"user-{uuid.uuid4()}"
 
 
 @pytest.fixture(scope="session")

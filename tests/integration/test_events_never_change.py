@@ -1,9 +1,6 @@
 """A stored event never changes: no retry and no cap rewrites it, through the real handlers on a real engine."""
 
-import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from typing import Any
 
 import pytest
@@ -12,25 +9,13 @@ from adapters.engagement.event_store import EventStore
 from adapters.platform.items import item, plain
 from rules.engagement.events import Event
 from tests.support.engine import Engine
-from tests.support.site import Site, site
+from tests.support.site import Site
 
-NUMBERS = count()
 NIGHT = (datetime.now(UTC) - timedelta(days=1)).replace(hour=23, minute=30, second=0, microsecond=0)
 
 
 class Died(BaseException):
     """The process is gone, or stands still."""
-
-
-@pytest.fixture(scope="module")
-def api(engine: Engine) -> Iterator[Site]:
-    with site(engine) as prepared:
-        yield prepared
-
-
-@pytest.fixture
-def user() -> str:
-    return f"n{time.time_ns()}-{next(NUMBERS)}"
 
 
 def workouts(number: int) -> list[dict[str, Any]]:

@@ -1,9 +1,7 @@
 """Idempotency keys 91 days later, through the real handlers on a real engine: new keys, and no second reward."""
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from itertools import count
 from typing import Any
 
 import pytest
@@ -11,22 +9,10 @@ import pytest
 from adapters.platform.items import item
 from rules.engagement.events import RETENTION
 from tests.support.engine import Engine
-from tests.support.site import PRODUCERS, Site, site
+from tests.support.site import PRODUCERS, Site
 
-NUMBERS = count()
 NOW = datetime.now(UTC)
 LATER = NOW + RETENTION + timedelta(days=1)
-
-
-@pytest.fixture(scope="module")
-def api(engine: Engine) -> Iterator[Site]:
-    with site(engine) as prepared:
-        yield prepared
-
-
-@pytest.fixture
-def user() -> str:
-    return f"x{time.time_ns()}-{next(NUMBERS)}"
 
 
 def archive(days: int = 3, of_each: int = 4) -> list[dict[str, Any]]:

@@ -4,7 +4,6 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -14,21 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rules.engagement.points import RULES, is_servers
-from tests.support.engine import Engine
-from tests.support.site import ADMIN, FULFILMENT, PRODUCERS, Site, site
+from tests.support.site import ADMIN, FULFILMENT, PRODUCERS, Site
 
 NUMBERS = count()
-
-
-@pytest.fixture(scope="module")
-def api(engine: Engine) -> Iterator[Site]:
-    with site(engine) as prepared:
-        yield prepared
-
-
-@pytest.fixture
-def user() -> str:
-    return f"m{time.time_ns()}-{next(NUMBERS)}"
 
 
 def event(kind: str = "LESSON_COMPLETED", at: str | None = None, **more: Any) -> dict[str, Any]:

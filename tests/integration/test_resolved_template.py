@@ -12,4 +12,6 @@ from infra.lint.run import run
 def test_what_cloudformation_and_iam_would_refuse_is_not_there(tmp_path: Path) -> None:
     lines, sets = run(TEMPLATE, tmp_path / "found.json")
     assert lines == []
-    assert sets > 50
+    assert 50 < sets < 200, (
+        "fewer leave cases out; many more take minutes of CPU: which parameter has so many values?"
+    )

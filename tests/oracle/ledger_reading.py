@@ -28,8 +28,8 @@ Entry = Mapping[str, Any]
 class LedgerReading:
     """What a ledger has come to, entry by entry.
 
-    wrote: entry's number -> the clock of who wrote it, for the last entry of each transaction. days: the events of each date, in order
-    of application. wrong: what no rule allows.
+    wrote: entry's number -> the clock of who wrote it, for the last entry of each transaction. days: the
+    events of each date, in order of application. wrong: what no rule allows.
     """
 
     facts: Facts

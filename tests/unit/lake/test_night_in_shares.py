@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
-from analytics.recompute.lake_days import LakeDays
+from analytics.recompute.lake_days import EARNED_WITHIN, LakeDays
 from analytics.recompute.recompute import Recomputed
 from analytics.recompute.settled_users import FOLDED, etags_digest, lake_files, settled_until
 from analytics.reconcile.shares.night_plan import NightPlan
@@ -106,6 +106,9 @@ def test_a_share_that_failed_is_taken_up_from_where_it_was(world: World) -> None
     again = planned(steps, "second", second)
     assert again.before == [noon(first), None]
     assert again.after["daily_activity"] == [(first - timedelta(days=5)).isoformat(), ""]
+    # Days are compared with all their entries, and those begin before what the fold still needs.
+    oldest = (noon(first) - LAKE_LAG).date() - EARNED_WITHIN
+    assert again.after["ledger"] == [(oldest - timedelta(days=2)).isoformat(), ""]
     pieces = [
         len(curated_files(objects, "daily_activity", folder=UserShare(n, 2).key("second"))) for n in range(2)
     ]
