@@ -108,7 +108,8 @@ def test_one_instant_in_three_zones_is_one_date_and_redemptions_wait_for_a_relea
     api: Site, user: str
 ) -> None:
     rich(api, user)
-    at = datetime.now(UTC) - timedelta(hours=30)
+    # At 11:00 these zones have three dates, and two days ago none of them is today.
+    at = (datetime.now(UTC) - timedelta(days=2)).replace(hour=11, minute=0)
     for zone in ("-12:00", "+00:00", "+14:00"):
         api.send(user, event("CONTRIBUTION", at.isoformat(), timezone=zone))
     days = api.admin("GET", f"/v1/users/{user}/activity")[1]["activity"]
