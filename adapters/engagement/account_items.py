@@ -10,6 +10,7 @@ from adapters.platform.items import Item, item, plain
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
+from rules.engagement.streak.checkpoints import Checkpoint
 from rules.engagement.streaks import Cover, Streak, lapse_date, net_freezes
 
 # The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
@@ -67,6 +68,9 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
         "last_activity_date": streak.last.isoformat(),
         "active_days": streak.active_days,
         "freezes_spent": [day.isoformat() for day in streak.spent] or None,
+        "streak_checkpoints": None
+        if streak.checkpoints is None
+        else list(map(_checkpoint_text, streak.checkpoints)),
         "leaderboard_partition": partition_of(profile.user_id, profile.zone, shards),
         "lapses_at": int(lapses_at.timestamp()),
     }
@@ -114,13 +118,24 @@ def _changes_from(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
 
 
 def _streak_from(attributes: dict[str, Any]) -> Streak:
+    checkpoints = attributes.get("streak_checkpoints")
     return Streak(
         last=date.fromisoformat(attributes["last_activity_date"]),
         length=attributes["run_length" if "run_length" in attributes else "current_streak"],
         longest=attributes["longest_streak"],
         active_days=attributes["active_days"],
         spent=tuple(map(date.fromisoformat, attributes.get("freezes_spent") or ())),
+        checkpoints=None if checkpoints is None else tuple(map(_checkpoint_from, checkpoints)),
     )
+
+
+def _checkpoint_text(at: Checkpoint) -> str:
+    return f"{at.last.isoformat()} {at.length} {at.longest} {at.active_days} {at.spent}"
+
+
+def _checkpoint_from(text: str) -> Checkpoint:
+    last, length, longest, active_days, spent = text.split(" ")
+    return Checkpoint(date.fromisoformat(last), int(length), int(longest), int(active_days), int(spent))
 
 
 def _cover_from(attributes: dict[str, Any]) -> Cover:

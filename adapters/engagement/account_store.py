@@ -7,6 +7,7 @@ the pending entries and finishes them.
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import date, datetime
 from itertools import islice
 from typing import Any
@@ -16,10 +17,11 @@ from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import item, plain
-from rules.engagement.account_state import Account, Day, Decision, NeedsHistory, Profile
+from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
 from rules.engagement.accounts import decide
 from rules.engagement.ledger import Applied, Entry, applied_by
 from rules.engagement.placing import beside
+from rules.engagement.streaks import DAY, resumed
 
 ATTEMPTS_MAX = 12
 BEFORE_ALL = "0"  # sorts before every created_at
@@ -61,10 +63,17 @@ class AccountStore:
         found = (day_from(plain(each)) for each in get_all(self._dynamodb, self._days, wanted))
         return {(day.user_id, day.activity_date): day for day in found}
 
-    def history(self, user_id: str) -> list[date]:
-        """Return all of a user's active dates, ascending."""
-        found = self._query_days(user_id, ProjectionExpression="activity_date")
-        return [date.fromisoformat(each["activity_date"]["S"]) for each in found]
+    def history(self, profile: Profile, since: date, until: date = date.max) -> History:
+        """Return a user's active dates up to a date, from the newest checkpoint before `since` on.
+
+        They are those of three months at most if since is within the late window, and of a year or so
+        otherwise (rules.engagement.streak.checkpoints); all of them if the profile has no checkpoint before.
+        """
+        start = resumed(profile.streak, since)
+        first = start.last + DAY if start else date.min
+        span = {":first": first.isoformat(), ":last": until.isoformat()}
+        found = self._query_days(profile.user_id, span, ProjectionExpression="activity_date")
+        return History([date.fromisoformat(each["activity_date"]["S"]) for each in found], start)
 
     def newest_days(self, user_id: str, first: date, last: date, limit: int) -> list[Day]:
         """Return up to `limit` of a user's days between two dates, both included, newest first."""
@@ -115,17 +124,12 @@ class AccountStore:
         days = {**account.days, **{day: more.get((profile.user_id, day)) for day in lacking}}
         return Account(profile, days, pending), applied_by(entries)
 
-    def with_history(self, account: Account) -> Account:
-        """Add all active dates to an account."""
-        dates = self.history(account.profile.user_id)
-        return Account(account.profile, account.days, account.pending, dates)
-
     def decide(self, account: Account, rule: Callable[[Account], Decision]) -> Decision:
         """Apply a rule to an account, reading its history where the rule asks for it."""
         try:
             return rule(account)
-        except NeedsHistory:
-            return rule(self.with_history(account))
+        except NeedsHistory as needs:
+            return rule(replace(account, history=self.history(account.profile, needs.since)))
 
     def commit(self, decision: Decision) -> None:
         """Write a decision: ledger, days, profile. Raises HeadMoved or ProjectionMoved."""

@@ -137,6 +137,9 @@ class Reconciler:
         if profile is None:
             return None
         attributes = profile_attributes(profile, self.shards)
+        if stored is not None and "streak_checkpoints" not in stored:
+            # An account of before there were checkpoints. It gets them when all its dates are folded anew.
+            attributes.pop("streak_checkpoints", None)
         may_be_low = (
             stored is not None and "run_length" in stored and has_lapsed(attributes.get("lapses_at"), now)
         )

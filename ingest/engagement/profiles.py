@@ -10,7 +10,8 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from rules.days import is_skipped, today
 from rules.engagement.account_state import Profile
-from rules.engagement.streaks import DateReason, ShownStreak, effective, explain, fold
+from rules.engagement.streak.date_reasons import DateReason, explain
+from rules.engagement.streaks import DAY, Streak, effective, fold
 
 RULES = {
     DateReason.COUNTED: "a date with at least one event counts, once",
@@ -48,7 +49,7 @@ class Profiles:
         """
         profile = self.get(user_id)
         when = as_of or self._today(profile, now)
-        shown = self._effective(profile, when)
+        shown = effective(self._streak(profile, when), profile.cover, when)
         return {
             "user_id": user_id,
             "current_streak": shown.current,
@@ -71,18 +72,18 @@ class Profiles:
         local = today(now, profile.zone)
         return max(local, profile.streak.last) if profile.streak else local
 
-    def _effective(self, profile: Profile, when: date) -> ShownStreak:
-        streak = profile.streak
-        if streak and when < streak.last:
-            history = self.accounts.history(profile.user_id)
-            streak = fold((day for day in history if day <= when), profile.cover)
-        return effective(streak, profile.cover, when)
+    def _streak(self, profile: Profile, until: date) -> Streak | None:
+        """Return the streak with the active dates up to a date."""
+        if profile.streak is None or profile.streak.last <= until:
+            return profile.streak
+        history = self.accounts.history(profile, until + DAY, until)
+        return fold(history.dates, profile.cover, history.start)
 
     def explain(self, user_id: str, asked: date, now: datetime) -> dict[str, Any]:
         """Return why a date counts or not: the rule, the zone, the freeze, and the date's first event."""
         profile = self.get(user_id)
-        history = self.accounts.history(user_id)
-        reason, length = explain(history, profile.cover, asked, self._today(profile, now))
+        upto = self._streak(profile, asked)
+        reason, length = explain(upto, profile.cover, asked, self._today(profile, now))
         day = self._day(user_id, asked) if reason is DateReason.COUNTED else None
         first = self.events.get(user_id, day["first_event_id"]) if day else None
         zone = first.zone if first else profile.zone

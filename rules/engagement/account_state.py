@@ -71,17 +71,25 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
+class History:
+    """A user's active dates: what the streak was after some of them (None: before all), and all later."""
+
+    dates: Iterable[date]
+    start: Streak | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Account:
     """What was read of a user before deciding.
 
     days: by date, for the dates that the decision needs; None for a date without activity so far. pending:
-    entries newer than the profile's watermark. history: all active dates; None if they were not read.
+    entries newer than the profile's watermark. history: active dates; None if they were not read.
     """
 
     profile: Profile
     days: Mapping[date, Day | None]
     pending: Sequence[Entry] = ()
-    history: Iterable[date] | None = None
+    history: History | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,4 +112,11 @@ class Decision:
 
 
 class NeedsHistory(Exception):
-    """The profile alone does not tell the streak: the caller must read all active dates and decide again."""
+    """The profile alone does not tell the streak: the caller must read active dates and decide again.
+
+    since: the earliest date that may count differently now. A history may start at any checkpoint before it.
+    """
+
+    def __init__(self, since: date) -> None:
+        super().__init__(f"{since} and later dates count anew")
+        self.since = since

@@ -11,7 +11,7 @@ from datetime import date, datetime
 from rules.days import EPOCH, unstamp
 from rules.engagement import points
 from rules.engagement.absorbing import absorb, absorb_days, journalled_freezes, observe, reaching
-from rules.engagement.account_state import Account, Day, Decision, NeedsHistory, Profile
+from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
 from rules.engagement.placing import flown_over, place
@@ -28,18 +28,23 @@ TZ_CHANGES_KEPT_MAX = 10
 
 
 def streak_after(
-    old: Streak | None, cover: Cover, new_dates: Iterable[date], history: Iterable[date] | None, refold: bool
+    old: Streak | None,
+    cover: Cover,
+    new_dates: Iterable[date],
+    history: History | None,
+    changed: Iterable[date] = (),
 ) -> Streak | None:
     """Return the streak with new dates added.
 
-    history: all active dates, if they were read. refold: whether dates already folded may count differently
-    now. Raises NeedsHistory if the past must be folded again and history is None.
+    history: active dates, if they were read. changed: dates already folded that may count differently now.
+    Raises NeedsHistory if the past must be folded again and history is None.
     """
     dates = sorted(new_dates)
     if history is not None:
-        return fold([*history, *dates], cover)
-    if refold or (old and dates and dates[0] < old.last):
-        raise NeedsHistory
+        return fold([*history.dates, *dates], cover, history.start)
+    anew = [*changed, *(day for day in dates if old and day < old.last)]
+    if anew:
+        raise NeedsHistory(min(anew))
     for day in dates:
         old = advance(old, day, cover)
     return old
@@ -148,28 +153,31 @@ def _unplaced(user_id: str, commands: Sequence[Draft]) -> list[Entry]:
 
 def _streak_with(account: Account, events: Iterable[Event], cover: Cover) -> Streak | None:
     """Return the streak with the dates of pending entries and of these events added, under a cover."""
-    refold = bool(account.pending) or _reaches_back(account.profile, cover)
-    return streak_after(
-        account.profile.streak, cover, _dates_new_to(account, events), account.history, refold
-    )
+    # Days may hold what is pending, and the streak does not.
+    changed = [*_dates_of(account.pending), *_changed_before_the_last(account.profile, cover)]
+    dates = _dates_new_to(account, events)
+    return streak_after(account.profile.streak, cover, dates, account.history, changed)
 
 
 def _dates_new_to(account: Account, events: Iterable[Event]) -> set[date]:
     new = {event.activity_date for event in events if account.days.get(event.activity_date) is None}
-    pending = (entry.draft.activity_date for entry in account.pending)
-    return new | {date.fromisoformat(day) for day in pending if day}
+    return new | _dates_of(account.pending)
 
 
-def _reaches_back(profile: Profile, cover: Cover) -> bool:
-    """Whether a cover differs from the profile's on a date before the streak's last active date."""
+def _dates_of(entries: Iterable[Entry]) -> set[date]:
+    return {date.fromisoformat(each.draft.activity_date) for each in entries if each.draft.activity_date}
+
+
+def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:
+    """Return the dates before the streak's last active one from which a cover differs from the profile's."""
     if profile.streak is None or cover == profile.cover:
-        return False
-    last = profile.streak.last
-    return (
-        any(day < last for day in cover.skipped ^ profile.cover.skipped)
-        or any(since < last for since, _ in set(cover.freezes) ^ set(profile.cover.freezes))
-        or any(first < last for first, _ in set(cover.pauses) ^ set(profile.cover.pauses))
-    )
+        return []
+    changed = [
+        *(cover.skipped ^ profile.cover.skipped),
+        *(since for since, _ in set(cover.freezes) ^ set(profile.cover.freezes)),
+        *(first for first, _ in set(cover.pauses) ^ set(profile.cover.pauses)),
+    ]
+    return [day for day in changed if day < profile.streak.last]
 
 
 def _touch(before: Profile, changed: Profile, now: datetime) -> Profile:

@@ -6,9 +6,11 @@ or one that the user's zone skipped, is neutral: it is no miss.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from enum import StrEnum
+
+from rules.engagement.streak.checkpoints import Checkpoint, ends_month, place_before, with_checkpoint
 
 DAY = timedelta(days=1)
 
@@ -47,13 +49,22 @@ class Cover:
 
 @dataclass(frozen=True, slots=True)
 class Streak:
-    """The fold's state after an active date. `spent`: dates that a freeze covered, ascending."""
+    """The fold's state after an active date. `spent`: dates that a freeze covered, ascending.
+
+    checkpoints: where the fold can be taken up again (rules.engagement.streak.checkpoints); None: unknown.
+    """
 
     last: date
     length: int
     longest: int
     active_days: int
     spent: tuple[date, ...] = ()
+    checkpoints: tuple[Checkpoint, ...] | None = field(default=None, compare=False)
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The state, to take it up again."""
+        return Checkpoint(self.last, self.length, self.longest, self.active_days, len(self.spent))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +80,7 @@ class ShownStreak:
     spent: tuple[date, ...] = ()
 
 
-def _walk(spent: tuple[date, ...], after: date, until: date, cover: Cover) -> tuple[bool, tuple[date, ...]]:
+def walk(spent: tuple[date, ...], after: date, until: date, cover: Cover) -> tuple[bool, tuple[date, ...]]:
     """Go over the dates strictly between two dates, and spend a freeze on each miss.
 
     Returns whether the run survives, and all dates that a freeze covers.
@@ -90,22 +101,41 @@ def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
     Raises ValueError for a date before the last one.
     """
     if state is None:
-        return Streak(last=day, length=1, longest=1, active_days=1)
+        return Streak(last=day, length=1, longest=1, active_days=1, checkpoints=())
     if day == state.last:
         return state
     if day < state.last:
         raise ValueError(f"{day} is before {state.last}: fold the whole history")
-    alive, spent = _walk(state.spent, state.last, day, cover)
+    alive, spent = walk(state.spent, state.last, day, cover)
     length = state.length + 1 if alive else 1
-    return Streak(day, length, max(state.longest, length), state.active_days + 1, spent)
+    checkpoints = state.checkpoints
+    if checkpoints is not None and ends_month(state.last, day):
+        checkpoints = with_checkpoint(checkpoints, state.checkpoint)
+    return Streak(day, length, max(state.longest, length), state.active_days + 1, spent, checkpoints)
 
 
-def fold(days: Iterable[date], cover: Cover) -> Streak | None:
-    """Return the streak of a history, in any order and with any repetition; None for no date at all."""
-    state: Streak | None = None
+def fold(days: Iterable[date], cover: Cover, start: Streak | None = None) -> Streak | None:
+    """Return the streak of a history, in any order and with any repetition; None for no date at all.
+
+    start: what an earlier part of the history has come to (see resumed); its dates are left out of days.
+    """
+    state = start
     for day in sorted(set(days)):
         state = advance(state, day, cover)
     return state
+
+
+def resumed(state: Streak | None, since: date) -> Streak | None:
+    """Return what a streak was at its newest checkpoint before a date; None if all dates must be folded.
+
+    It is right as long as neither active dates nor cover have changed before that date.
+    """
+    known = (state.checkpoints if state else None) or ()
+    place = place_before(known, since)
+    if state is None or place is None:
+        return None
+    at = known[place]
+    return Streak(at.last, at.length, at.longest, at.active_days, state.spent[: at.spent], known[:place])
 
 
 def effective(state: Streak | None, cover: Cover, as_of: date) -> ShownStreak:
@@ -118,7 +148,7 @@ def effective(state: Streak | None, cover: Cover, as_of: date) -> ShownStreak:
         return ShownStreak(0, 0, StreakStatus.NONE, None, 0, cover.granted(as_of))
     if as_of < state.last:
         raise ValueError(f"{as_of} is before {state.last}: fold the history up to it")
-    alive, spent = _walk(state.spent, state.last, as_of, cover)
+    alive, spent = walk(state.spent, state.last, as_of, cover)
     status = StreakStatus.BROKEN
     if alive:
         safe = as_of == state.last or cover.is_neutral(as_of)
@@ -165,35 +195,3 @@ def return_date(state: Streak | None, cover: Cover, granted: date, today: date) 
     left = Cover((*cover.freezes, (granted, -1)), cover.pauses, cover.skipped)
     covered = enumerate(effective(state, cover, as_of).spent)
     return granted if all(left.granted(day) > before for before, day in covered) else max(today, granted)
-
-
-class DateReason(StrEnum):
-    """Why a date counts or does not."""
-
-    COUNTED = "counted"
-    FREEZE = "covered_by_freeze"
-    PAUSE = "paused"
-    SKIPPED = "skipped_by_zone"
-    MISSED = "missed"
-    OPEN = "not_over_yet"
-    BEFORE = "before_first_activity"
-
-
-def explain(days: Iterable[date], cover: Cover, asked: date, today: date) -> tuple[DateReason, int]:
-    """Say why a date counts or does not; and return the streak that it leaves, 0 after a miss before it."""
-    known = sorted(set(days))
-    upto = fold((d for d in known if d <= asked), cover)
-    if upto is None:
-        return DateReason.BEFORE, 0
-    length = effective(upto, cover, asked).current
-    if asked == upto.last:
-        return DateReason.COUNTED, length
-    if asked in cover.skipped:
-        return DateReason.SKIPPED, length
-    if cover.is_neutral(asked):
-        return DateReason.PAUSE, length
-    if asked >= today:
-        return DateReason.OPEN, length
-    # Later activity does not change which freezes were used before it, so this walk decides.
-    _, spent = _walk(upto.spent, upto.last, asked + DAY, cover)
-    return (DateReason.FREEZE, length) if asked in spent else (DateReason.MISSED, 0)

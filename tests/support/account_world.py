@@ -5,12 +5,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 
-from rules.engagement.account_state import Account, Day, Decision, NeedsHistory, Profile
+from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
 from rules.engagement.accounts import decide
 from rules.engagement.events import Event
 from rules.engagement.ledger import OPENED_AT, Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.placing import beside
-from rules.engagement.streaks import fold
+from rules.engagement.streaks import fold, resumed
 from tests.support.engagement_strategies import NOW
 
 SECOND = timedelta(seconds=1)
@@ -59,8 +59,10 @@ class World:
         ]
         try:
             return decide(account, fresh, self.now, commands, observed)
-        except NeedsHistory:
-            account = replace(account, history=sorted(self.days))
+        except NeedsHistory as needs:
+            start = resumed(self.profile.streak, needs.since)
+            later = [day for day in self.days if start is None or day > start.last]
+            account = replace(account, history=History(later, start))
             return decide(account, fresh, self.now, commands, observed)
 
     def apply(
@@ -108,7 +110,13 @@ class World:
         assert self.profile.total_points == sum(draft.points for draft in earned)
         assert self.profile.total_points == sum(day.points_earned for day in self.days.values())
         assert len(earned) == sum(day.events_count for day in self.days.values())
-        assert self.profile.streak == fold(self.days, self.profile.cover)
+        folded = fold(self.days, self.profile.cover)
+        assert self.profile.streak == folded
+        assert (
+            self.profile.streak is None
+            or folded is None
+            or self.profile.streak.checkpoints == folded.checkpoints
+        )
         spent = Counter[str]()
         for entry in self.entries:
             if entry.draft.freeze in (FreezeNote.SPENT, FreezeNote.REFUNDED) and entry.draft.freeze_date:

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 
 from rules.days import stamp
-from rules.engagement.account_state import Account, NeedsHistory, Profile
+from rules.engagement.account_state import Account, History, NeedsHistory, Profile
 from rules.engagement.accounts import decide, streak_after
 from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance
 from rules.engagement.points import RULES
@@ -84,12 +84,17 @@ def test_entries_are_younger_than_the_events_that_they_apply() -> None:
 
 def test_a_late_date_without_the_history_is_asked_for() -> None:
     streak = Streak(june(5), 1, 1, 1)
-    with pytest.raises(NeedsHistory):
-        streak_after(streak, Cover(), [june(4)], None, refold=False)
-    with pytest.raises(NeedsHistory):
-        streak_after(streak, Cover(), [], None, refold=True)
-    assert streak_after(streak, Cover(), [june(6)], None, refold=False) == Streak(june(6), 2, 2, 2)
-    assert streak_after(streak, Cover(), [june(4)], [june(5)], refold=True) == Streak(june(5), 2, 2, 2)
+    with pytest.raises(NeedsHistory) as needs:
+        streak_after(streak, Cover(), [june(4), june(6)], None)
+    assert needs.value.since == june(4)
+    with pytest.raises(NeedsHistory) as needs:
+        streak_after(streak, Cover(), [june(4)], None, [june(2), june(3)])
+    assert needs.value.since == june(2)
+    assert streak_after(streak, Cover(), [june(6)], None) == Streak(june(6), 2, 2, 2)
+    assert streak_after(streak, Cover(), [june(4)], History([june(5)]), [june(1)]) == Streak(june(5), 2, 2, 2)
+    assert streak_after(streak, Cover(), [june(4)], History([june(5)], Streak(june(3), 7, 9, 9))) == Streak(
+        june(5), 9, 9, 11
+    )
 
 
 def test_a_change_of_cover_that_does_not_reach_back_needs_no_history() -> None:

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.engagement.settled_streak import cover_until, is_still_settled
+from rules.engagement.streak.settled_streak import cover_until, is_still_settled
 from rules.engagement.streaks import Cover, advance, fold
 
 BASE = date(2026, 3, 1)

@@ -5,7 +5,8 @@ from datetime import date, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.streaks import Cover, DateReason, Streak, advance, effective, explain, fold, lapse_date
+from rules.engagement.streak.date_reasons import DateReason, explain
+from rules.engagement.streaks import Cover, Streak, advance, effective, fold, lapse_date
 from tests.support.engagement_strategies import bases, covers, histories, near
 from tests.support.examples import examples
 
@@ -146,10 +147,10 @@ def test_the_explanation_agrees_with_the_walk(history: tuple[list[date], Cover],
     days, cover = history
     asked = data.draw(near(min(days), 50))
     today = max(days) + timedelta(days=60)
-    reason, length = explain(days, cover, asked, today)
+    upto = fold((day for day in days if day <= asked), cover)
+    reason, length = explain(upto, cover, asked, today)
     _, _, spent = walked(days, cover, until=today)
     assert (reason is DateReason.COUNTED) is (asked in days)
     assert (reason is DateReason.FREEZE) is (asked in spent)
-    upto = fold((day for day in days if day <= asked), cover)
     shown = effective(upto, cover, asked + DAY if reason is DateReason.MISSED else asked)
     assert length == shown.current, "as the profile shows it"

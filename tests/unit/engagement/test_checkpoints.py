@@ -1,0 +1,107 @@
+"""A fold that is taken up again at a checkpoint gives what folding all dates gives; and checkpoints stay few."""
+
+from datetime import date, timedelta
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rules.engagement.streak.checkpoints import Checkpoint
+from rules.engagement.streaks import DAY, Cover, Streak, fold, net_freezes, resumed
+from tests.support.account_world import World, grant
+from tests.support.engagement_strategies import event
+from tests.support.examples import examples
+
+BASE = date(2023, 11, 20)
+days = st.integers(0, 1200).map(lambda number: BASE + timedelta(days=number))
+# Runs of dates, so that streaks, misses and ends of months meet.
+runs = st.tuples(days, st.integers(1, 70)).map(lambda run: {run[0] + DAY * n for n in range(run[1])})
+histories = st.lists(runs, min_size=1, max_size=6).map(lambda found: set[date]().union(*found))
+covers = st.builds(
+    Cover,
+    st.lists(st.tuples(days, st.sampled_from([1, 1, 2, -1])), max_size=5).map(net_freezes),
+    st.lists(st.tuples(days, st.integers(0, 9)), max_size=3).map(
+        lambda found: tuple((first, first + DAY * n) for first, n in found)
+    ),
+    st.frozensets(days, max_size=3),
+)
+
+
+def state(streak: Streak | None) -> tuple[Streak | None, tuple[Checkpoint, ...] | None]:
+    return streak, streak.checkpoints if streak else None
+
+
+@settings(max_examples=examples(150))
+@given(histories, covers)
+def test_marks_are_of_the_newest_two_months_and_of_the_years_that_are_over(
+    active: set[date], cover: Cover
+) -> None:
+    dates = sorted(active)
+    ends = [one for one, other in pairwise(dates) if (one.year, one.month) != (other.year, other.month)]
+    kept = [end for place, end in enumerate(ends) if end in ends[-2:] or end.year != ends[place + 1].year]
+    streak = fold(dates, cover)
+    assert streak and streak.checkpoints is not None
+    assert [checkpoint.last for checkpoint in streak.checkpoints] == kept
+    for checkpoint in streak.checkpoints:
+        upto = fold((day for day in dates if day <= checkpoint.last), cover)
+        assert upto and upto.checkpoint == checkpoint
+
+
+@settings(max_examples=examples(300))
+@given(histories, histories, covers, covers, days)
+def test_later_dates_and_later_cover_change_nothing_before_a_mark(
+    active: set[date], late: set[date], before: Cover, after: Cover, since: date
+) -> None:
+    now = Cover(
+        net_freezes(
+            [*(each for each in before.freezes if each[0] < since)]
+            + [each for each in after.freezes if each[0] >= since]
+        ),
+        (
+            *(each for each in before.pauses if each[0] < since),
+            *(each for each in after.pauses if each[0] >= since),
+        ),
+        frozenset(
+            {day for day in before.skipped if day < since} | {day for day in after.skipped if day >= since}
+        ),
+    )
+    late = {day for day in late if day >= since}
+    start = resumed(fold(active, before), since)
+    read = [day for day in active if start is None or day > start.last]
+    assert start is None or start.last < since
+    assert state(fold([*read, *late], now, start)) == state(fold(active | late, now))
+
+
+@settings(max_examples=examples(60))
+@given(histories, st.lists(days, max_size=3), st.data())
+def test_in_any_order_of_arrival_and_after_any_death_marks_are_as_folded(
+    active: set[date], granted: list[date], data: st.DataObject
+) -> None:
+    world = World()
+    world.apply(commands=[grant(day) for day in granted])
+    left = data.draw(st.permutations(sorted(active)))
+    while left:
+        part, left = left[:40], left[40:]
+        events = [event(f"{day}", day) for day in part]
+        world.apply(events, writes=data.draw(st.sampled_from([0, 1, 2, 5, 10**6])))
+        world.apply(events)
+        world.check()
+
+
+def test_a_late_event_needs_three_months_and_a_question_about_the_past_a_year() -> None:
+    dates = [BASE + timedelta(days=number) for number in range(10_000)]
+    streak = fold(dates, Cover())
+    assert streak and streak.checkpoints
+    assert len(streak.checkpoints) == 30
+    for late in range(6):
+        start = resumed(streak, streak.last - DAY * late)
+        assert start and (streak.last - start.last).days <= 31 + 31 + 6
+    for asked in dates[400::97]:
+        start = resumed(streak, asked + DAY)
+        assert start and 0 <= (asked - start.last).days <= 366
+
+
+def test_where_marks_are_unknown_they_stay_so_until_all_dates_are_folded() -> None:
+    streak = fold([BASE, BASE + DAY * 40], Cover(), Streak(BASE - DAY, 3, 3, 3))
+    assert streak and streak.checkpoints is None
+    assert resumed(streak, BASE + DAY * 40) is None
