@@ -12,6 +12,7 @@ from bench.figure import HEADER, Figure
 NAMES = (
     *("engagement.write_units", "engagement.processor_cpu", "engagement.cold_start"),
     *("engagement.profile_reads", "engagement.http_batches", "engagement.boards", "engagement.rank_sets"),
+    "engagement.growth",
     *("lake.publisher", "lake.firehose_bytes", "lake.curation", "lake.recompute"),
     *("lake.partition", "lake.growth", "lake.warehouse_growth"),
     "questions.fan_out",

@@ -42,10 +42,10 @@ class AccountStore:
         self._dynamodb, self._profiles, self._days, self._shards = dynamodb, profiles, days, shards
         self.ledger = ledger
 
-    def profile(self, user_id: str) -> Profile:
-        """Read one profile, strongly consistent; a blank one for a user not seen yet."""
+    def profile(self, user_id: str, is_strong: bool = True) -> Profile:
+        """Read one profile; a blank one for a user not seen yet. What decides a write is read strongly."""
         answer = self._dynamodb.get_item(
-            TableName=self._profiles, Key={"user_id": {"S": user_id}}, ConsistentRead=True
+            TableName=self._profiles, Key={"user_id": {"S": user_id}}, ConsistentRead=is_strong
         )
         return profile_from(plain(answer["Item"])) if "Item" in answer else Profile(user_id)
 
@@ -63,7 +63,9 @@ class AccountStore:
         found = (day_from(plain(each)) for each in get_all(self._dynamodb, self._days, wanted))
         return {(day.user_id, day.activity_date): day for day in found}
 
-    def history(self, profile: Profile, since: date, until: date = date.max) -> History:
+    def history(
+        self, profile: Profile, since: date, until: date = date.max, is_strong: bool = True
+    ) -> History:
         """Return a user's active dates up to a date, from the newest checkpoint before `since` on.
 
         They are those of three months at most if since is within the late window, and of a year or so
@@ -71,26 +73,28 @@ class AccountStore:
         """
         start = resumed(profile.streak, since)
         first = start.last + DAY if start else date.min
+        if first > until:
+            return History((), start)
         span = {":first": first.isoformat(), ":last": until.isoformat()}
-        found = self._query_days(profile.user_id, span, ProjectionExpression="activity_date")
+        dates = {"ProjectionExpression": "activity_date", "ConsistentRead": is_strong}
+        found = self._query_days(profile.user_id, span, **dates)
         return History([date.fromisoformat(each["activity_date"]["S"]) for each in found], start)
 
     def newest_days(self, user_id: str, first: date, last: date, limit: int) -> list[Day]:
-        """Return up to `limit` of a user's days between two dates, both included, newest first."""
+        """Return up to `limit` of a user's days between two dates, both included, newest first.
+
+        Eventually consistent.
+        """
         span = {":first": first.isoformat(), ":last": last.isoformat()}
         found = self._query_days(user_id, span, ScanIndexForward=False, Limit=limit)
         return [day_from(plain(each)) for each in islice(found, limit)]
 
-    def _query_days(
-        self, user_id: str, span: dict[str, str] | None = None, **options: Any
-    ) -> Iterable[dict[str, Any]]:
-        between = " AND activity_date BETWEEN :first AND :last" if span else ""
+    def _query_days(self, user_id: str, span: dict[str, str], **options: Any) -> Iterable[dict[str, Any]]:
         return query_all(
             self._dynamodb,
             TableName=self._days,
-            KeyConditionExpression=f"user_id = :user{between}",
-            ExpressionAttributeValues=item({":user": user_id, **(span or {})}),
-            ConsistentRead=True,
+            KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
+            ExpressionAttributeValues=item({":user": user_id, **span}),
             **options,
         )
 

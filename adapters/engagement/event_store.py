@@ -47,14 +47,16 @@ class EventStore:
         return from_item(plain(found[0])) if found else None
 
     def newest(self, user_id: str, since: str, until: str, limit: int, now: datetime) -> list[dict[str, Any]]:
-        """Return events with since <= event_id < until, newest first, as table attributes."""
+        """Return events with since <= event_id < until, newest first, as table attributes.
+
+        Eventually consistent.
+        """
         found = query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="user_id = :user AND event_id BETWEEN :since AND :until",
             ExpressionAttributeValues=item({":user": user_id, ":since": since, ":until": until}),
             ScanIndexForward=False,
-            ConsistentRead=True,
             Limit=limit + 1,
         )
         alive = (

@@ -131,12 +131,14 @@ class LedgerStore:
         return entry_from(answer["Item"]) if "Item" in answer else None
 
     def page(self, account_id: str, since: str, until: str, limit: int) -> list[Entry]:
-        """Return up to `limit` entries with since <= created_at < until, newest first."""
+        """Return up to `limit` entries with since <= created_at < until, newest first.
+
+        Eventually consistent.
+        """
         answer = self._dynamodb.query(
             TableName=self._table,
             KeyConditionExpression="account_id = :account AND created_at BETWEEN :since AND :until",
             ExpressionAttributeValues=item({":account": account_id, ":since": since, ":until": until}),
-            ConsistentRead=True,
             ScanIndexForward=False,
             Limit=limit + 1,
         )

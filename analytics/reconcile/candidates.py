@@ -15,6 +15,7 @@ from analytics.recompute.lake_days import Flags, LakeDays, signature
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE, is_newer, readable_profile, settings_agree
 from rules.engagement.reconcile import has_lapsed
+from rules.engagement.streak.settled_streak import can_be
 
 SEGMENTS = 8
 T = TypeVar("T")
@@ -92,6 +93,8 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
     if stored != item(attributes) and not (
         has_lapsed(attributes.get("lapses_at"), now) and stored == item(lapsed_attributes(attributes))
     ):
+        return False
+    if profile.streak and not can_be(profile.streak):
         return False
     head = (profile.head.created_at, profile.head.seq) if profile.head else (None, None)
     journal = (profile.streak, profile.total_points, profile.balance, *head)

@@ -36,7 +36,8 @@ class Profiles:
         """Return a user's profile; a blank one for a user not seen yet."""
         profile = self.cache.profile(user_id)
         if profile is None:
-            profile = self.accounts.profile(user_id)
+            # What is kept for others must be the newest there is. A read for one answer costs half as much.
+            profile = self.accounts.profile(user_id, is_strong=self.cache.is_configured)
             if profile.version:
                 self.cache.remember(profile)
         return profile
@@ -76,7 +77,7 @@ class Profiles:
         """Return the streak with the active dates up to a date."""
         if profile.streak is None or profile.streak.last <= until:
             return profile.streak
-        history = self.accounts.history(profile, until + DAY, until)
+        history = self.accounts.history(profile, until + DAY, until, is_strong=False)
         return fold(history.dates, profile.cover, history.start)
 
     def explain(self, user_id: str, asked: date, now: datetime) -> dict[str, Any]:

@@ -2,21 +2,31 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
 from adapters.engagement.account_items import day_attributes
 from adapters.engagement.account_store import AccountStore
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
-from rules.engagement.account_state import Day
+from ingest.engagement.history import Histories
+from ingest.engagement.profiles import Profiles
+from processors.engagement import EngagementProcessor
+from rules.engagement.account_state import Day, Profile
+from rules.engagement.events import to_item
+from rules.engagement.streaks import DAY, Cover, fold
+from tests.support.engagement_strategies import event
 from tests.support.engine import Engine
 from tests.support.site import PRODUCERS, Site, site
 from tests.support.subscribers import Counting
 
 LAST = date(2026, 6, 1)
+MISSED = 3  # days before
 
 
 @pytest.fixture(scope="module")
@@ -74,3 +84,70 @@ def test_a_date_that_the_zone_skipped_is_no_miss_between_two_missed_ones(api: Si
     api.send(user, *events, groups=(PRODUCERS,))
     shown = api.call(user, "GET", f"/v1/users/{user}?as_of=2012-01-01")[1]
     assert (shown["current_streak"], shown["freezes_available"]) == (2, 0)
+
+
+def long_past(engine: Engine, active_days: int) -> tuple[Profile, Counting, AccountStore]:
+    """A user who was active on each date up to LAST except 29 May."""
+    dynamodb, user = engine.client("dynamodb"), f"long{time.time_ns()}"
+    dates = [LAST - DAY * number for number in range(active_days) if number != MISSED]
+    rows = (Day(user, each, f"{each}T12:00:00.000000Z#e", 1, 5, {}, "", f"{each}") for each in dates)
+    put_all(dynamodb, "DailyActivity", [item(day_attributes(each)) for each in rows])
+    counting = Counting(dynamodb)
+    accounts = AccountStore(
+        counting, "UserStreaks", "DailyActivity", LedgerStore(counting, "RewardsLedger"), 2
+    )
+    profile = Profile(user, version=1, streak=fold(dates, Cover()), updated_at=f"{LAST}T12:00:00+00:00")
+    accounts.put_profile(profile)
+    counting.read = 0
+    return profile, counting, accounts
+
+
+@pytest.mark.parametrize("active_days", [300, 3000])
+def test_a_late_event_reads_three_months_at_most_however_long_the_past(
+    engine: Engine, active_days: int
+) -> None:
+    profile, counting, accounts = long_past(engine, active_days)
+    late = event("late", LAST - DAY * MISSED)
+    stored = item(to_item(replace(late, user_id=profile.user_id)))
+    at = datetime(2026, 6, 1, 13, tzinfo=UTC)
+    record = {"dynamodb": {"NewImage": stored, "SequenceNumber": "1"}}
+    outcome = EngagementProcessor(accounts, EngagementCache("", 2)).apply([record], at)
+    assert (outcome.applied, outcome.poison, outcome.again) == (1, [], [])
+    assert 32 <= counting.read <= 100
+    after = accounts.profile(profile.user_id).streak
+    assert after and after.checkpoints
+    assert (after.length, after.longest, after.active_days) == (active_days,) * 3
+
+
+@pytest.mark.parametrize("active_days", [900, 3000])
+def test_a_question_about_the_past_reads_a_year_at_most(engine: Engine, active_days: int) -> None:
+    profile, counting, accounts = long_past(engine, active_days)
+    view = Profiles(accounts, EventStore(counting, "BPEvents"), EngagementCache("", 2))
+    now = datetime(2026, 6, 1, 13, tzinfo=UTC)
+    for asked in (LAST - DAY * 5, LAST - DAY * 100, LAST - DAY * 700):
+        days = active_days - (LAST - asked).days
+        counting.read = 0
+        shown = view.view(profile.user_id, asked, now)
+        assert (shown["current_streak"], shown["active_days"]) == (days, days)
+        assert counting.read <= 366
+        counting.read = 0
+        told = view.explain(profile.user_id, asked, now)
+        assert (told["reason"], told["streak_length"]) == ("counted", days)
+        assert counting.read <= 366 + 2
+    assert counting.strong == []
+
+
+def test_only_what_is_kept_for_others_is_read_strongly(engine: Engine, lone_redis_url: str) -> None:
+    profile, counting, accounts = long_past(engine, 40)
+    ledger, events = accounts.ledger, EventStore(counting, "BPEvents")
+    histories = Histories(accounts, events)
+    for url, strong in (("", []), (lone_redis_url, ["get_item"])):
+        counting.strong.clear()
+        Profiles(accounts, events, EngagementCache(url, 2)).view(profile.user_id, None, datetime.now(UTC))
+        assert counting.strong == strong
+    counting.strong.clear()
+    histories.activity(profile.user_id, {})
+    histories.events(profile.user_id, {}, datetime.now(UTC))
+    histories.ledger(profile.user_id, {})
+    assert ledger.page(profile.user_id, "0", "~", 5) == []
+    assert (counting.strong, counting.calls["query"]) == ([], 4)

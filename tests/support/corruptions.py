@@ -69,6 +69,8 @@ HAND = {
     "head in the future": edit(value("ledger_head", {"S": "2031-01-01T00:00:00.000000Z"})),
     "freezes": edit(value("freezes", {"L": [{"S": "2025-03-01+1"}]})),
     "freezes spent": edit(value("freezes_spent", {"L": [{"S": "2025-03-01"}]})),
+    "checkpoint": edit(value("streak_checkpoints", {"L": [{"S": "2020-01-31 1 1 1 7"}]})),
+    "checkpoint that cannot be read": edit(value("streak_checkpoints", {"L": [{"S": "2020-01-31"}]})),
     "pauses": edit(value("pauses", {"L": [{"S": "2025-03-01/2025-03-02"}]})),
     "skipped": edit(value("skipped_dates", {"L": [{"S": "2026-03-14"}]})),
     "partition": edit(value("leaderboard_partition", {"S": "arctic#0"})),

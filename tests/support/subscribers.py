@@ -39,6 +39,7 @@ class Counting:
         self._dynamodb, self.exceptions = dynamodb, dynamodb.exceptions
         self.calls: dict[str, int] = {}
         self.read = 0
+        self.strong: list[str] = []
         self.left: dict[str, int] = {}
 
     def __getattr__(self, name: str) -> Any:
@@ -49,6 +50,8 @@ class Counting:
             if name in self.left:
                 self.left[name] -= 1
             self.calls[name] = self.calls.get(name, 0) + 1
+            if request.get("ConsistentRead"):
+                self.strong.append(name)
             answer = getattr(self._dynamodb, name)(**request)
             self.read += len(answer.get("Items", ())) if name == "query" else 0
             self.read += (

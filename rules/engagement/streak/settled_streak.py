@@ -6,6 +6,7 @@ the dates before still is what it was, or differs in nothing that those dates ha
 
 from collections import Counter
 from datetime import date
+from itertools import pairwise
 
 from rules.engagement.streaks import Cover, Streak, net_freezes
 
@@ -36,3 +37,15 @@ def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
     if any(change > 0 for change in changes.values()):
         return False
     return all(now.granted(day) > place for place, day in enumerate(state.spent if state else ()))
+
+
+def can_be(state: Streak) -> bool:
+    """Whether a streak may have come to what it is by way of its checkpoints."""
+    steps = [*(state.checkpoints or ()), state.checkpoint]
+    return all(0 < each.length <= each.longest <= each.active_days for each in steps) and all(
+        one.last < other.last
+        and 0 < other.active_days - one.active_days <= (other.last - one.last).days
+        and one.longest <= other.longest
+        and one.spent == sum(day < one.last for day in state.spent)
+        for one, other in pairwise(steps)
+    )

@@ -1,5 +1,6 @@
 """A fold that is taken up again at a checkpoint gives what folding all dates gives; and checkpoints stay few."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from itertools import pairwise
 
@@ -7,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rules.engagement.streak.checkpoints import Checkpoint
+from rules.engagement.streak.settled_streak import can_be
 from rules.engagement.streaks import DAY, Cover, Streak, fold, net_freezes, resumed
 from tests.support.account_world import World, grant
 from tests.support.engagement_strategies import event
@@ -41,6 +43,7 @@ def test_marks_are_of_the_newest_two_months_and_of_the_years_that_are_over(
     kept = [end for place, end in enumerate(ends) if end in ends[-2:] or end.year != ends[place + 1].year]
     streak = fold(dates, cover)
     assert streak and streak.checkpoints is not None
+    assert can_be(streak)
     assert [checkpoint.last for checkpoint in streak.checkpoints] == kept
     for checkpoint in streak.checkpoints:
         upto = fold((day for day in dates if day <= checkpoint.last), cover)
@@ -105,3 +108,18 @@ def test_where_marks_are_unknown_they_stay_so_until_all_dates_are_folded() -> No
     streak = fold([BASE, BASE + DAY * 40], Cover(), Streak(BASE - DAY, 3, 3, 3))
     assert streak and streak.checkpoints is None
     assert resumed(streak, BASE + DAY * 40) is None
+
+
+def test_a_checkpoint_that_cannot_be_is_seen() -> None:
+    streak = fold([BASE + DAY * number for number in range(80) if number != 5], Cover(((BASE, 1),)))
+    assert streak and streak.checkpoints and can_be(streak)
+    one, other = streak.checkpoints[-2:]
+    assert one.spent == 1
+    for wrong in (
+        replace(one, spent=0),
+        replace(one, longest=one.longest + 99),
+        replace(one, active_days=other.active_days),
+        replace(one, last=other.last),
+        replace(one, length=0),
+    ):
+        assert not can_be(replace(streak, checkpoints=(wrong, other)))
