@@ -141,12 +141,19 @@ class Engine:
 @contextlib.contextmanager
 def running() -> Iterator[Engine]:
     """Start an engine with its tables for a `with` block; afterwards it is gone."""
+    with served() as endpoint:
+        yield prepared(endpoint)
+
+
+@contextlib.contextmanager
+def served() -> Iterator[str]:
+    """Start an engine that has nothing yet, for a `with` block; gives its endpoint."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
         process = _start(port, Path(folder))
         try:
             _wait(process, port)
-            yield _prepared(f"http://127.0.0.1:{port}")
+            yield f"http://127.0.0.1:{port}"
         finally:
             process.send_signal(signal.SIGKILL)
             process.wait()
@@ -182,8 +189,8 @@ def _healthy(port: int) -> bool:
     return False
 
 
-def _prepared(endpoint: str) -> Engine:
-    """Make tables, buckets, delivery streams, topic, secret and failure queue."""
+def prepared(endpoint: str) -> Engine:
+    """Make tables, buckets, delivery streams, topic, secret and failure queue in an engine."""
     bare = Engine(endpoint, "")
     dynamodb = bare.client("dynamodb")
     for name in TABLES:

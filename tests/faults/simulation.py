@@ -11,6 +11,7 @@ import itertools
 import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import ingest.engagement.events_api
@@ -20,7 +21,7 @@ import ingest.engagement.wiring
 import processors.engagement
 from tests.faults.callers import CONTEXT, START, Callers, Report
 from tests.faults.turns import Faults, Killed, Turns
-from tests.support.engine import Engine
+from tests.support.engine import Engine, lean_client
 
 USERS = 3
 ACTORS_MAX = 3
@@ -35,7 +36,7 @@ class Simulation(Callers):
         self.seed, self.engine = seed, engine
         self.chance = random.Random(seed)
         self.turns = Turns(self.chance)
-        self.real = engine.client("dynamodb")
+        self.real = lean_client(engine, "dynamodb")
         self.faults = Faults(self.real, self.turns, self.chance)
         self.report = Report()
         # Unique in the engine, so that one run never meets the data of another.
@@ -44,12 +45,16 @@ class Simulation(Callers):
         self.errors: list[str] = []
         self.tasks: list[Callable[[], bool]] = []
         self.stream: list[dict[str, Any]] = []
-        self.streams = engine.client("dynamodbstreams")
+        self.streams = lean_client(engine, "dynamodbstreams")
         self.source, self.iterator = self._latest()
         self._wire(patch)
 
     def _wire(self, patch: Any) -> None:
-        clients = {"dynamodb": self.faults, "sqs": self.engine.client("sqs"), "s3": self.engine.client("s3")}
+        clients = {
+            "dynamodb": self.faults,
+            "sqs": lean_client(self.engine, "sqs"),
+            "s3": lean_client(self.engine, "s3"),
+        }
         for module in (
             ingest.engagement.users_api,
             ingest.engagement.events_stream,
@@ -64,7 +69,8 @@ class Simulation(Callers):
             processors.engagement,
         ):
             patch.setattr(module.clock, "now", self._tick)
-        patch.setattr("adapters.platform.aws.time.sleep", lambda _: None)
+        patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
+        patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         self._new_process()
 
     def _new_process(self) -> None:

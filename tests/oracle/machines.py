@@ -15,10 +15,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
-import botocore.session
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
-from botocore import UNSIGNED
-from botocore.config import Config
 from botocore.exceptions import EndpointConnectionError
 
 import adapters.clock
@@ -27,7 +24,7 @@ import ingest.engagement.users_api
 import ingest.engagement.wiring
 import processors.engagement
 from tests.faults.turns import Killed, Turns
-from tests.support.engine import Engine
+from tests.support.engine import Engine, lean_client
 
 FAULTS_MAX = 4
 VICTIMS_MAX = 3
@@ -118,7 +115,8 @@ class Machines:
             self.patch.setattr(module, "client", clients.__getitem__)
         self.patch.setattr(ingest.engagement.events_api, "client", clients.__getitem__)
         self.patch.setattr(adapters.clock, "now", self.clock)
-        self.patch.setattr("adapters.platform.aws.time.sleep", lambda _: None)
+        self.patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
+        self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         self.patch.setenv("POINT_BOOSTS", self.boosts)
         # Each lost answer is logged with its traceback, which takes longer than the call.
         self.patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
@@ -222,28 +220,12 @@ class Machines:
         return body
 
 
-def _client(engine: Engine, service: str) -> Any:
-    """A client like that of adapters/platform/aws.py. It does not sign, which the engine does not check."""
-    config = Config(
-        signature_version=UNSIGNED,
-        parameter_validation=False,
-        retries={"mode": "standard", "total_max_attempts": 3},
-        inject_host_prefix=False,
-        disable_request_compression=True,
-        account_id_endpoint_mode="disabled",
-        user_agent="oracle",
-    )
-    return botocore.session.get_session().create_client(
-        service, region_name="us-east-1", endpoint_url=engine.endpoint, config=config
-    )
-
-
 class Stream:
     """BPEvents' stream in an engine: one for all rounds."""
 
     def __init__(self, engine: Engine) -> None:
-        self.real, self.sqs = _client(engine, "dynamodb"), _client(engine, "sqs")
-        self._streams = _client(engine, "dynamodbstreams")
+        self.real, self.sqs = lean_client(engine, "dynamodb"), lean_client(engine, "sqs")
+        self._streams = lean_client(engine, "dynamodbstreams")
         self.arn = self.real.describe_table(TableName="BPEvents")["Table"]["LatestStreamArn"]
         shard = self._streams.describe_stream(StreamArn=self.arn)["StreamDescription"]["Shards"][0]["ShardId"]
         self._iterator = self._streams.get_shard_iterator(
