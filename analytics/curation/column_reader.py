@@ -1,149 +1,133 @@
-"""Lines are read by columns where they differ in their values alone (see line_shapes.py).
+"""Lines are read by columns: all values of one field of some thousand lines together (see line_parts.py).
 
-A line's fields begin at the places of `,"`, so no line is parsed. These two bytes cannot stand within a
-JSON text, where the quote would be escaped. They can only end one, such as "x,"; then the text around the
-values is not that of a shape, and the line is left to read_row.
+rules/lake/valid_row.py says what a row is. A line is read here only if each of its fields has a name and a
+value that are surely what read_row would take. Every other line is left to read_row.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from analytics.curation.line_shapes import Shape, shape_of
+from analytics.curation.line_parts import QUOTE, UNKNOWN, Parts, cut
 from analytics.curation.raw_lines import Batch
-from analytics.curation.value_columns import Cuts, read_values
-from analytics.lake.arrow_buffers import Flags, Places, as_array
+from analytics.curation.value_columns import Cuts, first_moment, read_values
+from analytics.lake.arrow_buffers import Flags, Places, array_of, as_array, flag_array
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import Place
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import ENTITIES, Entity, Field, Type
+from rules.lake.valid_row import RowRefused, extra_of
 
-PIECE_BYTES = 256 * 1024
-COMMA, QUOTE = ord(","), ord('"')
 LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
-LEFT_MAX = 100  # one line of so many may be left over
-SHAPES_MAX = 8
-LINES_LOOKED_AT = 4
+NULL = b"null"
 
 
-@dataclass(slots=True)
-class ColumnReader:
-    """Reads lines by columns, and remembers the shapes that it has met."""
+def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]]:
+    """Yield rows of a batch, and the indices of their lines. Some lines are left over.
 
-    known: list[Shape] = field(default_factory=list)
-
-    def read(self, batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]]:
-        """Yield rows of a batch, and the indices of their lines. Some lines are left over.
-
-        Each row is the one that read_row returns for its line.
-        """
-        ends = np.frombuffer(batch.lines.buffers()[1], np.int32)
-        for first in range(0, len(batch.lines), LINES_AT_ONCE):
-            bounds = ends[first : first + LINES_AT_ONCE + 1]
-            frame = batch.frame[first : first + LINES_AT_ONCE]
-            for rows, lines in self._piece(batch.text, bounds, ~frame, place):
-                yield rows, lines + first
-
-    def _piece(
-        self, text: bytes, bounds: Places, left: Flags, place: Place
-    ) -> Iterator[tuple[pa.Table, Places]]:
-        """left: the lines to read; which of them are still left is noted there."""
-        commas = commas_of(text, bounds[0], bounds[-1])
-        first = np.searchsorted(commas, bounds).astype(np.int32)
-        counts = np.diff(first)
-        tried: list[Shape] = []
-        while np.count_nonzero(left) * LEFT_MAX > len(counts):
-            some = np.flatnonzero(left)[:LINES_LOOKED_AT]
-            shape = self._next(place, tried, [text[bounds[i] : bounds[i + 1]] for i in some])
-            if not shape:
-                return
-            tried.append(shape)
-            lines = np.flatnonzero(left & (counts == shape.commas)).astype(np.int32)
-            rows, found = _read(shape, text, (bounds[lines], bounds[lines + 1]), commas, first[lines])
-            left[lines[found]] = False
-            yield rows, lines[found]
-
-    def _next(self, place: Place, tried: Sequence[Shape], lines: Sequence[bytes]) -> Shape | None:
-        """Return a shape not tried yet: a known one, or that of one of these lines."""
-        known = [shape for shape in self.known if shape.place == place]
-        for shape in known:
-            if shape not in tried:
-                return shape
-        for line in lines if len(known) < SHAPES_MAX else ():
-            found = shape_of(line, place)
-            if found and found not in known:
-                self.known.append(found)
-                return found
-        return None
-
-
-def commas_of(text: bytes, begin: int, end: int) -> Places:
-    """Return the places of `,"`; found in pieces that stay in the processor's cache."""
-    data = np.frombuffer(text, np.uint8)
-    found = []
-    for at in range(begin, end, PIECE_BYTES):
-        piece = data[at : min(at + PIECE_BYTES, end - 1) + 1]
-        found.append(np.flatnonzero((piece[:-1] == COMMA) & (piece[1:] == QUOTE)) + at)
-    return np.concatenate(found).astype(np.int32) if found else np.zeros(0, np.int32)
-
-
-def _read(
-    shape: Shape, text: bytes, bounds: tuple[Places, Places], commas: Places, first: Places
-) -> tuple[pa.Table, Places]:
-    """Return the rows among lines that have as many commas as a shape, and which lines they are of.
-
-    bounds: where each line begins and ends. first: the index of each line's first in commas.
+    Each row is the one that read_row returns for its line.
     """
-    begin, end = bounds
-    starts, ends = _value_bounds(shape, begin, end, commas, first)
-    lines = np.flatnonzero(_fits(shape, begin, end, starts, ends)).astype(np.int32)
-    if len(lines) < len(begin):
-        begin, starts, ends = begin[lines], [s[lines] for s in starts], [e[lines] for e in ends]
+    if first_moment(place) is None:
+        return
+    ends = np.frombuffer(batch.lines.buffers()[1], np.int32)
+    for first in range(0, len(batch.lines), LINES_AT_ONCE):
+        bounds = ends[first : first + LINES_AT_ONCE + 1]
+        wanted = ~batch.frame[first : first + LINES_AT_ONCE]
+        rows, lines = _rows(batch.text, bounds, wanted, place)
+        yield rows, lines + first
+
+
+def _rows(text: bytes, bounds: Places, wanted: Flags, place: Place) -> tuple[pa.Table, Places]:
+    entity = ENTITIES[place.entity]
+    names = [*(field.name for field in entity.fields), "dt", "hour"]
+    numbers = {b'"%s":' % name.encode(): number for number, name in enumerate(names)}
+    lines, parts = cut(text, bounds, wanted, numbers)
     valid = np.ones(len(lines), np.bool_)
-    columns: dict[str, pa.Array] = {}
-    previous = begin
-    for slot, start, stop in zip(shape.slots, starts, ends, strict=True):
-        _check_text(valid, text, previous, slot.text)
-        columns[slot.field.name] = read_values(valid, Cuts(text, start, stop), slot.field, shape.place)
-        previous = stop
-    _check_text(valid, text, previous, shape.end)
-    schema = arrow_schema(ENTITIES[shape.place.entity])
-    arrays = [columns.get(each.name, pa.nulls(len(lines), each.type)) for each in schema]
-    table = pa.Table.from_arrays(arrays, schema=schema)
+    order = np.argsort(parts.names.astype(np.int16), kind="stable").astype(np.int32)
+    edges = np.searchsorted(parts.names[order], np.arange(UNKNOWN, len(names) + 1))
+    unknown, *known = (parts[order[first:last]] for first, last in pairwise(edges))
+    columns = [_column(valid, each, field, place) for field, each in zip(entity.fields, known, strict=False)]
+    for each, value in zip(known[-2:], (place.dt, str(place.hour)), strict=True):
+        _check_partition(valid, each, b'"%s"' % value.encode())
+    columns.append(_extra(valid, unknown, entity))
+    table = pa.Table.from_arrays(columns, schema=arrow_schema(entity))
     if not valid.all():
         kept = np.flatnonzero(valid)
         table, lines = table.take(as_array(kept)), lines[kept]
     return table, lines
 
 
-def _value_bounds(
-    shape: Shape, begin: Places, end: Places, commas: Places, first: Places
-) -> tuple[list[Places], list[Places]]:
-    """Return where the values of each slot start and end, if lines have the shape."""
-    edges = {0: begin - 1, shape.commas + 1: end}
-    needed = {slot.part for slot in shape.slots} | {slot.part + 1 for slot in shape.slots}
-    edges |= {part: commas[first + (part - 1)] for part in needed - edges.keys()}
-    starts = [edges[slot.part] + (1 + slot.before) for slot in shape.slots]
-    return starts, [edges[slot.part + 1] - slot.after for slot in shape.slots]
+def _column(valid: Flags, values: Parts, field: Field, place: Place) -> pa.Array:
+    """Return a field of lines as a column. Clears the flags of lines whose value is not taken."""
+    values = _once(valid, values, field.required)
+    if not field.required:
+        values = values[~_are(values, NULL)]
+    starts, ends = values.starts, values.ends
+    fine = np.ones(len(starts), np.bool_)
+    if field.type not in (Type.INTEGER, Type.BOOLEAN):
+        data = np.frombuffer(values.text, np.uint8)
+        fine = (ends - starts > 1) & (data[starts] == QUOTE) & (data[ends - 1] == QUOTE)
+        starts, ends = starts + 1, np.where(fine, ends - 1, starts + 1)
+    column = read_values(fine, Cuts(values.text, starts, ends), field, place)
+    valid[values.lines[~fine]] = False
+    return _spread(column, values.lines, len(valid))
 
 
-def _fits(
-    shape: Shape, begin: Places, end: Places, starts: Sequence[Places], ends: Sequence[Places]
-) -> Flags:
-    """Tell for which lines the texts around the values have the shape's lengths."""
-    previous, fits = begin, np.ones(len(begin), np.bool_)
-    for slot, start, stop in zip(shape.slots, starts, ends, strict=True):
-        fits &= (start - previous == len(slot.text)) & (stop >= start)
-        previous = stop
-    fits &= end - previous == len(shape.end)
-    return fits
+def _once(valid: Flags, values: Parts, required: bool) -> Parts:
+    """Return each line's first value. Clears the flags of lines with several, or without a required one."""
+    again = values.lines[1:] == values.lines[:-1]
+    if again.any():
+        valid[values.lines[1:][again]] = False
+        values = values[np.concatenate([[True], ~again])]
+    if required and len(values.lines) < len(valid):
+        there = np.zeros(len(valid), np.bool_)
+        there[values.lines] = True
+        valid &= there
+    return values
 
 
-def _check_text(valid: Flags, text: bytes, places: Places, wanted: bytes) -> None:
-    """Clear the flags of lines that have something else than the wanted bytes at a place."""
+def _are(values: Parts, wanted: bytes) -> Flags:
+    """Tell which values are written as wanted."""
     size = len(wanted)
-    if size and len(places):
-        there = np.ndarray((len(text) - size + 1,), f"V{size}", text, strides=(1,))[places]
-        if there.tobytes() != wanted * len(places):
-            valid &= there == np.frombuffer(wanted, f"V{size}")[0]
+    found: Flags = values.ends - values.starts == size
+    some = values.starts[found]
+    if len(some):
+        there = np.ndarray((len(values.text) - size + 1,), f"V{size}", values.text, strides=(1,))[some]
+        if there.tobytes() != wanted * len(some):
+            found[found] = there == np.frombuffer(wanted, f"V{size}")[0]
+    return found
+
+
+def _check_partition(valid: Flags, values: Parts, wanted: bytes) -> None:
+    values = _once(valid, values, required=True)
+    valid[values.lines[~_are(values, wanted)]] = False
+
+
+def _spread(column: pa.Array, lines: Places, count: int) -> pa.Array:
+    """Return a column with nulls for the lines that have no value."""
+    if len(lines) == count:
+        return column
+    there, places = np.zeros(count, np.bool_), np.zeros(count, np.int64)
+    there[lines], places[lines] = True, np.arange(len(lines))
+    flags = flag_array(there).buffers()[1]
+    return column.take(pa.Array.from_buffers(pa.int64(), count, [flags, pa.py_buffer(places)]))
+
+
+def _extra(valid: Flags, unknown: Parts, entity: Entity) -> pa.Array:
+    """Return the column `extra` of lines. Clears the flags of lines whose unknown fields are not taken."""
+    kind = arrow_schema(entity).types[-1]
+    if not len(unknown.lines):
+        return pa.nulls(len(valid), kind)
+    found: dict[int, list[bytes]] = {}
+    for line, begin, end in zip(
+        *(each.tolist() for each in (unknown.lines, unknown.begins, unknown.ends)), strict=True
+    ):
+        found.setdefault(line, []).append(unknown.text[begin:end])
+    texts: list[str | None] = [None] * len(valid)
+    for line, fields in found.items():
+        try:
+            texts[line] = extra_of(fields, entity)
+        except RowRefused:
+            valid[line] = False
+    return array_of(texts, kind)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.curation import kept_rows
-from analytics.curation.column_reader import ColumnReader
+from analytics.curation.column_reader import read_columns
 from analytics.curation.older_rows import of_today
 from analytics.curation.raw_lines import Batch
 from analytics.curation.spilled_rows import SpilledRows
@@ -39,7 +39,6 @@ class Staging:
     _bytes: int = 0
     _rows: int = 0
     _spilled: SpilledRows | None = None
-    _columns: ColumnReader = field(default_factory=ColumnReader)
 
     def rows(self) -> int:
         """Return how many rows are staged."""
@@ -74,7 +73,7 @@ class Staging:
         """
         rest = ~batch.frame
         if len(rest) >= FEW_LINES:
-            for rows, lines in self._columns.read(batch, place):
+            for rows, lines in read_columns(batch, place):
                 self.add_rows(rows, lines + np.int64(first))
                 rest[lines] = False
         indices: list[int] = np.flatnonzero(rest).tolist()

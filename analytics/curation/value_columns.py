@@ -13,21 +13,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.lake.arrow_buffers import Flags, Places, array_of, as_array, as_flags, flag_array, raw_values
+from analytics.curation.json_texts import texts_of
+from analytics.curation.line_parts import between
+from analytics.lake.arrow_buffers import Flags, Places, array_of, as_flags, raw_values
 from analytics.lake.arrow_schema import ARROW
 from analytics.lake.layout import Place
 from rules.days import EPOCH, MICROSECOND
 from rules.lake.entities import ENTITIES, Field, Type
 from rules.lake.valid_row import RowRefused, lies_in, read_value
 
-# The inside of a JSON text whose only escapes are \" and \\: those of a JSON text within a text.
-PLAIN = r'^(?:[^"\\\x00-\x1f]|\\["\\])*$'
-ESCAPE = r'\\(["\\])'
 PLAIN_INTEGER = "^-?(?:0|[1-9][0-9]{0,17})$"  # those of 19 digits may be beyond 64 bits
 STAMP = len("2026-01-31T00:00:00.000000Z")
 MARKS = ((10, "T"), (19, "."), (STAMP - 1, "Z"))
 YEARS = (ord("1"), ord("2"))  # 1000 to 2999
-SPACE = 32
+FEW = 64
 HOUR = 3_600_000_000  # microseconds
 
 
@@ -42,13 +41,14 @@ class Cuts:
 
 def read_values(valid: Flags, cuts: Cuts, field: Field, place: Place) -> pa.Array:
     """Return values as a column of the field's type. Clears the flags of values that are not taken."""
-    values = _cut(cuts)
+    values = between(pa.string(), cuts.text, cuts.starts, cuts.ends)
     if field.type is Type.TEXT:
-        texts = _texts(valid, values)
+        texts = texts_of(valid, values, field)
         _check_sizes(valid, texts, field.bytes_max)
         return texts
-    column = _stamps(cuts, values) if field.type is Type.TIMESTAMP else None
-    if column is None:
+    if field.type is Type.TIMESTAMP:
+        column = _moments(valid, values, _are_stamps(cuts), field)
+    else:
         column = _of_different(valid, values, field)
     if field.name == ENTITIES[place.entity].occurred:
         _check_moment(valid, column, place)
@@ -64,33 +64,6 @@ def first_moment(place: Place) -> datetime | None:
     return moment if lies_in(moment, place.dt, str(place.hour)) else None
 
 
-def _cut(cuts: Cuts) -> pa.Array:
-    count = len(cuts.starts)
-    # The offsets describe the values and what lies between them. take copies the values alone.
-    offsets = np.empty(2 * count + 1, np.int32)
-    offsets[:-1:2] = cuts.starts
-    offsets[1::2] = cuts.ends
-    offsets[-1] = cuts.ends[-1] if count else 0
-    every = np.arange(0, 2 * count, 2)
-    both = pa.StringArray.from_buffers(2 * count, pa.py_buffer(offsets), pa.py_buffer(cuts.text))
-    return both.take(as_array(every))
-
-
-def _texts(valid: Flags, values: pa.Array) -> pa.Array:
-    data = values.buffers()[2]
-    held = data.to_pybytes() if data else b""
-    if not held.isascii() and not _are_utf8(values):
-        valid &= np.array([_is_utf8(each) for each in values.cast(pa.binary()).to_pylist()], np.bool_)
-    if not held or (b'"' not in held and b"\\" not in held and np.frombuffer(held, np.uint8).min() >= SPACE):
-        return values
-    values = pc.if_else(flag_array(valid), values, _null(values))  # an expression needs UTF-8
-    plain = pc.match_substring_regex(values, PLAIN)
-    _clear(valid, plain)
-    if b"\\\\" in held:
-        return pc.replace_substring_regex(values, ESCAPE, r"\1")
-    return pc.replace_substring(values, '\\"', '"')  # eight times as fast
-
-
 def _check_sizes(valid: Flags, texts: pa.Array, bytes_max: int) -> None:
     """Clear the flags of texts that their column in the warehouse cannot hold."""
     sizes = pc.binary_length(texts)
@@ -98,40 +71,33 @@ def _check_sizes(valid: Flags, texts: pa.Array, bytes_max: int) -> None:
         _clear(valid, pc.less_equal(sizes, bytes_max).fill_null(False))
 
 
-def _are_utf8(values: pa.Array) -> bool:
-    try:
-        values.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
+def _are_stamps(cuts: Cuts) -> Flags:
+    """Tell which values have the publisher's form, as far as it is seen in few places.
 
-
-def _is_utf8(value: bytes) -> bool:
-    try:
-        value.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _null(values: pa.Array) -> pa.Scalar:
-    return pa.nulls(1, values.type)[0]  # pa.scalar() would import pandas, too
-
-
-def _stamps(cuts: Cuts, values: pa.Array) -> pa.Array | None:
-    """Return timestamps as a column if all of them have the publisher's form; else None.
-
-    The form is checked in few places. Arrow refuses what is wrong in any other place.
+    Arrow refuses what is wrong in any other place.
     """
-    data, starts = np.frombuffer(cuts.text, np.uint8), cuts.starts
-    if not (cuts.ends - starts == STAMP).all() or not np.isin(data[starts], YEARS).all():
-        return None
-    if not all((data[starts + at] == ord(mark)).all() for at, mark in MARKS):
-        return None
-    try:
-        return values.cast(ARROW[Type.TIMESTAMP])
-    except pa.ArrowInvalid:
-        return None
+    data = np.frombuffer(cuts.text, np.uint8)
+    plain: Flags = cuts.ends - cuts.starts == STAMP
+    starts = cuts.starts if plain.all() else cuts.starts[plain]
+    found = np.isin(data[starts], YEARS)
+    for at, mark in MARKS:
+        found &= data[starts + at] == ord(mark)
+    plain[plain] = found
+    return plain
+
+
+def _moments(valid: Flags, values: pa.Array, plain: Flags, field: Field) -> pa.Array:
+    """Return timestamps as a column: those of the publisher's form together, the few others one by one."""
+    if plain.all():
+        try:
+            return values.cast(ARROW[Type.TIMESTAMP])
+        except pa.ArrowInvalid:
+            pass
+    if len(values) <= FEW or not plain.any():
+        return _of_different(valid, values, field)
+    middle = len(values) // 2  # the halves without the one that is wrong are cast
+    halves = (slice(None, middle), slice(middle, None))
+    return pa.concat_arrays([_moments(valid[half], values[half], plain[half], field) for half in halves])
 
 
 def _of_different(valid: Flags, values: pa.Array, field: Field) -> pa.Array:
@@ -164,6 +130,10 @@ def _read(field: Field, json_text: bytes) -> Any:
         return read_value(field, json_text)
     except RowRefused:
         return None
+
+
+def _null(values: pa.Array) -> pa.Scalar:
+    return pa.nulls(1, values.type)[0]  # pa.scalar() would import pandas, too
 
 
 def _clear(valid: Flags, fine: pa.BooleanArray) -> None:

@@ -15,7 +15,7 @@ from rules.lake.field_values import SHOWN_MAX, Number, RowRefused, check_size, c
 from rules.lake.packed_records import row_text
 from rules.lake.schema import BYTES_MAX, EXTRA, Entity, Field
 
-__all__ = ["RowRefused", "lies_in", "read_extra", "read_row", "read_value"]
+__all__ = ["RowRefused", "extra_of", "lies_in", "read_extra", "read_row", "read_value"]
 
 PARTITION = ("dt", "hour")  # a line names its own
 TOO_DEEP = "not JSON: nested too deep"
@@ -55,6 +55,24 @@ def read_extra(text: str, fields: Sequence[Field]) -> tuple[dict[str, Any], str 
             continue
         left.pop(field.name, None)
     return found, _written(left) if left else None
+
+
+def extra_of(fields: Sequence[bytes], entity: Entity) -> str | None:
+    """Return `extra` of a row with fields beyond its schema; raises RowRefused if they are not surely such.
+
+    fields: each as its line has it, `"name":value`.
+    """
+    found: dict[str, Any] = {}
+    known = {field.name for field in entity.fields}.union(PARTITION)
+    for each in fields:
+        try:
+            parsed = _parsed(b"{%s}" % each)
+        except RecursionError:
+            raise RowRefused(TOO_DEEP) from None
+        if len(parsed) != 1 or not known.union(found).isdisjoint(parsed):
+            raise RowRefused("not one field")
+        found |= parsed
+    return _extra(entity, found)
 
 
 def lies_in(moment: date, dt: str, hour: str) -> bool:

@@ -16,7 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analytics.curation import column_reader
-from analytics.curation.line_shapes import shape_of
 from analytics.curation.value_columns import Cuts, read_values
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import Place
@@ -34,12 +33,43 @@ def test_which_lines_are_read_by_columns() -> None:
     assert len(left) == len(LEFT)
 
 
-@pytest.mark.parametrize(
-    "broken", [b"", b"null", b"{}", b'{"dt":"x"}', line(event(dt="2026-03-02")), line(event(1, mood="good"))]
-)
-def test_lines_without_a_shape(broken: bytes) -> None:
-    assert shape_of(broken + b"\n", PLACE) is None
-    assert shape_of(line(event()) + b"\n", PLACE)
+HIDDEN = [  # fields that are no fields of the line's object, or not the first of their name
+    (b'"version":0', b'"x":{"p" :1,"version":0,"y":2}'),
+    (b'"version":0', b'"x":{"p" :1},"version":0,"y":{"q" :[1]}'),
+    (b'"source":"app"', b'"source":"app","\\u0073ource":"b"'),
+    (b'"source":"app"', b'"\\u0073ource":"b","source":"app"'),
+    (b'"source":"app"', b'"source":"app","a":1,"a":2'),
+    (b'"source":"app"', b'"source":"app","a":1,"zone" :"b"'),
+    (b'"source":"app"', b'"source":"app","a":[1,2.50,[]],"b":"\\u00e9","c":-0'),
+    (b'"source":"app"', b'"source":"app","a":[1,"b":2]'),
+    (b'"source":"app"', b'"source":"app\\\\","a":"\\\\\\""'),
+    (b'"source":"app"', b'"source":"app\\","a":"b"'),
+    (b'"source":"app"', b'"source":"app\\\\\\","a":"b"'),
+    (b'"source":"app"', b'"source":"\\\\\\/\\b\\f\\n\\r\\t\\""'),
+    (b'"source":"app"', b'"source":"\\u000a\\ud83d\\ude00"'),
+    (b'"source":"app"', b'"source":"\\u0000"'),
+    (b'"source":"app"', b'"source":"\\ud83d","a":"\\ude00"'),
+]
+
+
+def test_what_looks_like_a_field_is_read_as_read_row_reads_it() -> None:
+    plain = line(event(20))
+    odd = [plain.replace(*each) for each in HIDDEN]
+    assert plain not in odd
+    for lines in ([each] * 3 for each in odd), [[each for one in odd for each in (plain, one)]]:
+        for some in lines:
+            rows, left = read_by_columns(some, PLACE)
+            assert sorted([*rows, *left]) == list(range(len(some)))
+            assert all(as_read_row(some[index], PLACE) == row for index, row in rows.items())
+
+
+def test_one_timestamp_of_another_form_costs_no_other_line_its_place() -> None:
+    lines = [line(event(number)) for number in range(300)]
+    lines[7] = line(event(7, created_at=f"{DT}T05:00:00Z"))
+    lines[150] = line(event(150, created_at=f"{DT}T05:61:00.000000Z"))
+    rows, left = read_by_columns(lines, PLACE)
+    assert left == [150]
+    assert all(as_read_row(lines[index], PLACE) == row for index, row in rows.items())
 
 
 @pytest.mark.parametrize("entity", ENTITIES)
