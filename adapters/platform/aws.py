@@ -25,6 +25,14 @@ THROTTLES = frozenset(
 Unavailable = (BotoCoreError, ClientError)
 
 
+def is_away(error: Exception) -> bool:
+    """Whether an error says that a service is away or busy, for everybody: no request is at fault."""
+    if not isinstance(error, ClientError):
+        return isinstance(error, BotoCoreError)
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return error.response["Error"]["Code"] in THROTTLES or status >= 500
+
+
 @cache
 def _session() -> botocore.session.Session:
     return botocore.session.get_session()

@@ -1,47 +1,187 @@
-"""Serves an SQS batch: each message is done, comes again, or is kept in a failure queue."""
+"""Serves an SQS batch: each message is done, comes again, waits, or is kept in a failure queue."""
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from aws_lambda_powertools import Logger
 
+from adapters.platform.aws import Unavailable
 from adapters.platform.failures import FailureQueue, partial_failures
+
+Record = Mapping[str, Any]
+WAIT_SECONDS_MIN, WAIT_SECONDS_MAX = 10, 900  # SQS delays a message that is sent by no more than 900
+RECEIVES_MAX = 8  # then a waiting message is sent anew: its queue gives it up after ten
+RECEIVES_IN_ALL = 1_400  # two weeks of waiting
+RECEIVED = "received"  # the attribute of a message that was sent anew: how often it had come before
 
 
 class Poison(ValueError):
     """No attempt will ever get past this message; the text says why."""
 
 
-def serve(  # noqa: PLR0913, PLR0917 (what comes, and what it is served with)
-    event: Mapping[str, Any],
-    handle: Callable[[Any], object],
-    failures: FailureQueue,
-    consumer: str,
-    now: datetime,
-    logger: Logger,
-) -> dict[str, Any]:
-    """Hand each message's JSON body to `handle`; returns the batch's partial failures.
+class TimeIsUp(Exception):
+    """The function ends soon. What was done of the message stays done; it comes again at once."""
 
-    Poison is kept in the failure queue with its reason, and is done. After any other exception, also one from
-    keeping poison, the message comes again. After too many attempts (template.yaml) SQS itself moves it to
-    the failure queue. On a redrive what fails is reported with the reason, and stays there.
+
+class Deadline:
+    """When a function is to begin nothing more."""
+
+    def __init__(self, context: Any, reserve_seconds: float) -> None:
+        """context: Lambda's. reserve_seconds: what the longest single step may take."""
+        self._at: float = time.monotonic() + context.get_remaining_time_in_millis() / 1000 - reserve_seconds
+
+    def is_over(self) -> bool:
+        """Whether it has passed."""
+        return time.monotonic() >= self._at
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The queue that messages come from, in which they can wait.
+
+    is_away: whether an exception says that a store is away, which is no fault of the message.
+
+    SQS counts how often a message came, and gives it up after ten times, whatever the reason was. So a
+    message that only waits is sent anew before that, and brings along how often it had come; its two weeks
+    in the queue begin anew, too. If the process dies in between, it is there twice: consumers are idempotent.
+    See docs/decisions/0045-messages-wait-for-a-store.md.
     """
-    again: dict[str, str] = {}
-    is_redrive = bool(event.get("streakline_redrive"))
-    for record in event["Records"]:
+
+    sqs: Callable[[], Any]
+    url: str
+    is_away: Callable[[Exception], bool]
+
+    def put_back(self, held: Mapping[str, tuple[Record, int]]) -> list[str]:
+        """Make messages wait; returns the ids of those that SQS is to deliver again.
+
+        held: by message id the record, and the seconds to wait. Raises what SQS raises: then all of them
+        come again after the queue's own time.
+        """
+        old = {each: one for each, one in held.items() if _count(one[0]) >= RECEIVES_MAX}
+        for record, seconds in old.values():
+            told = {RECEIVED: {"DataType": "Number", "StringValue": str(received(record))}}
+            self.sqs().send_message(
+                QueueUrl=self.url, MessageBody=record["body"], DelaySeconds=seconds, MessageAttributes=told
+            )
+        entries = [
+            {"Id": str(place), "ReceiptHandle": record["receiptHandle"], "VisibilityTimeout": seconds}
+            for place, (record, seconds) in enumerate(held[each] for each in held if each not in old)
+        ]
+        if entries:
+            self.sqs().change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
+        return [each for each in held if each not in old]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What became of messages. line: where they may wait. again: by id, why. held: see Line.put_back."""
+
+    now: datetime
+    is_redrive: bool
+    line: Line | None
+    again: dict[str, str] = field(default_factory=dict)
+    held: dict[str, tuple[Record, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """Serves batches of one queue, or of several.
+
+    name: what failure queues call it. line: None, if messages never wait.
+    """
+
+    name: str
+    failures: FailureQueue
+    logger: Logger
+    line: Line | None = None
+
+    def serve(
+        self,
+        event: Mapping[str, Any],
+        handle: Callable[[Any], object],
+        now: datetime,
+        is_over: Callable[[], bool] = lambda: False,
+    ) -> dict[str, Any]:
+        """Hand each message's JSON body to `handle`; returns the batch's partial failures.
+
+        Poison is kept in the failure queue with its reason, and is done. If a store is away, the message
+        waits: ten seconds, then twice as long each time, up to a quarter of an hour. When the time is over,
+        the other messages come again at once. After any other exception, also one from keeping poison, the
+        message comes again, and after too many attempts (template.yaml) SQS itself moves it to the failure
+        queue. On a redrive what fails is reported with the reason, and stays there.
+        """
+        is_redrive = bool(event.get("streakline_redrive"))
+        batch = _Batch(now, is_redrive, None if is_redrive else self.line)
+        for place, record in enumerate(event["Records"]):
+            if batch.line and place and is_over():
+                batch.held[record["messageId"]] = record, 0
+                continue
+            try:
+                self._attempt(record, handle, batch)
+            except Exception as error:  # noqa: BLE001 (the log tells of it)
+                self._failed(record, error, batch)
+        told = {"messages": len(event["Records"]), "again": len(batch.again), "waiting": len(batch.held)}
+        if batch.line and batch.held:
+            self._put_back(batch.line, batch)
+        self.logger.info("batch", extra=told)
+        return partial_failures(batch.again if is_redrive else dict.fromkeys(batch.again, ""))
+
+    def _attempt(self, record: Record, handle: Callable[[Any], object], batch: _Batch) -> None:
+        reason = _handle(record["body"], handle)
+        if reason is not None and batch.is_redrive:
+            batch.again[record["messageId"]] = reason
+        elif reason is not None:
+            self.failures.keep(self.name, [(record["body"], reason)], batch.now)
+
+    def _failed(self, record: Record, error: Exception, batch: _Batch) -> None:
+        line = batch.line
+        name, reason = record["messageId"], f"{type(error).__name__}: {error}"
+        if line and isinstance(error, TimeIsUp):
+            batch.held[name] = record, 0
+        elif line and line.is_away(error) and received(record) < RECEIVES_IN_ALL:
+            self.logger.warning("waits for a store", extra={"message_id": name, "reason": reason})
+            batch.held[name] = record, wait_seconds(received(record))
+        elif line and line.is_away(error) and self._given_up(record, reason, batch.now):
+            self.logger.error("waited for two weeks", extra={"message_id": name})
+        else:
+            self.logger.error("to come again", extra={"message_id": name}, exc_info=error)
+            batch.again[name] = reason
+
+    def _given_up(self, record: Record, reason: str, now: datetime) -> bool:
+        """Keep a message that has waited for too long; whether that could be done."""
         try:
-            reason = _handle(record["body"], handle)
-            if reason is not None and is_redrive:
-                again[record["messageId"]] = reason
-            elif reason is not None:
-                failures.keep(consumer, [(record["body"], reason)], now)
-        except Exception as error:
-            logger.exception("to come again", extra={"message_id": record["messageId"]})
-            again[record["messageId"]] = f"{type(error).__name__}: {error}" if is_redrive else ""
-    logger.info("batch", extra={"messages": len(event["Records"]), "again": len(again)})
-    return partial_failures(again)
+            self.failures.keep(self.name, [(record["body"], f"waited for two weeks: {reason}")], now)
+        except Unavailable:
+            return False
+        return True
+
+    def _put_back(self, line: Line, batch: _Batch) -> None:
+        again: Iterable[str] = batch.held
+        try:
+            again = line.put_back(batch.held)
+        except Unavailable:
+            self.logger.exception("messages wait as long as their queue says")
+        batch.again |= dict.fromkeys(again, "")
+
+
+def wait_seconds(times: int) -> int:
+    """Return how long a message waits that has come so many times: 10 seconds, 20, 40 ... 900."""
+    return int(min(WAIT_SECONDS_MAX, WAIT_SECONDS_MIN * 2 ** min(times - 1, 16)))
+
+
+def received(record: Record) -> int:
+    """Return how often a message has come, this time included, and also before it was sent anew."""
+    told = record.get("messageAttributes", {}).get(RECEIVED, {}).get("stringValue", "0")
+    before = int(told) if told.isascii() and told.isdecimal() and len(told) < 10 else 0
+    return before + _count(record)
+
+
+def _count(record: Record) -> int:
+    return int(record.get("attributes", {}).get("ApproximateReceiveCount", 1))
 
 
 def _handle(body: str, handle: Callable[[Any], object]) -> str | None:

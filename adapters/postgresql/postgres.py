@@ -75,7 +75,9 @@ class Postgres:
                         raise  # The driver's own: a statement that does not fit its values.
                     raise PostgresRefused(error.sqlstate, str(error.diag.message_primary)) from error
                 if not again or attempt == attempts - 1:
-                    raise PostgresUnavailable(f"{type(error).__name__}: {error}") from error
+                    raise PostgresUnavailable(
+                        f"{type(error).__name__}: {error}", error.sqlstate or ""
+                    ) from error
         raise AssertionError("no attempt was allowed")
 
     def _is_broken(self) -> bool:

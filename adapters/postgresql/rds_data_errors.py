@@ -24,6 +24,7 @@ PASSING = THROTTLES | {
     "ServiceUnavailableError",
     "StatementTimeoutException",
 }
+QUERY_CANCELED = "57014"  # as PostgreSQL says of a statement that took too long
 # The server closed the connection that the service used for us: it was stopped, or a transaction was idle.
 CLOSED_CODES = ("57P01", "57P02", "57P05", "25P03")
 _MESSAGE = re.compile(
@@ -48,8 +49,9 @@ def told(error: ClientError) -> Exception:
     if found is None:
         if code in ENDED:
             return LostConnection(text)
-        return PostgresUnavailable(text) if code in PASSING else error
+        state = QUERY_CANCELED if code == "StatementTimeoutException" else ""
+        return PostgresUnavailable(text, state) if code in PASSING else error
     state = found["state"]
     if state in LOST_RACES or state in CLOSED_CODES or state.startswith("08"):
-        return LostConnection(text)
-    return PostgresUnavailable(text) if may_pass(state) else PostgresRefused(state, found["text"])
+        return LostConnection(text, state)
+    return PostgresUnavailable(text, state) if may_pass(state) else PostgresRefused(state, found["text"])

@@ -19,10 +19,24 @@ LOST_RACES = ("40001", "40P01")
 # or timeout, system. Codes: a lock is not free, a transaction was idle for too long.
 PASSING_CLASSES = ("08", "28", "40", "53", "57", "58")
 PASSING_CODES = ("55P03", "25P03")
+# No connection or no sign-in, no disk or memory, being stopped, a system error.
+AWAY = ("08", "28", "53", "57P", "58")
 
 
 class PostgresUnavailable(Exception):
-    """PostgreSQL cannot be reached, or could not do it now; a later attempt may succeed."""
+    """PostgreSQL cannot be reached, or could not do it now; a later attempt may succeed.
+
+    sqlstate: its code; "" if it gave no answer.
+    """
+
+    def __init__(self, text: str, sqlstate: str = "") -> None:
+        super().__init__(text)
+        self.sqlstate = sqlstate
+
+    @property
+    def is_away(self) -> bool:
+        """Whether PostgreSQL is away for everybody: a statement that took too long may be slow for good."""
+        return not self.sqlstate or self.sqlstate.startswith(AWAY)
 
 
 class PostgresRefused(Exception):

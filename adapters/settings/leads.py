@@ -35,9 +35,11 @@ class LeadsSettings:
 
     identity_url: postgresql://user[:password]@host:port/database, which signs in by IAM if it has no
     password; or rds-data://DATABASE?cluster=CLUSTER_ARN&secret=SECRET_ARN, by the RDS Data API.
+    lead_queue_url: where messages come from, and wait.
     """
 
     identity_url: str
+    lead_queue_url: str
     event_table: str
     idempotency_keys_table: str
     payload_bucket: str

@@ -7,10 +7,10 @@ is idempotent, so if any step fails, the whole message comes again. Poison is ke
 
 # Long: everything that a message may ask for, in one place.
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from aws_lambda_powertools import Logger
@@ -21,10 +21,13 @@ from adapters.leads.identity_records import IdentityChange, LeadEventKey, Resolu
 from adapters.leads.identity_store import CannotMend, IdentityStore
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_payloads import LeadPayloads, NoPayload
+from adapters.platform import aws
 from adapters.platform.aws import client
+from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Poison, serve
+from adapters.platform.queues import Consumer, Deadline, Line, Poison, TimeIsUp
 from adapters.postgresql.databases import database
+from adapters.postgresql.sql import PostgresUnavailable
 from adapters.settings.leads import LeadsSettings
 from ingest.leads.decoding import DecodedEvent, PayloadPart
 from ingest.leads.lead_accept import (
@@ -45,6 +48,8 @@ from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, bod
 logger = Logger(service="leads")
 CONSUMER = "leads"
 REASONS_MAX = 10
+# What one event may take: once a batch, a sleeping database is waited for (adapters/postgresql/rds_data.py).
+STEP_SECONDS_MAX = 65
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,12 @@ class LeadConsumer:
     currency: str
     phone_regions: str = ""
 
-    def handle(self, message: Any, now: datetime) -> None:
-        """Handle one message; raises Poison if no attempt will get past it."""
+    def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:
+        """Handle one message; raises Poison if no attempt will get past it.
+
+        is_over: whether the time is up. Then it raises TimeIsUp before the next event; at least one event
+        is handled. Those that are stored already cost the next attempt little.
+        """
         if isinstance(message, dict) and "command" in message:
             self._command(message, now)
             return
@@ -70,7 +79,9 @@ class LeadConsumer:
         opened = open_payload(self._payload(sent), sent, now)
         reasons = [str(each) for each in opened.refused]
         reasons += [f"the decoder raised {type(each).__name__}: {each}" for each in opened.broken]
-        for event, part in opened.events:
+        for place, (event, part) in enumerate(opened.events):
+            if place and is_over():
+                raise TimeIsUp(f"{place} of {len(opened.events)} events are stored")
             if self._store(event, part, sent, now) is StoreOutcome.CONFLICT:
                 reasons.append(f"conflict: {event.external_event_id} is stored with another body")
         if reasons:
@@ -177,8 +188,15 @@ def change_event(change: IdentityChange, now: datetime) -> LeadEvent:
     )
 
 
+def _is_away(error: Exception) -> bool:
+    """Whether a store is away, which is no fault of the message."""
+    if isinstance(error, PostgresUnavailable):
+        return error.is_away
+    return isinstance(error, Unprocessed) or aws.is_away(error)
+
+
 @cache
-def _parts() -> tuple[LeadConsumer, FailureQueue]:
+def _parts() -> tuple[LeadConsumer, Consumer]:
     config, dynamodb = settings.read(LeadsSettings), client("dynamodb")
     consumer = LeadConsumer(
         IdentityStore(database(config.identity_url)),
@@ -188,14 +206,16 @@ def _parts() -> tuple[LeadConsumer, FailureQueue]:
         config.currency,
         config.phone_regions,
     )
-    return consumer, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    line = Line(lambda: client("sqs"), config.lead_queue_url, _is_away)
+    return consumer, Consumer(CONSUMER, failures, logger, line)
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an SQS batch; the answer lists what must come again. Or the end of a smoke test."""
-    consumer, failures = _parts()
+    consumer, queue = _parts()
     if "streakline_forget" in event:
         return {"left": consumer.identities.forget(event["streakline_forget"])}
-    now = clock.now()
-    return serve(event, partial(consumer.handle, now=now), failures, CONSUMER, now, logger)
+    now, is_over = clock.now(), Deadline(context, STEP_SECONDS_MAX).is_over
+    return queue.serve(event, lambda message: consumer.handle(message, now, is_over), now, is_over)

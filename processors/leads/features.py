@@ -29,7 +29,7 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import LeadContended, MemoryStore
 from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Poison, serve
+from adapters.platform.queues import Consumer, Poison
 from adapters.settings.leads import FeaturesSettings
 from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
@@ -195,19 +195,19 @@ def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
 
 
 @cache
-def _parts() -> tuple[FeatureProcessor, FailureQueue]:
+def _parts() -> tuple[FeatureProcessor, Consumer]:
     config, dynamodb = settings.read(FeaturesSettings), client("dynamodb")
     store = FeatureStore(dynamodb, config.feature_table, config.feature_shards)
     events = LeadEventStore(dynamodb, config.event_table)
     memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), store, events)
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
     counted = CountedEvents(dynamodb, config.idempotency_keys_table)
-    return FeatureProcessor(store, memory, events, counted), failures
+    return FeatureProcessor(store, memory, events, counted), Consumer(CONSUMER, failures, logger)
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: a batch of the feature-processing queue: announcements, refreshes, rebuilds."""
-    processor, failures = _parts()
+    processor, consumer = _parts()
     now = clock.now()
-    return serve(event, lambda message: processor.handle(message, now), failures, CONSUMER, now, logger)
+    return consumer.serve(event, lambda message: processor.handle(message, now), now)

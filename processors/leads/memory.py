@@ -21,7 +21,7 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Poison, serve
+from adapters.platform.queues import Consumer, Poison
 from adapters.settings.leads import MemorySettings
 from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, from_item
 from rules.leads.lead_groups import groups_of
@@ -62,18 +62,19 @@ class MemoryProcessor:
 
 
 @cache
-def _parts() -> tuple[MemoryProcessor, FailureQueue]:
+def _parts() -> tuple[MemoryProcessor, Consumer]:
     config, dynamodb = settings.read(MemorySettings), client("dynamodb")
     features = FeatureStore(dynamodb, config.feature_table)
     memory = GroupMemory(
         MemoryStore(dynamodb, config.memory_table), features, LeadEventStore(dynamodb, config.event_table)
     )
-    return MemoryProcessor(features, memory), FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    return MemoryProcessor(features, memory), Consumer(CONSUMER, failures, logger)
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: a batch of the memory-processing queue. Each message announces one event."""
-    processor, failures = _parts()
+    processor, consumer = _parts()
     now = clock.now()
-    return serve(event, lambda message: processor.handle(message, now), failures, CONSUMER, now, logger)
+    return consumer.serve(event, lambda message: processor.handle(message, now), now)

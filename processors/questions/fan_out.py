@@ -23,7 +23,7 @@ from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import item, plain
-from adapters.platform.queues import Poison, serve
+from adapters.platform.queues import Consumer, Poison
 from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
 from adapters.questions.announcements import Announcements
 from adapters.questions.push import SnsPush
@@ -159,4 +159,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     if notifier is None:
         logger.info("no platform application")
         return {"batchItemFailures": []}
-    return serve(event, partial(announce, notifier, queue), failures, CONSUMER, clock.now(), logger)
+    consumer = Consumer(CONSUMER, failures, logger)
+    return consumer.serve(event, partial(announce, notifier, queue), clock.now())

@@ -10,7 +10,6 @@ import pytest
 
 from adapters.leads.identity_store import IdentityStore
 from adapters.platform.aws import client
-from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Poison
 from adapters.platform.redis import Redis
 from adapters.postgresql.postgres import Postgres
@@ -25,7 +24,11 @@ pytestmark = [
     pytest.mark.parametrize("registry", WAYS, indirect=True),
 ]
 CONTEXT = SimpleNamespace(
-    function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
+    function_name="f",
+    memory_limit_in_mb=128,
+    invoked_function_arn="arn",
+    aws_request_id="1",
+    get_remaining_time_in_millis=lambda: 120_000,
 )
 
 
@@ -151,13 +154,9 @@ def test_a_batch_reports_what_must_come_again_and_keeps_what_must_not(
     assert held.keys() == {bodies[1], bodies[2]}
     assert held[bodies[2]] == "payload.id is missing"
 
-    down = replace(
-        lead_consumer._parts()[0], identities=IdentityStore(Postgres("postgresql://u:p@127.0.0.1:9/d"))
-    )
-    monkeypatch.setattr(
-        lead_consumer, "_parts", lambda: (down, FailureQueue(lambda: sqs, deployed.queue_url))
-    )
-    again = {
-        "Records": [{"messageId": "new", "body": json.dumps(site.message(order(3)))}, batch["Records"][0]]
-    }
+    up, queue = lead_consumer._parts()
+    down = replace(up, identities=IdentityStore(Postgres("postgresql://u:p@127.0.0.1:9/d")))
+    monkeypatch.setattr(lead_consumer, "_parts", lambda: (down, queue))
+    late = {"messageId": "new", "receiptHandle": "gone", "body": json.dumps(site.message(order(3)))}
+    again = {"Records": [late, batch["Records"][0]]}
     assert lead_consumer.handler(again, CONTEXT) == {"batchItemFailures": [{"itemIdentifier": "new"}]}

@@ -8,7 +8,7 @@ import pytest
 from aws_lambda_powertools import Logger
 
 from adapters.platform.failures import FailureQueue
-from adapters.platform.queues import Poison, serve
+from adapters.platform.queues import Consumer, Poison
 from local.operate.redrive import GIVEN_UP, waiting_message
 
 NOW = datetime(2026, 3, 10, tzinfo=UTC)
@@ -43,8 +43,12 @@ def sqs() -> Sqs:
     return Sqs()
 
 
+def consumer(sqs: Sqs) -> Consumer:
+    return Consumer("leads", FailureQueue(lambda: sqs, "url"), Logger(level="CRITICAL"))
+
+
 def served(sqs: Sqs, event: dict[str, Any]) -> list[str]:
-    answer = serve(event, handle, FailureQueue(lambda: sqs, "url"), "leads", NOW, Logger(level="CRITICAL"))
+    answer = consumer(sqs).serve(event, handle, NOW)
     return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
 
 
@@ -75,7 +79,7 @@ def test_poison_of_a_redrive_stays_where_it_is(sqs: Sqs) -> None:
 
 
 def reasons(sqs: Sqs, event: dict[str, Any]) -> dict[str, Any]:
-    answer = serve(event, handle, FailureQueue(lambda: sqs, "url"), "leads", NOW, Logger(level="CRITICAL"))
+    answer = consumer(sqs).serve(event, handle, NOW)
     return {each["itemIdentifier"]: each.get("reason") for each in answer["batchItemFailures"]}
 
 
