@@ -1,4 +1,4 @@
-"""The feature-processing queue: the schedule asks for refreshes there, an operator for rebuilds."""
+"""The feature-refresh queue: the schedule asks for refreshes there, others for rebuilds."""
 
 import json
 from collections.abc import Callable, Iterable

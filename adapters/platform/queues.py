@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -55,30 +55,23 @@ class Line:
     url: str
     is_away: Callable[[Exception], bool]
 
-    def put_back(self, held: Mapping[str, tuple[Record, int]]) -> list[str]:
-        """Make messages wait; returns the ids of those that SQS is to deliver again.
-
-        held: by message id the record, and the seconds to wait. Raises what SQS raises: then all of them
-        come again after the queue's own time.
-        """
-        old = {each: one for each, one in held.items() if _count(one[0]) >= RECEIVES_MAX}
-        for record, seconds in old.values():
-            told = {RECEIVED: {"DataType": "Number", "StringValue": str(received(record))}}
-            self.sqs().send_message(
-                QueueUrl=self.url, MessageBody=record["body"], DelaySeconds=seconds, MessageAttributes=told
+    def put_back(self, record: Record, seconds: int) -> bool:
+        """Make a message wait; returns whether SQS is to deliver it again. Raises what SQS raises."""
+        if _count(record) < RECEIVES_MAX:
+            self.sqs().change_message_visibility(
+                QueueUrl=self.url, ReceiptHandle=record["receiptHandle"], VisibilityTimeout=seconds
             )
-        entries = [
-            {"Id": str(place), "ReceiptHandle": record["receiptHandle"], "VisibilityTimeout": seconds}
-            for place, (record, seconds) in enumerate(held[each] for each in held if each not in old)
-        ]
-        if entries:
-            self.sqs().change_message_visibility_batch(QueueUrl=self.url, Entries=entries)
-        return [each for each in held if each not in old]
+            return True
+        told = {RECEIVED: {"DataType": "Number", "StringValue": str(received(record))}}
+        self.sqs().send_message(
+            QueueUrl=self.url, MessageBody=record["body"], DelaySeconds=seconds, MessageAttributes=told
+        )
+        return False
 
 
 @dataclass(slots=True)
 class _Batch:
-    """What became of messages. line: where they may wait. again: by id, why. held: see Line.put_back."""
+    """What became of messages. line: where they may wait. again: by id, why. held: by id, with seconds."""
 
     now: datetime
     is_redrive: bool
@@ -160,12 +153,14 @@ class Consumer:
         return True
 
     def _put_back(self, line: Line, batch: _Batch) -> None:
-        again: Iterable[str] = batch.held
-        try:
-            again = line.put_back(batch.held)
-        except Unavailable:
-            self.logger.exception("messages wait as long as their queue says")
-        batch.again |= dict.fromkeys(again, "")
+        for name, (record, seconds) in batch.held.items():
+            try:
+                again = line.put_back(record, seconds)
+            except Unavailable:
+                self.logger.exception("waits as long as its queue says", extra={"message_id": name})
+                again = True
+            if again:
+                batch.again[name] = ""
 
 
 def wait_seconds(times: int) -> int:

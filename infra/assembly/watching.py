@@ -31,6 +31,8 @@ BASIC = {
 SLOW_MS = {"EventsApi": 1500, "UsersApi": 1000}
 # How many minutes a function may be behind its stream, if not five.
 BEHIND_MINUTES = {"Publisher": 15}
+# How old a message of these queues may be, in minutes, if not ten: what nobody waits for.
+LATE_MINUTES = {"FeatureRefresh": 180}
 # The alarms of these tables have `Table` in their names: MemoryTableThrottles, because MemoryThrottles is the
 # alarm of the function.
 SAY_TABLE = {"Event", "Memory", "Feature"}
@@ -98,7 +100,7 @@ def _condition(block: Block) -> str:
 
 def _alarms(block: Block, streams: int) -> str:
     """Return a resource's alarms. streams: how many streams feed it."""
-    behind = BEHIND_MINUTES.get(block.name, 5)
+    behind, late = BEHIND_MINUTES.get(block.name, 5), LATE_MINUTES.get(block.name, 10)
     is_urgent = block.name in ONE_ERROR_IS_ENOUGH
     values = {
         "name": block.name,
@@ -106,6 +108,8 @@ def _alarms(block: Block, streams: int) -> str:
         "errors": "an error" if is_urgent else "errors for 5 minutes",
         "error_minutes": 1 if is_urgent else 5,
         "behind_minutes": behind,
+        "late_minutes": late,
+        "late_seconds": 60 * late,
         "behind_ms": 60_000 * behind,
         "stream": "its stream" if streams == 1 else "a stream",
         "slow_ms": SLOW_MS.get(block.name, 0),

@@ -5,9 +5,10 @@ from collections.abc import Iterable
 from local.cloud.patience import Patience
 from local.stack import Stack
 
-WORK = ("LeadIngestion", "MemoryProcessing", "FeatureProcessing")
+WORK = ("LeadIngestion", "MemoryProcessing", "FeatureProcessing", "FeatureRefresh")
 PAUSE_SECONDS = 0.1
-COUNTS = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+# To be delivered, delivered or waiting, sent to be delivered later.
+COUNTS = tuple(f"ApproximateNumberOfMessages{each}" for each in ("", "NotVisible", "Delayed"))
 
 
 def depth(stack: Stack, url: str) -> int:

@@ -1,6 +1,6 @@
 """streakline rebuild features: makes the live features of all leads what their stored events say.
 
-It sends the leads' ids to the feature-processing queue, and the deployed processor does the work. The
+It sends the leads' ids to the feature-refresh queue, and the deployed processor does the work. The
 processor reads each lead's events once and writes only what differs, on condition that nobody has changed the
 lead meanwhile. So it is safe to run this twice, or while events arrive. Memory is not touched.
 """
@@ -14,7 +14,7 @@ from local.cloud.patience import Patience
 from local.stack import Stack
 
 SEGMENTS = 8
-QUEUE = "FeatureProcessing"
+QUEUE = "FeatureRefresh"
 STALLED_SECONDS_MAX = 120.0
 
 

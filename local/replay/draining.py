@@ -35,7 +35,9 @@ def drain_leads(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX) -> None:
         return
     queue_counts.wait_until_empty(stack, ("LeadIngestion",), Patience(stalled_max))
     _await_stream(stack, "LeadEvents", Patience(stalled_max))
-    queue_counts.wait_until_empty(stack, ("MemoryProcessing", "FeatureProcessing"), Patience(stalled_max))
+    queue_counts.wait_until_empty(
+        stack, ("MemoryProcessing", "FeatureProcessing", "FeatureRefresh"), Patience(stalled_max)
+    )
 
 
 def _await_quiet(stack: Stack, patience: Patience) -> None:

@@ -1,4 +1,4 @@
-"""What the feature-processing queue is asked for besides events: refreshes and rebuilds."""
+"""What the feature-refresh queue is asked for: refreshes and rebuilds."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""feature-processing queue -> Feature: an event recomputes what it affects, a refresh what time changes.
+"""feature queues -> Feature: an event recomputes what it affects, a refresh what time changes.
 
 A rebuild, which an operator asks for, makes features what the stored events say, whatever the state says.
 
@@ -207,7 +207,7 @@ def _parts() -> tuple[FeatureProcessor, Consumer]:
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Lambda entry: a batch of the feature-processing queue: announcements, refreshes, rebuilds."""
+    """Lambda entry: a batch of announcements, or a message with refreshes or rebuilds."""
     processor, consumer = _parts()
     now = clock.now()
     return consumer.serve(event, lambda message: processor.handle(message, now), now)

@@ -1,4 +1,4 @@
-"""Every morning: puts the active leads on the feature-processing queue.
+"""Every morning: puts the active leads on the feature-refresh queue.
 
 Time alone changes some of their features: `days_since_last_purchase` grows every date.
 """

@@ -16,6 +16,7 @@ from local import stack as stack_module
 from local.aws.deployed_stack import find
 from local.aws.pool_users import PoolUsers
 from local.bearer import subject
+from local.cloud import queue_counts
 from local.cloud.tokens import ADMIN, token
 from local.operate import stack_status
 from local.operate.rebuild_features import rebuild
@@ -62,7 +63,7 @@ def test_it_is_found_with_all_that_the_laptop_knows(stack: Stack, live: Stack) -
 def test_status_tells_what_runs_and_waits(live: Stack) -> None:
     told = stack_status.status(live)
     assert told["state"].endswith("_COMPLETE")
-    assert told["queues"].keys() == {"LeadIngestion", "MemoryProcessing", "FeatureProcessing"}
+    assert told["queues"].keys() == set(queue_counts.WORK)
     assert {"EngagementFailures", "PublisherFailures"} <= told["failures"].keys()
     assert told["consumers"]["Leads"]["mappings"] == ["Enabled"]
     assert told["alarms"] == {"known": 0, "not_ok": {}}

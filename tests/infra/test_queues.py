@@ -5,6 +5,8 @@ import pytest
 from tests.support.declared import FAILURES, QUEUE_MAPPINGS, QUEUES, WORK, logical_ids, properties, statements
 from tests.support.template import resources
 
+SUBSCRIPTIONS = resources("AWS::SNS::Subscription")
+
 
 @pytest.mark.parametrize("name", QUEUES)
 def test_a_failure_queue_is_encrypted_and_waits_two_weeks(name: str) -> None:
@@ -39,9 +41,23 @@ def test_every_queue_of_work_has_a_consumer() -> None:
     } == WORK
 
 
-@pytest.mark.parametrize("name", resources("AWS::SNS::Subscription"))
+@pytest.mark.parametrize("name", SUBSCRIPTIONS)
 def test_a_queue_gets_the_message_itself_of_the_types_that_it_asks_for(name: str) -> None:
     subscription = properties(name)
     assert subscription["RawMessageDelivery"] is True
     assert subscription["FilterPolicyScope"] == "MessageAttributes"
     assert subscription["FilterPolicy"]["event_type"]
+
+
+def test_live_events_of_leads_do_not_wait_behind_the_morning_round_or_a_rebuild() -> None:
+    asking = [
+        each["Properties"]
+        for each in resources("AWS::Serverless::Function").values()
+        if "FEATURE_QUEUE_URL" in each["Properties"].get("Environment", {}).get("Variables", {})
+    ]
+    queues = {each["Environment"]["Variables"]["FEATURE_QUEUE_URL"]["Ref"] for each in asking}
+    announced = set().union(*(logical_ids(each["Properties"]["Endpoint"]) for each in SUBSCRIPTIONS.values()))
+    assert len(asking) == 2
+    assert queues == {"FeatureRefresh"}
+    assert queues.isdisjoint(announced)
+    assert properties("FeatureRefreshMapping")["BatchSize"] == 1, "its messages are of 50 leads"

@@ -43,7 +43,7 @@ def stack(engine: Engine, monkeypatch: pytest.MonkeyPatch, request: pytest.Fixtu
     for each in (client, features._parts):
         each.cache_clear()
     monkeypatch.setattr("adapters.clock.now", lambda: START + DAY)
-    outputs = {"FeatureProcessingUrl": urls["work"], "FeatureFailuresUrl": urls["failures"]}
+    outputs = {"FeatureRefreshUrl": urls["work"], "FeatureFailuresUrl": urls["failures"]}
     made = Stack("", engine.endpoint, "us-east-1", outputs, {"Feature": "Feature"}, "")
     dynamodb = made.client("dynamodb")
     for stored in dynamodb.scan(TableName="Feature", ProjectionExpression="lead_organization_id")["Items"]:
@@ -56,7 +56,7 @@ def consuming(stack: Stack) -> Iterator[list[Any]]:
     """The deployed function at work; yields what it has been given."""
     sqs, url, taken, done = (
         stack.client("sqs"),
-        stack.outputs["FeatureProcessingUrl"],
+        stack.outputs["FeatureRefreshUrl"],
         list[Any](),
         threading.Event(),
     )
@@ -204,7 +204,7 @@ def test_many_leads_are_fifty_a_message(stack: Stack) -> None:
 
 def test_a_queue_that_nobody_empties_is_told(stack: Stack, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rebuild_features, "STALLED_SECONDS_MAX", 0)
-    with pytest.raises(RuntimeError, match=r"messages still wait in FeatureProcessing \(1\)"):
+    with pytest.raises(RuntimeError, match=r"messages still wait in FeatureRefresh \(1\)"):
         rebuild(stack, ["nobody"])
 
 
