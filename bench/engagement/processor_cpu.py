@@ -32,7 +32,7 @@ from rules.engagement.events import Event, event_id, to_item
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.engagement.streaks import Streak
 
-BUDGETS = {5: 0.2, 20: 0.08}
+BUDGETS = {5: 0.12, 20: 0.05}
 ROUNDS = 9
 OURS_PER_ROUND = 4
 ARRIVED = DAY_ONE + DAY + timedelta(hours=6)

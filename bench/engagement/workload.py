@@ -1,6 +1,8 @@
 """The events that the benchmarks apply: users with open accounts, each of whom starts a new date."""
 
+import random
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
@@ -9,7 +11,7 @@ BATCH = 100  # records in a batch
 PER_USER = (1, 5, 20)  # events of a user in a batch
 DAY_ONE = datetime(2026, 3, 20, 8, tzinfo=UTC)
 DAY = timedelta(days=1)
-# Twenty events just reach the daily cap. The naive design does not know the cap, so they must not cross it.
+# Twenty events just reach the daily cap. The naive design does not know it: only so do results compare.
 KIND, POINTS = "LESSON_COMPLETED", 10
 Body = dict[str, Any]
 Record = dict[str, Any]
@@ -25,11 +27,59 @@ def bodies(who: Sequence[str], per_user: int, at: datetime) -> list[Body]:
     return [_body(user, at + timedelta(minutes=number)) for user in who for number in range(per_user)]
 
 
-def _body(user: str, occurred: datetime) -> Body:
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """How a batch differs from users with events of one type on one date.
+
+    kinds: event types in turn. late_every, again_every: each so many-th event is of two days before, or is
+    sent a second time; 0: none.
+    """
+
+    name: str
+    kinds: tuple[str, ...] = (KIND,)
+    late_every: int = 0
+    again_every: int = 0
+
+    def bodies(self, counts: Sequence[tuple[str, int]], at: datetime) -> list[Body]:
+        """Return the events of a batch. counts: users, each with a number of events."""
+        sent: list[Body] = []
+        number = 0
+        for user, events in counts:
+            for place in range(events):
+                number += 1
+                late = 2 * DAY if self.late_every and number % self.late_every == 0 else timedelta()
+                kind = self.kinds[place % len(self.kinds)]
+                sent.append(_body(user, at + timedelta(minutes=place) - late, kind))
+                if self.again_every and number % self.again_every == 0:
+                    sent.append(sent[-1])
+        return sent
+
+
+# None of them is chosen to fit the daily caps: five check-ins earn 5 points together, twenty workouts 60.
+MIXES = (
+    Mix("one type beyond its cap", ("CHECK_IN",)),
+    Mix("types in turn", ("LESSON_COMPLETED", "CHECK_IN", "WORKOUT_COMPLETED", "APP_OPENED", "CONTRIBUTION")),
+    Mix("every fifth late", ("LESSON_COMPLETED", "WORKOUT_COMPLETED"), late_every=5),
+    Mix("every fifth sent twice", ("LESSON_COMPLETED", "CHECK_IN"), again_every=5),
+)
+
+
+def crowd(events: int, seed: int = 7) -> list[tuple[str, int]]:
+    """Return users with their numbers of events: most have one, a few have many (a Pareto law)."""
+    chance = random.Random(seed)
+    counts: list[tuple[str, int]] = []
+    while events > 0:
+        number = min(events, int(chance.paretovariate(1.1)))
+        counts.append((str(uuid5(NAMESPACE_OID, f"crowd {len(counts)}")), number))
+        events -= number
+    return counts
+
+
+def _body(user: str, occurred: datetime, kind: str = KIND) -> Body:
     return {
         "user_id": user,
-        "idempotency_key": str(uuid5(NAMESPACE_OID, f"{user} {occurred}")),
-        "event_type": KIND,
+        "idempotency_key": str(uuid5(NAMESPACE_OID, f"{user} {occurred} {kind}")),
+        "event_type": kind,
         "occurred_at": occurred.isoformat(),
         "timezone": "Europe/Berlin",
         "source": "app",
