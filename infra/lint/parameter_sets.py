@@ -2,7 +2,7 @@
 
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from infra.lint.domains import domains
 from infra.lint.expanded import read
 from infra.lint.intrinsics import Scope, spelled
 from infra.lint.refusals import Refused
+from infra.lint.resolved import references
 
 STRENGTH = 3  # pairs are too few: the account decides with most other parameters whether something is made
 
@@ -37,19 +38,42 @@ def parameter_sets(template: Path) -> list[Row]:
         for value in values
     }
 
-    def allowed(row: Row) -> bool:
-        try:
-            refusals.check(rules, Scope({**usual, **{item[0]: typed[item] for item in row.items()}}))
-        except Refused:
-            return False
-        return True
-
+    allowed = _allowed(rules, usual, typed)
     rows = [{}, *covering(Space(deciding, allowed), STRENGTH)]
     singly = ({name: value} for name, values in {**others, **deciding}.items() for value in values)
     rows += filter(allowed, singly)
     sets = [{**needed, **row} for row in rows]
     sets = [{name: value for name, value in each.items() if defaults.get(name) != value} for each in sets]
     return [each for number, each in enumerate(sets) if each not in sets[:number]]
+
+
+def _allowed(
+    rules: Mapping[str, Any], usual: Mapping[str, Any], typed: Mapping[tuple[str, str], Any]
+) -> Callable[[Row], bool]:
+    """Return what tells whether Rules allow a row. usual: values of what a row does not name.
+
+    typed: (name, value of a row) -> the value that Rules see. Each Rule names few parameters, so it is
+    evaluated once for each combination of these; the search for sets asks a hundred thousand times.
+    """
+    names = {name: sorted(each for each, _ in references(rule)) for name, rule in rules.items()}
+    known: dict[tuple[str, tuple[str | None, ...]], bool] = {}
+
+    def holds(rule: str, row: Row) -> bool:
+        key = (rule, tuple(map(row.get, names[rule])))
+        if key not in known:
+            scope = Scope({**usual, **{item[0]: typed[item] for item in row.items()}})
+            known[key] = _holds({rule: rules[rule]}, scope)
+        return known[key]
+
+    return lambda row: all(holds(rule, row) for rule in rules)
+
+
+def _holds(rules: Mapping[str, Any], scope: Scope) -> bool:
+    try:
+        refusals.check(rules, scope)
+    except Refused:
+        return False
+    return True
 
 
 def environments(samconfig: Path) -> dict[str, Row]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import botocore.session
 from botocore import UNSIGNED
-from botocore.awsrequest import AWSPreparedRequest, AWSResponse, HeadersDict
+from botocore.awsrequest import AWSResponse, HeadersDict
 from botocore.config import Config
 from botocore.httpsession import URLLib3Session
 
@@ -77,18 +77,21 @@ def _answer_within() -> None:
         target: _emulator(f"services.{name}").handle_request for target, name in WITHIN.items()
     }
 
-    def send(session: URLLib3Session, request: AWSPreparedRequest) -> AWSResponse:
+    def send(session: URLLib3Session, request: Any) -> AWSResponse:
         account = _accounts.get(request.url.rstrip("/"))
         headers = {name.lower(): _text(value) for name, value in request.headers.items()}
         handler = handlers.get(headers.get("x-amz-target", "").partition(".")[0])
         if account is None or handler is None:
             return outside(session, request)
         status, told, body = _called(handler, account, headers, request.body)
-        response = AWSResponse(request.url, status, HeadersDict(told), None)
+        headers_told: Any = HeadersDict(told)
+        response: Any = AWSResponse(request.url, status, headers_told, None)
         response._content = body
-        return response
+        answer: AWSResponse = response
+        return answer
 
-    URLLib3Session.send = send
+    # For good: what is for no engine that runs goes where it went.
+    setattr(URLLib3Session, "send", send)  # noqa: B010 (a method is replaced)
 
 
 def _called(handler: Handler, account: str, headers: dict[str, str], body: bytes | str | None) -> Answer:
