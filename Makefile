@@ -58,9 +58,9 @@ units-here: setup ## what depends on this machine: CPU of each path, packed size
 bench: setup ## budgets, each against what a user would pick instead
 	@$(RUN) python -m bench
 
-# What takes by the hour: the tests whose size tests/support/effort.py sets.
-SOAKED = $(shell grep -l 'support.effort import' tests/*/test_*.py)
-soak: setup machine ## 5,000 fault schedules and rounds against the oracle, all real input, a thousand answers at once
+# What takes by the hour: the tests whose size tests/support/effort.py sets, and all properties.
+SOAKED = $(shell grep -lE 'support.effort import|from hypothesis' tests/*/test_*.py tests/unit/*/test_*.py)
+soak: setup machine ## 5,000 fault schedules and rounds against the oracle, all real input, properties with 500 examples
 	@SOAK=1 $(RUN) pytest $(SOAKED) -n 2 --dist loadgroup --durations 10
 
 up: setup ## the laptop cloud

@@ -6,9 +6,11 @@ from collections import defaultdict
 import pytest
 from hypothesis import settings
 
+from tests.support.effort import effort
+
 # A loaded machine is no failure: properties are judged by their result and not by their time.
-settings.register_profile("streakline", deadline=None)
-# `make check` tries each property with a fifth of the examples; `make test` tries all.
+# Each run tries other examples. `make check` tries a fifth of what Hypothesis would, `make test` half of it.
+settings.register_profile("streakline", deadline=None, max_examples=effort(50, soak=500))
 settings.register_profile("gate", deadline=None, max_examples=20)
 settings.load_profile("streakline")
 

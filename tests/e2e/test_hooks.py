@@ -1,9 +1,9 @@
 """Webhooks through the deployed stack, as vendors send them, with IAM enforced: they land, once, with effects."""
 
+import contextlib
 import gzip
+import io
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import pytest
 import urllib3
 
+from local import cli
 from local.replay.api import Api
 from local.replay.draining import drain_leads
 from local.stack import Stack
@@ -27,10 +28,11 @@ ORIGIN = "https://acme.example"
 
 def hook(*arguments: str) -> dict[str, Any]:
     """What `streakline hook` prints: one line of JSON."""
-    command = [sys.executable, "-m", "local.cli", "hook", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    (line,) = done.stdout.splitlines()
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
+        patch.setattr("sys.argv", ["streakline", "hook", *arguments])
+        cli.main()
+    (line,) = printed.getvalue().splitlines()
     found: dict[str, Any] = json.loads(line)
     return found
 

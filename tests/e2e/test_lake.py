@@ -31,6 +31,7 @@ from rules.lake.question_entities import pseudonym
 from tests.e2e.conftest import event
 from tests.e2e.test_questions import answer, asked, settled
 from tests.e2e.test_survival import workers
+from tests.support.effort import effort
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -398,9 +399,12 @@ def away(stack: Stack) -> Iterator[None]:
 def test_without_the_warehouse_all_else_is_done_and_the_next_night_loads(
     stack: Stack, people: list[str], first_run: dict[str, Any]
 ) -> None:
-    """Two nights the warehouse is away: accounts are repaired, the watermark moves. The third loads it all."""
+    """While the warehouse is away, accounts are repaired and the watermark moves. The next night loads it all.
+
+    It is away for one night, in `make soak` for two, which tests/sql/test_function.py has as well.
+    """
     user = people[1]
-    nights = [datetime(2026, 3, day, 12, tzinfo=UTC) for day in (20, 21)]
+    nights = [datetime(2026, 3, 20 + number, 12, tzinfo=UTC) for number in range(effort(1, soak=2))]
     with away(stack):
         for number, moment in enumerate(nights):
             post_events(stack, [event(user, f"away{number}", moment.isoformat())])
@@ -425,7 +429,7 @@ def test_without_the_warehouse_all_else_is_done_and_the_next_night_loads(
         [],
     )
     assert query("SELECT count(*) FROM lake.events WHERE user_id = ? AND event_id >= '2026-03-20'", user) == [
-        (2,)
+        (len(nights),)
     ]
 
 
