@@ -1,7 +1,8 @@
 """Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity).
 
-The everyday event takes one statement: its identities are all known and agree, or none is known. All other
-events take one transaction: read under locks, decide (rules/leads/identity/identity_plan.py), apply.
+The everyday event takes one statement: its identities are all known and agree, or none is known, or what is
+new are things of a known person (sql/identity/0014_attach.sql). All other events take one transaction: read
+under locks, decide (rules/leads/identity/identity_plan.py), apply.
 Statements suit the driver and the Data API (adapters/postgresql/sql.py).
 """
 

@@ -89,6 +89,14 @@ def _figures(app: Postgres, admin: Postgres, cache: IdentityCache) -> Iterator[F
         )
         detail = f"{1e6 * best[work]:.0f} against {1e6 * best[usual]:.0f} us"
         yield Figure("  time, of SELECT and INSERT for each", best[work] / best[usual], detail=detail)
+    yield _with_new_cookie(app, store)
+
+
+def _with_new_cookie(app: Postgres, store: IdentityStore) -> Figure:
+    cookie = identity("cookie", "new", "acme", "shop", is_verified=True)
+    known, evidence = _identities(0), LeadEventKey("acme/shop", "order")
+    trips = _trips(app, lambda: store.resolve("acme", [*known, cookie], evidence, NOW))
+    return Figure("PostgreSQL round trips, known identity, new cookie", trips, "<=", 1)
 
 
 def _identities(number: int) -> list[Identity]:

@@ -1,12 +1,13 @@
 """Whose an event is, on a real PostgreSQL: round trips, shared things and maxima."""
 
 import itertools
+from dataclasses import replace
 from random import Random
 
 import pytest
 
 from rules.leads.identity.identities import Identity
-from tests.support.identity_events import C1, C2, D1, E1, E2, K1, ORGANIZATIONS, P1, check, events
+from tests.support.identity_events import C1, C2, D1, D2, E1, E2, K1, ORGANIZATIONS, P1, check, events
 from tests.support.identity_model import World
 from tests.support.identity_server import NOW, WAYS, Registry
 
@@ -24,13 +25,16 @@ def trips(registry: Registry, *identities: Identity, organization: str = "acme")
 
 
 def test_the_everyday_event_takes_one_round_trip(registry: Registry) -> None:
-    registry.see(K1)  # opens the connection
+    registry.see(Identity("cookie", "acme/shop/9"))  # opens the connection
     assert trips(registry, C1, E1, P1, D1) == 1  # all new
     assert trips(registry, P1, D1, E1, C1) == 1  # all known
     assert trips(registry, E1) == 1
     assert trips(registry, D1) == 1
     assert trips(registry, E1, organization="other") == 1  # new to that organization
-    assert trips(registry, E1, E2) == 5  # a new identity of a known lead: read, decide, apply
+    assert trips(registry, E1, K1) == 1  # a new cookie of a known person
+    assert trips(registry, replace(P1, is_verified=False), D2) == 1  # claims nothing of a proven person
+    assert trips(registry, K1, D2) == 1  # a new device beside a known cookie
+    assert trips(registry, E1, E2) == 5  # a new identity that proves somebody: read, decide, apply
 
 
 def test_the_same_identities_have_the_same_leaf_and_in_each_organization_another(registry: Registry) -> None:

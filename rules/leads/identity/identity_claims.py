@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from rules.leads.identity.identities import RANKS, Identity
 from rules.leads.identity.identity_facts import NEW, IdentityFacts, IdentityPlan
-from rules.leads.identity.identity_merges import adopted, fits_one_lead, merges_of, things_of
+from rules.leads.identity.identity_merges import adopted, fits_one_lead, has_room, merges_of, things_of
 from rules.leads.identity.thing_plan import plan_things
 
 LEADS_PER_CLAIM = 3
@@ -74,7 +74,7 @@ def _of_unproven(
     """Plan an event of an unproven lead: it gets what is unknown, and the things of no person."""
     attach, held = [], set(() if root == NEW else facts.held[root])
     for each in (each for each in [*strong, *weak] if each not in facts.known):
-        if fits_one_lead({*held, each}):
+        if has_room(held, each):
             attach.append(each)
             held.add(each)
     anonymous, things = things_of(weak, (root,), facts)

@@ -13,6 +13,14 @@ def fits_one_lead(identities: Iterable[Identity]) -> bool:
     return all(kind.max_per_lead is None or count <= kind.max_per_lead for (kind, _), count in counts.items())
 
 
+def has_room(held: Iterable[Identity], each: Identity) -> bool:
+    """Whether a lead that holds these may get one more.
+
+    For a thing there always is room, also with a person whom an operator gave more than channels allow.
+    """
+    return each.kind.max_per_lead is None or fits_one_lead({*held, each})
+
+
 def merges_of(roots: Iterable[int], via: Iterable[int]) -> tuple[Merge, ...]:
     """Merge all roots into the oldest one, older roots first."""
     into, *others = sorted(roots, key=_age)

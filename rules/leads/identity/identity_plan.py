@@ -26,7 +26,7 @@ from rules.leads.identity.identity_facts import (
     IdentityPlan,
     MergeRefusal,
 )
-from rules.leads.identity.identity_merges import adopted, fits_one_lead, merges_of, things_of
+from rules.leads.identity.identity_merges import adopted, fits_one_lead, has_room, merges_of, things_of
 from rules.leads.identity.thing_plan import plan_things
 
 
@@ -142,7 +142,7 @@ def _rooms(
     held = set(home.held)
     for each in ordered:
         known = facts.known.get(each)
-        if (known and (known.is_verified or not each.kind.is_strong)) or not fits_one_lead({*held, each}):
+        if (known and (known.is_verified or not each.kind.is_strong)) or not has_room(held, each):
             continue
         held.add(each)
         if known is None:
