@@ -1,16 +1,27 @@
-"""Curation of an hour as a good user of DuckDB or Polars would write it, including the quarantine.
+"""Curation of an hour as a good user of DuckDB, Polars or ClickHouse would write it, with the quarantine.
 
-Both read the lines of an hour's files, refuse each line that is no row of the schema (with the reason), keep
-the newest version of each event, and write these sorted, as zstd Parquet of the same level as ours.
+All read the lines of an hour's files, refuse each line that is no row of the schema (with the reason), keep
+the newest version of each key, and write these sorted, as zstd Parquet of the same level as ours. Statements
+are made from the entity's declaration.
 """
 
+import importlib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from bench.lake.raw_day import DT
+from rules.lake.entities import ENTITIES, Entity, Type
 
-TEXTS = ("event_id", "user_id", "idempotency_key", "event_type", "occurred_local", "zone", "source")
+DT = "2026-03-01"  # of all lakes
 LEVEL, ROW_GROUP = 1, 100_000
+DUCKDB = {
+    Type.TEXT: "VARCHAR",
+    Type.TIMESTAMP: "TIMESTAMPTZ",
+    Type.DATE: "DATE",
+    Type.BOOLEAN: "BOOLEAN",
+    # Read as JSON, because from_json accepts "5" and 1.5 for an integer. The value's text shows what it was.
+    Type.INTEGER: "JSON",
+}
 
 
 def outputs(folder: Path, way: str, hour: str) -> tuple[Path, Path]:
@@ -21,116 +32,201 @@ def outputs(folder: Path, way: str, hour: str) -> tuple[Path, Path]:
     return place / "curated" / f"{hour}.parquet", place / "quarantine" / f"{hour}.ndjson"
 
 
-def inputs(folder: Path, hour: str) -> str:
-    return str(folder / "raw/events" / f"dt={DT}" / f"hour={hour}" / "*.gz")
+def inputs(folder: Path, entity: str, hour: str) -> str:
+    return str(folder / "raw" / entity / f"dt={DT}" / f"hour={hour}" / "*.gz")
 
 
-def with_duckdb(folder: Path, hour: str) -> None:
-    # Long: a rival, as a good user would write it.
+def _named(entity: Entity, kind: Type, *, required: bool | None = None) -> list[str]:
+    return [
+        field.name
+        for field in entity.fields
+        if field.type is kind and (required is None or field.required is required)
+    ]
+
+
+def _duckdb_reason(entity: Entity, hour: str) -> str:
+    """Return the expression that tells why a line is refused."""
+    missing = [field.name for field in entity.fields if field.required]
+    reasons = [f"WHEN s.{name} IS NULL THEN '{name}: missing or wrong'" for name in missing]
+    reasons += [
+        f"WHEN NOT coalesce(regexp_full_match(s.{name}, '-?[0-9]+'), {not is_required}) THEN '{name}: wrong'"
+        for is_required in (True, False)
+        for name in _named(entity, Type.INTEGER, required=is_required)
+    ]
+    texts = _named(entity, Type.TEXT, required=True)
+    paths = ", ".join(f"'$.{each}'" for each in texts)
+    is_here = f"strftime(s.{entity.occurred}, '%Y-%m-%d %H') = '{DT} {hour}'"
+    return f"""CASE WHEN s IS NULL THEN 'not JSON' {" ".join(reasons)}
+        WHEN json_type(line, [{paths}]) <> [{", ".join(["'VARCHAR'"] * len(texts))}] THEN 'no text'
+        WHEN s.dt IS DISTINCT FROM '{DT}' OR s.hour IS DISTINCT FROM '{hour}' OR NOT {is_here}
+        THEN 'other partition' END"""
+
+
+def with_duckdb(folder: Path, name: str, hour: str) -> None:
     import duckdb
 
+    entity = ENTITIES[name]
     curated, quarantine = outputs(folder, "duckdb", hour)
     db = duckdb.connect(config={"threads": 1, "preserve_insertion_order": False})
     db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
-    kinds = dict.fromkeys((*TEXTS, "timezone", "properties", "properties_ref", "dt", "hour"), "VARCHAR")
-    kinds |= {"occurred_at": "TIMESTAMPTZ", "created_at": "TIMESTAMPTZ", "activity_date": "DATE"}
-    # Read as JSON, because from_json accepts "5" and 1.5 for an integer. The value's text shows what it was.
-    kinds |= {"points_awarded": "JSON", "version": "JSON"}
-    shape = "{" + ", ".join(f'"{name}": "{kind}"' for name, kind in kinds.items()) + "}"
-    required = [*TEXTS, "occurred_at", "created_at", "activity_date"]
-    missing = "".join(f"WHEN s.{name} IS NULL THEN '{name}: missing or wrong' " for name in required)
-    paths, texts = (
-        ", ".join(f"'{each}'" for each in some)
-        for some in ([f"$.{name}" for name in TEXTS], ["VARCHAR"] * len(TEXTS))
-    )
-    whole = "".join(
-        f"WHEN NOT coalesce(regexp_full_match(s.{name}, '-?[0-9]+'), false) THEN '{name}: no integer' "
-        for name in ("points_awarded", "version")
-    )
+    kinds = {field.name: DUCKDB[field.type] for field in entity.fields} | {"dt": "VARCHAR", "hour": "VARCHAR"}
+    shape = "{" + ", ".join(f'"{each}": "{kind}"' for each, kind in kinds.items()) + "}"
     db.execute(f"""
         CREATE TABLE parsed AS
-        SELECT s, filename, CASE WHEN s IS NULL THEN line END AS line, CASE
-            WHEN s IS NULL THEN 'not JSON' {missing} {whole}
-            WHEN json_type(line, [{paths}]) <> [{texts}] THEN 'no text'
-            WHEN s.dt <> '{DT}' OR s.hour <> '{hour}' OR strftime(s.occurred_at, '%H') <> '{hour}'
-            THEN 'other partition' END AS reason
-        FROM (SELECT line, filename, CASE WHEN json_valid(line) THEN from_json(line, '{shape}') END AS s
-              FROM read_csv('{inputs(folder, hour)}', columns = {{'line': 'VARCHAR'}}, header = false,
-                            delim = '\x01', quote = '', escape = '', auto_detect = false, filename = true))
+        SELECT s, filename, reason, CASE WHEN reason IS NOT NULL THEN line END AS line FROM (
+            SELECT *, {_duckdb_reason(entity, hour)} AS reason FROM (
+                SELECT line, filename, CASE WHEN json_valid(line) THEN from_json(line, '{shape}') END AS s
+                FROM read_csv('{inputs(folder, name, hour)}', columns = {{'line': 'VARCHAR'}}, header = false,
+                    delim = '\x01', quote = '', escape = '', auto_detect = false, filename = true)))
     """)
     db.execute(
-        f"COPY (SELECT filename, reason, line, s FROM parsed WHERE reason IS NOT NULL) TO '{quarantine}'"
+        f"COPY (SELECT filename AS file, reason, line FROM parsed WHERE reason IS NOT NULL) TO '{quarantine}'"
     )
-    columns = [*TEXTS[:4], "occurred_at", *TEXTS[4:5], "activity_date", "zone", "timezone"]
-    listed = ", ".join(f"s.{name}" for name in columns)
+    listed = ", ".join(
+        f"TRY_CAST(s.{field.name} AS BIGINT) AS {field.name}"
+        if field.type is Type.INTEGER
+        else f"s.{field.name}"
+        for field in entity.fields
+    )
+    newest = f"arg_max(rowid, TRY_CAST(s.{entity.version} AS BIGINT))" if entity.version else "min(rowid)"
+    if entity.version and entity.field(entity.version).type is Type.TIMESTAMP:
+        newest = f"arg_max(rowid, s.{entity.version})"
+    keys = ", ".join(f"s.{each}" for each in entity.key)
     db.execute(f"""
-        COPY (SELECT {listed}, TRY_CAST(s.points_awarded AS BIGINT) AS points_awarded, s.source,
-                     s.properties, s.properties_ref, s.created_at,
-                     TRY_CAST(s.version AS BIGINT) AS version, NULL::VARCHAR AS extra
-              FROM parsed WHERE rowid IN (
-                  SELECT arg_max(rowid, TRY_CAST(s.version AS BIGINT)) FROM parsed WHERE reason IS NULL
-                  GROUP BY s.event_id, s.user_id)
-              ORDER BY s.event_id, s.user_id)
+        COPY (SELECT {listed}, NULL::VARCHAR AS extra FROM parsed
+              WHERE rowid IN (SELECT {newest} FROM parsed WHERE reason IS NULL GROUP BY {keys})
+              ORDER BY {", ".join(f"s.{each}" for each in entity.order)})
         TO '{curated}' (
             FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {LEVEL}, ROW_GROUP_SIZE {ROW_GROUP})
     """)
+    db.close()
 
 
-def with_polars(folder: Path, hour: str) -> None:
+def with_duckdb_reader(folder: Path, name: str, hour: str) -> None:
+    """The shortest way: DuckDB's reader of JSON lines. It loses bad lines, and takes 5 for a text."""
+    import duckdb
+
+    entity = ENTITIES[name]
+    curated, _ = outputs(folder, "duckdb read_json", hour)
+    db = duckdb.connect(config={"threads": 1, "preserve_insertion_order": False})
+    db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
+    kinds = {field.name: DUCKDB[field.type] for field in entity.fields}
+    kinds |= dict.fromkeys(_named(entity, Type.INTEGER), "BIGINT")
+    columns = ", ".join(f"{each}: '{kind}'" for each, kind in kinds.items())
+    rank = f"{entity.version} DESC" if entity.version else entity.key[0]
+    db.execute(f"""
+        COPY (SELECT * FROM read_json('{inputs(folder, name, hour)}', format = 'newline_delimited',
+                  columns = {{{columns}}}, ignore_errors = true, auto_detect = false)
+              QUALIFY row_number() OVER (PARTITION BY {", ".join(entity.key)} ORDER BY {rank}) = 1
+              ORDER BY {", ".join(entity.order)})
+        TO '{curated}' (
+            FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL {LEVEL}, ROW_GROUP_SIZE {ROW_GROUP})
+    """)
+    db.close()
+
+
+def with_polars(folder: Path, name: str, hour: str) -> None:
     # Long: a rival, as a good user would write it.
     import polars as pl
 
+    entity = ENTITIES[name]
     curated, quarantine = outputs(folder, "polars", hour)
-    names = (*TEXTS, "timezone", "properties", "properties_ref", "occurred_at", "created_at", "activity_date")
-    shape = pl.Struct(dict.fromkeys((*names, "points_awarded", "version", "dt", "hour"), pl.String))
-    files = sorted(Path(inputs(folder, hour)).parent.glob("*.gz"))
+    shape = pl.Struct(
+        {field.name: pl.Boolean if field.type is Type.BOOLEAN else pl.String for field in entity.fields}
+        | {"dt": pl.String, "hour": pl.String}
+    )
+    files = sorted(Path(inputs(folder, name, hour)).parent.glob("*.gz"))
     lines = pl.concat(
         [pl.scan_lines(file, name="line").with_columns(file=pl.lit(file.name)) for file in files]
     )
     # json_decode raises on a malformed line, accepts "5" for an integer, and turns other values into text. So
     # regular expressions look for all three first.
-    whole = [
-        pl.col("line").str.contains(rf'"{name}":-?[0-9]+[,}}]') for name in ("points_awarded", "version")
-    ]
-    no_text = pl.col("line").str.contains(rf'"(?:{"|".join(TEXTS)})":[^"]')
-    is_object = pl.col("line").str.starts_with("{") & pl.col("line").str.ends_with("}")
+    checks = [pl.col("line").str.starts_with("{") & pl.col("line").str.ends_with("}")]
+    for kind, wrong in ((Type.INTEGER, "[^-0-9]"), (Type.TEXT, '[^"]')):
+        if names := _named(entity, kind, required=None if kind is Type.INTEGER else True):
+            checks.append(~pl.col("line").str.contains(rf'"(?:{"|".join(names)})":{wrong}'))
     how: Any = {"format": "%Y-%m-%dT%H:%M:%S%.fZ", "time_unit": "us", "time_zone": "UTC", "strict": False}
-    stamped = [pl.col(name).str.to_datetime(**how) for name in ("occurred_at", "created_at")]
+    cast = [pl.col(each).str.to_datetime(**how) for each in _named(entity, Type.TIMESTAMP)]
+    cast += [pl.col(each).str.to_date("%Y-%m-%d", strict=False) for each in _named(entity, Type.DATE)]
+    cast += [pl.col(each).cast(pl.Int64, strict=False) for each in _named(entity, Type.INTEGER)]
+    here = pl.col(entity.occurred).dt.strftime("%Y-%m-%d %H") == f"{DT} {hour}"
+    is_there = [pl.col(field.name).is_not_null() for field in entity.fields if field.required]
     parsed = (
-        lines.with_columns(is_fine=is_object & whole[0] & whole[1] & ~no_text)
-        .with_columns(
-            row=pl.when("is_fine").then(pl.col("line")).str.json_decode(shape),
-            line=pl.when(~pl.col("is_fine")).then(pl.col("line")),
-        )
+        lines.with_columns(is_fine=pl.all_horizontal(checks))
+        .with_columns(row=pl.when("is_fine").then(pl.col("line")).str.json_decode(shape))
         .unnest("row")
-        .with_columns(
-            *stamped,
-            pl.col("activity_date").str.to_date("%Y-%m-%d", strict=False),
-            pl.col("points_awarded", "version").cast(pl.Int64, strict=False),
-        )
+        .with_columns(cast)
         .with_columns(
             is_fine=pl.all_horizontal(
-                pl.col("is_fine"),
-                *[
-                    pl.col(name).is_not_null()
-                    for name in (*TEXTS, "occurred_at", "created_at", "activity_date")
-                ],
-                pl.col("points_awarded").is_not_null(),
-                pl.col("version").is_not_null(),
-                pl.col("dt") == DT,
-                pl.col("hour") == hour,
-                pl.col("occurred_at").dt.hour() == int(hour),
-            )
+                pl.col("is_fine"), *is_there, pl.col("dt") == DT, pl.col("hour") == hour, here
+            ).fill_null(value=False)
         )
+        .with_columns(line=pl.when(~pl.col("is_fine")).then(pl.col("line")))
         .collect(engine="streaming")
     )
-    good = pl.col("is_fine").fill_null(value=False)
-    refused = parsed.filter(~good)
-    refused.with_columns(
-        reason=pl.when(pl.col("line").is_null()).then(pl.lit("field")).otherwise(pl.lit("line"))
-    ).write_ndjson(quarantine)
-    kept = parsed.filter(good).drop("line", "file", "is_fine", "dt", "hour")
+    refused = parsed.filter(~pl.col("is_fine"))
+    refused.select("file", "line", reason=pl.lit("no row")).write_ndjson(quarantine)
+    kept = parsed.filter("is_fine").drop("line", "file", "is_fine", "dt", "hour")
     del parsed
-    kept.sort("event_id", "user_id", "version", descending=[False, False, True], maintain_order=True).unique(
-        ["user_id", "event_id"], keep="first", maintain_order=True
-    ).write_parquet(curated, compression="zstd", compression_level=LEVEL, row_group_size=ROW_GROUP)
+    by = [*entity.order, *([entity.version] if entity.version and entity.version not in entity.order else [])]
+    kept.sort(by, descending=[each not in entity.order for each in by], maintain_order=True).unique(
+        list(entity.key), keep="first", maintain_order=True
+    ).with_columns(extra=pl.lit(None, pl.String)).write_parquet(
+        curated, compression="zstd", compression_level=LEVEL, row_group_size=ROW_GROUP
+    )
+
+
+@cache
+def clickhouse() -> Any:
+    """Return this process's session of ClickHouse."""
+    return importlib.import_module("chdb.session").Session()  # no dependency of ours: it is there or not
+
+
+def with_clickhouse(folder: Path, name: str, hour: str) -> None:
+    # Long: a rival, as a good user would write it.
+    entity = ENTITIES[name]
+    curated, quarantine = outputs(folder, "clickhouse", hour)
+    for path in (curated, quarantine):
+        path.unlink(missing_ok=True)
+    kinds = {Type.INTEGER: "Int64", Type.BOOLEAN: "Bool"}
+    names = {field.name: kinds.get(field.type, "String") for field in entity.fields}
+    shape = ", ".join(
+        f"{each} Nullable({kind})" for each, kind in (names | {"dt": "String", "hour": "String"}).items()
+    )
+    read = {
+        Type.TIMESTAMP: "parseDateTime64BestEffortOrNull(s.{0}, 6, 'UTC')",
+        Type.DATE: "toDate32OrNull(s.{0})",
+    }
+    columns = ", ".join(
+        f"{read.get(field.type, 's.{0}').format(field.name)} AS {field.name}" for field in entity.fields
+    )
+    fine = [f"isNotNull({field.name})" for field in entity.fields if field.required]
+    fine += [f"isNull(s.{each}) OR s.{each} = toString({each})" for each in _named(entity, Type.DATE)]
+    fine += [f"s.dt = '{DT}'", f"s.hour = '{hour}'", "isValidJSON(line)"]
+    fine.append(f"formatDateTime({entity.occurred}, '%Y-%m-%d %H') = '{DT} {hour}'")
+    for kind, wrong in ((Type.INTEGER, "[^-0-9]"), (Type.TEXT, '[^"]')):
+        if some := _named(entity, kind, required=None if kind is Type.INTEGER else True):
+            fine.append(f"""NOT match(line, '"({"|".join(some)})":{wrong}')""")
+    db = clickhouse()
+    settings = "SETTINGS max_threads = 1"
+    db.query("DROP TABLE IF EXISTS parsed")
+    db.query(
+        f"""
+        CREATE TABLE parsed ENGINE = Memory AS
+        SELECT file, columns, is_fine, if(is_fine, NULL, line) AS line FROM (
+            SELECT line, _file AS file, JSONExtract(line, 'Tuple({shape})') AS s, {columns},
+                ifNull({" AND ".join(f"({each})" for each in fine)}, 0) AS is_fine
+            FROM file('{inputs(folder, name, hour)}', 'LineAsString')) {settings}
+    """.replace("file, columns,", f"file, {', '.join(names)},")
+    )
+    db.query(f"""INSERT INTO FUNCTION file('{quarantine}', 'JSONEachRow')
+        SELECT file, line, 'no row' AS reason FROM parsed WHERE NOT is_fine {settings}""")
+    by = entity.order + (
+        (f"{entity.version} DESC",) if entity.version and entity.version not in entity.order else ()
+    )
+    db.query(f"""INSERT INTO FUNCTION file('{curated}', 'Parquet')
+        SELECT {", ".join(names)}, CAST(NULL, 'Nullable(String)') AS extra FROM parsed WHERE is_fine
+        ORDER BY {", ".join(by)} LIMIT 1 BY {", ".join(entity.key)}
+        {settings}, output_format_parquet_compression_method = 'zstd',
+            output_format_parquet_string_as_string = 1, output_format_parquet_row_group_size = {ROW_GROUP}""")
+    db.query("DROP TABLE parsed")
