@@ -111,7 +111,7 @@ def _seconds(work: Callable[[list[Identity]], None], everybody: list[list[Identi
     return (time.perf_counter() - started) / EVENTS
 
 
-def _trips(postgres: Postgres, work: Callable[[], None]) -> int:
+def _trips(postgres: Postgres, work: Callable[[], object]) -> int:
     """Count the round trips to the server. psycopg waits once for each."""
     connection, count = postgres.connection(), 0
     wait = connection.wait
