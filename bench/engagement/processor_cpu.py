@@ -35,9 +35,10 @@ from rules.engagement.streaks import Streak
 BUDGETS = {5: 0.12, 20: 0.05}
 ROUNDS = 9
 OURS_PER_ROUND = 4
-ARRIVED = DAY_ONE + DAY + timedelta(hours=6)
+HOUR = timedelta(hours=1)
+ARRIVED = DAY_ONE + DAY + 6 * HOUR
 # When the newest entry and the day's first event were written: an hour before this batch arrived.
-BEGUN = stamp(ARRIVED - timedelta(hours=1))
+BEGUN = stamp(ARRIVED - HOUR)
 CONTEXT = SimpleNamespace(
     function_name="bench", memory_limit_in_mb=1024, invoked_function_arn="arn", aws_request_id="1"
 )
@@ -186,7 +187,10 @@ def _profile(user: str) -> Profile:
 
 
 def _day(user: str) -> Day:
-    """Return a day with one check-in. The batch has another type, which so stays under its daily cap."""
+    """Return a day with one check-in, an hour before the first event of the batch.
+
+    The batch has another type, which so stays under its daily cap.
+    """
     date = (DAY_ONE + DAY).date()
     assert KIND != "CHECK_IN"
-    return Day(user, date, f"{BEGUN}#{user}", 1, 5, {"CHECK_IN": 5}, BEGUN, BEGUN)
+    return Day(user, date, f"{stamp(DAY_ONE + DAY - HOUR)}#{user}", 1, 5, {"CHECK_IN": 5}, BEGUN, BEGUN)
