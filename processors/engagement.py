@@ -1,11 +1,15 @@
 """BPEvents stream -> ledger, days, profiles. Every event is applied exactly once (rule 7).
 
-The processor folds a batch per user, and reads state in bulk. It looks into the ledger only for events that
-may be applied already (applied_batch.maybe_applied), or if the ledger has another head when it writes.
+The processor folds a batch per user, and reads state in bulk. It writes the ledger entries of many users in
+one transaction (joint_commit); whoever is left over is looked at alone. It looks into the ledger only for
+events that may be applied already (applied_batch.maybe_applied), or if the ledger has another head.
 """
+
+# Long: all that may become of a batch.
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
@@ -37,6 +41,7 @@ from processors.applied_batch import (
     maybe_applied,
     place_of,
 )
+from processors.joint_commit import write_together
 from rules.engagement.account_state import Account, Decision
 from rules.engagement.accounts import decide
 from rules.engagement.events import Event, MalformedItem, from_item
@@ -88,13 +93,17 @@ class EngagementProcessor:
             {user: list(maybe_applied(profiles[user], pairs)) for user, pairs in by_user.items()}
         )
 
-        def apply(user: str) -> AppliedBatch:
-            fresh = [pair for pair in by_user[user] if pair[1].event_id not in known.get(user, ())]
+        work: dict[str, tuple[Account, Pairs]] = {}
+        for user, pairs in by_user.items():
+            fresh = [pair for pair in pairs if pair[1].event_id not in known.get(user, ())]
             dates = {event.activity_date for _, event in fresh} | asked[user]
-            read = {day: days.get((user, day)) for day in dates}
-            done = self._apply_user(Account(profiles[user], read), fresh, now)
-            done.duplicates += len(by_user[user]) - len(fresh)
-            return done
+            work[user] = Account(profiles[user], {day: days.get((user, day)) for day in dates}), fresh
+            outcome.duplicates += len(pairs) - len(fresh)
+        decided = {user: self._decided(account, pairs, now) for user, (account, pairs) in work.items()}
+        written = write_together(self.accounts, {user: each for user, each in decided.items() if each})
+
+        def apply(user: str) -> AppliedBatch:
+            return self._apply_one(*work[user], written.get(user), now)
 
         if self.writers == 1 or len(by_user) == 1:
             for user in by_user:
@@ -104,15 +113,23 @@ class EngagementProcessor:
             for each in pool.map(apply, by_user):
                 outcome.add(each)
 
+    def _apply_one(
+        self, account: Account, pairs: Pairs, written: Decision | None, now: datetime
+    ) -> AppliedBatch:
+        """Finish a decision whose ledger entries are written, or apply a user's events alone."""
+        if written:
+            with suppress(ProjectionMoved, *TRANSIENT):
+                self.accounts.commit_projections(written)
+                return self._done(written, distinct_events(pairs), pairs)
+        return self._apply_user(account, pairs, now)
+
     def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
         if not pairs:
             return AppliedBatch()
         user = account.profile.user_id
         try:
-            ids = [event.event_id for _, event in pairs]
-            known = self.accounts.ledger.applied_long_ago(user, ids, now) if account.profile.head else {}
-            fast = None if known else self._fast(account, pairs, now)
-            return fast or self._settle(account, pairs, now, known)
+            known = self._applied_long_ago(account, pairs, now)
+            return self._settle(account, pairs, now, known)
         except TRANSIENT:
             logger.exception("to come again", extra={"user_id": user})
             return AppliedBatch(again=[record["dynamodb"]["SequenceNumber"] for record, _ in pairs])
@@ -126,17 +143,21 @@ class EngagementProcessor:
                 outcome.add(self._apply_user(alone, [pair], now))
             return outcome
 
-    def _fast(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch | None:
-        """Apply to the account as read, without a look at the ledger; None if that is unsafe or fails."""
-        if maybe_applied(account.profile, pairs):
+    def _applied_long_ago(self, account: Account, pairs: Pairs, now: datetime) -> Applied:
+        if account.profile.head is None:
+            return {}
+        ids = [event.event_id for _, event in pairs]
+        return self.accounts.ledger.applied_long_ago(account.profile.user_id, ids, now)
+
+    def _decided(self, account: Account, pairs: Pairs, now: datetime) -> Decision | None:
+        """Decide on the account as read, without a look at the ledger; None if that is unsafe or fails."""
+        if not pairs or maybe_applied(account.profile, pairs):
             return None
-        events = distinct_events(pairs)
-        decision = self.accounts.decide(account, lambda each: decide(each, events, now))
-        try:
-            self.accounts.commit(decision)
-        except (HeadMoved, ProjectionMoved):
-            return None
-        return self._done(decision, events, pairs)
+        with suppress(Exception):  # one user's error must not stop the others; alone, it is told
+            if not self._applied_long_ago(account, pairs, now):
+                events = distinct_events(pairs)
+                return self.accounts.decide(account, lambda each: decide(each, events, now))
+        return None
 
     def _settle(self, read: Account, pairs: Pairs, now: datetime, known: Applied) -> AppliedBatch:
         """Look for entries, count in the pending ones, apply events without. known: with an older entry."""

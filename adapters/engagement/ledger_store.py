@@ -29,6 +29,11 @@ class HeadMoved(Exception):
         self.failed = tuple(failed)
 
 
+def actions_of(head: Head | None, entries: Sequence[Entry]) -> int:
+    """Return how many actions of a transaction appending some entries takes."""
+    return len(split_carriers(entries)[0]) + (head is not None)
+
+
 class LedgerStore:
     """Entries of all accounts."""
 
@@ -162,6 +167,20 @@ class LedgerStore:
         carriers, rest = split_carriers(entries)
         actions = [*self._deactivate(head, reversed_entry, carriers[-1]), *map(self._put, carriers)]
         self._transact([*actions, *also], own=len(actions))
+        self.store(rest)
+
+    def append_many(self, appended: Iterable[tuple[Head | None, Sequence[Entry]]]) -> None:
+        """Write new entries of several accounts, each on its own head: all in one transaction, or none.
+
+        Raises HeadMoved if nothing was written. Otherwise see append.
+        """
+        actions: list[dict[str, Any]] = []
+        rest: list[Entry] = []
+        for head, entries in appended:
+            carriers, carried = split_carriers(entries)
+            actions += [*self._deactivate(head, None, carriers[-1]), *map(self._put, carriers)]
+            rest += carried
+        self._transact(actions, own=len(actions))
         self.store(rest)
 
     def store(self, entries: Sequence[Entry]) -> None:

@@ -1,0 +1,51 @@
+"""Commits decisions about several accounts with few requests: the ledger entries of many in one transaction.
+
+Each account's entries keep their own conditions. If one of them does not hold, none is written, and the
+caller goes on with each account alone. Units are the same; a batch of 100 users takes 4 transactions and not
+100. What comes after the transaction (carried entries, days, profiles) is finished by whoever comes next, as
+always.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from aws_lambda_powertools import Logger
+
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.ledger_store import HeadMoved, actions_of
+from rules.engagement.account_state import Decision
+
+logger = Logger(service="engagement")
+# Of at most 100. A transaction that meets another writer is lost for all of its accounts.
+ACTIONS_MAX = 50
+
+
+def write_together(accounts: AccountStore, decisions: Mapping[str, Decision]) -> dict[str, Decision]:
+    """Write the ledger entries of decisions, by user; returns those whose entries are written."""
+    written: dict[str, Decision] = {}
+    for chunk in _chunks(decisions):
+        try:
+            accounts.ledger.append_many((each.head, each.entries) for each in chunk.values())
+        except HeadMoved:
+            continue
+        except Exception:  # whatever it is, each account alone meets it again, and tells of it
+            logger.warning("not together", extra={"users": len(chunk)}, exc_info=True)
+            continue
+        written |= chunk
+    return written
+
+
+def _chunks(decisions: Mapping[str, Decision]) -> Iterator[dict[str, Decision]]:
+    """Yield decisions that fit into one transaction. One that is too large for any is left out."""
+    chunk: dict[str, Decision] = {}
+    size = 0
+    for user, decision in decisions.items():
+        own = actions_of(decision.head, decision.entries)
+        if not decision.entries or own > ACTIONS_MAX:
+            continue
+        if size + own > ACTIONS_MAX:
+            yield chunk
+            chunk, size = {}, 0
+        chunk[user] = decision
+        size += own
+    if chunk:
+        yield chunk
