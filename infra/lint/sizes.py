@@ -72,12 +72,16 @@ def too_large(
 
 
 def faults(architecture: str, into: Path) -> Iterator[str]:
-    """Build everything for an architecture, print its sizes, and give what is wrong with it."""
+    """Build everything for an architecture, print its sizes, and give what is wrong with it.
+
+    A function is our own source, the same for all architectures: it is built once into the same folder.
+    """
     layers = imports()
     sizes: dict[str, int] = {}
     for name in [*sorted({each for imported in layers.values() for each in imported}), *layers]:
-        folder = into / architecture / name
-        build(name, architecture, folder)
+        folder = into / ("any" if name in layers else architecture) / name
+        if not folder.exists():
+            build(name, architecture, folder)
         sizes[name] = measured(folder)
         for library in foreign(folder, architecture)[:1]:
             yield f"{name} is built for {architecture}, but has {library}"
