@@ -89,7 +89,8 @@ def test_purchases_are_declared_by_servers(me: Api, stack: Stack, user: str, set
 def test_one_instant_in_three_zones_is_one_date_and_a_review(
     me: Api, admin: Api, user: str, settled: Settled
 ) -> None:
-    at = (datetime.now(UTC) - timedelta(hours=30)).isoformat()
+    # At 11:00 these zones have three dates, and two days ago none of them is today.
+    at = (datetime.now(UTC) - timedelta(days=2)).replace(hour=11, minute=0).isoformat()
     zones = ("-12:00", "+00:00", "+14:00")
     events = [event(user, zone, at, event_type="LESSON_COMPLETED", timezone=zone) for zone in zones]
     assert me.call("POST", "/v1/events", {"events": events})[1]["accepted"] == 3
