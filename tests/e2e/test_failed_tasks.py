@@ -16,6 +16,7 @@ from analytics.lake.layout import FAILED_TASKS, WATERMARK, Place, curated_key, r
 from local.operate import nightly_run
 from local.paths import ROOT, WAREHOUSE
 from local.stack import Stack
+from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -160,6 +161,10 @@ def counted(dt: str) -> dict[str, int]:
     return dict(rows)
 
 
+@only_soak(
+    "test_one_task_that_fails_does_not_hold_back_the_others (tests/integration/test_curate_function.py) for the"
+    " functions, the test above for the state machine, tests/e2e/test_lake.py for a night that fails"
+)
 def test_all_others_are_loaded_and_committed_and_the_next_run_makes_it_good(stack: Stack) -> None:
     s3, bucket = stack.client("s3"), stack.outputs["LakeBucketName"]
 

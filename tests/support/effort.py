@@ -1,6 +1,10 @@
 """How much a test tries: `make test` what has found faults, in minutes; `make soak` far more, by the hour."""
 
 import os
+from collections.abc import Callable
+from typing import Any
+
+import pytest
 
 SOAK = bool(os.environ.get("SOAK"))
 
@@ -8,3 +12,11 @@ SOAK = bool(os.environ.get("SOAK"))
 def effort(test: int, soak: int) -> int:
     """Return how many of something a test tries."""
     return soak if SOAK else test
+
+
+def only_soak(proven_by: str) -> Callable[[Any], Any]:
+    """Leave a test to `make soak`: it takes a minute or more, and other tests prove the same in `make test`.
+
+    proven_by: these tests, as the reason that pytest tells.
+    """
+    return pytest.mark.skipif(not SOAK, reason=f"make soak runs it; make test has {proven_by}")
