@@ -15,6 +15,7 @@ from local.cloud.tokens import token
 from local.replay.api import Api
 from local.stack import Stack, load
 from tests.e2e.conftest import event
+from tests.support.effort import effort
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -116,7 +117,7 @@ def test_bad_parameters_are_400(me: Api, user: str, path: str) -> None:
     assert (status, answer["error"]["code"]) == (400, "invalid_parameter")
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=effort(30, soak=300), suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(
     st.one_of(
         st.binary(max_size=200), st.text(max_size=200).map(lambda t: t.encode("utf-8", "surrogatepass"))
@@ -132,13 +133,14 @@ def test_the_api_keeps_to_its_own_description(stack: Stack, user: str) -> None:
     document = json.loads(POOL.request("GET", f"{stack.api_url}/v1/openapi.json").data)
     schema = schemathesis.openapi.from_dict(document)
     headers = {"Authorization": f"Bearer {token(stack, user)}"}
+    tries = effort(8, soak=60)
     for operation in schema.get_all_operations():
         assert isinstance(operation, Ok)
         made = operation.ok()
         if made.method == "options":
             continue  # the emulator answers these itself
 
-        @settings(max_examples=15, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+        @settings(max_examples=tries, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
         @given(case=made.as_strategy())
         def fuzz(case: Any) -> None:
             if case.path_parameters and "user_id" in case.path_parameters:
