@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rules.engagement.points import RULES, is_servers
+from tests.support.examples import examples
 from tests.support.site import ADMIN, FULFILMENT, PRODUCERS, Site
 
 NUMBERS = count()
@@ -200,7 +201,9 @@ class Stranger:
         return self.api.call(self.user, method, path, body)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(25), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(ATTEMPTS, min_size=5, max_size=25))
 def test_whatever_a_user_tries_the_points_redeemed_never_exceed_those_earned(
     api: Site, attempts: list[tuple[Any, ...]]

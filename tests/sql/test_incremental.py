@@ -18,6 +18,7 @@ from analytics.warehouse.load import Loader
 from analytics.warehouse.model_tests import check
 from analytics.warehouse.models import models
 from rules.lake.entities import ENTITIES
+from tests.support.examples import examples
 from tests.support.lake_sample import Row, Sample, event, write
 from tests.support.lead_histories import History
 from tests.support.lead_histories import row as lead_event
@@ -97,7 +98,7 @@ def tables(warehouse: DuckWarehouse) -> dict[str, list[str]]:
     return {name: sorted(map(repr, warehouse.rows(f"SELECT * FROM {name}"))) for name in MADE}
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=examples(6), deadline=None)
 @given(NIGHTS, st.randoms())
 def test_night_by_night_is_at_once(nights: list[list[Active]], chance: random.Random) -> None:
     """Some nights are loaded and not built, as when a model fails; some files are loaded again."""

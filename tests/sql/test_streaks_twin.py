@@ -22,6 +22,7 @@ from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
 from rules.days import is_skipped, skipped_dates
 from rules.engagement.streaks import Cover, Streak, fold
 from tests.sql.conftest import Databases
+from tests.support.examples import examples
 
 BASES = (date(2026, 3, 1), date(2011, 12, 20), date(1995, 1, 5))
 ZONES = ("Pacific/Apia", "Pacific/Kiritimati", "UTC")
@@ -172,13 +173,13 @@ QUIET = settings(
 )
 
 
-@settings(QUIET, max_examples=30)
+@settings(QUIET, max_examples=examples(30))
 @given(seed=st.integers(0, 2**32))
 def test_the_twin_agrees_on_duckdb(on_duckdb: Select, seed: int) -> None:
     check(on_duckdb, crowd_of(seed, 150))
 
 
-@settings(QUIET, max_examples=4)
+@settings(QUIET, max_examples=examples(4))
 @given(seed=st.integers(0, 2**32))
 def test_the_twin_agrees_on_postgresql(on_postgres: Select, seed: int) -> None:
     check(on_postgres, crowd_of(seed, 60))

@@ -4,6 +4,7 @@ from hypothesis import settings
 
 from rules.leads.identity.identities import Identity
 from rules.leads.identity.identity_merges import fits_one_lead
+from tests.support.examples import examples
 from tests.support.identity_model import World
 
 SHOP, SITE = "acme/shop", "acme/site"
@@ -12,7 +13,7 @@ E1, E2 = Identity("email", "a@x"), Identity("email", "b@x")
 P1, P2 = Identity("phone", "4915100000001"), Identity("phone", "4915100000002")
 D1, D2 = (Identity("device", f"{SHOP}/{n}") for n in "12")
 K1 = Identity("cookie", f"{SITE}/1")
-properties = settings(max_examples=120)
+properties = settings(max_examples=examples(120))
 
 
 def after(*events: tuple[Identity, ...]) -> World:

@@ -22,9 +22,10 @@ from rules.leads.features import DECIMALS, FEATURES, Contact
 from rules.leads.lead_events import LeadEvent
 from rules.leads.memory import campaign_contact, remembered_entries
 from rules.leads.series import Mark, contributions
+from tests.support.examples import examples
 
 NOBODY = FeatureItem("leaf")
-SMALL = settings(max_examples=60)
+SMALL = settings(max_examples=examples(60))
 
 
 def written(item: FeatureItem, change: Change | None) -> FeatureItem:

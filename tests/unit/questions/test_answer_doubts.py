@@ -20,6 +20,7 @@ from rules.questions.questions import QuestionType
 from rules.questions.repair.answer_doubts import LakeAnswers, digest_of, doubt_of
 from rules.questions.responses import Response, to_item
 from tests.support.answers import NOON
+from tests.support.examples import examples
 
 NOW = NOON + timedelta(days=3)
 SMALL = st.integers(0, 3)
@@ -58,7 +59,7 @@ def copied(history: list[Response]) -> LakeAnswers:
     return LakeAnswers(len(history), digest_of(history))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(HISTORIES)
 def test_the_lake_s_figures_are_those_of_the_published_rows(history: list[Response]) -> None:
     lines: dict[tuple[str, str], list[str]] = {}
