@@ -63,6 +63,10 @@ class S3Objects:
         with self._body(Key=key) as body, path.open("wb") as file:
             shutil.copyfileobj(body, file, COPIED_BYTES)
 
+    def link(self, key: str, path: Path) -> None:
+        """Write the object's bytes to a file; raises NoObject."""
+        self.save(key, path)
+
     def tail(self, key: str, size: int) -> bytes:
         """Return the last bytes by a ranged read; raises NoObject."""
         return self._read(Key=key, Range=f"bytes=-{size}")
@@ -153,6 +157,13 @@ class FolderObjects:
         """Copy the file; raises NoObject."""
         with self._open(key) as file, path.open("wb") as copy:
             shutil.copyfileobj(file, copy, COPIED_BYTES)
+
+    def link(self, key: str, path: Path) -> None:
+        """Give the file a second name, which it keeps when another one replaces it; raises NoObject."""
+        try:
+            path.hardlink_to(self.root / key)
+        except OSError:  # the path is on another disk, or there is no such file
+            self.save(key, path)
 
     def tail(self, key: str, size: int) -> bytes:
         """Return the file's last bytes; raises NoObject."""

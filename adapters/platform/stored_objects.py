@@ -40,6 +40,9 @@ class Objects(Protocol):
     def save(self, key: str, path: Path) -> None:
         """Write an object's bytes to a file, without holding them in memory; raises NoObject."""
 
+    def link(self, key: str, path: Path) -> None:
+        """Let a new file have an object's bytes, to be read alone: it may share them; raises NoObject."""
+
     def tail(self, key: str, size: int) -> bytes:
         """Return an object's last `size` bytes (all of a shorter one); raises NoObject."""
 

@@ -34,12 +34,8 @@ from rules.lake.lead_entities import column_of
 from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input
 from rules.leads.lead_events import CAMPAIGN_SENT
 
-READ = (
-    *(LEAD, "organization_id", "event_type", "occurred_at", "unreadable", "amount_minor", "sentiment_milli"),
-    *("foreign_minor", "campaign_id", "change_number", "change_groups"),
-)
 Names = Collection[str] | None
-READERS = 4  # files at a time: fetching a file takes longer than reading it
+READERS = 4  # files that are fetched at once
 LABELS_AT_ONCE = 250_000  # the sums for so many labels fit into memory
 
 
@@ -93,8 +89,7 @@ def _read(
     db: duckdb.DuckDBPyConnection, objects: Objects, known_by: bool, organizations: Collection[str] | None
 ) -> None:
     """Make the tables of events and of groups."""
-    names = (*READ, "received_at") if known_by else READ
-    with registered(db, "read", curated_files.reader(objects, LEAD_EVENTS.name, names, READERS)):
+    with curated_files.table_of(db, "read", objects, LEAD_EVENTS.name, READERS):
         db.execute(_events(known_by=known_by))
     if organizations is not None:
         db.execute(_OTHERS, [list(organizations)])

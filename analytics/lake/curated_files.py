@@ -1,15 +1,22 @@
-"""Reads curated files: some columns of an entity, one file after another."""
+"""Reads curated files: some columns of an entity, one file after another, or all of them by DuckDB."""
+
+# ruff: noqa: S608 (names of tables are our own)
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import date
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake.arrow_schema import arrow_schema
+from analytics.lake.duckdb_memory import registered
 from analytics.lake.layout import curated_files, curated_place
 from rules.lake.entities import ENTITIES
 
@@ -79,3 +86,28 @@ def reader(
     found = tables(objects, entity, files, names, threads)
     batches = (batch for _, table in found for batch in table.to_batches())
     return pa.RecordBatchReader.from_batches(schema, batches)
+
+
+@contextmanager
+def table_of(
+    db: duckdb.DuckDBPyConnection, name: str, objects: Objects, entity: str, threads: int = 1
+) -> Iterator[None]:
+    """Let queries read all rows of an entity as a table of this name, for the length of a `with` block.
+
+    DuckDB reads the files itself, and of them the columns that a query names: this takes half the time of
+    reading them one by one, and the disk of a lake that is not on it. threads: how many are fetched at once.
+    """
+    declared = arrow_schema(ENTITIES[entity])
+    with TemporaryDirectory() as folder, registered(db, f"{name}_declared", declared.empty_table()):
+        keys = [stored.key for stored in curated_files(objects, entity)]
+        paths = [Path(folder, f"{number}.parquet") for number in range(len(keys))]
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(objects.link, keys, paths))
+        # A column that was declared after a file was written is null in it; types are widened.
+        rows = f"SELECT * FROM {name}_declared"
+        if paths:
+            rows += f""" UNION ALL BY NAME SELECT * FROM read_parquet(
+                '{folder}/*.parquet', union_by_name = true, hive_partitioning = false)"""
+        db.execute(f"CREATE TEMP VIEW {name} AS {rows}")
+        yield
+        db.execute(f"DROP VIEW {name}")

@@ -52,6 +52,10 @@ class PrelistedObjects:
         """Write an object's bytes to a file; raises NoObject."""
         self._while_listed(lambda: self._objects.save(key, path))
 
+    def link(self, key: str, path: Path) -> None:
+        """Let a new file have an object's bytes; raises NoObject."""
+        self._while_listed(lambda: self._objects.link(key, path))
+
     def tail(self, key: str, size: int) -> bytes:
         """Return an object's last bytes; raises NoObject."""
         return self._while_listed(lambda: self._objects.tail(key, size))

@@ -149,7 +149,7 @@ def with_polars(folder: Path, name: str, hour: str) -> None:
     cast = [pl.col(each).str.to_datetime(**how) for each in _named(entity, Type.TIMESTAMP)]
     cast += [pl.col(each).str.to_date("%Y-%m-%d", strict=False) for each in _named(entity, Type.DATE)]
     cast += [pl.col(each).cast(pl.Int64, strict=False) for each in _named(entity, Type.INTEGER)]
-    here = pl.col(entity.occurred).dt.strftime("%Y-%m-%d %H") == f"{DT} {hour}"
+    here = pl.col(entity.occurred).cast(pl.Datetime("us")).dt.strftime("%Y-%m-%d %H") == f"{DT} {hour}"
     is_there = [pl.col(field.name).is_not_null() for field in entity.fields if field.required]
     parsed = (
         lines.with_columns(is_fine=pl.all_horizontal(checks))

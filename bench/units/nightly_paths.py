@@ -77,6 +77,10 @@ class _Counting:
         self.counts["s3.get"] += 1
         self._inner.save(key, path)
 
+    def link(self, key: str, path: Path) -> None:
+        self.counts["s3.get"] += 1
+        self._inner.link(key, path)
+
     def tail(self, key: str, size: int) -> bytes:
         self.counts["s3.get"] += 1
         return self._inner.tail(key, size)

@@ -49,6 +49,19 @@ def test_what_is_put_is_what_is_got(objects: Objects) -> None:
     assert objects.get("a/b/c") == b""
 
 
+def test_a_linked_file_keeps_what_the_object_was(objects: Objects, tmp_path_factory: Any) -> None:
+    path = tmp_path_factory.mktemp("files") / "seen"
+    with pytest.raises(NoObject):
+        objects.link("a/b", path)
+    path.unlink(missing_ok=True)
+    objects.put("a/b", b"before")
+    objects.link("a/b", path)
+    objects.put("a/b", b"after")
+    assert (path.read_bytes(), objects.get("a/b")) == (b"before", b"after")
+    path.unlink()
+    assert objects.get("a/b") == b"after"
+
+
 def test_files_come_and_go_without_their_bytes_in_memory(objects: Objects, tmp_path_factory: Any) -> None:
     folder = tmp_path_factory.mktemp("files")
     (folder / "in").write_bytes(bytes(range(256)) * 10_000)

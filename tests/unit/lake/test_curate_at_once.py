@@ -42,6 +42,9 @@ class Interrupted:
     def save(self, key: str, path: Path) -> None:
         self._count().save(key, path)
 
+    def link(self, key: str, path: Path) -> None:
+        self._count().link(key, path)
+
     def tail(self, key: str, size: int) -> bytes:
         return self._count().tail(key, size)
 

@@ -70,6 +70,9 @@ class Crashing:
     def save(self, key: str, path: Path) -> None:
         self.inner.save(key, path)
 
+    def link(self, key: str, path: Path) -> None:
+        self.inner.link(key, path)
+
     def tail(self, key: str, size: int) -> bytes:
         return self.inner.tail(key, size)
 
