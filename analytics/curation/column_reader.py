@@ -20,6 +20,7 @@ from rules.lake.entities import ENTITIES, Entity, Field, Type
 from rules.lake.valid_row import RowRefused, extra_of
 
 LINES_AT_ONCE = 20_000  # their values stay in the processor's cache
+SLICES_MAX = 64
 NULL = b"null"
 
 
@@ -34,35 +35,45 @@ def read_columns(batch: Batch, place: Place) -> Iterator[tuple[pa.Table, Places]
     for first in range(0, len(batch.lines), LINES_AT_ONCE):
         bounds = ends[first : first + LINES_AT_ONCE + 1]
         wanted = ~batch.frame[first : first + LINES_AT_ONCE]
-        rows, lines = _rows(batch.text, bounds, wanted, place)
-        yield rows, lines + first
+        for rows, lines in _rows(batch.text, bounds, wanted, place):
+            yield rows, lines + first
 
 
-def _rows(text: bytes, bounds: Places, wanted: Flags, place: Place) -> tuple[pa.Table, Places]:
+def _rows(text: bytes, bounds: Places, wanted: Flags, place: Place) -> Iterator[tuple[pa.Table, Places]]:
     entity = ENTITIES[place.entity]
     names = [*(field.name for field in entity.fields), "dt", "hour"]
     numbers = {b'"%s":' % name.encode(): number for number, name in enumerate(names)}
     lines, parts = cut(text, bounds, wanted, numbers)
     valid = np.ones(len(lines), np.bool_)
     order = np.argsort(parts.names.astype(np.int16), kind="stable").astype(np.int32)
-    edges = np.searchsorted(parts.names[order], np.arange(UNKNOWN, len(names) + 1))
-    unknown, *known = (parts[order[first:last]] for first, last in pairwise(edges))
+    parts = parts[order]
+    edges = np.searchsorted(parts.names, np.arange(UNKNOWN, len(names) + 1))
+    unknown, *known = (parts[first:last] for first, last in pairwise(edges))
     columns = [_column(valid, each, field, place) for field, each in zip(entity.fields, known, strict=False)]
     for each, value in zip(known[-2:], (place.dt, str(place.hour)), strict=True):
         _check_partition(valid, each, b'"%s"' % value.encode())
     columns.append(_extra(valid, unknown, entity))
-    table = pa.Table.from_arrays(columns, schema=arrow_schema(entity))
-    if not valid.all():
+    yield from _valid(pa.Table.from_arrays(columns, schema=arrow_schema(entity)), lines, valid)
+
+
+def _valid(rows: pa.Table, lines: Places, valid: Flags) -> Iterator[tuple[pa.Table, Places]]:
+    """Yield the valid rows: without a copy, in slices between the others, if these are few."""
+    wrong = np.flatnonzero(~valid)
+    if len(wrong) > SLICES_MAX:
         kept = np.flatnonzero(valid)
-        table, lines = table.take(as_array(kept)), lines[kept]
-    return table, lines
+        yield rows.take(as_array(kept)), lines[kept]
+        return
+    for before, last in pairwise([-1, *wrong.tolist(), len(valid)]):
+        if last - before > 1:
+            yield rows.slice(before + 1, last - before - 1), lines[before + 1 : last]
 
 
 def _column(valid: Flags, values: Parts, field: Field, place: Place) -> pa.Array:
     """Return a field of lines as a column. Clears the flags of lines whose value is not taken."""
     values = _once(valid, values, field.required)
     if not field.required:
-        values = values[~_are(values, NULL)]
+        are_null = _are(values, NULL)
+        values = values[~are_null] if are_null.any() else values
     starts, ends = values.starts, values.ends
     fine = np.ones(len(starts), np.bool_)
     if field.type not in (Type.INTEGER, Type.BOOLEAN):

@@ -42,7 +42,7 @@ class Parts:
     starts: Places
     ends: Places
 
-    def __getitem__(self, some: Flags | Places) -> "Parts":
+    def __getitem__(self, some: Flags | Places | slice) -> "Parts":
         """Return some of the fields."""
         columns = (self.lines, self.names, self.begins, self.starts, self.ends)
         return Parts(self.text, *(each[some] for each in columns))
