@@ -37,9 +37,7 @@ class Stub:
         target: Any = request.headers["X-Amz-Target"]
         name = (target.decode() if isinstance(target, bytes) else target).partition(".")[2]
         self.calls[name] += 1
-        content = self._content(name, request.body)
-        headers: Any = {"x-amz-crc32": str(zlib.crc32(content)), "content-type": "application/x-amz-json-1.0"}
-        return AWSResponse(request.url, 200, headers, _Body(content))
+        return answered(request.url, self._content(name, request.body))
 
     def _content(self, name: str, body: Any) -> bytes:
         fitting = (
@@ -48,6 +46,12 @@ class Stub:
             if operation == name and part in body
         )
         return next(fitting)
+
+
+def answered(url: str, content: bytes) -> AWSResponse:
+    """Return an answer as botocore takes it from the network."""
+    headers: Any = {"x-amz-crc32": str(zlib.crc32(content)), "content-type": "application/x-amz-json-1.0"}
+    return AWSResponse(url, 200, headers, _Body(content))
 
 
 def batch_get_answer(table: str, items: list[Item]) -> bytes:
