@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from analytics.curation import kept_rows
-from analytics.curation.column_reader import read_columns
+from analytics.curation.columns.column_reader import read_columns
 from analytics.curation.older_rows import of_today
 from analytics.curation.raw_lines import Batch
 from analytics.curation.spilled_rows import SpilledRows

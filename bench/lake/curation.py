@@ -11,10 +11,8 @@ REPEATS sets the rounds. ClickHouse runs where it is installed (`uv pip install 
 
 import importlib
 import importlib.util
-import json
 import multiprocessing
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -24,19 +22,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import duckdb
-
 from analytics.curation.curate import Task
 from analytics.curation.curate_all import curate_one
-from analytics.lake.arrow_schema import arrow_schema
 from bench.figure import Figure, of_rounds, ratio, shown
-from bench.lake import floors, raw_day, rivals
-from bench.lake.raw_lakes import LAKES
-from rules.lake.entities import ENTITIES
+from bench.lake import raw_day
+from bench.lake.curating import floors, rivals
+from bench.lake.curating.answers import FLOORS, LOOSE, OURS, PACKED, checked, clear, place
+from bench.lake.curating.raw_lakes import LAKES
 
 PROCESSES = 2
 REPEATS = int(os.environ.get("REPEATS", "5"))
-OURS, PACKED, LOOSE = "ours", "ours packed", "duckdb read_json"
 Way = Callable[[Path, str, str], Any]
 
 
@@ -58,7 +53,7 @@ def ours(folder: Path, entity: str, hour: str) -> None:
 
 
 def ours_packed(folder: Path, entity: str, hour: str) -> None:
-    ours(_place(folder, PACKED), entity, hour)
+    ours(place(folder, PACKED), entity, hour)
 
 
 WAYS: dict[str, Way] = {
@@ -71,7 +66,6 @@ WAYS: dict[str, Way] = {
     "gunzip": floors.gunzip,
     "write": floors.write,
 }
-FLOORS = ("gunzip", "write")
 
 
 def _one(way: str, folder: Path, entity: str, hour: str) -> tuple[int, float, float, Any]:
@@ -122,49 +116,9 @@ class Workers:
         found: dict[str, list[Measured]] = {way: [] for way in ways}
         for _ in range(REPEATS):
             for way in ways:
-                _clear(folder, way, entity)
+                clear(folder, way, entity)
                 found[way].append(self.measure(way, folder, entity, hours))
         return found
-
-
-def _place(folder: Path, way: str) -> Path:
-    return folder.with_name(f"{folder.name}-packed") if way == PACKED else folder
-
-
-def _outputs(folder: Path, way: str, entity: str) -> tuple[Path, Path]:
-    """Return where a way has its curated and its quarantined files."""
-    if way in (OURS, PACKED):
-        place = _place(folder, way)
-        return place / "curated" / entity / f"dt={rivals.DT}", place / "quarantine" / entity
-    return folder / way / "curated", folder / way / "quarantine"
-
-
-def _clear(folder: Path, way: str, entity: str) -> None:
-    for path in _outputs(folder, way, entity) if way not in FLOORS else ():
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def answer(folder: Path, way: str, entity: str) -> tuple[Any, ...]:
-    """Return what a way has written: the number of rows, the sum of their hashes, and the refused lines."""
-    curated, quarantine = _outputs(folder, way, entity)
-    schema = arrow_schema(ENTITIES[entity])
-    kinds = {"string": "VARCHAR", "int64": "BIGINT", "bool": "BOOLEAN", "date32[day]": "DATE"}
-    listed = ", ".join(f"{each.name}::{kinds.get(str(each.type), 'TIMESTAMPTZ')}" for each in schema)
-    with duckdb.connect() as db:
-        db.execute("SET TimeZone = 'UTC'")
-        rows = db.execute(f"SELECT count(*), sum(hash(row({listed}))) FROM '{curated}/*.parquet'").fetchone()
-    entries = [json.loads(line) for path in quarantine.rglob("*.ndjson") for line in path.open("rb")]
-    return (*(rows or ()), sorted(each.get("raw") or each["line"] for each in entries))
-
-
-def _checked(folder: Path, ways: Sequence[str], entity: str) -> tuple[int, int]:
-    """Return how many rows there are, and how many refused lines; raises if two ways differ."""
-    answers = {way: answer(folder, way, entity) for way in ways if way not in (*FLOORS, LOOSE)}
-    if len(set(map(repr, answers.values()))) != 1:
-        told = {way: (rows, total, len(lines)) for way, (rows, total, lines) in answers.items()}
-        raise AssertionError(f"the results differ: {told}")
-    rows, _, lines = answers[OURS]
-    return rows, len(lines)
 
 
 def _told(found: dict[str, list[Measured]]) -> str:
@@ -197,7 +151,7 @@ def run() -> Iterator[Figure]:
         for lake in LAKES:
             folder = lake.folder()
             found = workers.in_turns([OURS, *others], folder, lake.entity, lake.hours)
-            rows, refused = _checked(folder, [OURS, *others], lake.entity)
+            rows, refused = checked(folder, [OURS, *others], lake.entity)
             size = f"{rows:,} rows, {refused} refused"
             yield from _against_best(lake.name, found, 1.0 if lake.is_shuffled else 1.3, size)
 
@@ -207,7 +161,7 @@ def _plain(workers: Workers, ways: Sequence[str]) -> Iterator[Figure]:
     raw_day.raw_day_folder(packed=True)
     hours = [f"{hour:02}" for hour in range(raw_day.HOURS)]
     found = workers.in_turns(ways, folder, "events", hours)
-    rows, refused = _checked(folder, ways, "events")
+    rows, refused = checked(folder, ways, "events")
     size = f"{raw_day.EVENTS:,} lines, {rows:,} rows, {refused} refused, the same for all"
     yield from _against_best("plain day", found, 1.3, size)
     cpu = {way: [each.cpu_seconds for each in found[way]] for way in (OURS, PACKED)}

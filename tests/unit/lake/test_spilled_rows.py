@@ -69,7 +69,7 @@ def test_very_many_versions_of_one_key(tmp_path: Path) -> None:
 
     with (
         mock.patch.object(row_staging, "HELD_BYTES_MAX", 10_000),
-        mock.patch("analytics.curation.column_reader.LINES_AT_ONCE", 50),
+        mock.patch("analytics.curation.columns.column_reader.LINES_AT_ONCE", 50),
         mock.patch.object(spilled_rows, "PIECE_BYTES_MAX", 50_000),
         mock.patch.object(kept_rows, "kept", seen),
     ):

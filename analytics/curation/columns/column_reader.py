@@ -10,9 +10,9 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from analytics.curation.line_parts import QUOTE, UNKNOWN, Parts, cut
+from analytics.curation.columns.line_parts import QUOTE, UNKNOWN, Parts, cut
+from analytics.curation.columns.value_columns import Cuts, first_moment, read_values
 from analytics.curation.raw_lines import Batch
-from analytics.curation.value_columns import Cuts, first_moment, read_values
 from analytics.lake.arrow_buffers import Flags, Places, array_of, as_array, flag_array
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import Place

@@ -5,6 +5,8 @@ the newest version of each key, and write these sorted, as zstd Parquet of the s
 are made from the entity's declaration.
 """
 
+# Long: the same statement in each engine, side by side.
+
 import importlib
 from functools import cache
 from pathlib import Path
@@ -63,6 +65,7 @@ def _duckdb_reason(entity: Entity, hour: str) -> str:
 
 
 def with_duckdb(folder: Path, name: str, hour: str) -> None:
+    # Long: a rival, as a good user would write it.
     import duckdb
 
     entity = ENTITIES[name]

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from analytics.curation.json_texts import texts_of
-from analytics.curation.line_parts import between
+from analytics.curation.columns.json_texts import texts_of
+from analytics.curation.columns.line_parts import between
 from analytics.lake.arrow_buffers import Flags, Places, array_of, as_flags, raw_values
 from analytics.lake.arrow_schema import ARROW
 from analytics.lake.layout import Place

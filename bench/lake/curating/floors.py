@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 from isal import isal_zlib
 
 from analytics.curation.kept_rows import ROW_GROUP_ROWS
-from bench.lake.rivals import DT, inputs
+from bench.lake.curating.rivals import DT, inputs
 
 
 def gunzip(folder: Path, entity: str, hour: str) -> float:

@@ -15,7 +15,7 @@ from typing import Any
 
 from isal import igzip
 
-from bench.lake.table_items import ITEMS
+from bench.lake.curating.table_items import ITEMS
 from rules.lake.entities import ENTITIES, Entity, Type, row_of
 from rules.lake.packed_records import row_line
 
@@ -28,7 +28,7 @@ FOLDER = Path(os.environ.get("BENCH_FOLDER", ".local/bench"))
 
 
 @dataclass(frozen=True, slots=True)
-class Lake:
+class RawLake:
     """One entity's raw rows. is_shuffled: each line's fields are in an order of its own."""
 
     entity: str
@@ -56,12 +56,12 @@ class Lake:
 
 
 LAKES = [
-    *map(Lake, ITEMS),
-    *(Lake(name, is_shuffled=True) for name in ("events", "lead_events", "lead_features")),
+    *map(RawLake, ITEMS),
+    *(RawLake(name, is_shuffled=True) for name in ("events", "lead_events", "lead_features")),
 ]
 
 
-def _write(lake: Lake, folder: Path, hour: str, number: int) -> None:
+def _write(lake: RawLake, folder: Path, hour: str, number: int) -> None:
     path = folder / "raw" / lake.entity / f"dt={DT}/hour={hour}/part-{number:03}.gz"
     path.parent.mkdir(parents=True, exist_ok=True)
     count = LINES // (len(lake.hours) * FILES)
@@ -70,7 +70,7 @@ def _write(lake: Lake, folder: Path, hour: str, number: int) -> None:
     )
 
 
-def _lines(lake: Lake, hour: int, number: int, count: int) -> list[bytes]:
+def _lines(lake: RawLake, hour: int, number: int, count: int) -> list[bytes]:
     chance, entity = Random(f"{lake.name} {hour} {number}"), ENTITIES[lake.entity]
     lines: list[bytes] = []
     whole: list[bytes] = []

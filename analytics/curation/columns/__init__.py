@@ -1,0 +1,1 @@
+"""Lines of raw objects read by columns."""
