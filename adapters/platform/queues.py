@@ -117,10 +117,9 @@ class Consumer:
                 self._attempt(record, handle, batch)
             except Exception as error:  # noqa: BLE001 (the log tells of it)
                 self._failed(record, error, batch)
-        told = {"messages": len(event["Records"]), "again": len(batch.again)}
-        if batch.line and batch.held:
-            told["waiting"] = len(batch.held)
+        if batch.line:
             self._put_back(batch.line, batch)
+        told = {"messages": len(event["Records"]), "again": len(batch.again)}
         self.logger.info("batch", extra=told)
         return partial_failures(batch.again if is_redrive else dict.fromkeys(batch.again, ""))
 
