@@ -3,15 +3,17 @@
 # Long: what is written of an event, and by which keys it is found again, are one subject.
 
 import heapq
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
-from itertools import groupby, islice
+from functools import partial
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
 from adapters.leads.order_store import OrderStore
 from adapters.platform.aws import THROTTLES, pauses
-from adapters.platform.batches import Unprocessed, get_all, query_all
+from adapters.platform.batches import Unprocessed, chunks, get_all, query_all
 from adapters.platform.items import Item, item, plain
 from rules.leads.lead_events import SORT_KEY, TYPE_KEY, LeadEvent, MalformedLeadEvent, from_item, to_item
 
@@ -22,6 +24,8 @@ REMEMBERED_MAX = 10_000  # organizations of leads, in a process
 CLAIM_KEY = "lead-event"
 IDEMPOTENCY_INDEX, TYPE_INDEX = "idempotency-index", "event-type-index"
 REFUSED = "ConditionalCheckFailed"
+LEAVES_AT_ONCE = 16  # as many connections has a client
+ReadLeaf = Callable[[str, str, str, int], Iterator[dict[str, Any]]]
 
 
 class StoreOutcome(StrEnum):
@@ -132,28 +136,25 @@ class LeadEventStore:
     def newest(self, leaves: Iterable[str], since: str, until: str, limit: int) -> list[dict[str, Any]]:
         """Return events of some lead organizations, newest first over all of them, as table attributes.
 
-        since <= `occurred_at#id` < until. Reads at most `limit` + 1 events of each leaf.
+        since <= `occurred_at#id` < until. Asks for each leaf; of the first few it reads at most `limit` + 1
+        events each, and of the others those alone that are newer than what it has by then.
         """
-        each_leaf = [self._newest_of(leaf, since, until, limit) for leaf in leaves]
-        merged = heapq.merge(*each_leaf, key=itemgetter(SORT_KEY), reverse=True)
-        return list(islice(merged, limit))
+        return _newest(leaves, self._newest_of, since, until, limit)
 
     def newest_of_type(
         self, leaves: Iterable[str], event_type: str, since: str, until: str, limit: int
     ) -> list[dict[str, Any]]:
         """Return the same as newest(), of one type; an event is missing for a moment after it was stored.
 
-        Reads at most `limit` + 1 keys of each leaf, however much else the lead did, and as many more as have
-        the same type and time.
+        Reads keys as newest() reads events, however much else the lead did, and as many more as have the same
+        type and time.
         """
-        each_leaf = [self._keys_of_type(leaf, event_type, since, until, limit) for leaf in leaves]
-        merged = heapq.merge(*each_leaf, key=itemgetter(SORT_KEY), reverse=True)
-        keys = list(islice(merged, limit))
+        keys = _newest(leaves, partial(self._keys_of_type, event_type), since, until, limit)
         found = map(plain, get_all(self._dynamodb, self._table, keys))
         return sorted(found, key=itemgetter(SORT_KEY), reverse=True)
 
     def _keys_of_type(
-        self, leaf: str, event_type: str, since: str, until: str, limit: int
+        self, event_type: str, leaf: str, since: str, until: str, limit: int
     ) -> Iterator[dict[str, Any]]:
         """Yield the keys of a leaf's events of a type, newest first. The index orders by time alone."""
         first, last = (f"{event_type}#{place.partition('#')[0]}" for place in (since, until))
@@ -184,6 +185,24 @@ class LeadEventStore:
             Limit=limit + 1,
         )
         return (each for each in map(plain, found) if each[SORT_KEY] != until)
+
+
+def _newest(
+    leaves: Iterable[str], read: ReadLeaf, since: str, until: str, limit: int
+) -> list[dict[str, Any]]:
+    """Return the newest rows of all leaves: some leaves at once, and then newer rows of the next ones.
+
+    read: yields a leaf's rows, newest first, from `since` on, before `until`.
+    """
+    newest: list[dict[str, Any]] = []
+    with ThreadPoolExecutor(LEAVES_AT_ONCE) as pool:
+        for some in chunks(leaves, LEAVES_AT_ONCE):
+            streams = (read(leaf, since, until, limit) for leaf in some)
+            found = list(pool.map(lambda stream: list(islice(stream, limit)), streams))
+            newest = heapq.nlargest(limit, chain(newest, *found), key=itemgetter(SORT_KEY))
+            if len(newest) == limit:
+                since = newest[-1][SORT_KEY]
+    return newest
 
 
 def _read(stored: Item) -> LeadEvent | None:

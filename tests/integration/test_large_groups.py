@@ -1,9 +1,13 @@
 """A person with hundreds of devices: what the next one costs, in requests and in items read."""
 
+from datetime import timedelta
+from random import Random
+
 import pytest
 
+from adapters.leads.lead_event_store import LEAVES_AT_ONCE, LeadEventStore
 from rules.days import DAY
-from rules.leads.lead_events import LeadEvent
+from rules.leads.lead_events import SORT_KEY, LeadEvent, to_item
 from tests.support.engine import Engine
 from tests.support.items_read import ItemsRead
 from tests.support.lead_event_strategies import START
@@ -67,3 +71,30 @@ def test_a_change_that_took_a_leaf_out_and_comes_after_the_one_that_took_it_back
     leads.store([late])
     leads.both(late)
     leads.check("a", "b", "c")
+
+
+@pytest.mark.parametrize("kind", [None, "page_viewed"])
+def test_a_page_of_a_person_with_many_leaves_reads_little_more_than_a_page_of_few(
+    leads: Leads, kind: str | None
+) -> None:
+    """And pages go over all events once, in order, whatever leaf they are of."""
+    random, limit = Random(7), 10
+    leaves = [f"leaf-{number}" for number in range(6 * LEAVES_AT_ONCE)]
+    events = [
+        leads.event(number, "page_viewed", START - timedelta(seconds=random.randrange(10**6)), which)
+        for number, which in enumerate(leaves * 12)
+    ]
+    leads.store(events)
+    ids = list({each.lead_organization_id: None for each in events})
+    store, read = LeadEventStore(leads.client, "Event"), ItemsRead(leads.client)
+    expected = sorted((to_item(each)[SORT_KEY] for each in events), reverse=True)
+    until, seen, costs = "~", list[str](), list[int]()
+    for _ in range(4):
+        asked = (ids, "0", until, limit)
+        rows = store.newest_of_type(ids, kind, *asked[1:]) if kind else store.newest(*asked)
+        seen += [row[SORT_KEY] for row in rows]
+        costs.append(read.take())
+        until = seen[-1]
+    assert seen == expected[: 4 * limit]
+    # Each leaf of the first few; of the others what is newer; by type, the page itself comes after its keys.
+    assert max(costs) <= LEAVES_AT_ONCE * (limit + 1) + 8 * limit, costs
