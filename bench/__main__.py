@@ -16,7 +16,7 @@ NAMES = (
     *("lake.publisher", "lake.firehose_bytes", "lake.curation", "lake.recompute"),
     *("lake.partition", "lake.growth", "lake.warehouse_growth"),
     "questions.fan_out",
-    *("leads.point_in_time", "leads.features", "leads.identity"),
+    *("leads.point_in_time", "leads.features", "leads.identity", "leads.groups"),
 )
 
 

@@ -36,15 +36,16 @@ class Deciding(IdentityStore):
 
 
 def random_events(random: Random, count: int) -> list[Event]:
-    """Half of them proven, and with more things than people."""
-    pool = (*POOL, K2, K3)
-    return [
-        tuple(
-            replace(each, is_verified=is_verified or not each.kind.is_strong)
-            for each in random.sample(pool, random.randint(1, 4))
+    """Half of them proven, with more things than people, and every other one with a thing never seen before."""
+    events = []
+    for number in range(count):
+        is_verified = random.random() < 0.5
+        fresh = [Identity("cookie", f"acme/shop/fresh-{number}")] * random.randint(0, 1)
+        some = (*random.sample((*POOL, K2, K3), random.randint(1, 3)), *fresh)
+        events.append(
+            tuple(replace(each, is_verified=is_verified or not each.kind.is_strong) for each in some)
         )
-        for is_verified in (random.random() < 0.5 for _ in range(count))
-    ]
+    return events
 
 
 def rows(registry: Registry, store: IdentityStore, events: list[Event]) -> tuple[list[int], Any]:
