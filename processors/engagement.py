@@ -99,18 +99,23 @@ class EngagementProcessor:
             dates = {event.activity_date for _, event in fresh} | asked[user]
             work[user] = Account(profiles[user], {day: days.get((user, day)) for day in dates}), fresh
             outcome.duplicates += len(pairs) - len(fresh)
+        self._write_users(work, now, outcome)
+
+    def _write_users(
+        self, work: Mapping[str, tuple[Account, Pairs]], now: datetime, outcome: AppliedBatch
+    ) -> None:
         decided = {user: self._decided(account, pairs, now) for user, (account, pairs) in work.items()}
         written = write_together(self.accounts, {user: each for user, each in decided.items() if each})
 
         def apply(user: str) -> AppliedBatch:
             return self._apply_one(*work[user], written.get(user), now)
 
-        if self.writers == 1 or len(by_user) == 1:
-            for user in by_user:
+        if self.writers == 1 or len(work) == 1:
+            for user in work:
                 outcome.add(apply(user))
             return
         with ThreadPoolExecutor(self.writers) as pool:
-            for each in pool.map(apply, by_user):
+            for each in pool.map(apply, work):
                 outcome.add(each)
 
     def _apply_one(

@@ -6,6 +6,8 @@ sizes below show what is read until the bound is reached: of a late event three 
 the past a year. Such questions are about dates up to 900 days ago.
 """
 
+# Long: one operation after the other.
+
 import math
 import os
 import time
@@ -59,7 +61,7 @@ def run() -> Iterator[Figure]:
     """Yield the exponent of each operation and measure."""
     with running() as engine:
         os.environ.update(engine.environment())
-        bench = Bench()
+        bench = Pasts()
         yield from _figures("active dates", "new date", bench.new_date)
         yield from _figures("active dates", "late event", bench.late_event)
         yield from _figures("active dates", "profile as of a date", bench.as_of)
@@ -80,7 +82,7 @@ def _figures(
         yield Figure(f"{name}, {what} by {of}", exponent, "<=", EXPONENT_MAX, detail)
 
 
-class Bench:
+class Pasts:
     """Users of the wished past, and the operations."""
 
     def __init__(self) -> None:

@@ -77,7 +77,11 @@ def test_a_batch_of_sixty_users_takes_three_transactions(engine: Engine) -> None
     assert crowd.apply(crowd.records(TWO, each=4)) == (240, 0)
     calls = crowd.dynamodb.calls
     # 60 carriers and 60 heads, 50 in a transaction. Carried entries of 25, 25 and 10 users, 25 in a call.
-    assert (calls["transact_write_items"], calls["batch_write_item"], calls["put_item"]) == (3, 3 + 3 + 2, 120)
+    assert (calls["transact_write_items"], calls["batch_write_item"], calls["put_item"]) == (
+        3,
+        3 + 3 + 2,
+        120,
+    )
     assert "query" not in calls
     crowd.check(5)
 
