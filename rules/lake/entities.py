@@ -94,6 +94,7 @@ LEFT_OUT: dict[str, set[str]] = {
     "streaks": {
         *("recent_tz_changes", "observed_zone", "observed_at", "zones_seen"),
         *("review_state", "review_since", "review_evidence", "released_at", "alias", "applied_through"),
+        "streak_checkpoints",
     },
     # raw_payload may hold what people wrote (rule 10).
     "lead_events": {TYPE_KEY, "raw_payload"},
