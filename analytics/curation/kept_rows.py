@@ -16,6 +16,7 @@ from rules.lake.entities import Entity
 ROW_GROUP_ROWS = 100_000
 ZSTD_LEVEL = 1
 SAMPLE_ROWS = 2_000
+FEW = 50  # values among them
 Codes = npt.NDArray[Any]  # integers
 WORD, WINDOW = 8, 24  # bytes
 
@@ -38,10 +39,7 @@ def kept(entity: Entity, rows: pa.Table) -> Indices:
     """
     if not rows.num_rows:
         return np.zeros(0, np.int64)
-    codes = _codes(rows[entity.order[0]].chunk(0))
-    order = np.argsort(codes)
-    codes = codes[order]
-    same = codes[1:] == codes[:-1]
+    order, same = _roughly(entity, rows)
     if not same.any():
         return order
     # A code is made of the first bytes that differ. Rows with equal codes are compared in full.
@@ -53,6 +51,40 @@ def kept(entity: Entity, rows: pa.Table) -> Indices:
     keep = np.ones(len(order), np.bool_)
     keep[tied] = is_first
     return order[keep]
+
+
+def _roughly(entity: Entity, rows: pa.Table) -> tuple[Indices, npt.NDArray[np.bool_]]:
+    """Return rows by the first bytes that differ, and which of them may be equal to the one before.
+
+    Where the first column has few values (the sources of leads' events), the second one decides, too.
+    """
+    first = rows[entity.order[0]].chunk(0)
+    second = rows[entity.order[1]].chunk(0) if len(entity.order) > 1 else None
+    ranks = None if second is None or second.null_count else _ranks(first)
+    if second is None or ranks is None:
+        codes = _codes(first)
+        order = np.argsort(codes)
+        codes = codes[order]
+        return order, codes[1:] == codes[:-1]
+    codes = _codes(second)
+    order = np.argsort(codes)
+    order = order[np.argsort(ranks[order], kind="stable")]
+    ranks, codes = ranks[order], codes[order]
+    return order, (ranks[1:] == ranks[:-1]) & (codes[1:] == codes[:-1])
+
+
+def _ranks(column: pa.Array) -> Codes | None:
+    """Return the place of each value among all that there are; None if these are not few."""
+    if not pa.types.is_string(column.type) or column.null_count:
+        return None
+    if pc.count_distinct(column.slice(0, SAMPLE_ROWS)).as_py() > FEW:
+        return None
+    encoded = column.dictionary_encode()
+    if len(encoded.dictionary) > np.iinfo(np.uint16).max:
+        return None
+    places = raw_values(pc.rank(encoded.dictionary, "ascending"), np.uint64)
+    ranks: Codes = (places - 1).astype(np.uint16)[raw_values(encoded.indices, np.int32)]
+    return ranks
 
 
 def _closely(entity: Entity, rows: pa.Table, indices: Indices) -> tuple[Indices, npt.NDArray[np.bool_]]:
