@@ -11,7 +11,8 @@ from adapters.platform.objects import FolderObjects
 from analytics.lake.bookkeeping import Counts
 from tests.support.raw_lake import PLACE, event, put_raw, total
 
-OBJECTS, LINES = 12, 25_000
+OBJECTS, LINES = 20, 25_000
+MORE = 240 * 2**20  # bytes; in pieces 180 MB are enough, in one 300 are not
 # Curates in a process whose data may grow by so many bytes beyond what it has when everything is imported.
 CURATE = """
 import resource, sys
@@ -32,12 +33,12 @@ curate(FolderObjects(Path(folder)), Task(entity, dt, hour))
 
 @pytest.fixture(scope="module")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """300,000 rows of 250,000 keys."""
+    """500,000 rows of 400,000 keys."""
     folder = tmp_path_factory.mktemp("lake")
     template = json.dumps(event(0), separators=(",", ":")).replace("e0", "e%d").replace('"k0"', '"k%d"')
     for number in range(OBJECTS):
         rows = (number * LINES + each for each in range(LINES))
-        lines = [(template % (row % 250_000, row)).encode() for row in rows]
+        lines = [(template % (row % 400_000, row)).encode() for row in rows]
         put_raw(FolderObjects(folder), f"{number:02}", lines)
     return folder
 
@@ -53,7 +54,7 @@ def curated(lake: Path, held: int, more: int) -> subprocess.CompletedProcess[str
 
 
 def test_a_partition_beyond_memory(lake: Path) -> None:
-    found = curated(lake, 16 * 2**20, 200 * 2**20)
+    found = curated(lake, 16 * 2**20, MORE)
     assert found.returncode == 0, found.stderr[-2000:]
-    assert total(FolderObjects(lake)) == Counts(300_000, 250_000, 50_000, 0)
-    assert curated(lake, 10**12, 200 * 2**20).returncode != 0, "the limit is none"
+    assert total(FolderObjects(lake)) == Counts(500_000, 400_000, 100_000, 0)
+    assert curated(lake, 10**12, MORE).returncode != 0, "the limit is none"

@@ -1,4 +1,4 @@
-"""Fifty ways to corrupt a town's tables by hand, by name."""
+"""Ways to corrupt a town's tables by hand, by name."""
 
 from collections.abc import Callable
 from typing import Any
