@@ -42,6 +42,7 @@ SIZES = (10, 100, 1000, 10_000)
 LAST = date(2026, 6, 1)
 NOW = datetime(2026, 6, 2, 13, tzinfo=UTC)
 MISSED = 3  # days before the last active one; the date of the late event
+STREAM = "2026-03-01T00:00:00.000"
 REPEATS = 3
 EXPONENT_MAX = 0.1
 # So much is noise where the costs are next to nothing: an item, a unit, a millisecond.
@@ -116,6 +117,7 @@ class Pasts:
             total_points=10 * len(dates),
             streak=fold(dates, Cover()),
             updated_at=NOW.isoformat(),
+            applied_through=f"{STREAM}/1",
         )
         self.accounts.put_profile(profile)
         return user
@@ -215,5 +217,6 @@ def _record(user: str, day: date, number: int) -> Any:
     )
     return {
         "eventName": "INSERT",
+        "eventSourceARN": f"arn:aws:dynamodb:us-east-1:1:table/BPEvents/stream/{STREAM}",
         "dynamodb": {"SequenceNumber": f"{10**20 + number}", "NewImage": item(to_item(event))},
     }
