@@ -104,11 +104,14 @@ class EngagementProcessor:
     def _write_users(
         self, work: Mapping[str, tuple[Account, Pairs]], now: datetime, outcome: AppliedBatch
     ) -> None:
-        decided = {user: self._decided(account, pairs, now) for user, (account, pairs) in work.items()}
+        known: dict[str, Applied] = {}
+        decided = {user: self._decided(*each, now, known) for user, each in work.items()}
         written = write_together(self.accounts, {user: each for user, each in decided.items() if each})
 
         def apply(user: str) -> AppliedBatch:
-            return self._apply_one(*work[user], written.get(user), now)
+            account, pairs = work[user]
+            done = self._finished(written[user], pairs) if user in written else None
+            return done or self._apply_user(account, pairs, now, known.get(user))
 
         if self.writers == 1 or len(work) == 1:
             for user in work:
@@ -118,22 +121,23 @@ class EngagementProcessor:
             for each in pool.map(apply, work):
                 outcome.add(each)
 
-    def _apply_one(
-        self, account: Account, pairs: Pairs, written: Decision | None, now: datetime
-    ) -> AppliedBatch:
-        """Finish a decision whose ledger entries are written, or apply a user's events alone."""
-        if written:
-            with suppress(ProjectionMoved, *TRANSIENT):
-                self.accounts.commit_projections(written)
-                return self._done(written, distinct_events(pairs), pairs)
-        return self._apply_user(account, pairs, now)
+    def _finished(self, written: Decision, pairs: Pairs) -> AppliedBatch | None:
+        """Write days and profile of a decision whose entries are written; None if that fails."""
+        with suppress(ProjectionMoved, *TRANSIENT):
+            self.accounts.commit_projections(written)
+            return self._done(written, distinct_events(pairs), pairs)
+        return None
 
-    def _apply_user(self, account: Account, pairs: Pairs, now: datetime) -> AppliedBatch:
+    def _apply_user(
+        self, account: Account, pairs: Pairs, now: datetime, known: Applied | None = None
+    ) -> AppliedBatch:
+        """Apply a user's events alone. known: those applied long ago, if somebody has looked."""
         if not pairs:
             return AppliedBatch()
         user = account.profile.user_id
         try:
-            known = self._applied_long_ago(account, pairs, now)
+            if known is None:
+                known = self._applied_long_ago(account, pairs, now)
             return self._settle(account, pairs, now, known)
         except TRANSIENT:
             logger.exception("to come again", extra={"user_id": user})
@@ -154,12 +158,19 @@ class EngagementProcessor:
         ids = [event.event_id for _, event in pairs]
         return self.accounts.ledger.applied_long_ago(account.profile.user_id, ids, now)
 
-    def _decided(self, account: Account, pairs: Pairs, now: datetime) -> Decision | None:
-        """Decide on the account as read, without a look at the ledger; None if that is unsafe or fails."""
+    def _decided(
+        self, account: Account, pairs: Pairs, now: datetime, known: dict[str, Applied]
+    ) -> Decision | None:
+        """Decide on the account as read, without a look at newer entries; None if that is unsafe or fails.
+
+        known: gets what was applied long ago, by user.
+        """
         if not pairs or maybe_applied(account.profile, pairs):
             return None
+        user = account.profile.user_id
         with suppress(Exception):  # one user's error must not stop the others; alone, it is told
-            if not self._applied_long_ago(account, pairs, now):
+            known[user] = self._applied_long_ago(account, pairs, now)
+            if not known[user]:
                 events = distinct_events(pairs)
                 return self.accounts.decide(account, lambda each: decide(each, events, now))
         return None

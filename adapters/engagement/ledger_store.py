@@ -164,8 +164,7 @@ class LedgerStore:
         transaction. If the process dies before that, readers rebuild them, and `after` names them for repair.
         Raises HeadMoved, with the places in `also` whose condition failed, if nothing was written.
         """
-        carriers, rest = split_carriers(entries)
-        actions = [*self._deactivate(head, reversed_entry, carriers[-1]), *map(self._put, carriers)]
+        actions, rest = self._appending(head, entries, reversed_entry)
         self._transact([*actions, *also], own=len(actions))
         self.store(rest)
 
@@ -177,11 +176,18 @@ class LedgerStore:
         actions: list[dict[str, Any]] = []
         rest: list[Entry] = []
         for head, entries in appended:
-            carriers, carried = split_carriers(entries)
-            actions += [*self._deactivate(head, None, carriers[-1]), *map(self._put, carriers)]
+            own, carried = self._appending(head, entries)
+            actions += own
             rest += carried
         self._transact(actions, own=len(actions))
         self.store(rest)
+
+    def _appending(
+        self, head: Head | None, entries: Sequence[Entry], undone: Entry | None = None
+    ) -> tuple[list[dict[str, Any]], Sequence[Entry]]:
+        """Return a transaction's actions that append entries, and the carried entries to put afterwards."""
+        carriers, rest = split_carriers(entries)
+        return [*self._deactivate(head, undone, carriers[-1]), *map(self._put, carriers)], rest
 
     def store(self, entries: Sequence[Entry]) -> None:
         """Put carried entries. They never change, so putting one again changes nothing."""
