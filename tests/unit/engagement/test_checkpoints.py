@@ -35,7 +35,7 @@ def state(streak: Streak | None) -> tuple[Streak | None, tuple[Checkpoint, ...] 
 
 @settings(max_examples=examples(150))
 @given(histories, covers)
-def test_marks_are_of_the_newest_two_months_and_of_the_years_that_are_over(
+def test_checkpoints_are_of_the_newest_two_months_and_of_the_years_that_are_over(
     active: set[date], cover: Cover
 ) -> None:
     dates = sorted(active)
@@ -52,7 +52,7 @@ def test_marks_are_of_the_newest_two_months_and_of_the_years_that_are_over(
 
 @settings(max_examples=examples(300))
 @given(histories, histories, covers, covers, days)
-def test_later_dates_and_later_cover_change_nothing_before_a_mark(
+def test_later_dates_and_later_cover_change_nothing_before_a_checkpoint(
     active: set[date], late: set[date], before: Cover, after: Cover, since: date
 ) -> None:
     now = Cover(
@@ -77,7 +77,7 @@ def test_later_dates_and_later_cover_change_nothing_before_a_mark(
 
 @settings(max_examples=examples(60))
 @given(histories, st.lists(days, max_size=3), st.data())
-def test_in_any_order_of_arrival_and_after_any_death_marks_are_as_folded(
+def test_in_any_order_of_arrival_and_after_any_death_checkpoints_are_as_folded(
     active: set[date], granted: list[date], data: st.DataObject
 ) -> None:
     world = World()
