@@ -1,19 +1,19 @@
 """Writes every file under sql/ that follows from a declaration in rules/. `make models` runs it.
 
-Example: sql/models/dimensions/event_types.sql follows from rules/engagement/points.py. `make check` fails
+Example: sql/models/dimensions/event_types.sql follows from rules/book/shipped.json. `make check` fails
 while one of these files is stale.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
 
+from adapters.book.shipped import shipped_version
 from analytics.features.feature_sql import GENERATED
 from analytics.warehouse.ddl import SQL
 from analytics.warehouse.staging_sql import STAGING, model_sql, model_yml
-from rules.engagement.points import RULES
 
 MODELS = SQL / "models"
-_EVENT_TYPES = """-- Generated from rules/engagement/points.py by `make models`.
+_EVENT_TYPES = """-- Generated from rules/book/shipped.json by `make models`.
 -- Each event type of the rule table, and each that left the table but that older events still carry.
 WITH rules AS (
     {rules}
@@ -33,7 +33,8 @@ FULL OUTER JOIN seen ON seen.event_type = rules.event_type
 
 def event_types_sql() -> str:
     """Return the SQL of the dimension of event types, with the table of points written into it as rows."""
-    rows = [f"'{name}', {rule.points}, {rule.daily_points_max}" for name, rule in sorted(RULES.items())]
+    types = sorted(shipped_version().book.event_types.items())
+    rows = [f"'{name}', {rule.points}, {rule.cap_points}" for name, rule in types]
     name, points, daily_cap = rows[0].split(", ")
     first = f"SELECT {name} AS event_type, {points} AS points, {daily_cap} AS daily_cap"
     return _EVENT_TYPES.format(rules="\n    UNION ALL SELECT ".join([first, *rows[1:]]))

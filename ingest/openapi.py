@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ingest.book.rules_schemas import RULES_ROUTES
 from ingest.engagement.engagement_routes import ENGAGEMENT_ROUTES
 from ingest.engagement.engagement_schemas import EVENT, EVENTS
 from ingest.leads.lead_routes import LEAD_ROUTES
@@ -9,12 +10,14 @@ from ingest.questions.question_routes import QUESTION_ROUTES
 from ingest.questions.subscription_routes import SUBSCRIPTION_ROUTES
 from ingest.web.json_schema import ERROR
 from ingest.web.routes import Route, in_path, matching
+from rules.book.book_schema import BOOK
 
 PAGE_API, OPERATIONS_API = "Page", "OperationsApi"
 FILE = in_path("file", matching(r"^[a-z]+\.[a-z]+$"))
 
 ROUTES: list[Route] = [
     *ENGAGEMENT_ROUTES,
+    *RULES_ROUTES,
     *LEAD_ROUTES,
     *QUESTION_ROUTES,
     *SUBSCRIPTION_ROUTES,
@@ -103,7 +106,7 @@ def document() -> dict[str, Any]:
         "info": {"title": "Streakline", "version": "1", "description": "Streaks, points and an exact ledger"},
         "paths": paths,
         "components": {
-            "schemas": {"Error": ERROR, "Event": EVENT},
+            "schemas": {"Error": ERROR, "Event": EVENT, "Book": BOOK},
             "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
         },
     }

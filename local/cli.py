@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from local.aws.sentences import AwsError, sentence
+from local.book.command import add_options as rule_options
 from local.cloud import cloud
 from local.operate import command_options as options
 from local.operate.command_options import groups_of
@@ -212,6 +213,12 @@ def _hook(arguments: argparse.Namespace) -> None:
     hooks.run(arguments, _stack(arguments))
 
 
+def _rules(arguments: argparse.Namespace) -> None:
+    from local.book import command
+
+    command.run(arguments, None if arguments.action == "check" else _stack(arguments))
+
+
 def _rotate_key(arguments: argparse.Namespace) -> None:
     from local.operate import fingerprint_keys
 
@@ -257,6 +264,7 @@ def _parser() -> argparse.ArgumentParser:
         command("verify", _verify, "hold every user's profile against an independent calculation")
     )
     hook_options(command("hook", _hook, "addresses for vendors' webhooks, and their secrets"))
+    rule_options(command("rules", _rules, "the book of rules: check, compare, publish, show"))
     rotate_key = command("rotate-key", _rotate_key, "another key for the hashes of people who answer")
     rotate_key.add_argument("action", choices=("show", "announce", "promote", "retire"))
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")

@@ -44,6 +44,7 @@ from processors.applied_batch import (
 from processors.joint_commit import write_together
 from rules.engagement.account_state import Account, Decision
 from rules.engagement.accounts import decide
+from rules.engagement.earning import dates_of_caps
 from rules.engagement.events import Event, MalformedItem, from_item
 from rules.engagement.ledger import Applied
 from rules.engagement.placing import beside, dates_to_look_at
@@ -85,8 +86,8 @@ class EngagementProcessor:
             (user, event.activity_date) for user, pairs in by_user.items() for _, event in pairs
         )
         asked = {
-            user: dates_to_look_at([event for _, event in pairs], profiles[user].streak, days)
-            for user, pairs in by_user.items()
+            user: dates_to_look_at(events, profiles[user].streak, days) | dates_of_caps(events)
+            for user, events in ((user, [event for _, event in pairs]) for user, pairs in by_user.items())
         }
         days |= self.accounts.days((user, day) for user, dates in asked.items() for day in dates)
         known = self.cache.processed(
@@ -148,7 +149,8 @@ class EngagementProcessor:
                 return AppliedBatch(poison=[(pairs[0][0], _reason(error))])
             outcome = AppliedBatch()
             for pair in pairs:
-                alone = self.accounts.load(user, beside([pair[1].activity_date]))[0]
+                dates = beside([pair[1].activity_date]) | dates_of_caps([pair[1]])
+                alone = self.accounts.load(user, dates)[0]
                 outcome.add(self._apply_user(alone, [pair], now))
             return outcome
 
@@ -178,7 +180,7 @@ class EngagementProcessor:
     def _settle(self, read: Account, pairs: Pairs, now: datetime, known: Applied) -> AppliedBatch:
         """Look for entries, count in the pending ones, apply events without. known: with an older entry."""
         user, events = read.profile.user_id, distinct_events(pairs)
-        dates = beside(event.activity_date for event in events)
+        dates = beside(event.activity_date for event in events) | dates_of_caps(events)
         head = read.profile.head.created_at if read.profile.head else BEFORE_ALL
         known |= self.accounts.ledger.applied_since(user, maybe_applied(read.profile, pairs), head)
         account, applied = self.accounts.complete(read)

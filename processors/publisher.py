@@ -64,6 +64,8 @@ class Publisher:
         by_table: dict[str, list[tuple[Record, RowLine]]] = {}
         for record in records:
             table = table_of(record)
+            if table in self.destinations and self._is_no_activity(table, record):
+                continue
             try:
                 row = self._row(table, record)
             except (Unplaceable, KeyError, TypeError, ValueError) as error:
@@ -73,6 +75,12 @@ class Publisher:
         for table, pairs in by_table.items():
             self._put(self.destinations[table][1], pairs, outcome)
         return outcome
+
+    def _is_no_activity(self, table: str, record: Record) -> bool:
+        """Whether a day has events that keep no streak, and no others: the lake has active dates alone."""
+        return (
+            self.destinations[table][0] is DAILY_ACTIVITY and "is_passive" in record["dynamodb"]["NewImage"]
+        )
 
     def _row(self, table: str, record: Record) -> RowLine:
         change = record["dynamodb"]

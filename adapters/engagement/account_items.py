@@ -7,6 +7,7 @@ from datetime import date
 from typing import Any
 
 from adapters.platform.items import Item, item, plain
+from rules.book.book import Cap
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
@@ -159,10 +160,12 @@ def day_attributes(day: Day) -> dict[str, Any]:
         "first_event_id": day.first_event_id,
         "events_count": day.events_count,
         "points_earned": day.points_earned,
-        "points_by_type": dict(day.points_by_type),
+        "points_by_cap": dict(day.points_by_cap),
         "ledger_head": day.ledger_head,
         "created_at": day.created_at,
         "last_event_id": day.last_event_id,
+        "passive_events": day.passive_events or None,
+        "is_passive": None if day.is_active else True,
     }
 
 
@@ -174,10 +177,11 @@ def day_from(attributes: dict[str, Any]) -> Day:
         first_event_id=attributes["first_event_id"],
         events_count=attributes["events_count"],
         points_earned=attributes["points_earned"],
-        points_by_type=attributes["points_by_type"],
+        points_by_cap=attributes.get("points_by_cap") or attributes.get("points_by_type") or {},
         ledger_head=attributes["ledger_head"],
         created_at=attributes["created_at"],
         last_event_id=attributes.get("last_event_id", ""),
+        passive_events=attributes.get("passive_events") or 0,
     )
 
 
@@ -200,6 +204,9 @@ def entry_item(entry: Entry) -> Item:
             "reverses": draft.reverses,
             "freeze": draft.freeze and draft.freeze.value,
             "freeze_date": draft.freeze_date,
+            "rules_version": draft.rules_version,
+            "cap": draft.cap and draft.cap.text,
+            "is_passive": draft.is_passive or None,
             "reversed_by": entry.reversed_by,
             "folded": list(entry.folded) or None,
             "applied_through": entry.applied_through or None,
@@ -221,6 +228,9 @@ def entry_from(stored: Item) -> Entry:
         reverses=attributes.get("reverses"),
         freeze=FreezeNote(freeze) if freeze else None,
         freeze_date=attributes.get("freeze_date"),
+        rules_version=attributes.get("rules_version"),
+        cap=Cap.of(attributes.get("cap")),
+        is_passive=bool(attributes.get("is_passive")),
     )
     return Entry(
         account_id=attributes["account_id"],

@@ -78,12 +78,13 @@ class AccountStore:
         if first > until:
             return History((), start)
         span = {":first": first.isoformat(), ":last": until.isoformat()}
-        dates = {"ProjectionExpression": "activity_date", "ConsistentRead": is_strong}
-        found = self._query_days(profile.user_id, span, **dates)
+        found = self._query_days(
+            profile.user_id, span, ProjectionExpression="activity_date", ConsistentRead=is_strong
+        )
         return History([date.fromisoformat(each["activity_date"]["S"]) for each in found], start)
 
     def newest_days(self, user_id: str, first: date, last: date, limit: int) -> list[Day]:
-        """Return up to `limit` of a user's days between two dates, both included, newest first.
+        """Return up to `limit` of a user's active days between two dates, both included, newest first.
 
         Eventually consistent.
         """
@@ -96,6 +97,7 @@ class AccountStore:
             self._dynamodb,
             TableName=self._days,
             KeyConditionExpression="user_id = :user AND activity_date BETWEEN :first AND :last",
+            FilterExpression="attribute_not_exists(is_passive)",
             ExpressionAttributeValues=item({":user": user_id, **span}),
             **options,
         )

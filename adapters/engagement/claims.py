@@ -2,7 +2,7 @@
 
 A claim is one item, put on condition that the key has none. It holds the digest of the body and the id of
 what the body led to, so every later attempt gets the same result. Of an event it also holds what was derived
-when the key was won: zones and boosts may have changed since. So all attempts store the same event. One call
+when the key was won: zones and rules may have changed since. So all attempts store the same event. One call
 puts 25 claims, at one write unit each.
 """
 
@@ -14,13 +14,17 @@ from typing import Any
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import WRITE_MAX, Unprocessed, chunks, get_all
 from adapters.platform.items import Item, item, plain
+from rules.book.book import Cap
 from rules.days import unstamp
 from rules.engagement.events import RETENTION, Event
 from rules.engagement.events import to_item as to_attributes
 
 ATTEMPTS_MAX = 8
 UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
-DERIVED = ("activity_date", "zone", "points_awarded", "source")
+DERIVED = (
+    *("activity_date", "zone", "points_awarded", "source"),
+    *("rules_version", "cap", "is_passive", "by_server"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,8 @@ class IdempotencyClaim:
 
 def derived(event: Event) -> dict[str, Any]:
     """Return what an event's body alone does not tell."""
-    return {name: to_attributes(event)[name] for name in DERIVED}
+    attributes = to_attributes(event)
+    return {name: attributes[name] for name in DERIVED if name in attributes}
 
 
 def as_claimed(event: Event, claim: IdempotencyClaim) -> Event:
@@ -50,6 +55,8 @@ def as_claimed(event: Event, claim: IdempotencyClaim) -> Event:
     fixed = dict(claim.derived)
     if "activity_date" in fixed:  # claims of older versions hold nothing of the event
         fixed["activity_date"] = date.fromisoformat(fixed["activity_date"])
+        fixed["cap"] = Cap.of(fixed.get("cap"))
+        fixed |= {name: bool(fixed.get(name)) for name in ("is_passive", "by_server")}
     return replace(event, created_at=claim.created_at, **fixed)
 
 

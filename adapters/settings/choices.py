@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from adapters.settings.currencies import currencies
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.phone_regions import regions
-from adapters.settings.point_boosts import read_boosts
 
 VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
 ORIGINS = re.compile(r"(?:https://[A-Za-z0-9.-]+(?::\d{1,5})?(?: +|$))*", re.ASCII)
@@ -127,21 +126,6 @@ _ALL = (
     ),
     _number(
         "BoardReadsPerMinute", 120, "reads of leaderboards and ranks that one user may do in a minute", 1
-    ),
-    _number(
-        "FreezePricePoints",
-        100,
-        "points that a streak freeze costs, once the month's free ones are taken",
-        1,
-    ),
-    _number("FreezesFreeAMonth", 2, "streak freezes that a user gets for nothing in a month (UTC)", 0, 50),
-    _number("PauseDaysAYear", 92, "dates that a user may pause of any 365 in a row", 0, 365),
-    Setting(
-        "PointBoosts",
-        "[]",
-        'JSON: `[{"since", "until", "factor", "event_types"?}]`, instants in RFC 3339',
-        "timed boosts: what an event is worth between two instants is multiplied by the factor",
-        read_boosts,
     ),
     _text(
         "IndexIdempotencyKeys",

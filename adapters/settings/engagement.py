@@ -12,7 +12,7 @@ class EventsApiSettings:
     idempotency_keys_table: str
     payload_bucket: str
     redis_url: str
-    point_boosts: str
+    rule_books_table: str
     limits_table: str
     rate_limit_per_minute: int
     index_idempotency_keys: bool
@@ -26,18 +26,14 @@ class EventsStreamSettings:
     bp_events_table: str
     idempotency_keys_table: str
     payload_bucket: str
-    point_boosts: str
+    rule_books_table: str
     index_idempotency_keys: bool
     failure_queue_url: str
 
 
 @dataclass(frozen=True, slots=True)
 class UsersApiSettings:
-    """ingest.engagement.users_api.
-
-    freeze_price_points, freezes_free_a_month: see rules.engagement.allowances.FreezeTerms. pause_days_a_year:
-    the dates that may be paused of any 365 in a row.
-    """
+    """ingest.engagement.users_api."""
 
     user_streaks_table: str
     daily_activity_table: str
@@ -47,13 +43,18 @@ class UsersApiSettings:
     boards_table: str
     redis_url: str
     leaderboard_shards: int
-    freeze_price_points: int
-    freezes_free_a_month: int
-    pause_days_a_year: int
+    rule_books_table: str
     fingerprint_secret_arn: str
     limits_table: str
     commands_per_minute: int
     board_reads_per_minute: int
+
+
+@dataclass(frozen=True, slots=True)
+class RulesApiSettings:
+    """ingest.book.rules_api."""
+
+    rule_books_table: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class AnswersSettings:
     idempotency_keys_table: str
     user_streaks_table: str
     index_idempotency_keys: bool
-    point_boosts: str
+    rule_books_table: str
     failure_queue_url: str
 
 

@@ -19,7 +19,10 @@ from analytics.lake.duckdb_memory import STAMP, connect, query, registered
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EntryKind
 
-COLUMNS = ("account_id", "created_at", "kind", "points", "event_id", "event_type", "activity_date")
+COLUMNS = (
+    *("account_id", "created_at", "kind", "points", "event_id", "event_type", "activity_date"),
+    *("cap", "is_passive"),
+)
 EPOCH = date(1970, 1, 1)
 DAY_BITS = 24
 DAY_ZERO = 1 << 23  # added to a day's number, so that days before 1970 are positive too
@@ -29,13 +32,16 @@ Ledger = Sequence[StoredObject] | None
 # Twin of rules.engagement.absorbing.absorb_days. `text` must be what `signature` makes of the same day.
 SIGNATURES = f"""
 WITH types AS (
-  SELECT account_id, activity_date, coalesce(event_type, '') AS event_type, count(*) AS events,
-    sum(points) AS points, min(event_id) AS event_id, min(created_at) AS first, max(created_at) AS last
+  SELECT account_id, activity_date, concat_ws(' ', coalesce(event_type, ''), cap) AS event_type,
+    count(*) AS events, count(*) FILTER (is_passive) AS passive, sum(points) AS points,
+    coalesce(min(event_id) FILTER (is_passive IS NOT TRUE), min(event_id)) AS event_id,
+    min(created_at) AS first, max(created_at) AS last
   FROM ledger
   WHERE kind = '{EntryKind.EARN}' AND activity_date BETWEEN $since AND $until AND event_id IS NOT NULL
   GROUP BY ALL
 ), days AS (
-  SELECT account_id, activity_date, concat_ws('|', sum(events), sum(points), min(event_id),
+  SELECT account_id, activity_date, concat_ws('|', sum(events), sum(passive), sum(points),
+    coalesce(min(event_id) FILTER (passive < events), min(event_id)),
     strftime(min(first)::TIMESTAMP, {STAMP}), strftime(max(last)::TIMESTAMP, {STAMP}),
     string_agg(event_type || ':' || points, ',' ORDER BY event_type)) AS text
   FROM types GROUP BY account_id, activity_date
@@ -72,10 +78,10 @@ def _entries(objects: Objects, since: date | None, files: Ledger) -> pa.RecordBa
 
 def signature(day: Day) -> int:
     """Return a hash of a day's content. Days with the same content have the same signature."""
-    types = ",".join(f"{kind}:{points}" for kind, points in sorted(day.points_by_type.items()))
+    types = ",".join(f"{kind}:{points}" for kind, points in sorted(day.points_by_cap.items()))
     text = "|".join(
         (
-            *(str(day.events_count), str(day.points_earned), day.first_event_id),
+            *(str(day.events_count), str(day.passive_events), str(day.points_earned), day.first_event_id),
             *(day.created_at, day.ledger_head, types),
         )
     )

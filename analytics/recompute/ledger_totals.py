@@ -25,7 +25,14 @@ HASHED = (
 )
 # concat leaves out what is NULL, and keeps the separators.
 _TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{each}::VARCHAR" for each in HASHED)
-HASH = f"md5_number_lower(concat({_TEXTS}))"
+_JUDGED = f", chr({ord(SEPARATOR)}), ".join(
+    ("rules_version::VARCHAR", "cap", "CASE WHEN is_passive THEN 'True' END")
+)
+# Only an entry that names the version of its rules has these values.
+HASH = (
+    f"md5_number_lower(concat({_TEXTS}, CASE WHEN rules_version IS NOT NULL "
+    f"THEN concat(chr({ord(SEPARATOR)}), {_JUDGED}) END))"
+)
 
 # What some of an account's entries come to. Parts of one account can be added up. numbered: entries but the
 # opening one, which has no time of its own: copies of it may lie in two partitions.
@@ -63,6 +70,7 @@ FROM parts GROUP BY user_id
 ENTRY_COLUMNS = (
     *("account_id", "created_at", "seq", "kind", "points", "balance", "event_id", "event_type"),
     *("activity_date", "reward_id", "reverses", "freeze", "freeze_date"),
+    *("rules_version", "cap", "is_passive"),
 )
 
 SETTINGS = ("version", "timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at")

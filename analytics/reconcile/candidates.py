@@ -131,7 +131,7 @@ def _days_of(pages: Iterable[list[Item]], lake: LakeDays) -> tuple[set[str], Fla
 def _is_day_right(stored: Item, expected: int) -> bool:
     try:
         day = day_from(plain(stored))
-        numbers = (day.events_count, day.points_earned, *day.points_by_type.values())
+        numbers = (day.events_count, day.points_earned, *day.points_by_cap.values(), day.passive_events)
         return (
             all(type(each) is int for each in numbers)  # the signature does not show types
             and item(day_attributes(day)) == stored

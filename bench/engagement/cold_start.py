@@ -54,7 +54,7 @@ ENVIRONMENT = {
     "IDEMPOTENCY_KEYS_TABLE": "IdempotencyKeys",
     "PAYLOAD_BUCKET": "payloads",
     "REDIS_URL": "redis://cache.internal:6379/0",
-    "POINT_BOOSTS": "[]",
+    "RULE_BOOKS_TABLE": "RuleBooks",
     "LIMITS_TABLE": "t",
     "RATE_LIMIT_PER_MINUTE": "1200",
     "INDEX_IDEMPOTENCY_KEYS": "false",

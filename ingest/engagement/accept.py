@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, as_claimed, derived
 from adapters.engagement.event_store import EventStore, Payloads
@@ -14,7 +15,6 @@ from ingest.engagement.engagement_schemas import EVENT
 from ingest.engagement.incoming_events import Door, OutOfTime, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
-from rules.engagement import points
 from rules.engagement.events import Event, InputRefused, body_hash
 
 FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
@@ -79,10 +79,10 @@ class Acceptor:
         events: EventStore,
         accounts: AccountStore,
         payloads: Payloads,
-        boosts: Sequence[points.Boost] = (),
+        books: BookStore,
     ) -> None:
         self._claims, self._events, self._accounts = claims, events, accounts
-        self._payloads, self._boosts = payloads, boosts
+        self._payloads, self._books = payloads, books
 
     def accept(
         self, bodies: Sequence[Any], caller: Caller, now: datetime, default_source: str = "api"
@@ -93,7 +93,7 @@ class Acceptor:
         stored when this returns.
         """
         zones = self._stored_zones(bodies, caller)
-        door = Door(caller, zones, now, default_source, self._boosts)
+        door = Door(caller, zones, now, default_source, self._books.books())
         sent = self._in_time([self._check(body, door) for body in bodies], now)
         first: dict[tuple[str, str], _Sent] = {}
         for each in sent:

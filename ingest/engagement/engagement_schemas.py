@@ -6,7 +6,7 @@ The doors validate with these schemas, and the OpenAPI document shows the same o
 # Long: a table of bodies.
 
 from ingest.web.json_schema import DATE, KEY, SHORT, USER_ID, Schema, closed_object
-from rules.engagement.points import RULES, is_servers
+from rules.book.book_schema import TYPE_NAME
 
 EVENTS_MAX = 100
 EVENT = closed_object(
@@ -15,16 +15,9 @@ EVENT = closed_object(
         "idempotency_key": KEY,
         "event_type": {
             "type": "string",
-            "enum": sorted(RULES),
-            "description": "; ".join(
-                f"{name}: {each.points} points, at most {each.daily_points_max} a day"
-                + (
-                    " (declared by servers alone: streakline/producers or streakline/admin)"
-                    if is_servers(name)
-                    else ""
-                )
-                for name, each in sorted(RULES.items())
-            ),
+            "pattern": TYPE_NAME,
+            "description": "a type of the book of rules (GET /v1/rules); some only servers may declare:"
+            " streakline/producers or streakline/admin",
         },
         "occurred_at": {
             "type": "string",

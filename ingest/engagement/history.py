@@ -21,6 +21,7 @@ from ingest.web.paging import (
     span_of,
 )
 from rules.days import DAY, stamp, unstamp
+from rules.engagement.earning import points_by_type
 from rules.engagement.events import FUTURE_MAX
 from rules.engagement.ledger import OPENED_AT, Entry
 
@@ -101,7 +102,7 @@ class Histories:
                 "activity_date": day.activity_date.isoformat(),
                 "events_count": day.events_count,
                 "points_earned": day.points_earned,
-                "points_by_type": dict(day.points_by_type),
+                "points_by_type": points_by_type(day.points_by_cap),
                 "first_event_id": day.first_event_id,
             }
             for day in days

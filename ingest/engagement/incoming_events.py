@@ -4,14 +4,16 @@ It fixes the user, the activity date (rule 1) and the points (rule 5), and refus
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
 from ingest.web.caller import ADMIN, PRODUCERS, Caller
+from ingest.web.validate import first_problem
+from rules.book.book import Declarer
+from rules.book.versions import Books, Terms, Version, terms_of
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
-from rules.engagement import points
 from rules.engagement.events import Event, InputRefused, check_age, event_id
 
 PROPERTIES_BYTES_MAX = 65_536
@@ -29,20 +31,22 @@ class OutOfTime(InputRefused):
 class Door:
     """What the events of one request have in common.
 
-    zones: user id -> the zone that the user has set. source: for an event that names none.
+    zones: user id -> the zone that the user has set. source: for an event that names none. books: all
+    versions of the rules that are known.
     """
 
     caller: Caller
     zones: Mapping[str, str | None]
     now: datetime
     source: str
-    boosts: Sequence[points.Boost] = ()
+    books: Books
 
 
 def event_of(body: Mapping[str, Any], door: Door) -> Event:
     """Return the event of a body that the schema accepts; raises InputRefused, and OutOfTime for its age."""
-    user = _user_of(body, door.caller)
     moment = _moment_of(body)
+    terms = _terms_of(body, moment, door)
+    user = _user_of(body, terms, door.caller)
     day, zone = _date_of(body, moment, door.zones.get(user))
     event = Event(
         user_id=user,
@@ -52,9 +56,13 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
         occurred_at=body["occurred_at"],
         activity_date=day,
         zone=zone,
-        points_awarded=points.points_of(body["event_type"], moment.utc, door.boosts),
+        points_awarded=terms.points,
         source=body.get("source") or door.source,
         created_at=stamp(door.now),
+        rules_version=terms.version,
+        cap=terms.cap,
+        is_passive=not terms.keeps_streak,
+        by_server=terms.declared_by is Declarer.SERVER,
         timezone=body.get("timezone") or moment.offset,
         properties=_properties(body),
     )
@@ -65,14 +73,40 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
     return event
 
 
-def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
+def _terms_of(body: Mapping[str, Any], moment: Moment, door: Door) -> Terms:
+    """Return what judges an event; raises InputRefused for a type or properties that no version takes."""
+    event_type = body["event_type"]
+    refusal = None
+    for version in door.books.judging(event_type, moment.utc, door.now):
+        broken = _broken_contract(version, body)
+        if broken is None:
+            return terms_of(version, event_type, moment.utc)
+        refusal = refusal or broken
+    reason = f"{event_type} is in no book of rules up to version {door.books.newest.number}"
+    raise refusal or InputRefused("unknown_type", "event_type", reason)
+
+
+def _broken_contract(version: Version, body: Mapping[str, Any]) -> InputRefused | None:
+    """Return how an event's properties break its type's data contract, if they do."""
+    contract = version.book.event_types[body["event_type"]].properties
+    problem = (
+        first_problem({"type": "object", **contract}, body.get("properties") or {}) if contract else None
+    )
+    if problem is None:
+        return None
+    field = "properties" if problem[0] == "body" else f"properties.{problem[0]}"
+    reason = f"{problem[1]} (data contract of {body['event_type']}, version {version.number})"
+    return InputRefused("contract_broken", field, reason)
+
+
+def _user_of(body: Mapping[str, Any], terms: Terms, caller: Caller) -> str:
     """Return whose event it is; raises InputRefused if the caller may not send it."""
     user = str(body.get("user_id") or caller.user_id)
     if not user:
         raise InputRefused("invalid_field", "user_id", "is missing")
     if user != caller.user_id and not caller.is_server:
         raise InputRefused("forbidden", "user_id", f"is not the caller's own: needs {PRODUCERS} or {ADMIN}")
-    if points.is_servers(body["event_type"]) and not caller.is_server:
+    if terms.declared_by is Declarer.SERVER and not caller.is_server:
         reason = f"{body['event_type']} is for servers to declare: needs {PRODUCERS} or {ADMIN}"
         raise InputRefused("forbidden", "event_type", reason)
     return user

@@ -5,30 +5,31 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.review_index import ReviewIndex
 from adapters.platform.aws import pauses
 from ingest.web.caller import ApiError
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, day_of, integer
+from rules.book.book import Pauses
 from rules.days import UnknownZone, sent_zone, today
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.accounts import change_timezone, release
 from rules.engagement.allowances import paused_dates_a_year
 
-PAUSE_DAYS_MAX = 90
 AHEAD_MAX = timedelta(days=365)
 PAUSES_KEPT_MAX = 40
-Pauses = tuple[tuple[date, date], ...]
+Span = tuple[date, date]
 
 
 @dataclass(frozen=True, slots=True)
 class Preferences:
-    """Sets what a user has chosen. pause_days_a_year: how many of any 365 dates in a row may be paused."""
+    """Sets what a user has chosen. books: how much may be paused."""
 
     accounts: AccountStore
     cache: EngagementCache
-    pause_days_a_year: int
+    books: BookStore
 
     def set_timezone(self, user_id: str, zone: str, now: datetime) -> Profile:
         """Set the user's zone; stored activity dates stay as they are."""
@@ -52,13 +53,18 @@ class Preferences:
     def pause(self, user_id: str, first: date, last: date, now: datetime) -> Profile:
         """Pause the streak from `first` to `last`, both included.
 
-        Raises 422 if `first` is before the user's today or newest active date, or more than a year ahead;
-        409 pauses_max for more pauses, or more paused dates in a year, than are allowed.
+        Raises 422 if the pause is longer than one may be, or if `first` is before the user's today or newest
+        active date, or more than a year ahead; 409 pauses_max for more pauses, or more paused dates in a
+        year, than are allowed.
         """
+        terms = self.books.books().at(now).book.pauses
+        if terms.dates_max and (last - first).days >= terms.dates_max:
+            reason = f"is more than {terms.dates_max} dates from first"
+            raise ApiError(422, "invalid_field", f"last {reason}", [{"field": "last", "reason": reason}])
 
         def paused(account: Account) -> Profile:
             profile = account.profile
-            known = self._pauses_with(profile, first, last, today(now, profile.zone))
+            known = self._pauses_with(profile, (first, last), today(now, profile.zone), terms)
             return replace(
                 profile,
                 cover=replace(profile.cover, pauses=known),
@@ -68,7 +74,9 @@ class Preferences:
 
         return self._change(user_id, now, paused)
 
-    def _pauses_with(self, profile: Profile, first: date, last: date, local: date) -> Pauses:
+    @staticmethod
+    def _pauses_with(profile: Profile, span: Span, local: date, terms: Pauses) -> tuple[Span, ...]:
+        first, last = span
         if not local <= first <= local + AHEAD_MAX:
             reason = "before today" if first < local else "more than a year ahead"
             raise ApiError(422, "invalid_field", f"first is {reason}", [{"field": "first"}])
@@ -81,8 +89,8 @@ class Preferences:
         if len(known) > PAUSES_KEPT_MAX:
             # Old pauses must stay: a late event folds the streak anew, and the fold needs all of them.
             raise ApiError(409, "pauses_max", f"{PAUSES_KEPT_MAX} pauses have been taken already")
-        if (paused_dates := paused_dates_a_year(known)) > self.pause_days_a_year:
-            reason = f"{paused_dates} dates of a year would be paused; at most {self.pause_days_a_year}"
+        if (paused_dates := paused_dates_a_year(known)) > terms.dates_a_year:
+            reason = f"{paused_dates} dates of a year would be paused; at most {terms.dates_a_year}"
             raise ApiError(409, "pauses_max", reason)
         return known
 
@@ -161,11 +169,11 @@ def timezone_view(profile: Profile) -> dict[str, Any]:
 def pause_span(body: Mapping[str, Any]) -> tuple[date, date]:
     """Return the first and the last date of the pause that a body asks for.
 
-    Raises 422 if the last date is before the first, or more than 90 days after it.
+    Raises 422 if the last date is before the first.
     """
     first, last = day_of(body, "first"), day_of(body, "last")
-    if first is None or last is None or not first <= last <= first + timedelta(days=PAUSE_DAYS_MAX):
-        reason = f"must be from first to {PAUSE_DAYS_MAX} days after it"
+    if first is None or last is None or not first <= last:
+        reason = "is before first"
         raise ApiError(422, "invalid_field", f"last {reason}", [{"field": "last", "reason": reason}])
     return first, last
 

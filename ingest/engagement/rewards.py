@@ -3,13 +3,13 @@
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 
+from adapters.book.book_store import BookStore
 from ingest.engagement.commands import Command, CommandResult, Commands
 from ingest.web.caller import ApiError
+from rules.book.book import Freezes
 from rules.days import today
 from rules.engagement.account_state import Account, Profile
-from rules.engagement.allowances import FreezeTerms
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
-from rules.engagement.points import FREEZES_HELD_MAX
 from rules.engagement.streaks import effective, return_date
 
 FREEZE_REWARD = "streak_freeze"
@@ -17,10 +17,10 @@ FREEZE_REWARD = "streak_freeze"
 
 @dataclass(frozen=True, slots=True)
 class Rewards:
-    """Commands that write entries. terms: what freezes cost."""
+    """Commands that write entries. books: what freezes cost."""
 
     commands: Commands
-    terms: FreezeTerms
+    books: BookStore
 
     def redeem(self, user_id: str, points: int, reward_id: str, key: str, now: datetime) -> CommandResult:
         """Spend points.
@@ -42,12 +42,13 @@ class Rewards:
         Each free one is a claim of its own, put by the same transaction, so no month has more, however many
         ask at once.
         """
+        terms = self._terms(now)
 
         def command(account: Account) -> Command:
-            places = [f"free-freeze:{now:%Y-%m}:{n}" for n in range(self.terms.free_a_month)]
+            places = [f"free-freeze:{now:%Y-%m}:{n}" for n in range(terms.free_a_month)]
             taken = self.commands.claims.get([(user_id, place) for place in places], now)
             left = [place for place in places if (user_id, place) not in taken]
-            price = self.terms.price(len(taken))
+            price = terms.price(len(taken))
             if price:
                 _check_review(account.profile)
             freeze = self._freeze(account, None, price, now)
@@ -70,15 +71,18 @@ class Rewards:
 
     def _freeze(self, account: Account, granted_on: date | None, price: int, now: datetime) -> Draft:
         local = today(now, account.profile.zone)
-        held = self._held(account.profile, local)
-        if granted_on is None and held >= FREEZES_HELD_MAX:
-            raise ApiError(409, "freezes_held_max", f"{held} freezes are held already")
+        held, held_max = self._held(account.profile, local), self._terms(now).held_max
+        if granted_on is None and held >= held_max:
+            raise ApiError(409, "freezes_held_max", f"{held} freezes are held, and {held_max} may be")
         return Draft(
             *(EntryKind.REDEEM, -price),
             reward_id=FREEZE_REWARD,
             freeze=FreezeNote.GRANTED,
             freeze_date=(granted_on or local).isoformat(),
         )
+
+    def _terms(self, now: datetime) -> Freezes:
+        return self.books.books().at(now).book.freezes
 
     def _held(self, profile: Profile, local: date) -> int:
         last = profile.streak.last if profile.streak else local

@@ -10,6 +10,7 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
+from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.board_names import BoardNames
 from adapters.engagement.board_snapshots import BoardSnapshots
@@ -43,7 +44,6 @@ from ingest.web.json_schema import USER_ID, Schema
 from ingest.web.paging import day_of, integer
 from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.validate import first_problem
-from rules.engagement.allowances import FreezeTerms
 from rules.engagement.standings import GLOBAL, LISTED_MAX
 
 TOP_DEFAULT = 10
@@ -76,16 +76,16 @@ def _parts() -> _Parts:
     events = EventStore(dynamodb, config.bp_events_table)
     redis = EngagementCache(config.redis_url, config.leaderboard_shards)
     profiles = Profiles(accounts, events, redis)
-    terms = FreezeTerms(config.freeze_price_points, config.freezes_free_a_month)
+    books = BookStore(dynamodb, config.rule_books_table)
     hashed = KeyedHash(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
     limits = Limits(redis, SharedCounters(dynamodb, config.limits_table))
-    preferences = Preferences(accounts, redis, config.pause_days_a_year)
+    preferences = Preferences(accounts, redis, books)
     claims = ClaimStore(dynamodb, config.idempotency_keys_table)
     index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
     return _Parts(
         profiles,
         Histories(accounts, events),
-        Rewards(Commands(accounts, claims, config.idempotency_keys_table, redis), terms),
+        Rewards(Commands(accounts, claims, config.idempotency_keys_table, redis), books),
         preferences,
         Leaderboards(profiles, BoardSnapshots(dynamodb, config.boards_table), index, redis),
         BoardNames(dynamodb, config.user_streaks_table, hashed),

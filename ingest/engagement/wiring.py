@@ -1,12 +1,12 @@
 """Puts an Acceptor together from a function's settings."""
 
+from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.event_store import EventStore, Payloads
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.settings.engagement import EventsApiSettings, EventsStreamSettings
-from adapters.settings.point_boosts import read_boosts
 from ingest.engagement.accept import Acceptor
 
 
@@ -19,5 +19,5 @@ def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
         EventStore(dynamodb, config.bp_events_table, config.index_idempotency_keys),
         accounts,
         Payloads(lambda: client("s3"), config.payload_bucket),
-        read_boosts(config.point_boosts),
+        BookStore(dynamodb, config.rule_books_table),
     )

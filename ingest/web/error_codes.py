@@ -7,7 +7,8 @@ CODES = {
     "already_answered": "this person has answered the question; the body has the first answer",
     "already_reversed": "the redemption has been reversed before",
     "backfill_forbidden": "the event is older than 72 hours: that needs the permission to backfill",
-    "conflict": "the key was used with another body",
+    "conflict": "the key was used with another body; or somebody else has just published a version",
+    "contract_broken": "the properties are not as the event type's data contract says",
     "forbidden": "the caller may not do this, or not for this user",
     "freezes_held_max": "the user holds as many freezes as are allowed",
     "in_the_future": "the event is more than 5 minutes ahead",
@@ -30,5 +31,6 @@ CODES = {
     "unauthorized": "there is no valid token",
     "under_review": "an admin has yet to look at the account; its points can be spent afterwards",
     "unavailable": "try again",
+    "unknown_type": "no version of the book of rules has this event type",
     "unsupported_media_type": "the body is compressed, or of a type that is not taken here",
 }

@@ -27,7 +27,8 @@ from local.paths import ROOT
 from rules.lake.entities import ENTITIES
 
 TABLES = (
-    *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Boards", "Limits"),
+    *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Boards"),
+    *("Limits", "RuleBooks"),
     *("Event", "Memory", "Feature"),
     *("Questions", "Responses", "Subscriptions", "UserStats"),
 )
@@ -108,16 +109,13 @@ class Engine:
             "FEATURE_QUEUE_URL": self.queue_url,
             "PAYLOAD_BUCKET": "payloads",
             "REDIS_URL": redis_url,
-            "POINT_BOOSTS": "[]",
+            "RULE_BOOKS_TABLE": "RuleBooks",
             "LIMITS_TABLE": "Limits",
             "RATE_LIMIT_PER_MINUTE": "1000000",
             "COMMANDS_PER_MINUTE": "1000000",
             "BOARD_READS_PER_MINUTE": "1000000",
             "OPEN_QUESTIONS_MAX": "1000",
             "SUBSCRIPTIONS_MAX": "1000",
-            "FREEZE_PRICE_POINTS": "100",
-            "FREEZES_FREE_A_MONTH": "2",
-            "PAUSE_DAYS_A_YEAR": "92",
             "INDEX_IDEMPOTENCY_KEYS": "false",
             "FAILURE_QUEUE_URL": self.queue_url,
             "ANNOUNCEMENT_QUEUE_URL": self.queue_url,

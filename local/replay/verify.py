@@ -1,7 +1,7 @@
 """Works out what the answers must be, from the events alone and in another way than the product.
 
-It shares only the table of points with rules/. Dates, runs and sums are counted by brute force over the whole
-history. It knows no freezes, pauses or skipped dates.
+It shares only the shipped book with the product. Dates, runs and sums are counted by brute force over the
+whole history. It knows no freezes, pauses or skipped dates.
 """
 
 from collections import defaultdict
@@ -11,9 +11,9 @@ from datetime import date, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from adapters.book.shipped import shipped_document
 from local.replay.api import Api
 from local.replay.event_sources import Body
-from rules.engagement.points import RULES
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ def local_date(body: Body) -> date:
 def expect(events: Iterable[Body], as_of: date) -> dict[str, Expected]:
     """Return what every user's profile must show as of a date."""
     unique = {(body["user_id"], body["idempotency_key"]): body for body in events}
+    types = shipped_document()["event_types"]
     days: dict[str, set[date]] = defaultdict(set)
     points: dict[tuple[str, date, str], int] = defaultdict(int)
     for body in unique.values():
@@ -49,10 +50,10 @@ def expect(events: Iterable[Body], as_of: date) -> dict[str, Expected]:
         kind = body.get("event_type", "CONTRIBUTION")
         if day <= as_of:
             days[body["user_id"]].add(day)
-        points[body["user_id"], day, kind] += RULES[kind].points
+        points[body["user_id"], day, kind] += types[kind]["points"]
     totals: dict[str, int] = defaultdict(int)
     for (user, _, kind), earned in points.items():
-        totals[user] += min(earned, RULES[kind].daily_points_max)
+        totals[user] += min(earned, types[kind]["cap"]["points"])
     return {
         user: Expected(len(days[user]), _longest(days[user]), _current(days[user], as_of), totals[user])
         for user in totals

@@ -16,6 +16,7 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
+from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import Unavailable, client, pauses
@@ -25,11 +26,9 @@ from adapters.platform.items import plain
 from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import WAITING, Key, ResponseStore
 from adapters.questions.user_stats_store import StoredStats, UserStatsStore
-from adapters.settings.point_boosts import read_boosts
 from adapters.settings.questions import AnswersSettings
 from rules.days import stamp
 from rules.engagement.events import Event, MalformedItem
-from rules.engagement.points import Boost
 from rules.questions.answer_events import event_of_answer
 from rules.questions.answer_stats import Stats, TooOld, add, fold
 from rules.questions.responses import Response, from_item
@@ -62,11 +61,11 @@ class CountedBatch:
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounter:
-    """Counts responses in. accounts: for the zones that users have set."""
+    """Counts responses in. accounts: for the zones that users have set. books: for what an answer earns."""
 
     counts: AnswerCounts
     accounts: AccountStore
-    boosts: Sequence[Boost] = ()
+    books: BookStore
 
     def apply(self, records: Sequence[Record], now: datetime) -> CountedBatch:
         """Count a batch of stream records, person by person; one person's trouble is not another's."""
@@ -151,9 +150,9 @@ class AnswerCounter:
         signed = [each for each in responses if each.user_id]
         asked = {str(each.user_id) for each in signed if each.timezone is None}
         zones = {user: profile.timezone for user, profile in self.accounts.profiles(asked).items()}
+        books = self.books.books()
         events = (
-            (each.key, event_of_answer(each, zones.get(str(each.user_id)), now, self.boosts))
-            for each in signed
+            (each.key, event_of_answer(each, zones.get(str(each.user_id)), now, books)) for each in signed
         )
         return {key: event for key, event in events if event}
 
@@ -193,7 +192,7 @@ def _parts() -> tuple[AnswerCounter, FailureQueue]:
         config.index_idempotency_keys,
     )
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
-    answers = AnswerCounter(counts, accounts, read_boosts(config.point_boosts))
+    answers = AnswerCounter(counts, accounts, BookStore(dynamodb, config.rule_books_table))
     return answers, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 
 

@@ -11,8 +11,9 @@ from datetime import date
 
 from rules.days import UnknownZone, skipped_dates
 from rules.engagement.account_state import Day, Profile
+from rules.engagement.earning import cap_key
 from rules.engagement.events import Event
-from rules.engagement.ledger import Entry, EntryKind, FreezeNote
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.review import zones_seen
 from rules.engagement.streaks import net_freezes
 from rules.stream_places import newest
@@ -34,19 +35,44 @@ def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> di
             day = Day(entry.account_id, when, draft.event_id, 0, 0, {}, "", entry.created_at)
         if entry.created_at <= day.ledger_head:
             continue
-        kind = draft.event_type or ""
-        changed[when] = Day(
-            user_id=day.user_id,
-            activity_date=when,
-            first_event_id=min(day.first_event_id, draft.event_id),
-            last_event_id=max(day.last_event_id, draft.event_id),
-            events_count=day.events_count + 1,
-            points_earned=day.points_earned + draft.points,
-            points_by_type={**day.points_by_type, kind: day.points_by_type.get(kind, 0) + draft.points},
-            ledger_head=entry.created_at,
-            created_at=day.created_at,
-        )
+        changed[when] = _with_entry(day, entry)
     return changed
+
+
+def _with_entry(day: Day, entry: Entry) -> Day:
+    draft = entry.draft
+    first, last = _ends_with(day, draft)
+    kind = cap_key(draft.event_type or "", draft.cap)
+    return Day(
+        user_id=day.user_id,
+        activity_date=day.activity_date,
+        first_event_id=first,
+        last_event_id=last,
+        events_count=day.events_count + 1,
+        points_earned=day.points_earned + draft.points,
+        points_by_cap={**day.points_by_cap, kind: day.points_by_cap.get(kind, 0) + draft.points},
+        ledger_head=entry.created_at,
+        created_at=day.created_at,
+        passive_events=day.passive_events + draft.is_passive,
+    )
+
+
+def _ends_with(day: Day, draft: Draft) -> tuple[str, str]:
+    """Return a day's first and last event with one more. Passive ones count while there are no others."""
+    event_id = draft.event_id or ""
+    if day.events_count and draft.is_passive == day.is_active:
+        return (day.first_event_id, day.last_event_id) if draft.is_passive else (event_id, event_id)
+    return min(day.first_event_id, event_id), max(day.last_event_id, event_id)
+
+
+def active_dates(entries: Iterable[Entry]) -> set[date]:
+    """Return the dates that entries make active ones."""
+    drafts = (entry.draft for entry in entries)
+    return {
+        date.fromisoformat(each.activity_date)
+        for each in drafts
+        if each.activity_date and not each.is_passive
+    }
 
 
 def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:

@@ -10,10 +10,11 @@ from rules.engagement.streaks import Cover, Streak
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """One active date of a user.
+    """What a user did on one date.
 
-    ledger_head: place of the newest entry counted in. points_by_type: points by event type, for the daily
-    caps.
+    first_event_id, last_event_id: of the events that make the date an active one; of all while none does.
+    passive_events: how many do not. points_by_cap: points by event type and cap, `CHECK_IN 5/day` (rule 5).
+    ledger_head: place of the newest entry counted in.
     """
 
     user_id: str
@@ -21,10 +22,21 @@ class Day:
     first_event_id: str
     events_count: int
     points_earned: int
-    points_by_type: Mapping[str, int]
+    points_by_cap: Mapping[str, int]
     ledger_head: str
     created_at: str
     last_event_id: str = ""
+    passive_events: int = 0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the date counts for the streak."""
+        return self.events_count > self.passive_events
+
+
+def is_active(day: Day | None) -> bool:
+    """Whether a date counts for the streak. day: None if nothing happened on it."""
+    return day is not None and day.is_active
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,28 @@ The ledger is the journal; profile and days follow from it (rules/engagement/abs
 repairs what a dead writer left: it counts in the pending entries first, by the same code as new ones.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
 from rules.days import EPOCH, unstamp
-from rules.engagement import points
-from rules.engagement.absorbing import absorb, absorb_days, journalled_freezes, observe, reaching
-from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
+from rules.engagement.absorbing import (
+    absorb,
+    absorb_days,
+    active_dates,
+    journalled_freezes,
+    observe,
+    reaching,
+)
+from rules.engagement.account_state import (
+    Account,
+    Decision,
+    History,
+    NeedsHistory,
+    Profile,
+    is_active,
+)
+from rules.engagement.earning import earnings
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
 from rules.engagement.placing import flown_over, place
@@ -85,7 +99,7 @@ def decide(
     claimed, events = events, place(events, {**account.days, **days})
     profile = _reviewed(repaired, zip(claimed, events, strict=True), observed, now)
     profile = _flown(profile, flown_over(_placed(account.pending, events), {**account.days, **days}), now)
-    earned = _award(events, {**account.days, **days})
+    earned = earnings(events, {**account.days, **days})
     streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover)
     freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
     drafts = [*commands, *freezes, *earned]
@@ -99,29 +113,12 @@ def decide(
     return Decision(account, repaired.head, entries, days, _touch(before, changed, now))
 
 
-def _award(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Draft]:
-    """Return each event's EARN draft, with the points that its daily cap leaves."""
-    earned: dict[tuple[date, str], int] = {}
-    drafts: list[Draft] = []
-    for event in events:
-        key = (event.activity_date, event.event_type)
-        if key not in earned:
-            day = days.get(event.activity_date)
-            earned[key] = day.points_by_type.get(event.event_type, 0) if day else 0
-        award = points.capped_points(event.event_type, event.points_awarded, earned[key])
-        earned[key] += award
-        drafts.append(
-            Draft(EntryKind.EARN, award, event.event_id, event.event_type, event.activity_date.isoformat())
-        )
-    return drafts
-
-
 def _placed(pending: Iterable[Entry], events: Iterable[Event]) -> Iterator[tuple[str, date]]:
     """Yield events with the dates that they earn, also of entries that a dead writer has not counted in."""
     for draft in (entry.draft for entry in pending):
-        if draft.event_id and draft.activity_date:
+        if draft.event_id and draft.activity_date and not draft.is_passive:
             yield draft.event_id, date.fromisoformat(draft.activity_date)
-    yield from ((event.event_id, event.activity_date) for event in events)
+    yield from ((event.event_id, event.activity_date) for event in events if not event.is_passive)
 
 
 def _flown(profile: Profile, over: set[date], now: datetime) -> Profile:
@@ -154,18 +151,18 @@ def _unplaced(user_id: str, commands: Sequence[Draft]) -> list[Entry]:
 def _streak_with(account: Account, events: Iterable[Event], cover: Cover) -> Streak | None:
     """Return the streak with the dates of pending entries and of these events added, under a cover."""
     # Days may hold what is pending, and the streak does not.
-    changed = [*_dates_of(account.pending), *_changed_before_the_last(account.profile, cover)]
+    changed = [*active_dates(account.pending), *_changed_before_the_last(account.profile, cover)]
     dates = _dates_new_to(account, events)
     return streak_after(account.profile.streak, cover, dates, account.history, changed)
 
 
 def _dates_new_to(account: Account, events: Iterable[Event]) -> set[date]:
-    new = {event.activity_date for event in events if account.days.get(event.activity_date) is None}
-    return new | _dates_of(account.pending)
-
-
-def _dates_of(entries: Iterable[Entry]) -> set[date]:
-    return {date.fromisoformat(each.draft.activity_date) for each in entries if each.draft.activity_date}
+    new = {
+        event.activity_date
+        for event in events
+        if not event.is_passive and not is_active(account.days.get(event.activity_date))
+    }
+    return new | active_dates(account.pending)
 
 
 def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:

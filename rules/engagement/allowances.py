@@ -1,22 +1,9 @@
-"""What a user may take for nothing, and what costs (docs/rules.md, rule 2): freezes and pauses."""
+"""How many dates a user pauses (docs/rules.md, rule 2)."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import date, timedelta
 
 YEAR = timedelta(days=365)
-
-
-@dataclass(frozen=True, slots=True)
-class FreezeTerms:
-    """free_a_month: freezes for nothing in a month (UTC). price_points: what each further one costs."""
-
-    price_points: int
-    free_a_month: int
-
-    def price(self, taken_free: int) -> int:
-        """Return what the next freeze costs, if so many were taken for nothing this month."""
-        return 0 if taken_free < self.free_a_month else self.price_points
 
 
 def paused_dates_a_year(pauses: Iterable[tuple[date, date]]) -> int:

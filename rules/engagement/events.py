@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
+from rules.book.book import Cap
 from rules.days import Moment, stamp, unstamp
 
 FUTURE_MAX = timedelta(minutes=5)
@@ -36,13 +37,14 @@ class Event:
     """One stored event.
 
     A stored event never changes. What came of it is in its ledger entry: the date that it counts for (rule 8)
-    and the points that the daily cap left (rule 5).
+    and the points that the cap left (rule 5).
 
     event_id: `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of
     user and idempotency key. activity_date: the date that it claims. zone: the zone that this date was read
-    in. timezone: the zone that the event itself named, if any. points_awarded: by the table of points, before
-    the daily cap. place: where it stands in its table's stream (rules.stream_places), if it
-    was read there; it is not stored.
+    in. timezone: the zone that the event itself named, if any. rules_version: the version of the book that
+    judges it. points_awarded, cap: by that version; the points are those before the cap. is_passive: whether
+    it makes no date an active one. by_server: whether only a server may declare it. place: where it stands in
+    its table's stream (rules.stream_places), if it was read there; it is not stored.
     """
 
     user_id: str
@@ -55,6 +57,10 @@ class Event:
     points_awarded: int
     source: str
     created_at: str
+    rules_version: int = 1
+    cap: Cap | None = None
+    is_passive: bool = False
+    by_server: bool = False
     timezone: str | None = None
     properties: str | None = None
     properties_ref: str | None = None
@@ -122,6 +128,10 @@ def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
         "zone": event.zone,
         "timezone": event.timezone,
         "points_awarded": event.points_awarded,
+        "rules_version": event.rules_version,
+        "cap": event.cap and event.cap.text,
+        "is_passive": event.is_passive or None,
+        "by_server": event.by_server or None,
         "source": event.source,
         "properties": event.properties,
         "properties_ref": event.properties_ref,
@@ -145,6 +155,10 @@ def from_item(item: Mapping[str, Any]) -> Event:
             points_awarded=count_of(item, "points_awarded"),
             source=text_of(item, "source"),
             created_at=text_of(item, "created_at"),
+            rules_version=count_of(item, "rules_version") if "rules_version" in item else 1,
+            cap=Cap.of(item.get("cap")),
+            is_passive=bool(item.get("is_passive")),
+            by_server=bool(item.get("by_server")),
             timezone=item.get("timezone"),
             properties=item.get("properties"),
             properties_ref=item.get("properties_ref"),
@@ -153,7 +167,7 @@ def from_item(item: Mapping[str, Any]) -> Event:
     except MalformedItem:
         raise
     except ValueError as error:
-        raise MalformedItem(f"the stored event has a bad date: {error}") from None
+        raise MalformedItem(f"the stored event has a bad date or cap: {error}") from None
     return event
 
 

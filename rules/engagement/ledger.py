@@ -13,11 +13,13 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from enum import StrEnum
 
+from rules.book.book import Cap
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
 
 OPENED_AT = stamp(EPOCH)
 # A carrier of common size that names six entries stays under 1 KB, the unit that a write is billed in.
 CARRIED_MAX = 6
+PASSIVE = "passive"
 Applied = dict[str, tuple[date, int]]  # event id -> the date that it counts for, its points
 
 
@@ -51,7 +53,10 @@ class InsufficientBalance(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry that has no place in the ledger yet. points: signed; a redemption of 15 has -15."""
+    """An entry that has no place in the ledger yet.
+
+    points: signed; a redemption of 15 has -15. rules_version, cap, is_passive: those of an EARN's event.
+    """
 
     kind: EntryKind
     points: int
@@ -62,6 +67,9 @@ class Draft:
     reverses: str | None = None
     freeze: FreezeNote | None = None
     freeze_date: str | None = None
+    rules_version: int | None = None
+    cap: Cap | None = None
+    is_passive: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +148,39 @@ def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
         if entry.draft.kind is EntryKind.EARN and len(run) < CARRIED_MAX and not last:
             run.append(entry)
             continue
-        folded = tuple(_fold(each.draft) for each in run)
+        folded = tuple(_fold(each.draft, entry.draft.rules_version) for each in run)
         carriers.append(replace(entry, folded=folded, active=last))
         rest += run
         run = []
     return carriers, rest
 
 
-def _fold(draft: Draft) -> str:
-    return f"{draft.points}|{draft.event_type}|{draft.activity_date}|{draft.event_id}"
+def _fold(draft: Draft, version: int | None) -> str:
+    """Write a carried entry: `25|CHECK_IN|2026-03-01 100/day|...`. version: the carrier's."""
+    judged = [
+        f"v{draft.rules_version}" if draft.rules_version not in (None, version) else "",
+        draft.cap.text if draft.cap else "",
+        PASSIVE if draft.is_passive else "",
+    ]
+    date_and_rules = " ".join(filter(None, [draft.activity_date, *judged]))
+    return f"{draft.points}|{draft.event_type}|{date_and_rules}|{draft.event_id}"
+
+
+def _unfold(text: str, version: int | None) -> Draft:
+    points, event_type, date_and_rules, event_id = text.split("|", 3)
+    activity_date, *judged = date_and_rules.split(" ")
+    versions = [int(each[1:]) for each in judged if each.startswith("v")]
+    caps = [Cap.of(each) for each in judged if "/" in each]
+    return Draft(
+        EntryKind.EARN,
+        int(points),
+        event_id,
+        event_type,
+        activity_date,
+        rules_version=versions[0] if versions else version,
+        cap=caps[0] if caps else None,
+        is_passive=PASSIVE in judged,
+    )
 
 
 def unfold(carrier: Entry) -> list[Entry]:
@@ -157,9 +189,8 @@ def unfold(carrier: Entry) -> list[Entry]:
     seq, moment = carrier.seq, unstamp(carrier.created_at)
     balance = carrier.balance - carrier.draft.points
     for text in reversed(carrier.folded):
-        points, event_type, activity_date, event_id = text.split("|", 3)
         seq, moment = seq - 1, moment - MICROSECOND
-        draft = Draft(EntryKind.EARN, int(points), event_id, event_type, activity_date)
+        draft = _unfold(text, carrier.draft.rules_version)
         entries.append(Entry(carrier.account_id, stamp(moment), seq, balance, draft))
         balance -= draft.points
     return entries[::-1]

@@ -70,11 +70,13 @@ def digest_of(entries: Sequence[Entry]) -> int:
 
 def _hash(entry: Entry) -> int:
     draft = entry.draft
-    values = (
+    values: tuple[object, ...] = (
         *((unstamp(entry.created_at) - EPOCH) // MICROSECOND, entry.seq, draft.kind.value),
         *(draft.points, entry.balance, draft.event_id, draft.event_type, draft.activity_date),
         *(draft.reward_id, draft.reverses, draft.freeze and draft.freeze.value, draft.freeze_date),
     )
+    if draft.rules_version is not None:  # an entry of before had no more values, and has its hash still
+        values += (draft.rules_version, draft.cap and draft.cap.text, draft.is_passive or None)
     text = SEPARATOR.join("" if each is None else str(each) for each in values)
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
 

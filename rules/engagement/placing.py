@@ -40,7 +40,9 @@ def flown_over(events: Iterable[tuple[str, date]], days: Mapping[date, Day | Non
     """
     first: dict[date, datetime] = {}
     last: dict[date, datetime] = {}
-    seen = [(when, instant_of(at)) for when, day in days.items() if day for at in _ends(day)]
+    seen = [
+        (when, instant_of(at)) for when, day in days.items() if day and day.is_active for at in _ends(day)
+    ]
     dates = set()
     for event_id, when in events:
         seen.append((when, instant_of(event_id)))
@@ -65,23 +67,29 @@ def dates_to_look_at(
     if streak is None:
         return set()
     asked = set()
-    for event in events:
+    for event in (each for each in events if not each.is_passive):
         day = days.get((event.user_id, event.activity_date))
-        if day is None or event.activity_date < streak.last or event.event_id < day.first_event_id:
+        if (
+            day is None
+            or not day.is_active
+            or event.activity_date < streak.last
+            or event.event_id < day.first_event_id
+        ):
             asked.add(event.activity_date)
     known = {event.activity_date for event in events}
     return {day for day in beside(asked) - known if day <= streak.last}
 
 
 def place(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Event]:
-    """Return the events, in their order, each with the date that it earns.
+    """Return the events, in their order, each with the date that it earns. A passive one has its own.
 
     days: the stored days of the events' dates and of those beside them; None where there is none.
     """
-    opened = {when: instant_of(day.first_event_id) for when, day in days.items() if day}
-    placed = {}
+    opened = {when: instant_of(day.first_event_id) for when, day in days.items() if day and day.is_active}
+    placed = {event.event_id: event for event in events if event.is_passive}
     for event in sorted(
-        events, key=lambda each: (instant_of(each.event_id), each.activity_date, each.event_id)
+        (each for each in events if not each.is_passive),
+        key=lambda each: (instant_of(each.event_id), each.activity_date, each.event_id),
     ):
         at, when = instant_of(event.event_id), event.activity_date
         if when not in opened:

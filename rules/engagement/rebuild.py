@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
 
-from rules.engagement.absorbing import absorb, absorb_days
+from rules.engagement.absorbing import absorb, absorb_days, active_dates
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Entry, EntryKind
 from rules.engagement.streaks import fold
@@ -19,8 +18,7 @@ def profile_of(settings: Profile, entries: Sequence[Entry]) -> Profile:
     absorbed = absorb(
         replace(settings, head=None, total_points=0, streak=None, cover=cover, applied_through=""), entries
     )
-    dates = {date.fromisoformat(each.draft.activity_date) for each in entries if each.draft.activity_date}
-    return replace(absorbed, streak=fold(dates, absorbed.cover))
+    return replace(absorbed, streak=fold(active_dates(entries), absorbed.cover))
 
 
 def days_of(entries: Sequence[Entry]) -> dict[str, Day]:

@@ -11,7 +11,6 @@ from rules.days import EPOCH, UnknownZone, unstamp, zone
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.placing import instant_of
-from rules.engagement.points import RULES, is_servers
 
 WINDOW = timedelta(days=1)
 CHANGES_MAX = 2
@@ -50,7 +49,7 @@ def zones_seen(profile: Profile, events: Iterable[Event]) -> Profile:
     """
     seen = profile.zones_seen
     for event in sorted(events, key=lambda each: each.event_id):
-        if not event.timezone or (event.event_type in RULES and is_servers(event.event_type)):
+        if not event.timezone or event.by_server:
             continue
         at, place = instant_of(event.event_id), event.event_id[:27]
         offset = _offset(event.timezone, at)

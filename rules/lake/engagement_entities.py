@@ -5,26 +5,30 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rules.days import stamp, unstamp
+from rules.engagement.earning import points_by_type
 from rules.lake.schema import Entity, Field, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
 SEQUENCES = 10**9
 
+JUDGED = (
+    Field("rules_version", INTEGER, "the version of the book of rules that judges the event"),
+    Field("cap", TEXT, "the cap that its points are under: 100/day or 400/week", False, 32),
+    Field("is_passive", BOOLEAN, "whether the event keeps no streak"),
+)
 EVENTS = Entity(
     "events",
     (
         Field("event_id", TEXT, "`{occurred, UTC}#{uuid}`: the same for every attempt to send it", True, 128),
         Field("user_id", TEXT, "the user whose event it is", True, 256),
         Field("idempotency_key", TEXT, "the sender's key; unique per user", True, 512),
-        Field("event_type", TEXT, "a type of the rule table (rules/engagement/points.py)", True, 64),
+        Field("event_type", TEXT, "a type of the book of rules", True, 64),
         Field("occurred_at", TIMESTAMP, "when it happened", True),
         Field("occurred_local", TEXT, "when it happened as the sender wrote it, offset included", True, 64),
         Field("activity_date", DATE, "the date it counts for, fixed when it was stored (rule 1)", True),
         Field("zone", TEXT, "the zone that activity_date was read in", True, 64),
         Field("timezone", TEXT, "the zone that the event itself named", False, 64),
-        Field(
-            "points_awarded", INTEGER, "points, before the daily cap; what it earned is in the ledger", True
-        ),
+        Field("points_awarded", INTEGER, "points, before the cap; what it earned is in the ledger", True),
         Field("source", TEXT, "the door or integration it came from", True, 128),
         Field("properties", TEXT, "the sender's properties, JSON text"),
         Field("properties_ref", TEXT, "where large properties are: an s3:// URL", False, 1024),
@@ -32,6 +36,7 @@ EVENTS = Entity(
         Field(
             "version", INTEGER, "0 as first stored; then the number of its newest change, which grows", True
         ),
+        *JUDGED,
     ),
     key=("event_id", "user_id"),
     occurred="occurred_at",
@@ -73,6 +78,7 @@ LEDGER = Entity(
         Field("reverses", TEXT, "REVERSE: created_at of the entry that it undoes", False, 64),
         Field("freeze", TEXT, "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded", False, 32),
         Field("freeze_date", DATE, "the date of the grant or its reversal; or the date that it covers"),
+        *JUDGED,
     ),
     key=("account_id", "created_at"),
     occurred="created_at",
@@ -125,6 +131,15 @@ def event_version(seconds: float, sequence: str) -> int:
     them the last digits of its sequence number decide, which grow with the changes of an item.
     """
     return int(seconds) * SEQUENCES + int(sequence) % SEQUENCES
+
+
+def day_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Add up a day's points by event type, whatever caps they were under."""
+    by_cap = row.get("points_by_cap")
+    if not isinstance(by_cap, Mapping):
+        return dict(row)
+    others = {name: value for name, value in row.items() if name != "points_by_cap"}
+    return others | {"points_by_type": points_by_type(by_cap)}
 
 
 def streak_row(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from rules.lake.engagement_entities import (
     EVENTS,
     LEDGER,
     STREAKS,
+    day_row,
     event_row,
     event_version,
     streak_row,
@@ -88,8 +89,8 @@ RENAMED: dict[str, dict[str, str]] = {
     "notifications": {},
 }
 LEFT_OUT: dict[str, set[str]] = {
-    "events": {"idempotency_key", "ttl"},
-    "daily_activity": {"last_event_id"},
+    "events": {"idempotency_key", "ttl", "by_server"},
+    "daily_activity": {"last_event_id", "passive_events", "is_passive"},
     "ledger": {"active", "reversed_by", "folded", "applied_through"},
     "streaks": {
         *("recent_tz_changes", "observed_zone", "observed_at", "zones_seen"),
@@ -116,6 +117,7 @@ LEFT_OUT: dict[str, set[str]] = {
 Row = dict[str, Any]
 SHAPED: dict[str, Callable[[Row, datetime, int], Row]] = {
     "events": lambda row, _, corrected: event_row(row, corrected),
+    "daily_activity": lambda row, *_: day_row(row),
     "streaks": lambda row, *_: streak_row(row),
     "lead_events": lambda row, *_: lead_event_row(row),
     "lead_memory": lambda row, arrived, _: lead_memory_row(row, arrived),

@@ -1,16 +1,13 @@
 """Points of an answer (rule 5): from these tables alone, fixed when the answer is stored.
 
-The base and the daily cap are those of QUESTION_ANSWERED in rules.engagement.points; bonuses are declared
-here. The points of a person and date add up to min(daily cap, sum of the answers' points), in any order of
+The points of a person and date add up to min(daily cap, sum of the answers' points), in any order of
 arrival.
 """
 
 from types import MappingProxyType
 
-from rules.engagement.points import RULES
-
-BASE = RULES["QUESTION_ANSWERED"].points
-DAILY_POINTS_MAX = RULES["QUESTION_ANSWERED"].daily_points_max
+BASE = 10
+DAILY_POINTS_MAX = 150
 BONUSES = MappingProxyType({"confidence": 3, "timing": 2})
 # Milliseconds. A faster answer was given without reading, a slower one was left lying: no timing bonus.
 TIMING_MS_MIN, TIMING_MS_MAX = 1_000, 600_000

@@ -16,6 +16,9 @@ CREATE TABLE IF NOT EXISTS lake.events (
     properties_ref VARCHAR(1024) ENCODE ZSTD,
     created_at TIMESTAMP NOT NULL ENCODE AZ64,
     version BIGINT NOT NULL ENCODE AZ64,
+    rules_version BIGINT ENCODE AZ64,
+    cap VARCHAR(32) ENCODE ZSTD,
+    is_passive BOOLEAN ENCODE RAW,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (event_id, user_id)

@@ -14,6 +14,9 @@ CREATE TABLE IF NOT EXISTS lake.ledger (
     reverses VARCHAR(64) ENCODE ZSTD,
     "freeze" VARCHAR(32) ENCODE ZSTD,
     freeze_date DATE ENCODE AZ64,
+    rules_version BIGINT ENCODE AZ64,
+    cap VARCHAR(32) ENCODE ZSTD,
+    is_passive BOOLEAN ENCODE RAW,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (account_id, created_at)

@@ -29,7 +29,7 @@ def test_functions_have_their_settings_and_no_others(stack: Stack, alias: str) -
     door, users = (variables(stack, name, alias) for name in ("EventsApi", "UsersApi"))
     assert door["INDEX_IDEMPOTENCY_KEYS"] == "true"
     assert door["RATE_LIMIT_PER_MINUTE"] == SETTINGS["RateLimitPerMinute"].default
-    assert users["PAUSE_DAYS_A_YEAR"] == SETTINGS["PauseDaysAYear"].default
+    assert users["COMMANDS_PER_MINUTE"] == SETTINGS["CommandsPerMinute"].default
     assert "RATE_LIMIT_PER_MINUTE" not in users
     assert "PAUSE_DAYS_A_YEAR" not in door
 
@@ -104,14 +104,16 @@ def seen(stack: Stack) -> tuple[str, str, str]:
 def test_other_settings_reach_every_function_and_bad_ones_none(stack: Stack) -> None:
     usual = seen(stack)
     assert usual == tuple(
-        SETTINGS[each].default for each in ("BoardReadsPerMinute", "PauseDaysAYear", "Currency")
+        SETTINGS[each].default for each in ("BoardReadsPerMinute", "CommandsPerMinute", "Currency")
     )
     try:
         changed = f"{SETTINGS_OF_A_LAPTOP}; BoardReadsPerMinute=7; Currency=EUR"
         assert redeployed(stack, changed) == "UPDATE_COMPLETE"
         assert seen(stack) == ("7", usual[1], "EUR")
-        assert redeployed(stack, f"{changed}; PauseDaysAYear=366") == "UPDATE_ROLLBACK_COMPLETE"
-        assert "PauseDaysAYear must be a whole number, 0 to 365, unlike '366'" in reasons(stack, stack.name)
+        assert redeployed(stack, f"{changed}; OpenQuestionsMax=1001") == "UPDATE_ROLLBACK_COMPLETE"
+        assert "OpenQuestionsMax must be a whole number, 1 to 1000, unlike '1001'" in reasons(
+            stack, stack.name
+        )
         assert seen(stack) == ("7", usual[1], "EUR")
     finally:
         redeployed(stack, SETTINGS_OF_A_LAPTOP)

@@ -9,8 +9,8 @@ from adapters.engagement.account_items import entry_from
 from adapters.platform.items import plain
 from rules.days import date_of, parse_moment
 from rules.engagement.ledger import EntryKind, FreezeNote
-from rules.engagement.points import RULES
 from tests.faults.callers import Report
+from tests.support.books import most
 
 KEYS = {"UserStreaks": "user_id", "RewardsLedger": "account_id"}
 
@@ -83,7 +83,7 @@ def violations(
             0 <= draft.points <= worth.get(draft.event_id or "", 0), f"{draft.event_id} earned {draft.points}"
         )
     for group, points in awarded.items():
-        should = min(points, RULES[group[1]].daily_points_max)
+        should = min(points, most(group[1]))
         must(got[group] == should, f"{group} earned {got[group]}, should be {should}")
     # Days. An event counts for the date that it claims, unless the account is on the review list for it.
     dates = {entry.draft.event_id: entry.draft.activity_date or "" for entry in earned}

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rules.engagement.points import RULES, is_servers
+from rules.book.book import Declarer
+from tests.support.books import TYPES, most
 from tests.support.examples import examples
 from tests.support.site import ADMIN, FULFILMENT, PRODUCERS, Site
 
@@ -216,11 +217,11 @@ def test_whatever_a_user_tries_the_points_redeemed_never_exceed_those_earned(
     redeemed = -sum(each["points"] for each in entries if each["kind"] == "REDEEM")
     assert redeemed <= sum(each["points"] for each in earned)
     assert not [each for each in entries if each["kind"] == "REVERSE" and each["points"]]
-    assert not [each for each in earned if is_servers(each["event_type"])]
+    assert not [each for each in earned if TYPES[each["event_type"]].declared_by is Declarer.SERVER]
     by_day = Counter[tuple[str, str]]()
     for each in earned:
         by_day[each["activity_date"], each["event_type"]] += each["points"]
-    assert all(points <= RULES[kind].daily_points_max for (_, kind), points in by_day.items())
+    assert all(points <= most(kind) for (_, kind), points in by_day.items())
     free = [each for each in entries if each.get("freeze") == "freeze_granted" and each["points"] == 0]
     assert len(free) <= 2
     # The instants of 70 hours touch at most five dates of one calendar, and eight hours open at most two.

@@ -9,7 +9,7 @@ import json
 import logging
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -24,6 +24,8 @@ import ingest.engagement.users_api
 import ingest.engagement.wiring
 import processors.engagement
 from tests.faults.turns import Killed, Turns
+from tests.oracle.points_reading import TimedBoost
+from tests.support.books import boosted
 from tests.support.engine import Engine, lean_client
 
 FAULTS_MAX = 4
@@ -98,7 +100,7 @@ class Machines:
     every: bool
     skewed: bool
     patch: Any
-    boosts: str = "[]"
+    boosts: Sequence[TimedBoost] = ()
     now: datetime = EARLY
     step: int = 0
     faults_left: int = FAULTS_MAX
@@ -117,7 +119,7 @@ class Machines:
         self.patch.setattr(adapters.clock, "now", self.clock)
         self.patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
         self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
-        self.patch.setenv("POINT_BOOSTS", self.boosts)
+        self.patch.setattr("adapters.book.book_store.shipped_version", lambda: boosted(self.boosts))
         # Each lost answer is logged with its traceback, which takes longer than the call.
         self.patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
         self.new_process()

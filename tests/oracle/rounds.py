@@ -31,10 +31,6 @@ BOOSTS = (
         datetime(2026, 3, 18, tzinfo=UTC), datetime(2026, 3, 20, tzinfo=UTC), 3, frozenset({"CONTRIBUTION"})
     ),
 )
-BOOSTS_SET = (
-    '[{"since": "2011-01-01T00:00:00Z", "until": "2026-05-09T00:00:00Z", "factor": 2}, {"since":'
-    ' "2026-03-18T00:00:00Z", "until": "2026-03-20T00:00:00Z", "factor": 3, "event_types": ["CONTRIBUTION"]}]'
-)
 
 
 @dataclass(frozen=True)
@@ -227,9 +223,9 @@ class Round:
 def played(engine: Engine, stream: Stream, plan: plans.Plan, patch: Any) -> list[str]:
     """Play a plan under a new name; returns what is wrong."""
     with patch.context() as wiring:
-        boosts, text = (BOOSTS, BOOSTS_SET) if plan.boosted else ((), "[]")
+        boosts = BOOSTS if plan.boosted else ()
         chance = random.Random(f"machines {plan.seed}")
         user = f"o{plan.seed}-{PLAYED[plan.seed]}"  # A seed that is replayed alone gets the same name.
         PLAYED[plan.seed] += 1
-        machines = Machines(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, text)
+        machines = Machines(engine, stream, user, chance, plan.losses == "every", plan.skewed, wiring, boosts)
         return Round(plan, machines, Facts(boosts)).play()

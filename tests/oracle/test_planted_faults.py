@@ -33,14 +33,11 @@ def real(place: str) -> Any:
 
 
 def there_is_no_daily_cap(patch: Patch) -> None:
-    patch.setattr("rules.engagement.points.capped_points", lambda event_type, points, earned: points)
+    patch.setattr("rules.engagement.earning.points_left", lambda points, cap, earned: points)
 
 
 def boosts_are_forgotten(patch: Patch) -> None:
-    points_of = real("rules.engagement.points.points_of")
-    patch.setattr(
-        "rules.engagement.points.points_of", lambda event_type, when, *_: points_of(event_type, when)
-    )
+    patch.setattr("rules.book.book.Book.factor", lambda *_: 1)
 
 
 def the_zone_of_the_offset_is_forgotten(patch: Patch) -> None:

@@ -7,11 +7,9 @@ from tests.recipes.add_a_lead_feature import FEATURE
 from tests.recipes.add_a_stream_consumer import STREAM_CONSUMER
 from tests.recipes.add_a_webhook_source import SOURCE
 from tests.recipes.add_an_endpoint import ENDPOINT
-from tests.recipes.add_an_event_type import EVENT_TYPE
 from tests.recipes.scratch import Step
 
 RECIPES: Mapping[str, tuple[Step, ...]] = {
-    "add-an-event-type": EVENT_TYPE,
     "add-a-webhook-source": SOURCE,
     "add-a-lead-feature": FEATURE,
     "add-a-lake-column": COLUMN,

@@ -9,8 +9,8 @@ from sqlglot import exp
 from analytics.lake.footers import Footer
 from analytics.warehouse.models import models
 from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
-from rules.engagement.points import RULES as POINTS
 from tests.sql.conftest import Lake
+from tests.support.books import TYPES
 from tests.support.redshift_rules import RULES, problems
 from tests.support.shipped_sql import shipped
 
@@ -78,7 +78,7 @@ def test_event_types_are_the_rule_table() -> None:
         (select.expressions[0].unalias().name, *(int(each.unalias().name) for each in select.expressions[1:]))
         for select in rules.find_all(exp.Select)
     }
-    assert rows == {(name, rule.points, rule.daily_points_max) for name, rule in POINTS.items()}
+    assert rows == {(name, rule.points, rule.cap_points) for name, rule in TYPES.items()}
 
 
 def test_all_columns_are_documented() -> None:

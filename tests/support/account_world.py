@@ -81,7 +81,7 @@ class World:
     def answer(self) -> object:
         """What may not depend on order, splits or crashes."""
         shown = {
-            day: (each.points_earned, each.events_count, each.first_event_id, dict(each.points_by_type))
+            day: (each.points_earned, each.events_count, each.first_event_id, dict(each.points_by_cap))
             for day, each in self.days.items()
         }
         profile = self.profile

@@ -108,7 +108,7 @@ HAND = {
     "day head": edit_day(value("ledger_head", {"S": "2031-01-01T00:00:00.000000Z"})),
     "day without head": edit_day(without("ledger_head")),
     "day first": edit_day(value("first_event_id", {"S": "2026-01-01T00:00:00.000000Z#x"})),
-    "day types": edit_day(value("points_by_type", {"M": {"CHECK_IN": {"N": "0"}, "X": {"N": "1"}}})),
+    "day types": edit_day(value("points_by_cap", {"M": {"CHECK_IN": {"N": "0"}, "X": {"N": "1"}}})),
     "day created": edit_day(value("created_at", {"S": "2026-01-01T00:00:00.000000Z"})),
     "day almost empty": edit_day(
         lambda each: [each.pop(name) for name in list(each) if name not in ("user_id", "activity_date")]

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from rules.days import stamp
 from rules.engagement.events import Event
-from rules.engagement.points import RULES
 from rules.engagement.streaks import Cover, net_freezes
+from tests.support.books import TYPES as BOOK_TYPES
+from tests.support.books import judged
 
 FIRST, LAST = date(1990, 1, 1), date(2035, 12, 31)
 ZONES = (
@@ -84,9 +85,10 @@ def event(
         occurred_at=moment.isoformat(),
         activity_date=day,
         zone=zone,
-        points_awarded=RULES[event_type].points if points is None else points,
+        points_awarded=BOOK_TYPES[event_type].points if points is None else points,
         source="test",
         created_at=stamp(created_at),
+        **judged(event_type),
         timezone=zone,
     )
 

@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import Objects
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import Place, curated_key
-from rules.engagement.points import RULES
 from rules.lake.entities import ENTITIES
+from tests.support.books import TYPES
 
 FIRST = date(2025, 12, 27)
 DAYS = 70  # over the ends of two years, of a short February and of months
@@ -88,7 +88,7 @@ def event(user: str, moment: datetime, event_type: str, number: int, **more: Any
         "activity_date": moment.date(),
         "zone": "UTC",
         "timezone": None,
-        "points_awarded": RULES[event_type].points,
+        "points_awarded": TYPES[event_type].points,
         "source": ("web", "mobile", "größe's")[number % 3],
         "properties": None,
         "properties_ref": None,

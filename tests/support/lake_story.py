@@ -11,7 +11,6 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from rules.engagement.points import RULES
 from rules.lake.entities import ENTITIES
 from rules.lake.lead_entities import state_column
 from rules.lake.lead_states import states_of
@@ -19,6 +18,7 @@ from rules.leads.feature_changes import ALL, from_events
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import LeadEvent
 from tests.support.answer_story import AnswerStory
+from tests.support.books import TYPES
 from tests.support.lake_sample import DAYS, FIRST, PROPERTIES, USERS, Row, Sample, event
 from tests.support.lead_histories import History, features_of, is_readable
 from tests.support.lead_histories import row as lead_event
@@ -43,7 +43,7 @@ class Story:
                 if user.startswith("same") and day % 10 == 0:  # two users with the same points: a tie
                     self.day(user, FIRST + timedelta(days=day), ["LESSON_COMPLETED"])
                 elif not user.startswith("same") and self.random.random() < chance:
-                    kinds = self.random.choices(sorted(RULES), k=self.random.randint(1, 3))
+                    kinds = self.random.choices(sorted(TYPES), k=self.random.randint(1, 3))
                     self.day(user, FIRST + timedelta(days=day), kinds)
             if self.balance.get(user, 0) > 40:
                 self.redeem(user, 15)

@@ -40,10 +40,9 @@ from ingest.engagement.rewards import Rewards
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor
 from rules.days import date_of, parse_moment, stamp
-from rules.engagement.allowances import FreezeTerms
 from rules.engagement.events import Event, event_id, to_item
-from rules.engagement.points import RULES
 from rules.lake.entities import ENTITIES, row_of
+from tests.support.books import TYPES, KnownBooks, judged
 from tests.support.engine import Engine
 
 START = datetime(2026, 3, 20, 12, tzinfo=UTC)
@@ -122,10 +121,8 @@ class Town:
         self.events = EventStore(self.dynamodb, "BPEvents")
         self.engagement = EngagementProcessor(self.accounts, self.redis)
         claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
-        self.rewards = Rewards(
-            Commands(self.accounts, claims, "IdempotencyKeys", self.redis), FreezeTerms(100, 2)
-        )
-        self.preferences = Preferences(self.accounts, self.redis, 92)
+        self.rewards = Rewards(Commands(self.accounts, claims, "IdempotencyKeys", self.redis), KnownBooks())
+        self.preferences = Preferences(self.accounts, self.redis, KnownBooks())
         self.projections = Projections(self.dynamodb, "UserStreaks", "DailyActivity")
         self.objects = FolderObjects(self.folder / "lake")
         self.warehouse = DuckWarehouse(
@@ -166,7 +163,8 @@ class Town:
             occurred_at=moment.utc.isoformat(),
             activity_date=day,
             zone=read_in,
-            points_awarded=RULES[kind].points,
+            points_awarded=TYPES[kind].points,
+            **judged(kind),
             source="test",
             created_at=stamp(self.tick()),
             timezone=zone,

@@ -16,6 +16,7 @@ import matplotlib as mpl
 from adapters.platform.items import plain
 from local.paths import WAREHOUSE
 from local.stack import Stack
+from rules.engagement.earning import points_by_type
 
 mpl.use("svg")
 
@@ -138,7 +139,7 @@ def _zipf(axes: Axes, days: Rows) -> None:
 def _points(axes: Axes, days: Rows) -> None:
     by_type = Counter[str]()
     for each in days:
-        by_type.update(each["points_by_type"])
+        by_type.update(points_by_type(each["points_by_cap"]))
     names = [name for name, _ in by_type.most_common()][::-1]
     axes.barh(
         [name.replace("_", " ").lower() for name in names], [by_type[name] for name in names], color=SECOND

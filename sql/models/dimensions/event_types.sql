@@ -1,4 +1,4 @@
--- Generated from rules/engagement/points.py by `make models`.
+-- Generated from rules/book/shipped.json by `make models`.
 -- Each event type of the rule table, and each that left the table but that older events still carry.
 WITH rules AS (
     SELECT 'APP_OPENED' AS event_type, 1 AS points, 1 AS daily_cap

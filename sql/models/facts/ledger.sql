@@ -13,5 +13,8 @@ SELECT
     reverses,
     freeze_note,
     freeze_date,
+    rules_version,
+    cap,
+    is_passive,
     load_number
 FROM staging.ledger

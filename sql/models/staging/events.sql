@@ -15,5 +15,8 @@ SELECT
     properties_ref,
     created_at,
     version,
+    rules_version,
+    cap,
+    is_passive,
     load_number
 FROM lake.events

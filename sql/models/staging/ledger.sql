@@ -17,5 +17,8 @@ SELECT
         THEN CAST(REPLACE(REPLACE(reverses, 'T', ' '), 'Z', '') AS TIMESTAMP) END AS reverses,
     "freeze" AS freeze_note,
     freeze_date,
+    rules_version,
+    cap,
+    is_passive,
     load_number
 FROM lake.ledger

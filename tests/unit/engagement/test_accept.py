@@ -13,8 +13,9 @@ from ingest.engagement import engagement_schemas
 from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
 from ingest.web.caller import ApiError, Caller
 from ingest.web.http import json_body
+from rules.book.book import Declarer
 from rules.engagement.account_state import Profile
-from rules.engagement.points import RULES, is_servers
+from tests.support.books import TYPES, KnownBooks
 from tests.support.http_requests import VALID, sent
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -50,7 +51,7 @@ class Stores:
 
 def accepted(bodies: list[Any], stores: Stores, caller: Caller = Caller("u", False)) -> list[AcceptResult]:  # noqa: B008
     door: Any = stores
-    return Acceptor(door, door, door, door).accept(bodies, caller, NOW)
+    return Acceptor(door, door, door, door, KnownBooks()).accept(bodies, caller, NOW)
 
 
 def test_one_bad_event_never_spoils_its_neighbours() -> None:
@@ -125,7 +126,9 @@ def test_an_admin_may_send_another_user_s_event_and_backfill() -> None:
 SERVERS = [Caller("admin", is_admin=True), Caller("shop", is_admin=False, is_producer=True)]
 
 
-@pytest.mark.parametrize("event_type", [name for name in RULES if is_servers(name)])
+@pytest.mark.parametrize(
+    "event_type", [name for name, each in TYPES.items() if each.declared_by is Declarer.SERVER]
+)
 def test_what_a_server_declares_is_refused_from_a_user_with_the_reason(event_type: str) -> None:
     body = {**VALID, "event_type": event_type}
     (refused,) = accepted([body], stores := Stores())

@@ -85,7 +85,7 @@ days = st.builds(
     first_event_id=st.text(min_size=1, max_size=10),
     events_count=st.integers(1, 999),
     points_earned=st.integers(0, 999),
-    points_by_type=st.dictionaries(names, st.integers(0, 999), max_size=4),
+    points_by_cap=st.dictionaries(names, st.integers(0, 999), max_size=4),
     ledger_head=instants.map(stamp),
     created_at=instants.map(stamp),
 )

@@ -10,8 +10,8 @@ from rules.engagement.absorbing import absorb, absorb_days, observe
 from rules.engagement.account_state import Profile
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
-from rules.engagement.points import RULES
 from tests.support.account_world import World, grant, revoke
+from tests.support.books import most
 from tests.support.engagement_strategies import TYPES, bases, event, near
 from tests.support.examples import examples
 
@@ -162,4 +162,4 @@ def test_a_date_earns_what_its_events_were_awarded_up_to_the_cap(
         earned[draft.activity_date, draft.event_type] += draft.points
         sent[draft.activity_date, draft.event_type] += points
     for key, points in sent.items():
-        assert earned[key] == min(points, RULES[key[1] or ""].daily_points_max)
+        assert earned[key] == min(points, most(key[1] or ""))

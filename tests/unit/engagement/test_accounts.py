@@ -8,9 +8,9 @@ from rules.days import stamp
 from rules.engagement.account_state import Account, History, NeedsHistory, Profile
 from rules.engagement.accounts import decide, streak_after
 from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance
-from rules.engagement.points import RULES
 from rules.engagement.streaks import Cover, Streak
 from tests.support.account_world import World, grant, june
+from tests.support.books import most
 from tests.support.engagement_strategies import NOW, TYPES, event
 
 
@@ -36,7 +36,7 @@ def test_the_daily_cap_cuts_the_event_that_crosses_it() -> None:
     last = [event("x", june(1), "WORKOUT_COMPLETED", points=25), event("y", june(1), "WORKOUT_COMPLETED")]
     decision = world.apply(last)
     assert [entry.draft.points for entry in decision.entries] == [10, 0]
-    assert world.days[june(1)].points_by_type == {"WORKOUT_COMPLETED": 60}
+    assert world.days[june(1)].points_by_cap == {"WORKOUT_COMPLETED 60/day": 60}
     assert world.days[june(1)].events_count == 4
     world.check()
 
@@ -45,8 +45,8 @@ def test_the_cap_holds_within_one_batch_and_for_each_type_and_date_by_itself() -
     world = World()
     batch = [event(f"{day}{kind}{n}", june(day), kind) for day in (1, 2) for kind in TYPES for n in range(12)]
     world.apply(batch)
-    assert world.days[june(1)].points_by_type == {kind: RULES[kind].daily_points_max for kind in TYPES}
-    assert world.profile.total_points == 2 * sum(RULES[kind].daily_points_max for kind in TYPES)
+    assert world.days[june(1)].points_by_cap == {f"{kind} {most(kind)}/day": most(kind) for kind in TYPES}
+    assert world.profile.total_points == 2 * sum(most(kind) for kind in TYPES)
     world.check()
 
 

@@ -12,6 +12,7 @@ from ingest.engagement.preferences import Preferences
 from ingest.web.caller import ApiError
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.streaks import fold
+from tests.support.books import KnownBooks
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -32,7 +33,7 @@ class Settled:
 
 def test_a_pause_that_was_granted_is_kept_or_the_next_one_is_refused() -> None:
     store: Any = Settled()
-    preferences = Preferences(store, EngagementCache(""), 92)
+    preferences = Preferences(store, EngagementCache(""), KnownBooks())
     granted: set[tuple[date, date]] = set()
     for week in range(30):
         day = NOW.date() + timedelta(weeks=week)
@@ -51,7 +52,7 @@ def test_a_pause_that_was_granted_is_kept_or_the_next_one_is_refused() -> None:
 
 def test_nobody_pauses_more_dates_of_a_year_than_are_allowed_however_the_pauses_lie() -> None:
     store: Any = Settled()
-    preferences = Preferences(store, EngagementCache(""), 92)
+    preferences = Preferences(store, EngagementCache(""), KnownBooks())
     for month in range(200):
         now = NOW + timedelta(days=15 * month)
         with suppress(ApiError):
@@ -65,7 +66,7 @@ def test_nobody_pauses_more_dates_of_a_year_than_are_allowed_however_the_pauses_
 
 def test_one_pause_too_many_says_so_and_changes_nothing() -> None:
     store: Any = Settled()
-    preferences = Preferences(store, EngagementCache(""), 92)
+    preferences = Preferences(store, EngagementCache(""), KnownBooks())
     start = NOW.date()
     before = preferences.pause("u", start, start + timedelta(days=89), NOW)
     with pytest.raises(ApiError) as refused:
@@ -81,7 +82,7 @@ def test_a_pause_in_the_past_is_refused() -> None:
     store: Any = Settled()
     yesterday = NOW.date() - timedelta(days=1)
     with pytest.raises(ApiError) as refused:
-        Preferences(store, EngagementCache(""), 92).pause("u", yesterday, NOW.date(), NOW)
+        Preferences(store, EngagementCache(""), KnownBooks()).pause("u", yesterday, NOW.date(), NOW)
     assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
 
 
@@ -92,7 +93,7 @@ def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_ref
     streak = fold([NOW.date() - timedelta(days=1), tomorrow], store.account.profile.cover)
     profile = replace(store.account.profile, streak=streak)
     store.account = replace(store.account, profile=profile)
-    preferences = Preferences(store, EngagementCache(""), 92)
+    preferences = Preferences(store, EngagementCache(""), KnownBooks())
     with pytest.raises(ApiError) as refused:
         preferences.pause("u", NOW.date(), tomorrow, NOW)
     assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])

@@ -18,6 +18,7 @@ from adapters.leads.feature_store import FeatureStore
 from adapters.platform.items import item, plain
 from adapters.questions.subscription_items import KEY, claim_key
 from adapters.questions.user_stats_items import stats_attributes
+from rules.book.book import Cap
 from rules.days import stamp
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import Event, to_item
@@ -86,6 +87,10 @@ def events() -> Iterator[dict[str, Any]]:
         timezone="UTC",
         properties='{"a": 1}',
         properties_ref="s3://b/k",
+        rules_version=2,
+        cap=Cap(5),
+        is_passive=True,
+        by_server=True,
     )
     yield to_item(event, index_key=True)
 
@@ -96,7 +101,10 @@ def daily_activity() -> Iterator[dict[str, Any]]:
 
 def ledger() -> Iterator[dict[str, Any]]:
     draft = Draft(
-        EntryKind.EARN, 5, "e", "CHECK_IN", "2026-03-10", "reward", AT, FreezeNote.SPENT, "2026-03-09"
+        *(EntryKind.EARN, 5, "e", "CHECK_IN", "2026-03-10", "reward", AT, FreezeNote.SPENT, "2026-03-09"),
+        rules_version=2,
+        cap=Cap(5),
+        is_passive=True,
     )
     yield plain(entry_item(Entry("u", AT, 1, 5, draft)))
 

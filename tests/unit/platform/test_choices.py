@@ -20,9 +20,6 @@ NUMBERS = {
     "RateLimitPerMinute": (("1", "999999999"), ("0",)),
     "CommandsPerMinute": (("1", "999999999"), ("0",)),
     "BoardReadsPerMinute": (("1", "999999999"), ("0",)),
-    "FreezePricePoints": (("1", "999999999"), ("0",)),
-    "FreezesFreeAMonth": (("0", "50"), ("51",)),
-    "PauseDaysAYear": (("0", "365"), ("366",)),
     "OpenQuestionsMax": (("1", "1000"), ("0", "1001")),
     "SubscriptionsMax": (("1", "1000"), ("0", "1001")),
 }
@@ -46,7 +43,6 @@ TEXTS = {
     ),
     "PhoneRegions": (("", "US", "US acme=DE shop.br=BR"), ("usa", "acme=de", "US,DE", "=DE")),
     "ExchangeRates": (("", "EUR=1.08", "EUR=1.08 JPY=0.0067"), ("EUR", "EUR=0", "eur=1", "EUR=1 EUR=2")),
-    "PointBoosts": (("[]", BOOST), ("{}", "[1]", "[", '[{"factor": 2}]')),
     "SignInOrigins": (
         ("", "https://login.example.com", "https://a.example https://b.example:8443"),
         ("login.example.com", "https://a.example,https://b.example", "https://a.example/path", "http://a"),
@@ -139,13 +135,11 @@ def test_any_text_is_read_or_refused_with_a_sentence(text: str) -> None:
 def test_what_is_allowed_is_read_by_functions() -> None:
     environ = {each.name.upper(): "x" for each in fields(UsersApiSettings)}
     environ |= {"LEADERBOARD_SHARDS": "4"}
-    named = {"FREEZE_PRICE_POINTS": "FreezePricePoints", "FREEZES_FREE_A_MONTH": "FreezesFreeAMonth"}
-    named |= {"PAUSE_DAYS_A_YEAR": "PauseDaysAYear", "COMMANDS_PER_MINUTE": "CommandsPerMinute"}
-    named |= {"BOARD_READS_PER_MINUTE": "BoardReadsPerMinute"}
-    for value in NUMBERS["PauseDaysAYear"][0]:
-        found = settings_of(f"PauseDaysAYear={value}")
+    named = {"COMMANDS_PER_MINUTE": "CommandsPerMinute", "BOARD_READS_PER_MINUTE": "BoardReadsPerMinute"}
+    for value in NUMBERS["CommandsPerMinute"][0]:
+        found = settings_of(f"CommandsPerMinute={value}")
         config = read(UsersApiSettings, {**environ, **{key: found[name] for key, name in named.items()}})
-        assert config.pause_days_a_year == int(value)
+        assert config.commands_per_minute == int(value)
 
 
 def test_the_documented_table_is_the_declaration() -> None:

@@ -3,7 +3,6 @@
 import importlib
 import pkgutil
 from dataclasses import fields
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -11,8 +10,6 @@ import pytest
 import adapters.settings
 from adapters.settings import read, variable
 from adapters.settings.engagement import EventsApiSettings
-from adapters.settings.point_boosts import read_boosts
-from rules.engagement.points import points_of
 from tests.support.template import resources, template
 
 # By name: XFunction reads XSettings.
@@ -33,7 +30,7 @@ COMPLETE = {
     "IDEMPOTENCY_KEYS_TABLE": "keys",
     "PAYLOAD_BUCKET": "bucket",
     "REDIS_URL": "",
-    "POINT_BOOSTS": "[]",
+    "RULE_BOOKS_TABLE": "RuleBooks",
     "LIMITS_TABLE": "Limits",
     "RATE_LIMIT_PER_MINUTE": "60",
     "INDEX_IDEMPOTENCY_KEYS": "false",
@@ -111,55 +108,3 @@ def test_all_functions_share_the_time_zones_and_the_log_level_alone() -> None:
     shared = template()["Globals"]["Function"]["Environment"]["Variables"]
     assert set(shared) == SHARED
     assert shared["PYTHONTZPATH"] == ""
-
-
-def test_boosts_are_read_from_json() -> None:
-    text = (
-        '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00+02:00", "factor": 2},'
-        ' {"since": "2026-06-01T00:00:00Z", "until": "2026-06-03T00:00:00Z", "factor": 3,'
-        ' "event_types": ["CHECK_IN"]}]'
-    )
-    both, one = read_boosts(text)
-    assert both.until == datetime(2026, 6, 1, 22, tzinfo=UTC)
-    assert (both.factor, both.event_types) == (2, frozenset())
-    assert one.event_types == {"CHECK_IN"}
-
-
-@pytest.mark.parametrize("text", ["", "[]"])
-def test_no_boosts_are_no_boosts(text: str) -> None:
-    assert read_boosts(text) == ()
-
-
-TEXT_FOR_TYPES = (
-    '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 2,'
-    ' "event_types": "CHECK_IN"}]'
-)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "[",
-        '[{"since": "2026-06-01T00:00:00Z", "factor": 2}]',
-        '[{"since": "soon", "until": "2026-06-02T00:00:00Z", "factor": 2}]',
-        '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": "x"}]',
-        '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": -1}]',
-        '[{"since": "2026-06-01T00:00:00Z", "until": "2026-06-02T00:00:00Z", "factor": 1.9}]',
-        TEXT_FOR_TYPES,
-        "{}",
-        "[1]",
-        "5",
-    ],
-)
-def test_boosts_that_cannot_be_read_are_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="PointBoosts"):
-        read_boosts(text)
-
-
-def test_boosts_that_are_taken_can_be_applied() -> None:
-    text = '[{"since": "2026-06-01T00:00:00", "until": "2026-06-02T00:00:00", "factor": 2}]'
-    try:
-        taken = read_boosts(text)
-    except ValueError:
-        return
-    assert points_of("CHECK_IN", datetime(2026, 6, 1, 12, tzinfo=UTC), taken) in (5, 10)

@@ -15,6 +15,9 @@ from rules.questions.answer_events import event_digest, event_of_answer
 from rules.questions.answer_stats import alias
 from rules.questions.responses import from_item, public_id, to_item
 from tests.support.answers import answer
+from tests.support.books import KnownBooks
+
+BOOKS = KnownBooks().books()
 
 DAY0 = date(2026, 3, 1)
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -72,15 +75,15 @@ def test_an_answer_s_event_is_dated_by_rule_1(
     own: str | None, stored: str | None, day: str, zone: str
 ) -> None:
     response = replace(answer(1), created_at="2026-03-01T20:00:00.000000Z", timezone=own)
-    event = event_of_answer(response, stored, NOON)
+    event = event_of_answer(response, stored, NOON, BOOKS)
     assert event is not None
     assert (event.activity_date.isoformat(), event.zone, event.points_awarded) == (day, zone, 10)
     assert (event.idempotency_key, event.occurred_at) == ("answer:q1", response.created_at)
     assert event_from(event_item(event)) == event
-    again = event_of_answer(response, stored, NOON + timedelta(days=1))
+    again = event_of_answer(response, stored, NOON + timedelta(days=1), BOOKS)
     assert again is not None
     assert (again.event_id, event_digest(again)) == (event.event_id, event_digest(event))
 
 
 def test_somebody_who_is_not_signed_in_has_no_event() -> None:
-    assert event_of_answer(replace(answer(1), user_id=None), None, NOON) is None
+    assert event_of_answer(replace(answer(1), user_id=None), None, NOON, BOOKS) is None

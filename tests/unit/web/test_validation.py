@@ -18,7 +18,7 @@ from tests.support.http_requests import VALID, json_values, near_events
         ({"idempotency_key": "k" * 129}, "idempotency_key"),
         ({"idempotency_key": "k\n"}, "idempotency_key"),
         ({"idempotency_key": "é"}, "idempotency_key"),
-        ({"event_type": "UNKNOWN"}, "event_type"),
+        ({"event_type": "NO TYPE"}, "event_type"),
         ({"event_type": ["CHECK_IN"]}, "event_type"),
         ({"occurred_at": 5}, "occurred_at"),
         ({"occurred_at": "x" * 41}, "occurred_at"),

@@ -1,0 +1,104 @@
+"""Everything under /v1/rules: the book in force, its versions, and publishing another one."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
+
+from adapters import clock, settings
+from adapters.book.book_store import BookStore, PublishedMeanwhile
+from adapters.platform.aws import client
+from adapters.settings.engagement import RulesApiSettings
+from ingest.book.publishing import Proposal, publish
+from ingest.book.rules_schemas import NOW, PUBLICATION
+from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.http import answer, json_body, resolver
+from rules.book.reading import BookRefused
+from rules.book.versions import Version
+from rules.days import parse_moment, stamp
+
+logger = Logger(service="rules-api")
+app: APIGatewayHttpResolver = resolver(logger)
+
+
+@cache
+def _parts() -> BookStore:
+    return BookStore(client("dynamodb"), settings.read(RulesApiSettings).rule_books_table)
+
+
+def _caller() -> Caller:
+    return caller_of(app.current_event.raw_event)
+
+
+def version_view(version: Version, *, is_admin: bool) -> dict[str, Any]:
+    """Return what is told of a version beside its document. Who published it is for admins to know."""
+    told = {
+        "version": version.number,
+        "effective_at": stamp(version.effective_at),
+        "published_at": stamp(version.published_at),
+        "note": version.note,
+    }
+    return told | {"author": version.author} if is_admin else told
+
+
+@app.get("/v1/rules")
+def get_rules() -> Response[str]:
+    """Return the book in force, now or at another instant."""
+    caller, store, now = _caller(), _parts(), clock.now()
+    asked = (app.current_event.query_string_parameters or {}).get("at")
+    version = store.look().at(_instant("at", asked) if asked else now)
+    shown = version_view(version, is_admin=caller.is_admin)
+    return answer(200, {**shown, "book": store.document(version.number)})
+
+
+@app.get("/v1/rules/versions")
+def get_versions() -> Response[str]:
+    """Return all versions, the newest first."""
+    _caller().check_admin()
+    versions = [version_view(each, is_admin=True) for each in reversed(_parts().look().versions)]
+    return answer(200, {"versions": versions})
+
+
+@app.post("/v1/rules")
+def post_rules() -> Response[str]:
+    """Publish a version."""
+    caller, now = _caller(), clock.now()
+    caller.check_admin()
+    body = json_body(app.current_event.raw_event, PUBLICATION)
+    try:
+        version = publish(_parts(), _proposal(body, caller), now)
+    except BookRefused as refused:
+        details = [
+            {"field": ".".join(map(str, each.path)) or "book", "reason": each.reason}
+            for each in refused.faults
+        ]
+        raise ApiError(422, "invalid_field", str(refused)[:500], details) from None
+    except PublishedMeanwhile:
+        raise ApiError(
+            409, "conflict", "somebody else has just published a version: look at it first"
+        ) from None
+    logger.info("published", extra={"version": version.number, "author": version.author})
+    return answer(201, version_view(version, is_admin=True))
+
+
+def _proposal(body: Mapping[str, Any], caller: Caller) -> Proposal:
+    effective = body.get("effective", NOW)
+    at = None if effective == NOW else _instant("effective", effective, status=422)
+    return Proposal(body["book"], at, caller.user_id, body.get("note", ""))
+
+
+def _instant(field: str, text: str, status: int = 400) -> datetime:
+    try:
+        return parse_moment(text.replace(" ", "+")).utc  # a plus sign in a query means a blank
+    except ValueError as error:
+        code = "invalid_field" if status == 422 else "invalid_parameter"
+        raise ApiError(status, code, f"{field} {error}", [{"field": field, "reason": str(error)}]) from None
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry."""
+    return app.resolve(event, context)

@@ -1,0 +1,1 @@
+"""`streakline rules`: books of rules as files."""

@@ -1,0 +1,109 @@
+"""`streakline rules check | diff | publish | show | list`."""
+
+import argparse
+import getpass
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from adapters.book.book_store import BookStore, PublishedMeanwhile
+from ingest.book.checking import checked
+from ingest.book.publishing import Proposal, publish
+from ingest.book.rules_api import version_view
+from ingest.book.rules_schemas import NOW
+from local.book.book_file import BookFile, read_file, written
+from local.stack import Stack
+from rules.book.differences import differences
+from rules.book.reading import BookRefused
+from rules.days import parse_moment
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions and their options."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    def action(name: str, text: str) -> argparse.ArgumentParser:
+        return actions.add_parser(name, help=text, description=text)
+
+    check = action("check", "say what is wrong with a book, by line; needs no deployment")
+    check.add_argument("file", type=Path)
+    diff = action("diff", "how a book differs from the one in force")
+    diff.add_argument("file", type=Path)
+    diff.add_argument("--at", type=_instant, help="from the one in force at this instant")
+    put = action("publish", "put a book into force; every function knows it within a minute")
+    put.add_argument("file", type=Path)
+    put.add_argument(
+        "--effective", required=True, help="`now`, or an instant with its zone, such as 2027-01-01T00:00:00Z"
+    )
+    put.add_argument("--note", default="", help="why, for those who come later")
+    put.add_argument("--author", default=getpass.getuser(), help="who says so; your user name")
+    show = action("show", "the book in force, as `publish` takes it")
+    show.add_argument("--at", type=_instant, help="the one in force at this instant")
+    show.add_argument("--json", action="store_true", help="as JSON")
+    action("list", "all versions, the newest first")
+
+
+def _instant(text: str) -> datetime:
+    try:
+        return parse_moment(text).utc
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def check(path: Path) -> BookFile:
+    """Return a book that makes sense; raises RuntimeError with a line for each fault."""
+    book = read_file(path)
+    try:
+        checked(book.document)
+    except BookRefused as refused:
+        raise RuntimeError(book.told(refused)) from None
+    return book
+
+
+def run(arguments: argparse.Namespace, stack: Stack | None) -> None:
+    """Carry out an action. stack: None for `check`, which needs none."""
+    if stack is None:
+        check(arguments.file)
+        print(f"{arguments.file.name}: a book of rules")
+        return
+    store = BookStore(stack.client("dynamodb"), stack.tables["RuleBooks"])
+    now = datetime.now(UTC)
+    if arguments.action == "publish":
+        _publish(store, arguments, now)
+        return
+    books = store.look()
+    if arguments.action == "list":
+        _print([version_view(each, is_admin=True) for each in reversed(books.versions)])
+        return
+    document = store.document(books.at(arguments.at or now).number)
+    if arguments.action == "show":
+        print(json.dumps(document, indent=2) if arguments.json else written(document), end="")
+    else:
+        lines = list(differences(document, check(arguments.file).document))
+        print("\n".join(lines) or "no difference")
+
+
+def _publish(store: BookStore, arguments: argparse.Namespace, now: datetime) -> None:
+    book = check(arguments.file)
+    at = None if arguments.effective == NOW else _effective(arguments.effective)
+    try:
+        version = publish(store, Proposal(book.document, at, arguments.author, arguments.note), now)
+    except BookRefused as refused:
+        raise RuntimeError(book.told(refused)) from None
+    except PublishedMeanwhile:
+        raise RuntimeError(
+            "somebody else has just published a version: look at `streakline rules list`"
+        ) from None
+    _print(version_view(version, is_admin=True))
+
+
+def _effective(text: str) -> datetime:
+    try:
+        return parse_moment(text).utc
+    except ValueError as error:
+        raise RuntimeError(f"--effective {error}, or is `now`") from None
+
+
+def _print(answer: Any) -> None:
+    print(json.dumps(answer, indent=2))

@@ -1,0 +1,158 @@
+"""What a book of rules says. A document (book_schema.py) is read into these by reading.py.
+
+A book is data: it is published while the system runs, and each event is judged by one version of it
+(versions.py).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any
+
+
+class Declarer(StrEnum):
+    """Who may say that an event has happened."""
+
+    ANYBODY = "anybody"
+    # It stands for something of value that only a server has seen: from a user it would prove nothing.
+    SERVER = "server"
+
+
+class Period(StrEnum):
+    """What a cap counts over: an activity date, or the seven from a Monday (ISO 8601)."""
+
+    DAY = "day"
+    WEEK = "week"
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """The most points that a user's events of one type earn in a period."""
+
+    points: int
+    per: Period = Period.DAY
+
+    @property
+    def text(self) -> str:
+        """The cap as it is stored: `100/day`."""
+        return f"{self.points}/{self.per}"
+
+    @classmethod
+    def of(cls, text: str | None) -> "Cap | None":
+        """Read a stored cap; None where there is none. Raises ValueError for any other text."""
+        if not text:
+            return None
+        points, _, per = text.partition("/")
+        return cls(int(points), Period(per))
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """What one type of event is worth, and who may send it.
+
+    points: of one event. cap_points, cap_events: the most that a user's events of a period `per` earn, in
+    points or in events; None: no such limit. keeps_streak: whether an event makes its date an active one.
+    properties: JSON Schema of the properties that senders promise, None for any.
+    """
+
+    points: int
+    cap_points: int | None = None
+    cap_events: int | None = None
+    per: Period = Period.DAY
+    declared_by: Declarer = Declarer.ANYBODY
+    keeps_streak: bool = True
+    properties: Mapping[str, Any] | None = None
+
+    def cap(self, factor: int = 1) -> Cap | None:
+        """Return the cap of an event whose points a boost multiplies.
+
+        A cap in events is so many times what the event is worth. So a boost lifts it, and a cap in points
+        stays.
+        """
+        if self.cap_events is not None:
+            return Cap(self.cap_events * self.points * factor, self.per)
+        return None if self.cap_points is None else Cap(self.cap_points, self.per)
+
+
+@dataclass(frozen=True, slots=True)
+class Boost:
+    """Multiplies the points of events that occurred in [since, until). No event_types: of all types."""
+
+    since: datetime
+    until: datetime
+    factor: int
+    event_types: frozenset[str] = frozenset()
+
+    def applies(self, event_type: str, occurred: datetime) -> bool:
+        """Whether an event's points are multiplied."""
+        in_time = self.since <= occurred < self.until
+        return in_time and (not self.event_types or event_type in self.event_types)
+
+
+@dataclass(frozen=True, slots=True)
+class Freezes:
+    """What a user's streak freezes cost. free_a_month: for nothing in a month (UTC).
+
+    price_points: of each further one. held_max: how many may wait to be used.
+    """
+
+    held_max: int
+    free_a_month: int
+    price_points: int
+
+    def price(self, taken_free: int) -> int:
+        """Return what the next freeze costs, if so many were taken for nothing this month."""
+        return 0 if taken_free < self.free_a_month else self.price_points
+
+
+@dataclass(frozen=True, slots=True)
+class Pauses:
+    """dates_max: of one pause. dates_a_year: how many of any 365 dates in a row may be paused."""
+
+    dates_max: int
+    dates_a_year: int
+
+
+NO_FREEZES, NO_PAUSES = Freezes(0, 0, 0), Pauses(0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerBonuses:
+    """What an answer earns on top of its event type's points.
+
+    confidence: for saying how sure one is. timing: for an answer that took from timing_ms_min to
+    timing_ms_max milliseconds: a faster one was given without reading, a slower one was left lying.
+    """
+
+    confidence: int = 0
+    timing: int = 0
+    timing_ms_min: int = 0
+    timing_ms_max: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Book:
+    """All rules that are data."""
+
+    event_types: Mapping[str, EventType]
+    boosts: tuple[Boost, ...] = ()
+    freezes: Freezes = NO_FREEZES
+    pauses: Pauses = NO_PAUSES
+    answers: AnswerBonuses = field(default_factory=AnswerBonuses)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "event_types", MappingProxyType(dict(self.event_types)))
+
+    def factor(self, event_type: str, occurred: datetime) -> int:
+        """Return what an event's points are multiplied by."""
+        return max((each.factor for each in self.boosts if each.applies(event_type, occurred)), default=1)
+
+    def points(self, event_type: str, occurred: datetime) -> int:
+        """Return an event's points before its cap. Raises KeyError for a type that the book lacks."""
+        return self.event_types[event_type].points * self.factor(event_type, occurred)
+
+    def cap(self, event_type: str, occurred: datetime) -> Cap | None:
+        """Return an event's cap, None for none. Raises KeyError for a type that the book lacks."""
+        return self.event_types[event_type].cap(self.factor(event_type, occurred))

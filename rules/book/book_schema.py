@@ -1,0 +1,130 @@
+"""The JSON Schema of a book of rules, as it is published. What it cannot say is checked by reading.py."""
+
+# Long: one document.
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+FORMAT = 1
+TYPES_MAX = 500
+BOOSTS_MAX = 100
+POINTS_MAX = 1_000_000
+TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
+_INSTANT: Schema = {
+    "type": "string",
+    "maxLength": 40,
+    "description": "an instant with its zone (RFC 3339), such as 2027-01-01T00:00:00Z",
+}
+
+
+def _whole(least: int, most: int, description: str) -> Schema:
+    return {"type": "integer", "minimum": least, "maximum": most, "description": description}
+
+
+def _closed(required: list[str], properties: dict[str, Schema], description: str) -> Schema:
+    return {
+        "type": "object",
+        "required": required,
+        "properties": properties,
+        "additionalProperties": False,
+        "description": description,
+    }
+
+
+_CAP = _closed(
+    ["per"],
+    {
+        "points": _whole(0, POINTS_MAX, "the most points"),
+        "events": _whole(1, POINTS_MAX, "or the most events that earn; a boost lifts what they earn"),
+        "per": {"enum": ["day", "week"], "description": "an activity date, or the seven from a Monday"},
+    },
+    "the most that one user earns with this type; exactly one of points and events",
+)
+_EVENT_TYPE = _closed(
+    ["points"],
+    {
+        "points": _whole(0, POINTS_MAX, "points of one event, before the cap"),
+        "cap": _CAP,
+        "declared_by": {
+            "enum": ["anybody", "server"],
+            "description": "server: only admins, producers and the Kinesis stream may send it",
+        },
+        "keeps_streak": {"type": "boolean", "description": "whether it makes its date an active one: true"},
+        "properties": {
+            "type": "object",
+            "description": "the data contract: a JSON Schema that an event's properties must satisfy",
+        },
+        "description": {"type": "string", "maxLength": 500},
+    },
+    "one type of event",
+)
+_BOOST = _closed(
+    ["since", "until", "factor"],
+    {
+        "since": _INSTANT,
+        "until": _INSTANT | {"description": "the first instant at which it no longer applies"},
+        "factor": _whole(2, 100, "what points are multiplied by"),
+        "event_types": {
+            "type": "array",
+            "items": {"type": "string"},
+            "minItems": 1,
+            "maxItems": TYPES_MAX,
+            "description": "the types whose points are multiplied; left out: all",
+        },
+    },
+    "multiplies the points of events that occurred between two instants",
+)
+BOOK: Schema = {
+    "$schema": "http://json-schema.org/draft-07/schema#",
+    "title": "A book of rules",
+    **_closed(
+        ["event_types"],
+        {
+            "format": {"const": FORMAT, "description": "of this document"},
+            "event_types": {
+                "type": "object",
+                "minProperties": 1,
+                "maxProperties": TYPES_MAX,
+                "propertyNames": {"pattern": TYPE_NAME},
+                "additionalProperties": _EVENT_TYPE,
+                "description": "by name",
+            },
+            "boosts": {"type": "array", "items": _BOOST, "maxItems": BOOSTS_MAX},
+            "freezes": _closed(
+                ["held_max", "free_a_month", "price_points"],
+                {
+                    "held_max": _whole(1, 100, "how many of a user's may wait to be used"),
+                    "free_a_month": _whole(0, 50, "for nothing in a month (UTC)"),
+                    "price_points": _whole(1, POINTS_MAX, "of each further one"),
+                },
+                "streak freezes; left out: users can have none",
+            ),
+            "pauses": _closed(
+                ["dates_max", "dates_a_year"],
+                {
+                    "dates_max": _whole(1, 365, "of one pause"),
+                    "dates_a_year": _whole(1, 365, "of any 365 dates in a row"),
+                },
+                "pauses of a streak; left out: users can have none",
+            ),
+            "answers": _closed(
+                [],
+                {
+                    "confidence_points": _whole(0, POINTS_MAX, "for saying how sure one is"),
+                    "timing_points": _whole(0, POINTS_MAX, "for an answer neither too fast nor too slow"),
+                    "timing_ms": _closed(
+                        ["least", "most"],
+                        {
+                            "least": _whole(0, 86_400_000, "a faster answer was given without reading"),
+                            "most": _whole(1, 86_400_000, "a slower one was left lying"),
+                        },
+                        "how many milliseconds such an answer takes",
+                    ),
+                },
+                "what an answer to a question earns beyond the points of QUESTION_ANSWERED",
+            ),
+        },
+        "what earns what",
+    ),
+}

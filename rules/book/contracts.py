@@ -1,0 +1,136 @@
+"""Data contracts: the JSON Schema that an event type's properties satisfy, and what may change in it.
+
+A contract uses the keywords in KEYWORDS alone. So two contracts can be compared: a new version of a type may
+allow more than the old one, and never less, because its senders are out there and go on sending.
+"""
+
+# Long: one function a keyword, all of a form.
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Path = tuple[str | int, ...]
+Contract = Mapping[str, Any]
+
+TYPES = ("string", "integer", "number", "boolean", "object", "array", "null")
+# A lower bound, or an upper one: a new contract may move it outwards.
+LOWER = ("minimum", "minLength", "minItems")
+UPPER = ("maximum", "maxLength", "maxItems")
+KEYWORDS = frozenset(
+    {"type", "enum", "pattern", "properties", "required", "additionalProperties", "items", "description"}
+    | {*LOWER, *UPPER}
+)
+DEPTH_MAX = 8
+# A nested repetition such as (a+)+ lets a text of forty letters take for ever.
+NESTED_REPEAT = re.compile(r"[*+}]\)[*+{]")
+PATTERN_MAX = 200
+
+
+def contract_faults(contract: Any, depth: int = 0) -> Iterator[tuple[Path, str]]:
+    """Yield what keeps a JSON value from being a contract, as (path, reason)."""
+    if not isinstance(contract, Mapping):
+        yield (), "is no object"
+        return
+    if depth > DEPTH_MAX:
+        yield (), f"is nested deeper than {DEPTH_MAX} levels"
+        return
+    for name in contract.keys() - KEYWORDS:
+        yield (name,), f"is no keyword of a contract: {', '.join(sorted(KEYWORDS))}"
+    yield from _simple_faults(contract)
+    for name, inner in _inner(contract, "properties"):
+        yield from (
+            (("properties", name, *path), reason) for path, reason in contract_faults(inner, depth + 1)
+        )
+    if "items" in contract:
+        yield from (
+            (("items", *path), reason) for path, reason in contract_faults(contract["items"], depth + 1)
+        )
+
+
+def _inner(contract: Contract, name: str) -> list[tuple[str, Any]]:
+    said = contract.get(name, {})
+    return list(said.items()) if isinstance(said, Mapping) else []
+
+
+def _simple_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
+    if any(each not in TYPES for each in _types(contract, default=())):
+        yield ("type",), f"must be of {', '.join(TYPES)}"
+    if not isinstance(contract.get("enum", [0]), list) or contract.get("enum") == []:
+        yield ("enum",), "must be a list of values"
+    for name in (*LOWER, *UPPER):
+        value = contract.get(name, 0)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            yield (name,), "must be a number"
+        elif name not in ("minimum", "maximum") and (not isinstance(value, int) or value < 0):
+            yield (name,), "must be a whole number from 0"
+    yield from _object_faults(contract)
+    if "pattern" in contract and (reason := _pattern_fault(contract["pattern"])):
+        yield ("pattern",), reason
+
+
+def _object_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
+    if not isinstance(contract.get("properties", {}), Mapping):
+        yield ("properties",), "must be an object"
+    required = contract.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(each, str) for each in required):
+        yield ("required",), "must be a list of names"
+    elif contract.get("additionalProperties") is False:
+        for name in sorted({*required} - {*dict(_inner(contract, "properties"))}):
+            yield ("required",), f"has {name}, which is no property, and others are not allowed"
+    if not isinstance(contract.get("additionalProperties", True), bool):
+        yield ("additionalProperties",), "must be true or false"
+
+
+def _pattern_fault(pattern: Any) -> str | None:
+    if not isinstance(pattern, str) or len(pattern) > PATTERN_MAX:
+        return f"must be a text of up to {PATTERN_MAX} characters"
+    if NESTED_REPEAT.search(pattern):
+        return "repeats what is repeated already: some texts would take for ever"
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return f"is no regular expression: {error}"
+    return None
+
+
+def breaks(old: Contract | None, new: Contract | None) -> Iterator[tuple[Path, str]]:
+    """Yield where a new contract refuses what the old one takes, as (path, reason). None: anything goes."""
+    if not new:
+        return
+    old = old or {}
+    yield from _breaks_simply(old, new)
+    had, has = dict(_inner(old, "properties")), dict(_inner(new, "properties"))
+    for name in sorted(had.keys() | has.keys()):
+        path: Path = ("properties", name)
+        if name not in has and not new.get("additionalProperties", True):
+            yield path, "is no longer allowed"
+        elif name in has and (name in had or old.get("additionalProperties", True)):
+            # Where the old contract did not name a property, it took any value of it.
+            yield from ((path + inner, why) for inner, why in breaks(had.get(name), has[name]))
+    yield from ((("items", *path), why) for path, why in breaks(old.get("items"), new.get("items")))
+
+
+def _breaks_simply(old: Contract, new: Contract) -> Iterator[tuple[Path, str]]:
+    if lost := sorted(_types(old) - _types(new)):
+        yield ("type",), f"no longer takes {', '.join(lost)}"
+    if "enum" in new and (gone := [each for each in old.get("enum", [None]) if each not in new["enum"]]):
+        yield ("enum",), "is new" if "enum" not in old else f"no longer has {gone[0]!r}"
+    if "pattern" in new and new["pattern"] != old.get("pattern"):
+        yield ("pattern",), "is another one"
+    for name in sorted({*new.get("required", ())} - {*old.get("required", ())}):
+        yield ("required",), f"now has {name}, which senders may leave out so far"
+    if old.get("additionalProperties", True) and not new.get("additionalProperties", True):
+        yield ("additionalProperties",), "are no longer allowed"
+    for name in LOWER:
+        if name in new and new[name] > old.get(name, float("-inf")):
+            yield (name,), "is higher than it was"
+    for name in UPPER:
+        if name in new and new[name] < old.get(name, float("inf")):
+            yield (name,), "is lower than it was"
+
+
+def _types(contract: Contract, default: tuple[str, ...] = TYPES) -> set[str]:
+    said = contract.get("type", default)
+    names = {said} if isinstance(said, str) else {each for each in said if isinstance(each, str)}
+    return names | {"integer"} if "number" in names else names

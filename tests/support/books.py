@@ -1,0 +1,56 @@
+"""Books of rules for tests: the shipped one, and made ones."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Protocol
+
+from adapters.book.book_store import BookStore
+from adapters.book.shipped import shipped_version
+from rules.book.book import Boost, Cap, Declarer, EventType, Period
+from rules.book.versions import Books, Version
+
+SHIPPED = shipped_version().book
+TYPES = SHIPPED.event_types
+
+
+def most(event_type: str) -> int:
+    """What a user can earn a day with a type of the shipped book."""
+    return TYPES[event_type].cap_points or 0
+
+
+def judged(event_type: str) -> dict[str, Any]:
+    """What the shipped book fixes of an event, beside its points."""
+    rule: EventType = TYPES[event_type]
+    by_server = rule.declared_by is Declarer.SERVER
+    return {"rules_version": 1, "cap": Cap(rule.cap_points or 0, Period.DAY), "by_server": by_server}
+
+
+class AnyBoost(Protocol):
+    """A boost, whoever reads it."""
+
+    @property
+    def since(self) -> datetime: ...
+    @property
+    def until(self) -> datetime: ...
+    @property
+    def factor(self) -> int: ...
+    @property
+    def types(self) -> frozenset[str]: ...
+
+
+def boosted(boosts: Sequence[AnyBoost]) -> Version:
+    """The shipped book with boosts. Two of them may meet, which no document may say."""
+    made = tuple(Boost(each.since, each.until, each.factor, each.types) for each in boosts)
+    return replace(shipped_version(), book=replace(SHIPPED, boosts=made))
+
+
+class KnownBooks(BookStore):
+    """Versions that need no table; only the shipped one if none are given."""
+
+    def __init__(self, versions: Iterable[Version] = ()) -> None:
+        super().__init__(None, "")
+        self._books = Books([*versions] or [shipped_version()])
+
+    def look(self) -> Books:
+        return self._books

@@ -1,0 +1,89 @@
+"""A book as a file: what is wrong is told by its line, and what `show` prints `publish` takes."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from adapters.book.shipped import shipped_document
+from ingest.book.checking import DOCUMENT_BYTES_MAX
+from local.book.book_file import FILE_BYTES_MAX, UnreadableBook, read_file, written
+from local.book.command import check
+
+SMALL = """# points for readers
+event_types:
+  READ:
+    points: 5
+    cap: {points: 50, per: day}
+boosts:
+  - since: 2026-06-01T00:00:00Z
+    until: 2026-06-02T00:00:00Z
+    factor: 2
+"""
+
+
+def file_of(folder: Path, text: str) -> Path:
+    path = folder / "book.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_what_is_shown_is_read_again(tmp_path: Path) -> None:
+    for text in (
+        written(shipped_document()),
+        json.dumps(shipped_document()),
+        json.dumps(shipped_document(), indent="\t"),
+    ):
+        assert check(file_of(tmp_path, text)).document == shipped_document()
+
+
+def test_an_instant_is_a_text_as_in_json(tmp_path: Path) -> None:
+    document = check(file_of(tmp_path, SMALL)).document
+    assert document["boosts"][0]["since"] == "2026-06-01T00:00:00Z"
+    assert check(file_of(tmp_path, written(document))).document == document
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (SMALL.replace("points: 50", "points: 4"), "book.yaml:5: event_types.READ.cap.points is below"),
+        (SMALL.replace("2026-06-01T", "2026-06-09T"), "book.yaml:8: boosts.0.until is not after since"),
+        (SMALL.replace("    factor: 2\n", ""), "book.yaml:7: boosts.0.factor is missing"),
+        (
+            SMALL.replace("    points: 5", "    points: five"),
+            "book.yaml:4: event_types.READ.points must be integer",
+        ),
+        (SMALL.replace("    points: 5", "    worth: 5"), "book.yaml:3: event_types.READ.points is missing"),
+        (SMALL + "prices: {}\n", "book.yaml:2: the book has unknown {'prices'} properties"),
+        ("", "book.yaml:1: the book must be object"),
+    ],
+)
+def test_a_fault_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(RuntimeError) as refused:
+        check(file_of(tmp_path, text))
+    assert str(refused.value).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: [1", "book.yaml:1: "),
+        ("a: 1\nb: 2\na: 3\n", "book.yaml:3: the key 'a' is there twice"),
+        ("a: &x {b: 1}\nc: *x\n", "book.yaml:1: an alias repeats a part"),
+        ("a: &x [*x]\n", "book.yaml:1: an alias repeats a part"),
+        ("? [1]\n: 2\n", "book.yaml:1: the key"),
+        ("a: !!python/object:os.system {}\n", "book.yaml:1: "),
+        ("[" * 100_000, "book.yaml:1: it is nested too deeply"),
+        ("a: \x00", "book.yaml:1: "),
+        ("# " + "x" * FILE_BYTES_MAX, f"book.yaml: has {FILE_BYTES_MAX + 2} bytes"),
+    ],
+)
+def test_what_is_no_file_of_a_book_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(UnreadableBook) as refused:
+        read_file(file_of(tmp_path, text))
+    assert str(refused.value).startswith(told)
+
+
+def test_ten_megabytes_are_refused_unread(tmp_path: Path) -> None:
+    assert FILE_BYTES_MAX < 10_000_000
+    assert DOCUMENT_BYTES_MAX < FILE_BYTES_MAX
