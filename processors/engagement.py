@@ -218,9 +218,9 @@ def _parts() -> tuple[EngagementProcessor, FailureQueue]:
     config, dynamodb = settings.read(EngagementSettings), client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
-        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
+        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
     )
-    redis = EngagementCache(config.redis_url, config.leaderboard_shards)
+    redis = EngagementCache(config.redis_url)
     engagement = EngagementProcessor(accounts, redis, config.writers, Gauges(config.redis_url))
     return engagement, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 

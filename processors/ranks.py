@@ -89,7 +89,7 @@ class RankBuilder:
 @cache
 def _parts() -> RankBuilder:
     config = settings.read(RanksSettings)
-    redis = EngagementCache(config.redis_url, config.leaderboard_shards)
+    redis = EngagementCache(config.redis_url)
     return RankBuilder(client("dynamodb"), config.user_streaks_table, config.boards_table, redis)
 
 

@@ -16,6 +16,7 @@ from rules.engagement.streaks import Cover, Streak, lapse_date, net_freezes
 
 # The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
 UNDER_REVIEW = "open"
+PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
 
 
 def partition_of(user_id: str, zone: str, shards: int) -> str:
@@ -23,8 +24,11 @@ def partition_of(user_id: str, zone: str, shards: int) -> str:
     return f"{region_of(zone)}#{zlib.crc32(user_id.encode()) % shards}"
 
 
-def profile_attributes(profile: Profile, shards: int) -> dict[str, Any]:
-    """Return a profile as plain attributes. Without a streak it stays out of the leaderboard's index."""
+def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
+    """Return a profile as plain attributes.
+
+    shards: of the index StreakLeaderboard; 0: the profile stays out of it, as one without a streak does.
+    """
     attributes: dict[str, Any] = {
         "user_id": profile.user_id,
         "version": profile.version,
@@ -72,7 +76,7 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
         "streak_checkpoints": None
         if streak.checkpoints is None
         else list(map(_checkpoint_text, streak.checkpoints)),
-        "leaderboard_partition": partition_of(profile.user_id, profile.zone, shards),
+        PARTITION: partition_of(profile.user_id, profile.zone, shards) if shards else None,
         "lapses_at": int(lapses_at.timestamp()),
     }
 
@@ -83,8 +87,20 @@ def lapsed_attributes(attributes: dict[str, Any]) -> dict[str, Any]:
     run_length keeps the length, so that profile_from reads the same profile. The next write of the profile
     has the common form again.
     """
-    kept = {name: value for name, value in attributes.items() if name != "leaderboard_partition"}
-    return {**kept, "current_streak": 0, "run_length": attributes["current_streak"]}
+    run = attributes["current_streak"]
+    return {**attributes, PARTITION: None, "current_streak": 0, "run_length": run}
+
+
+def expected_item(attributes: dict[str, Any], stored: Item) -> Item:
+    """Return the item that a stored profile must be.
+
+    A stored profile is in the index or not, as the setting IndexStreaks was when it was written. Both are
+    right. So the partition is only compared where there are two.
+    """
+    expected = item(attributes)
+    if PARTITION not in stored:
+        expected.pop(PARTITION, None)
+    return {PARTITION: stored[PARTITION], **expected} if PARTITION in stored else expected
 
 
 def profile_from(attributes: dict[str, Any]) -> Profile:

@@ -47,12 +47,11 @@ TOP_LIST_SECONDS = 75
 class EngagementCache:
     """The cache of one process. url: "" if there is no Redis."""
 
-    def __init__(self, url: str, shards: int = 1) -> None:
+    def __init__(self, url: str) -> None:
         # A lost write makes the ranks wrong, and those too that somebody is just building.
         self._link = CacheLink(url, always_stale=(READY, BUILDING, ROUND))
         self._run = self._link.run
-        self._shards = shards
-        self.ranks = RankSets(self._link, shards)
+        self.ranks = RankSets(self._link)
 
     @property
     def is_configured(self) -> bool:
@@ -75,7 +74,7 @@ class EngagementCache:
 
     def remember(self, profile: Profile) -> None:
         """Cache a profile that was read."""
-        self._run([keep_command(profile, self._shards)])
+        self._run([keep_command(profile)])
 
     def write_through(
         self,
@@ -86,8 +85,8 @@ class EngagementCache:
         """Cache what was written, in one round trip: profiles, ranks, days, event ids per user."""
         placed = list(profiles)
         stale = [f"streak:{each.user_id}" for each in placed]
-        commands = [keep_command(each, self._shards) for each in placed]
-        commands += place_commands(placed, self._shards)
+        commands = [keep_command(each) for each in placed]
+        commands += place_commands(placed)
         for day in days:
             key = f"active:{day.user_id}:{day.activity_date.isoformat()}"
             stale.append(key)

@@ -11,10 +11,18 @@ from rules.engagement.standings import GLOBAL
 
 
 class LeaderboardIndex:
-    """Top lists of streaks. They read some rows of each shard, however many users there are."""
+    """Top lists of streaks. They read some rows of each shard, however many users there are.
+
+    shards: 0 if profiles stay out of the index (the setting IndexStreaks).
+    """
 
     def __init__(self, dynamodb: Any, table: str, shards: int) -> None:
         self._dynamodb, self._table, self._shards = dynamodb, table, shards
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether profiles are in the index."""
+        return self._shards > 0
 
     def top(self, region: str, limit: int, now: datetime) -> list[tuple[str, int]]:
         """Return (user, score), best first, ties by user id."""

@@ -94,7 +94,7 @@ class Projections:
                 self._dynamodb.update_item,
                 self._profiles,
                 read,
-                (*PROFILE_MARKS, "lapses_at", "leaderboard_partition"),
+                (*PROFILE_MARKS, "lapses_at", "run_length"),
                 values,
                 Key={"user_id": read["user_id"]},
                 UpdateExpression="SET current_streak = :zero, run_length = :run REMOVE leaderboard_partition",

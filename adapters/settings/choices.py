@@ -134,6 +134,14 @@ _ALL = (
         "also find events by key through IdempotencyIndex, at one more write unit an event",
         re.compile("true|false"),
     ),
+    _text(
+        "IndexStreaks",
+        "false",
+        "true or false",
+        "list the best streaks also in a new stack's first minutes, through StreakLeaderboard, at two more "
+        "write units for a user's first event of a date",
+        re.compile("true|false"),
+    ),
     _number("OpenQuestionsMax", 100, "questions that one agent may have open at once", 1, 1000),
     _number("SubscriptionsMax", 20, "phones that one person may have registered", 1, 1000),
     Setting(

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from adapters.settings.streak_index import StreakIndex
+
 
 @dataclass(frozen=True, slots=True)
 class EventsApiSettings:
@@ -32,7 +34,7 @@ class EventsStreamSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class UsersApiSettings:
+class UsersApiSettings(StreakIndex):
     """ingest.engagement.users_api."""
 
     user_streaks_table: str
@@ -42,7 +44,6 @@ class UsersApiSettings:
     idempotency_keys_table: str
     boards_table: str
     redis_url: str
-    leaderboard_shards: int
     rule_books_table: str
     fingerprint_secret_arn: str
     limits_table: str
@@ -58,7 +59,7 @@ class RulesApiSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class EngagementSettings:
+class EngagementSettings(StreakIndex):
     """processors.engagement: what it cannot apply goes to failure_queue_url.
 
     writers: how many users it writes at the same time.
@@ -68,7 +69,6 @@ class EngagementSettings:
     daily_activity_table: str
     rewards_ledger_table: str
     redis_url: str
-    leaderboard_shards: int
     failure_queue_url: str
     writers: int
 
@@ -80,4 +80,3 @@ class RanksSettings:
     user_streaks_table: str
     boards_table: str
     redis_url: str
-    leaderboard_shards: int

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from adapters.settings.streak_index import StreakIndex
+
 
 @dataclass(frozen=True, slots=True)
 class PublisherSettings:
@@ -65,7 +67,7 @@ class WarehouseSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ReconcileSettings:
+class ReconcileSettings(StreakIndex):
     """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
 
     reconcile_share_mb: see analytics.reconcile.shares.share_steps. recompute_in_warehouse_gb: see
@@ -85,5 +87,4 @@ class ReconcileSettings:
     event_table: str
     feature_queue_url: str
     redis_url: str
-    leaderboard_shards: int
     stats_shards: int

@@ -9,7 +9,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
-from adapters.engagement.account_items import day_attributes, day_from, lapsed_attributes, profile_attributes
+from adapters.engagement.account_items import (
+    day_attributes,
+    day_from,
+    expected_item,
+    lapsed_attributes,
+    profile_attributes,
+)
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_days import Flags, LakeDays, signature
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
@@ -74,7 +80,7 @@ def _look(found: ProfileScan, stored: Item, lake: Snapshot, shards: int, now: da
         found.in_flight += 1
     if not looks_right(stored, user, shards, now):
         found.candidates.add(user_id)
-    elif "leaderboard_partition" in stored and has_lapsed(plain(stored).get("lapses_at"), now):
+    elif "run_length" not in stored and has_lapsed(plain(stored).get("lapses_at"), now):
         found.lapsed.append(stored)
 
 
@@ -90,7 +96,7 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
     if profile is None or lake is None or not lake.is_sound:
         return False
     attributes = profile_attributes(profile, shards)
-    if stored != item(attributes) and not (
+    if stored != expected_item(attributes, stored) and not (
         has_lapsed(attributes.get("lapses_at"), now) and stored == item(lapsed_attributes(attributes))
     ):
         return False

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from adapters.engagement.account_items import lapsed_attributes, profile_attributes
+from adapters.engagement.account_items import expected_item, lapsed_attributes, profile_attributes
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import ProjectionChanged, Projections
@@ -143,12 +143,14 @@ class Reconciler:
         may_be_low = (
             stored is not None and "run_length" in stored and has_lapsed(attributes.get("lapses_at"), now)
         )
-        return item(lapsed_attributes(attributes) if may_be_low else attributes)
+        if stored is None:
+            return item(attributes)
+        return item(lapsed_attributes(attributes)) if may_be_low else expected_item(attributes, stored)
 
     def _new_item(self, profile: Profile, stored: Item | None, now: datetime) -> Item:
         """Return a profile as it is to be stored: lowered if it has lapsed, unless it was not so far."""
         attributes = profile_attributes(profile, self.shards)
-        was_low = stored is None or "run_length" in stored or "leaderboard_partition" not in stored
+        was_low = stored is None or "run_length" in stored
         return item(
             lapsed_attributes(attributes)
             if was_low and has_lapsed(attributes.get("lapses_at"), now)

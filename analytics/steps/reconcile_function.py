@@ -133,7 +133,7 @@ def _measure(name: str, number: int) -> None:
 def _steps() -> ReconcileSteps:
     config, dynamodb = settings.read(ReconcileSettings), client("dynamodb")
     lake = f"s3://{config.lake_bucket}"
-    profiles, days, shards = config.user_streaks_table, config.daily_activity_table, config.leaderboard_shards
+    profiles, days, shards = config.user_streaks_table, config.daily_activity_table, config.index_shards
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     objects = objects_at(lake)
     return ReconcileSteps(
@@ -144,7 +144,7 @@ def _steps() -> ReconcileSteps:
             objects,
             AccountStore(dynamodb, profiles, days, ledger, shards),
             Projections(dynamodb, profiles, days),
-            EngagementCache(config.redis_url, shards),
+            EngagementCache(config.redis_url),
             shards,
             config.reconcile_share_mb * 2**20,
         ),

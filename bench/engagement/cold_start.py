@@ -59,6 +59,7 @@ ENVIRONMENT = {
     "RATE_LIMIT_PER_MINUTE": "1200",
     "INDEX_IDEMPOTENCY_KEYS": "false",
     "FAILURE_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/000000000000/failures",
+    "INDEX_STREAKS": "false",
     "LEADERBOARD_SHARDS": "4",
     "WRITERS": "4",
 }

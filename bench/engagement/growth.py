@@ -94,7 +94,7 @@ class Pasts:
         self.writes.watch(dynamodb)
         ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
         self.accounts = AccountStore(dynamodb, config.user_streaks_table, self.days, ledger, 4)
-        cache = EngagementCache("", 4)
+        cache = EngagementCache("")
         self.processor = EngagementProcessor(self.accounts, cache)
         events = EventStore(dynamodb, settings.read(EventsStreamSettings).bp_events_table)
         self.profiles = Profiles(self.accounts, events, cache)

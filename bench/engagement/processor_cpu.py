@@ -51,6 +51,7 @@ ENVIRONMENT = {
     "DAILY_ACTIVITY_TABLE": "DailyActivity",
     "REWARDS_LEDGER_TABLE": "RewardsLedger",
     "REDIS_URL": "",
+    "INDEX_STREAKS": "false",
     "LEADERBOARD_SHARDS": "4",
     "FAILURE_QUEUE_URL": "http://127.0.0.1:1/none",
     "WRITERS": "1",
@@ -111,7 +112,7 @@ def _ours(handler: Callable[[Any, Any], Any], who: Sequence[str]) -> Handler:
 def _answers(who: Sequence[str]) -> dict[tuple[str, bytes], bytes]:
     """Return what the tables hold of these users: the profile and the day of an hour before."""
     days = [item(day_attributes(_day(user))) for user in who]
-    profiles = [item(profile_attributes(_profile(user), 4)) for user in who]
+    profiles = [item(profile_attributes(_profile(user))) for user in who]
     return {
         ("BatchGetItem", b'"UserStreaks"'): batch_get_answer("UserStreaks", profiles),
         ("BatchGetItem", b'"DailyActivity"'): batch_get_answer("DailyActivity", days),

@@ -77,7 +77,7 @@ class Leaderboards:
             as_of, rows = snapshot
             known = {each.user_id: {"alias": each.alias} for each in rows[:limit]}
             return as_of, [(each.user_id, each.score) for each in rows[:limit]], known
-        if board == "streaks":
+        if board == "streaks" and self.index.is_kept:
             return now, self.index.top(region, limit, now), {}
         raise _not_yet()
 
@@ -115,7 +115,7 @@ class Leaderboards:
     def _score(self, board: str, profile: Profile, now: datetime) -> int:
         if board == "points":
             return profile.total_points
-        attributes = profile_attributes(profile, 1)
+        attributes = profile_attributes(profile)
         alive = attributes.get("lapses_at", 0) > int(now.timestamp())
         return int(attributes.get("current_streak", 0)) if alive else 0
 

@@ -71,17 +71,17 @@ def _parts() -> _Parts:
     config, dynamodb = settings.read(UsersApiSettings), client("dynamodb")
     ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
     accounts = AccountStore(
-        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.leaderboard_shards
+        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
     )
     events = EventStore(dynamodb, config.bp_events_table)
-    redis = EngagementCache(config.redis_url, config.leaderboard_shards)
+    redis = EngagementCache(config.redis_url)
     profiles = Profiles(accounts, events, redis)
     books = BookStore(dynamodb, config.rule_books_table)
     hashed = KeyedHash(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
     limits = Limits(redis, SharedCounters(dynamodb, config.limits_table))
     preferences = Preferences(accounts, redis, books)
     claims = ClaimStore(dynamodb, config.idempotency_keys_table)
-    index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.leaderboard_shards)
+    index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.index_shards)
     return _Parts(
         profiles,
         Histories(accounts, events),

@@ -119,6 +119,7 @@ class Engine:
             "INDEX_IDEMPOTENCY_KEYS": "false",
             "FAILURE_QUEUE_URL": self.queue_url,
             "ANNOUNCEMENT_QUEUE_URL": self.queue_url,
+            "INDEX_STREAKS": "false",
             "LEADERBOARD_SHARDS": "2",
             "WRITERS": "1",
             "LAKE_BUCKET": "lake",

@@ -33,7 +33,7 @@ class Lane:
         dynamodb.meta.events.register("after-call.dynamodb.Query", self._count)
         ledger = LedgerStore(dynamodb, "RewardsLedger")
         self.accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 2)
-        self.processor = EngagementProcessor(self.accounts, EngagementCache("", 2))
+        self.processor = EngagementProcessor(self.accounts, EngagementCache(""))
 
     def _count(self, parsed: Any, **_: Any) -> None:
         self.entries_read += parsed.get("Count", 0)

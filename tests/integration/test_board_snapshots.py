@@ -27,7 +27,7 @@ from processors import ranks
 from rules.days import stamp
 from rules.engagement.account_state import Profile
 from rules.engagement.streaks import Streak
-from tests.support.board_tables import BoardTables
+from tests.support.board_tables import SHARDS, BoardTables
 from tests.support.engine import Engine
 from tests.support.gateway import CONTEXT, ask, token
 
@@ -213,19 +213,22 @@ def test_a_damaged_profile_is_left_out(tables: BoardTables) -> None:
 
 
 @pytest.mark.parametrize("has_expired", [False, True])
-def test_without_a_snapshot_streaks_come_from_the_index_and_the_rest_must_wait(
-    tables: BoardTables, has_expired: bool
+@pytest.mark.parametrize("shards", [0, SHARDS])
+def test_without_a_snapshot_all_must_wait_but_streaks_where_they_are_indexed(
+    tables: BoardTables, has_expired: bool, shards: int
 ) -> None:
     now = NOW
     if has_expired:
         tables.builder().build(NOW - KEPT)
-    boards = tables.leaderboards()
-    board = boards.top("streaks", "global", 2, now)
-    assert (names(board), board["as_of"]) == ([(1, "ann"), (1, "bob")], stamp(now))
+    boards = tables.leaderboards(shards=shards)
+    if shards:
+        board = boards.top("streaks", "global", 2, now)
+        assert (names(board), board["as_of"]) == ([(1, "ann"), (1, "bob")], stamp(now))
     requests: list[Any] = [
         lambda: boards.top("points", "global", 2, now),
         lambda: boards.rank("points", "global", "ann", now),
         lambda: boards.rank("streaks", "global", "ann", now),
+        *([] if shards else [lambda: boards.top("streaks", "global", 2, now)]),
     ]
     for request in requests:
         with pytest.raises(ApiError, match="try again in a minute") as refused:

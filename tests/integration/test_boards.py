@@ -76,7 +76,7 @@ def test_redis_snapshot_index_and_sorting_agree(engine: Engine, redis_url: str, 
     crowd = [profile(f"u{number:02}", chance) for number in range(40)]
     tables = BoardTables(engine.client("dynamodb"))
     tables.put(crowd)
-    cache = EngagementCache(redis_url, 2)
+    cache = EngagementCache(redis_url)
     assert cache.ranks.top("streaks", "global", 5, NOW) is None, "not before the sets are whole"
     assert tables.builder(cache).build(NOW) == {"counted": 40, "rebuilt": True}
     snapshots, index = tables.snapshots(), LeaderboardIndex(tables.dynamodb, tables.users, 2)

@@ -34,7 +34,7 @@ class Crowd:
         self.accounts = AccountStore(
             self.dynamodb, "UserStreaks", "DailyActivity", LedgerStore(self.dynamodb, "RewardsLedger"), 2
         )
-        self.processor = EngagementProcessor(self.accounts, EngagementCache("", 2))
+        self.processor = EngagementProcessor(self.accounts, EngagementCache(""))
         name = f"crowd{time.time_ns()}-{next(NUMBERS)}"
         self.users = [f"{name}-{number:03}" for number in range(size)]
 

@@ -49,9 +49,7 @@ def event(**more: Any) -> dict[str, Any]:
 
 
 def built(api: Site, redis_url: str) -> None:
-    builder = RankBuilder(
-        api.engine.client("dynamodb"), "UserStreaks", "Boards", EngagementCache(redis_url, 2)
-    )
+    builder = RankBuilder(api.engine.client("dynamodb"), "UserStreaks", "Boards", EngagementCache(redis_url))
     builder.build(datetime.now(UTC))
 
 

@@ -111,7 +111,7 @@ def test_a_late_event_reads_three_months_at_most_however_long_the_past(
     stored = item(to_item(replace(late, user_id=profile.user_id)))
     at = datetime(2026, 6, 1, 13, tzinfo=UTC)
     record = {"dynamodb": {"NewImage": stored, "SequenceNumber": "1"}}
-    outcome = EngagementProcessor(accounts, EngagementCache("", 2)).apply([record], at)
+    outcome = EngagementProcessor(accounts, EngagementCache("")).apply([record], at)
     assert (outcome.applied, outcome.poison, outcome.again) == (1, [], [])
     assert 32 <= counting.read <= 100
     after = accounts.profile(profile.user_id).streak
@@ -122,7 +122,7 @@ def test_a_late_event_reads_three_months_at_most_however_long_the_past(
 @pytest.mark.parametrize("active_days", [900, 3000])
 def test_a_question_about_the_past_reads_a_year_at_most(engine: Engine, active_days: int) -> None:
     profile, counting, accounts = long_past(engine, active_days)
-    view = Profiles(accounts, EventStore(counting, "BPEvents"), EngagementCache("", 2))
+    view = Profiles(accounts, EventStore(counting, "BPEvents"), EngagementCache(""))
     now = datetime(2026, 6, 1, 13, tzinfo=UTC)
     for asked in (LAST - DAY * 5, LAST - DAY * 100, LAST - DAY * 700):
         days = active_days - (LAST - asked).days
@@ -143,7 +143,7 @@ def test_only_what_is_kept_for_others_is_read_strongly(engine: Engine, lone_redi
     histories = Histories(accounts, events)
     for url, strong in (("", []), (lone_redis_url, ["get_item"])):
         counting.strong.clear()
-        Profiles(accounts, events, EngagementCache(url, 2)).view(profile.user_id, None, datetime.now(UTC))
+        Profiles(accounts, events, EngagementCache(url)).view(profile.user_id, None, datetime.now(UTC))
         assert counting.strong == strong
     counting.strong.clear()
     histories.activity(profile.user_id, {})

@@ -88,13 +88,33 @@ def test_what_a_writer_writes_meanwhile_is_kept(town: Town, monkeypatch: pytest.
     assert town.reconcile("again")["different"] == []
 
 
+def test_the_index_may_be_switched_off_and_on(town: Town) -> None:
+    """Profiles of before are no difference. They enter and leave the index with their next write."""
+    streaks = [user for user in town.users if "last_activity_date" in town.profile(user)]
+    for number, shards in enumerate((0, SHARDS, 0)):
+        changed = streaks[number]
+        town.index_streaks(shards)
+        town.apply([town.event(changed, 80 + number, 0)])
+        assert ("leaderboard_partition" in town.profile(changed)) is bool(shards)
+        town.curate()
+        found = town.reconcile(f"switched-{number}", everybody=True)
+        assert (found["different"], found["disagreements"]) == ([], [])
+    HAND["total"](town, streaks[-1])
+    assert town.reconcile("repaired")["different"] == [streaks[-1]]
+    assert "leaderboard_partition" not in town.profile(streaks[-1])
+    town.now = START + timedelta(days=2)
+    low = town.reconcile("low")["counts"]["lowered"]
+    assert low > 0
+    assert town.reconcile("again")["counts"]["lowered"] == 0
+
+
 def test_lowering_changes_no_answer_and_empties_the_index(town: Town, lone_redis_url: str) -> None:
     town.now = START + timedelta(days=2)
 
     def answers() -> Any:
         Redis(lone_redis_url).call("FLUSHALL")
         told: list[Any] = []
-        for cache in (EngagementCache("", SHARDS), EngagementCache(lone_redis_url, SHARDS)):
+        for cache in (EngagementCache(""), EngagementCache(lone_redis_url)):
             profiles = Profiles(town.accounts, town.events, cache)
             town.delete("Boards", board="manifest", part="newest")
             assert RankBuilder(town.real, "UserStreaks", "Boards", cache).build(town.now)["counted"]

@@ -42,11 +42,11 @@ class BoardTables:
     def snapshots(self) -> BoardSnapshots:
         return BoardSnapshots(self.dynamodb, self.boards)
 
-    def leaderboards(self, cache: EngagementCache | None = None) -> Leaderboards:
-        """The boards as a new process sees them."""
+    def leaderboards(self, cache: EngagementCache | None = None, shards: int = SHARDS) -> Leaderboards:
+        """The boards as a new process sees them. shards: 0 with the setting IndexStreaks=false."""
         cache = cache or EngagementCache("")
         ledger = LedgerStore(self.dynamodb, "RewardsLedger")
-        accounts = AccountStore(self.dynamodb, self.users, "DailyActivity", ledger, SHARDS)
+        accounts = AccountStore(self.dynamodb, self.users, "DailyActivity", ledger, shards)
         profiles = Profiles(accounts, EventStore(self.dynamodb, "BPEvents"), cache)
-        index = LeaderboardIndex(self.dynamodb, self.users, SHARDS)
+        index = LeaderboardIndex(self.dynamodb, self.users, shards)
         return Leaderboards(profiles, self.snapshots(), index, cache)

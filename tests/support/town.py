@@ -103,7 +103,7 @@ class Town:
     folder: Path
     name: str
     size: int
-    redis: EngagementCache = field(default_factory=lambda: EngagementCache("", SHARDS))
+    redis: EngagementCache = field(default_factory=lambda: EngagementCache(""))
     now: datetime = START
     share_bytes: int = 2**23
     warehouse_from_gb: float = 0.0
@@ -116,10 +116,8 @@ class Town:
         self.unloads: list[str] = []
         self.users = [f"{self.name}-{number:03}" for number in range(self.size)]
         self.dynamodb = Recorder(self.real)
-        ledger = LedgerStore(self.dynamodb, "RewardsLedger")
-        self.accounts = AccountStore(self.dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS)
+        self.index_streaks(SHARDS)
         self.events = EventStore(self.dynamodb, "BPEvents")
-        self.engagement = EngagementProcessor(self.accounts, self.redis)
         claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
         self.rewards = Rewards(Commands(self.accounts, claims, "IdempotencyKeys", self.redis), KnownBooks())
         self.preferences = Preferences(self.accounts, self.redis, KnownBooks())
@@ -129,6 +127,13 @@ class Town:
             self.folder / "warehouse.duckdb", str(self.folder / "lake"), self.objects
         )
 
+    def index_streaks(self, shards: int) -> None:
+        """Have writers as with the setting IndexStreaks=true; false, with 0 shards."""
+        ledger = LedgerStore(self.dynamodb, "RewardsLedger")
+        self.shards = shards
+        self.accounts = AccountStore(self.dynamodb, "UserStreaks", "DailyActivity", ledger, shards)
+        self.engagement = EngagementProcessor(self.accounts, self.redis)
+
     @property
     def steps(self) -> ReconcileSteps:
         return ReconcileSteps(
@@ -136,7 +141,7 @@ class Town:
             self.warehouse,
             WarehouseWay(self.objects, self.warehouse, str(self.folder / "lake"), "", self.warehouse_from_gb),
             ShareSteps(
-                *(self.objects, self.accounts, self.projections, self.redis, SHARDS), self.share_bytes
+                *(self.objects, self.accounts, self.projections, self.redis, self.shards), self.share_bytes
             ),
             UserStatsStore(self.dynamodb, "UserStats", SHARDS),
             ResponseStore(self.dynamodb, "Responses"),

@@ -25,9 +25,9 @@ return 1
 """
 
 
-def keep_command(profile: Profile, shards: int) -> Command:
+def keep_command(profile: Profile) -> Command:
     """Return the command that caches a profile, unless a newer version is there."""
-    text = json.dumps(profile_attributes(profile, shards))
+    text = json.dumps(profile_attributes(profile))
     return ["EVAL", KEEP, 1, f"streak:{profile.user_id}", profile.version, text, PROFILE_SECONDS]
 
 

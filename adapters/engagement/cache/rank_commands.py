@@ -139,20 +139,20 @@ return 1
 """
 
 
-def place_commands(profiles: Iterable[Profile], shards: int, at: datetime | None = None) -> list[Command]:
+def place_commands(profiles: Iterable[Profile], at: datetime | None = None) -> list[Command]:
     """Return the commands that put users into the sorted sets, unless they hold a version as new.
 
     at: of a rebuild, which writes the same version again, and no streak that shows 0 by then.
     """
     made: list[Command] = []
     for chunk in chunks(profiles, PLACED_A_SCRIPT):
-        rows = [part for each in chunk for part in _row(each, shards, at)]
+        rows = [part for each in chunk for part in _row(each, at)]
         made.append([*_eval(PLACE, ROUND, *EVERY_SET), "same" if at else "newer", *rows])
     return made
 
 
-def _row(profile: Profile, shards: int, at: datetime | None) -> tuple[str | int, ...]:
-    attributes = profile_attributes(profile, shards)
+def _row(profile: Profile, at: datetime | None) -> tuple[str | int, ...]:
+    attributes = profile_attributes(profile)
     streak, lapses_at = attributes.get("current_streak", 0), attributes.get("lapses_at", 0)
     if at and lapses_at <= at.timestamp():
         streak = 0

@@ -35,10 +35,10 @@ Pages = Callable[[str], Iterable[tuple[Iterable[Profile], str]]]
 
 
 class RankSets:
-    """The sorted sets, over one process's connection. shards: of the index StreakLeaderboard."""
+    """The sorted sets, over one process's connection."""
 
-    def __init__(self, link: CacheLink, shards: int) -> None:
-        self._run, self._shards = link.run, shards
+    def __init__(self, link: CacheLink) -> None:
+        self._run = link.run
 
     def ready(self, seconds: int = 0) -> bool:
         """Whether the sorted sets hold everybody, and count for more than so many seconds yet."""
@@ -108,7 +108,7 @@ class RankSets:
         """Place everybody after a user; returns whether all are placed."""
         for profiles, following in pages(after):
             for chunk in chunks(profiles, PLACED_AT_ONCE):
-                places = place_commands(chunk, self._shards, now)
+                places = place_commands(chunk, now)
                 if not self._held([*places, hold_command(token, f"scan:{after}")]):
                     return False
             after = following

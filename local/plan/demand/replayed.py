@@ -18,19 +18,16 @@ from local.plan.demand.file_rows import FileTexts, row_bytes
 from local.plan.given.measured_units import Functions, MeasuredUnits, Spent, add, minus, tables_of, total
 from local.replay.event_sources import Body
 from local.replay.verify import local_date
-from rules.days import EPOCH, parse_moment, region_of, start_of
+from rules.days import parse_moment
 from rules.engagement.events import RETENTION
 from rules.engagement.placing import beside
-from rules.engagement.streaks import Cover, fold, lapse_date
 from rules.lake.packed_records import FRAME_BYTES
 
-INDEX = "write.UserStreaks/StreakLeaderboard"
 READ_DAY = "read.DailyActivity"
 BILLED_STEP_BYTES = 5 * 1024  # Firehose rounds each record up to this
 # A look into the ledger, some moments old, for events whose keys may have expired: nothing is found.
 LONG_AGO: Spent = {"EngagementFunction": {"read.RewardsLedger": 0.5}}
 Group = tuple[str, str]
-Entry = tuple[tuple[str, int], datetime]
 
 
 @dataclass
@@ -39,15 +36,6 @@ class _User:
 
     keys: set[str] = field(default_factory=set)
     dates: dict[date, datetime] = field(default_factory=dict)  # each with its earliest event
-    zone: str = "UTC"
-    zone_at: datetime = EPOCH
-
-    def entry(self) -> Entry | None:
-        """What the leaderboard's index holds: region and length, its key, and when the streak lapses."""
-        streak = fold(sorted(self.dates), Cover())
-        if streak is None:
-            return None
-        return (region_of(self.zone), streak.length), start_of(lapse_date(streak, Cover()), self.zone)
 
 
 @dataclass(frozen=True)
@@ -112,7 +100,7 @@ def _folded(
     spent = add({}, units.at("events.repeated", 5), repeats / 5)
     if not fresh:
         return spent
-    before, known, is_new = user.entry(), set(user.dates), not user.keys
+    known, is_new = set(user.dates), not user.keys
     looked_at = _looked_at(user, fresh)
     _take(user, fresh, hours)
     dates = {local_date(body) for body in fresh}
@@ -123,8 +111,6 @@ def _folded(
         add(spent, _opening(units))
     elif any(parse_moment(body["occurred_at"]).utc < old for body in fresh):
         add(spent, LONG_AGO)
-    spent_index = {"EngagementFunction": {INDEX: _index_writes(before, user.entry(), units)}}
-    add(spent, spent_index)
     if known and any(day < max(known) for day in dates - known):
         add(spent, {"EngagementFunction": {READ_DAY: _history(units, len(known))}})
     return spent
@@ -135,9 +121,6 @@ def _take(user: _User, fresh: Sequence[Body], hours: Counter[Group]) -> None:
     for body in fresh:
         day = local_date(body)
         moment = parse_moment(body["occurred_at"])
-        named = body.get("timezone") or moment.offset
-        if named and moment.utc > user.zone_at:
-            user.zone, user.zone_at = named, moment.utc
         hour = moment.utc.strftime("%Y-%m-%dT%H")
         hours["BPEvents", hour] += 1
         user.keys.add(body["idempotency_key"])
@@ -169,27 +152,8 @@ def _a_date(units: MeasuredUnits) -> Functions:
 
 
 def _opening(units: MeasuredUnits) -> Functions:
-    """What a new account costs, besides its entry of the leaderboard."""
-    return _but_index(minus(units.paths["events.first.1"], units.paths["events.again.1"]))
-
-
-def _but_index(functions: Functions) -> Spent:
-    return {
-        function: {name: count for name, count in counts.items() if name != INDEX}
-        for function, counts in functions.items()
-    }
-
-
-def _index_writes(before: Entry | None, after: Entry | None, units: MeasuredUnits) -> float:
-    """What the leaderboard's index costs: an entry is new, moves, is changed in place, or stays."""
-    kind = ""
-    if before is None:
-        kind = "events.first.1"
-    elif after and before[0] != after[0]:
-        kind = "events.next.1"
-    elif before != after:
-        kind = "events.restart.1"
-    return total(units.paths[kind], INDEX) if kind else 0.0
+    """What a new account costs."""
+    return minus(units.paths["events.first.1"], units.paths["events.again.1"])
 
 
 def _history(units: MeasuredUnits, dates: int) -> float:

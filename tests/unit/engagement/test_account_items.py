@@ -13,6 +13,8 @@ from adapters.engagement.account_items import (
     day_from,
     entry_from,
     entry_item,
+    expected_item,
+    lapsed_attributes,
     partition_of,
     profile_attributes,
     profile_from,
@@ -52,7 +54,7 @@ def profiles(draw: st.DrawFn) -> Profile:
     )
 
 
-@given(profiles(), st.integers(1, 64))
+@given(profiles(), st.integers(0, 64))
 def test_a_profile_reads_back_from_its_table_and_from_redis(profile: Profile, shards: int) -> None:
     attributes = profile_attributes(profile, shards)
     assert profile_from(plain(item(attributes))) == profile
@@ -64,6 +66,20 @@ def test_only_a_streak_puts_a_profile_into_the_leaderboard_s_index(profile: Prof
     stored = item(profile_attributes(profile, 4))
     for name in ("leaderboard_partition", "current_streak", "lapses_at"):
         assert (name in stored) is (profile.streak is not None)
+    assert "leaderboard_partition" not in item(profile_attributes(profile))
+
+
+@given(profiles(), st.sampled_from([0, 2]), st.sampled_from([0, 2]))
+def test_a_profile_is_right_in_the_index_and_out_of_it(profile: Profile, written: int, now: int) -> None:
+    stored = item(profile_attributes(profile, written))
+    assert expected_item(profile_attributes(profile, now), stored) == stored
+    if profile.streak:
+        low = item(lapsed_attributes(profile_attributes(profile, written)))
+        assert low == item(lapsed_attributes(profile_attributes(profile, now)))
+        other = {**stored, "leaderboard_partition": {"S": "arctic#0"}}
+        assert (expected_item(profile_attributes(profile, now), other) == other) is (now == 0)
+        longer = {**stored, "current_streak": {"N": "1000"}}
+        assert expected_item(profile_attributes(profile, now), longer) != longer
 
 
 @given(profiles())
