@@ -11,6 +11,7 @@ from rules.book.book import Cap
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
+from rules.engagement.packed_drafts import from_texts, pack, unpack
 from rules.engagement.streak.checkpoints import Checkpoint
 from rules.engagement.streaks import Cover, Streak, lapse_date, net_freezes
 
@@ -204,7 +205,7 @@ def day_from(attributes: dict[str, Any]) -> Day:
 def entry_item(entry: Entry) -> Item:
     """Return an entry as table attributes; only the head has `active`."""
     draft = entry.draft
-    return item(
+    made = item(
         {
             "account_id": entry.account_id,
             "created_at": entry.created_at,
@@ -224,15 +225,16 @@ def entry_item(entry: Entry) -> Item:
             "cap": draft.cap and draft.cap.text,
             "is_passive": draft.is_passive or None,
             "reversed_by": entry.reversed_by,
-            "folded": list(entry.folded) or None,
             "applied_through": entry.applied_through or None,
         }
     )
+    return {**made, "folded": {"B": pack(entry.folded)}} if entry.folded else made
 
 
 def entry_from(stored: Item) -> Entry:
     """Read an entry."""
     attributes = plain(stored)
+    folded = attributes.get("folded") or ()
     freeze = attributes.get("freeze")
     draft = Draft(
         kind=EntryKind(attributes["kind"]),
@@ -254,7 +256,7 @@ def entry_from(stored: Item) -> Entry:
         seq=attributes["seq"],
         balance=attributes["balance"],
         draft=draft,
-        folded=tuple(attributes.get("folded") or ()),
+        folded=tuple(unpack(folded["B"]) if isinstance(folded, dict) else from_texts(folded)),
         active=bool(attributes.get("active")),
         reversed_by=attributes.get("reversed_by"),
         applied_through=attributes.get("applied_through") or "",

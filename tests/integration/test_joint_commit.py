@@ -43,7 +43,7 @@ class Crowd:
         for user in self.users:
             for number in range(each):
                 one = event(f"{day}-{number}", day, "LESSON_COMPLETED", created_at=ARRIVED[day])
-                found.append(_record(replace(one, user_id=user, event_id=f"{one.event_id}{user}")))
+                found.append(_record(replace(one, user_id=user)))
         return found
 
     def apply(self, records: Sequence[Any], at: datetime = ARRIVED[TWO]) -> tuple[int, int]:

@@ -2,11 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
-from rules.engagement.ledger import Draft, EntryKind, append, split_carriers
+from rules.engagement.carriers import split_carriers
+from rules.engagement.ledger import Draft, EntryKind, append
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -17,7 +19,8 @@ def ledger(dynamodb: Any) -> LedgerStore:
 
 
 def earn(number: int) -> Draft:
-    return Draft(EntryKind.EARN, 10, f"2026-03-01T00:00:00.{number:06d}Z#e", "CONTRIBUTION", "2026-03-01")
+    event_id = f"2026-03-01T00:00:00.000000Z#{UUID(int=number)}"
+    return Draft(EntryKind.EARN, 10, event_id, "CONTRIBUTION", "2026-03-01")
 
 
 def test_a_new_account_is_opened_once(ledger: LedgerStore) -> None:

@@ -1,6 +1,7 @@
 """What the property tests draw from: dates from 1990 to 2035, clustered so that runs, gaps and freezes meet."""
 
 from datetime import UTC, date, datetime, timedelta
+from uuid import NAMESPACE_OID, uuid5
 
 from hypothesis import strategies as st
 
@@ -79,7 +80,7 @@ def event(
     moment = at or datetime(day.year, day.month, day.day, 12, tzinfo=UTC)
     return Event(
         user_id="u",
-        event_id=f"{stamp(moment)}#{key}",
+        event_id=f"{stamp(moment)}#{uuid5(NAMESPACE_OID, key)}",
         idempotency_key=key,
         event_type=event_type,
         occurred_at=moment.isoformat(),

@@ -1,6 +1,7 @@
 """Drafts, heads and clocks of the ledger, for property tests."""
 
 from datetime import UTC, datetime
+from uuid import UUID
 
 from hypothesis import strategies as st
 
@@ -8,13 +9,21 @@ from rules.days import stamp
 from rules.engagement.ledger import Draft, EntryKind, Head
 
 
-def earn(points: int, number: int = 0) -> Draft:
-    return Draft(EntryKind.EARN, points, f"2026-06-01T00:00:00.000000Z#{number}", "CHECK_IN", "2026-06-01")
+def earn(points: int, number: int = 0, event_type: str = "CHECK_IN") -> Draft:
+    event_id = f"2026-06-01T00:00:00.000000Z#{UUID(int=number)}"
+    return Draft(EntryKind.EARN, points, event_id, event_type, "2026-06-01")
+
+
+def odd(number: int) -> Draft:
+    """An entry whose event has an id that no event of ours has: it is not carried."""
+    return Draft(EntryKind.EARN, 1, f"event|{number}", "CHECK_IN", "2026-06-01")
 
 
 drafts = st.lists(
     st.one_of(
         st.builds(earn, st.integers(0, 250), st.integers(0, 99)),
+        st.builds(earn, st.integers(0, 250), st.integers(0, 99), st.text(min_size=1, max_size=90)),
+        st.builds(odd, st.integers(0, 99)),
         st.builds(Draft, st.just(EntryKind.REDEEM), st.integers(-300, 0), reward_id=st.just("mug")),
         st.builds(Draft, st.just(EntryKind.ADJUST), st.just(0), freeze_date=st.just("2026-06-01")),
     ),

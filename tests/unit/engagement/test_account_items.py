@@ -2,8 +2,8 @@
 
 import json
 import string
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,12 +20,17 @@ from adapters.engagement.account_items import (
     profile_from,
 )
 from adapters.platform.items import item, plain
+from bench.counting.item_sizes import WRITE_UNIT_BYTES, item_bytes
 from rules.days import is_skipped, stamp, today
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
+from rules.engagement.carriers import split_carriers, unfold
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append
+from rules.engagement.points import RULES
 from rules.engagement.streaks import Streak, lapse_date
 from tests.support.engagement_strategies import bases, covers, dates, instants, near, zones
+from tests.support.ledger_strategies import earn
 
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 names = st.text(string.ascii_letters + "_", min_size=1, max_size=8)
 
 
@@ -133,7 +138,7 @@ entries = st.builds(
     seq=st.integers(0, 10**9),
     balance=st.integers(0, 10**9),
     draft=drafts,
-    folded=st.lists(st.text(max_size=20), max_size=6).map(tuple),
+    folded=st.lists(st.builds(earn, st.integers(0, 2**16 - 1), st.integers(0, 99)), max_size=6).map(tuple),
     active=st.booleans(),
     reversed_by=st.none() | instants.map(stamp),
 )
@@ -146,18 +151,24 @@ def test_an_entry_reads_back_and_is_marked_active_only_if_it_is(entry: Entry) ->
     assert ("active" in stored) is entry.active
 
 
-def test_a_carrier_of_common_size_stays_under_one_kilobyte() -> None:
-    user = "0f8fad5b-d9cb-469f-a165-70867728950e"
-    event_id = f"2026-06-01T12:00:00.000000Z#{user}"
-    folded = tuple(f"25|CHALLENGE_COMPLETED|2026-06-01|{event_id}" for _ in range(6))
-    draft = Draft(EntryKind.EARN, 25, event_id, "CHALLENGE_COMPLETED", "2026-06-01")
-    stored = entry_item(Entry(user, event_id[:27], 12345, 67890, draft, folded, active=True))
+def test_entries_that_earlier_versions_carried_are_read() -> None:
+    stored = entry_item(Entry("u", stamp(NOW), 3, 20, earn(5, 3)))
+    texts = [f"5|CHECK_IN|2026-06-01|{earn(5, 1).event_id}", "5|CHECK_IN|2026-06-01|2026|06#a|b"]
+    carrier = entry_from({**stored, "folded": {"L": [{"S": each} for each in texts]}})
+    odd = Draft(EntryKind.EARN, 5, "2026|06#a|b", "CHECK_IN", "2026-06-01")
+    assert carrier.folded == (earn(5, 1), odd)
+    assert [each.balance for each in unfold(carrier)] == [10, 15]
 
-    def size(wire: dict[str, Any]) -> int:
-        ((kind, inner),) = wire.items()
-        return 3 + sum(1 + size(each) for each in inner) if kind == "L" else len(str(inner))
 
-    assert sum(len(name) + size(wire) for name, wire in stored.items()) <= 1024
+@given(st.integers(1, 64), st.lists(st.sampled_from(sorted(RULES)), min_size=60, max_size=60))
+def test_a_carrier_stays_under_one_kilobyte(length: int, types: list[str]) -> None:
+    drafts = [earn(25, number, each) for number, each in enumerate(types)]
+    entries = append("u" * length, Head(stamp(NOW), 12345, 67890), drafts, NOW)
+    for carrier in split_carriers(entries)[0]:
+        through = "2026-03-01T00:00:00.000/300000000000000499659"
+        stored = entry_item(replace(carrier, applied_through=through))
+        assert item_bytes(stored) <= WRITE_UNIT_BYTES
+        assert entry_from(stored).folded == carrier.folded
 
 
 @given(st.text(min_size=1), zones, st.integers(1, 64))

@@ -6,18 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import stamp
-from rules.engagement.ledger import (
-    CARRIED_MAX,
-    Draft,
-    Entry,
-    EntryKind,
-    Head,
-    append,
-    split_carriers,
-    unfold,
-    with_folded,
-)
-from tests.support.ledger_strategies import clocks, drafts, earn, earns, heads
+from rules.engagement.carriers import CARRIED_BYTES_MAX, split_carriers, unfold, with_folded
+from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append
+from rules.engagement.packed_drafts import pack
+from tests.support.ledger_strategies import clocks, drafts, earn, earns, heads, odd
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -26,18 +18,23 @@ def plain(entry: Entry) -> tuple[str, str, int, int, Draft]:
     return entry.account_id, entry.created_at, entry.seq, entry.balance, entry.draft
 
 
-def test_seven_events_in_a_row_need_one_carrier() -> None:
-    entries = append("u", Head(stamp(NOW), 1, 0), [earn(1, n) for n in range(CARRIED_MAX + 1)], NOW)
-    carriers, rest = split_carriers(entries)
-    assert [each.seq for each in carriers] == [CARRIED_MAX + 2]
-    assert [each.seq for each in rest] == list(range(2, CARRIED_MAX + 2))
-    assert [each.active for each in carriers] == [True]
+def test_twenty_events_of_five_types_need_one_carrier() -> None:
+    types = ["LESSON_COMPLETED", "CHECK_IN", "WORKOUT_COMPLETED", "APP_OPENED", "CHALLENGE_COMPLETED"]
+    wanted = [earn(1, number, types[number % 5]) for number in range(20)]
+    carriers, rest = split_carriers(append("u" * 36, Head(stamp(NOW), 1, 0), wanted, NOW))
+    assert [(each.seq, len(each.folded), each.active) for each in carriers] == [(21, 19, True)]
+    assert [each.seq for each in rest] == list(range(2, 21))
 
 
-def test_a_long_run_has_a_carrier_for_every_six() -> None:
-    carriers, rest = split_carriers(append("u", Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(20)], NOW))
-    assert [(each.seq, len(each.folded)) for each in carriers] == [(7, 6), (14, 6), (20, 5)]
-    assert len(rest) == 17
+def test_a_long_run_has_as_many_carriers_as_it_takes() -> None:
+    carriers, rest = split_carriers(append("u", Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(60)], NOW))
+    assert [(each.seq, len(each.folded)) for each in carriers] == [(25, 24), (50, 24), (60, 9)]
+    assert len(rest) == 57
+
+
+def test_a_long_account_id_leaves_less_room() -> None:
+    entries = append("u" * 128, Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(40)], NOW)
+    assert [len(each.folded) for each in split_carriers(entries)[0]] == [21, 17]
 
 
 def test_a_carried_run_ends_before_an_entry_of_another_kind() -> None:
@@ -47,10 +44,11 @@ def test_a_carried_run_ends_before_an_entry_of_another_kind() -> None:
     assert [each.seq for each in rest] == [2, 4]
 
 
-def test_an_event_id_with_bars_in_it_survives_being_carried() -> None:
-    odd = Draft(EntryKind.EARN, 3, "2026|06#a|b", "CHECK_IN", "2026-06-01")
-    carriers, rest = split_carriers(append("u", Head(stamp(NOW), 1, 0), [odd, earn(1)], NOW))
-    assert [plain(each) for each in unfold(carriers[0])] == [plain(each) for each in rest]
+def test_an_event_of_another_kind_of_id_is_not_carried() -> None:
+    entries = append("u", Head(stamp(NOW), 1, 0), [odd(1), earn(1, 2), odd(2), earn(1, 3)], NOW)
+    carriers, rest = split_carriers(entries)
+    assert [(each.seq, len(each.folded)) for each in carriers] == [(2, 0), (4, 1), (5, 0)]
+    assert [each.seq for each in rest] == [3]
 
 
 @given(heads, drafts, clocks)
@@ -68,7 +66,7 @@ def test_carriers_and_the_rest_are_the_appended_entries_each_once(
         assert carriers[-1].active
         assert plain(carriers[-1]) == plain(entries[-1])
     assert all(each.draft.kind is EntryKind.EARN for each in rest)
-    assert all(len(each.folded) <= CARRIED_MAX for each in carriers)
+    assert all(len(pack(each.folded)) <= CARRIED_BYTES_MAX for each in carriers)
     assert [plain(each) for carrier in carriers for each in unfold(carrier)] == list(map(plain, rest))
 
 

@@ -22,6 +22,24 @@ def test_each_path_costs_what_the_file_says() -> None:
     assert not told, message(told)
 
 
+def test_events_of_one_user_write_no_more_units_than_planned() -> None:
+    """A user's next date: claims, events and entries, and 5 for the head, its carrier, the day, the profile.
+
+    The usual design writes 10.0, 9.2 and 9.05 an event at 1, 5 and 20 of them.
+    """
+    paths = json.loads(UNITS.read_text())["paths"]
+    written = {
+        number: sum(
+            count
+            for units in paths[f"events.next.{number}"].values()
+            for name, count in units.items()
+            if name.startswith("write.")
+        )
+        for number in (1, 5, 20)
+    }
+    assert written == {number: 3 * number + 5 for number in (1, 5, 20)}
+
+
 @contextmanager
 def extra_write() -> Iterator[None]:
     """A change that somebody might make: the door also notes when it saw the user last."""

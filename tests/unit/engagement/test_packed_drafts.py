@@ -1,0 +1,110 @@
+"""What a carrier names is read as it was packed, and what would not be is not packed."""
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.days import stamp
+from rules.engagement.ledger import Draft, EntryKind, FreezeNote
+from rules.engagement.packed_drafts import RECORD_BYTES, is_packable, pack, type_bytes, unpack
+from tests.support.ledger_strategies import clocks, earn
+
+UNIQUE = "ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e"
+types = st.text(min_size=1, max_size=40)
+
+
+@st.composite
+def earned(draw: st.DrawFn) -> Draft:
+    moment = draw(clocks)
+    day = moment.date() + timedelta(draw(st.integers(-128, 127)))
+    event_id = f"{stamp(moment)}#{draw(st.uuids())}"
+    return Draft(EntryKind.EARN, draw(st.integers(0, 2**16 - 1)), event_id, draw(types), day.isoformat())
+
+
+@given(st.lists(earned(), max_size=30))
+def test_what_is_packed_is_read_as_it_was(drafts: list[Draft]) -> None:
+    assert all(map(is_packable, drafts))
+    packed = pack(drafts)
+    assert unpack(packed) == drafts
+    size = 2 + sum(type_bytes(each) for each in {draft.event_type or "" for draft in drafts})
+    assert len(packed) == size + RECORD_BYTES * len(drafts)
+
+
+ids = st.sampled_from(
+    [
+        "",
+        "e1",
+        UNIQUE,
+        f"2026-06-01T00:00:00.000000Z#{UNIQUE}",
+        f"2026-06-01T00:00:00.000000Z#{UNIQUE.upper()}",
+        f"2026-06-01T00:00:00.000000Z#{UNIQUE.replace('-', '')}",
+        f"2026-06-01T00:00:00.000000Z#{{{UNIQUE}}}",
+        f"2026-06-01T00:00:00.000000Z|{UNIQUE}",
+        f"2026-06-01T00:00:00.000000Z{UNIQUE}",
+        f"2026-06-01T00:00:00.0000000Z#{UNIQUE}",
+        f"2026-06-01T00:00:00.000000+#{UNIQUE}",
+        f"2026-06-31T00:00:00.000000Z#{UNIQUE}",
+        f"1969-06-01T00:00:00.000000Z#{UNIQUE}",
+        f"9999-12-31T23:59:59.999999Z#{UNIQUE}",
+    ]
+)
+odd_drafts = st.builds(
+    Draft,
+    st.sampled_from(EntryKind),
+    st.sampled_from([-1, 0, 7, 2**16 - 1, 2**16]),
+    st.none() | ids,
+    st.none() | types | st.just("") | st.just("X" * 256),
+    st.none() | st.sampled_from(["2026-06-01", "20260601", "2026-10-07", "2020-01-01", "9999-12-31", ""]),
+    st.none() | st.just("mug"),
+    st.none() | st.just("e"),
+    st.none() | st.sampled_from(FreezeNote),
+    st.none() | st.just("2026-06-01"),
+)
+
+
+@given(odd_drafts)
+def test_what_would_be_read_as_something_else_is_not_packed(draft: Draft) -> None:
+    if is_packable(draft):
+        assert unpack(pack([draft])) == [draft]
+    else:
+        with pytest.raises(ValueError, match="not packable"):
+            pack([draft])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"event_id": f"2026-06-01T00:00:00.000000Z#{UNIQUE.upper()}"},
+        {"event_id": f"2026-06-01T00:00:00Z#{UNIQUE}"},
+        {"event_id": f"1969-12-31T00:00:00.000000Z#{UNIQUE}"},
+        {"activity_date": "2026-12-01"},
+        {"activity_date": "20260601"},
+        {"points": 2**16},
+        {"points": -1},
+        {"event_type": "X" * 256},
+        {"kind": EntryKind.ADJUST},
+        {"reward_id": "mug"},
+        {"freeze": FreezeNote.SPENT},
+    ],
+)
+def test_an_odd_entry_is_not_packable(change: dict[str, object]) -> None:
+    assert is_packable(earn(5, UUID(UNIQUE).int))
+    assert not is_packable(replace(earn(5, UUID(UNIQUE).int), **change))  # type: ignore[arg-type]  # one field
+
+
+@given(st.lists(earned(), min_size=1, max_size=3), st.data())
+def test_what_is_cut_off_is_told(drafts: list[Draft], data: st.DataObject) -> None:
+    packed = pack(drafts)
+    cut = packed[: data.draw(st.integers(0, len(packed) - 1))]
+    with suppress(ValueError, IndexError):
+        assert unpack(cut) == drafts[: (len(cut) - len(packed)) // RECORD_BYTES]
+
+
+def test_a_form_of_a_later_version_is_told() -> None:
+    with pytest.raises(ValueError, match="form 2, which this version does not know"):
+        unpack(b"\x02\x00")
