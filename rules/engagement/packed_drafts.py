@@ -1,9 +1,9 @@
 """The packed form of what a carrier names: 27 bytes an entry, where the text of an event's id alone has 64.
 
 An event's id is a moment and a uuid (rules.engagement.events), so it is written as numbers. After the form's
-number and a count come the kinds, each once, with their lengths: an event type and what it was judged by, such
-as `CHECK_IN v2 5/day`. Then comes a record for each entry: the moment in microseconds, the uuid, how many days
-the entry's date is after the moment's date in UTC, the place of its kind in the list, and its points. An entry
+number and a count come the kinds, each once, with their lengths. A kind is an event type and what it was
+judged by, such as `CHECK_IN v2 5/day`. Then comes a record for each entry: the moment in microseconds, the uuid, how
+many days the entry's date is after the moment's date in UTC, the place of its kind, and its points. An entry
 that does not go into a record is not carried.
 """
 
@@ -120,9 +120,7 @@ def unpack(packed: bytes) -> list[Draft]:
         moment = EPOCH + int.from_bytes(micros, "big") * MICROSECOND
         event_id = f"{stamp(moment)}#{UUID(bytes=unique)}"
         when = (moment.date() + timedelta(days)).isoformat()
-        drafts.append(
-            Draft(EntryKind.EARN, points, event_id, activity_date=when, **kinds[of])
-        )
+        drafts.append(Draft(EntryKind.EARN, points, event_id, activity_date=when, **kinds[of]))
     return drafts
 
 

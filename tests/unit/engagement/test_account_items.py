@@ -25,8 +25,8 @@ from rules.days import is_skipped, stamp, today
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.carriers import split_carriers, unfold
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append
-from rules.engagement.points import RULES
 from rules.engagement.streaks import Streak, lapse_date
+from tests.support.books import TYPES
 from tests.support.engagement_strategies import bases, covers, dates, instants, near, zones
 from tests.support.ledger_strategies import earn
 
@@ -160,7 +160,7 @@ def test_entries_that_earlier_versions_carried_are_read() -> None:
     assert [each.balance for each in unfold(carrier)] == [10, 15]
 
 
-@given(st.integers(1, 64), st.lists(st.sampled_from(sorted(RULES)), min_size=60, max_size=60))
+@given(st.integers(1, 64), st.lists(st.sampled_from(sorted(TYPES)), min_size=60, max_size=60))
 def test_a_carrier_stays_under_one_kilobyte(length: int, types: list[str]) -> None:
     drafts = [earn(25, number, each) for number, each in enumerate(types)]
     entries = append("u" * length, Head(stamp(NOW), 12345, 67890), drafts, NOW)

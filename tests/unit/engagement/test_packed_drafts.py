@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rules.book.book import Cap, Period
 from rules.days import stamp
 from rules.engagement.ledger import Draft, EntryKind, FreezeNote
-from rules.engagement.packed_drafts import RECORD_BYTES, is_packable, pack, type_bytes, unpack
+from rules.engagement.packed_drafts import RECORD_BYTES, is_packable, kind_bytes, kind_of, pack, unpack
 from tests.support.ledger_strategies import clocks, earn
 
 UNIQUE = "ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e"
-types = st.text(min_size=1, max_size=40)
+types = st.text(min_size=1, max_size=40).filter(lambda name: " " not in name)
+caps = st.none() | st.builds(Cap, st.integers(0, 10**6), st.sampled_from(Period))
 
 
 @st.composite
@@ -23,7 +25,12 @@ def earned(draw: st.DrawFn) -> Draft:
     moment = draw(clocks)
     day = moment.date() + timedelta(draw(st.integers(-128, 127)))
     event_id = f"{stamp(moment)}#{draw(st.uuids())}"
-    return Draft(EntryKind.EARN, draw(st.integers(0, 2**16 - 1)), event_id, draw(types), day.isoformat())
+    return Draft(
+        *(EntryKind.EARN, draw(st.integers(0, 2**16 - 1)), event_id, draw(types), day.isoformat()),
+        rules_version=draw(st.none() | st.integers(1, 999)),
+        cap=draw(caps),
+        is_passive=draw(st.booleans()),
+    )
 
 
 @given(st.lists(earned(), max_size=30))
@@ -31,7 +38,7 @@ def test_what_is_packed_is_read_as_it_was(drafts: list[Draft]) -> None:
     assert all(map(is_packable, drafts))
     packed = pack(drafts)
     assert unpack(packed) == drafts
-    size = 2 + sum(type_bytes(each) for each in {draft.event_type or "" for draft in drafts})
+    size = 2 + sum(kind_bytes(each) for each in set(map(kind_of, drafts)))
     assert len(packed) == size + RECORD_BYTES * len(drafts)
 
 
