@@ -13,10 +13,23 @@ def _seconds(moment: Any) -> float:
     return float(moment.timestamp()) if hasattr(moment, "timestamp") else float(moment or 0)
 
 
+def _as_text(value: Record) -> Record:
+    """Return a value as JSON can hold it: bytes in base64."""
+    ((kind, inner),) = value.items()
+    if kind == "B":
+        return {kind: base64.b64encode(inner).decode()}
+    if kind == "M":
+        return {kind: {name: _as_text(each) for name, each in inner.items()}}
+    return {kind: [_as_text(each) for each in inner]} if kind == "L" else value
+
+
 def table_record(record: Record, source: str) -> Record:
     """Return a table stream's record as a function gets it."""
     change = dict(record["dynamodb"])
     change["ApproximateCreationDateTime"] = _seconds(change.get("ApproximateCreationDateTime"))
+    for part in ("Keys", "OldImage", "NewImage"):
+        if part in change:
+            change[part] = {name: _as_text(each) for name, each in change[part].items()}
     return {
         "eventID": record["eventID"],
         "eventName": record["eventName"],

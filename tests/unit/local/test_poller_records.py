@@ -1,6 +1,7 @@
 """What the poller hands to a function: a mapping's settings, the shape of records, and filters."""
 
 import base64
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -58,6 +59,18 @@ def test_a_record_of_a_table_has_the_shape_that_a_function_gets() -> None:
     assert (sequence_of(shaped), arrival_of(shaped)) == ("5", 1767225600.0)
     assert (shaped["awsRegion"], shaped["eventSource"]) == ("us-east-1", "aws:dynamodb")
     assert shaped["dynamodb"]["NewImage"] == {"user_id": {"S": "u"}}
+
+
+def test_binary_values_of_a_table_s_record_are_text_as_lambda_has_them() -> None:
+    """A carrier's `folded` is one: it could not be handed to the publisher, and was discarded."""
+    image = {"folded": {"B": b"\x01\x00"}, "parts": {"M": {"x": {"L": [{"B": b"\xff"}, {"N": "1"}]}}}}
+    change = {"SequenceNumber": "5", "OldImage": image, "NewImage": image, "Keys": {"k": {"B": b"k"}}}
+    shaped = table_record({"eventID": "1", "eventName": "MODIFY", "dynamodb": change}, PLAIN.source)
+    told = json.loads(json.dumps(shaped))["dynamodb"]
+    assert told["NewImage"] == told["OldImage"]
+    assert told["NewImage"]["folded"] == {"B": "AQA="}
+    assert told["NewImage"]["parts"] == {"M": {"x": {"L": [{"B": "/w=="}, {"N": "1"}]}}}
+    assert told["Keys"] == {"k": {"B": "aw=="}}
 
 
 def test_a_record_of_a_stream_has_the_shape_that_a_function_gets() -> None:
