@@ -19,7 +19,7 @@ WITH rules AS (
     {rules}
 ),
 seen AS (
-    SELECT DISTINCT event_type FROM facts.events
+    SELECT DISTINCT event_type FROM facts.event_totals
 )
 SELECT
     COALESCE(rules.event_type, seen.event_type) AS event_type,

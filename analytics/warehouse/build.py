@@ -13,8 +13,10 @@ from datetime import date
 from typing import Any
 
 from analytics.warehouse.merge_sql import LOAD_NUMBER
+from analytics.warehouse.model_tests import ALL, Scope
 from analytics.warehouse.models import Model, entities_of, fingerprint, models
 from analytics.warehouse.statements import literal
+from analytics.warehouse.touched import joined, narrowed, since, spans, starts, within
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import ENTITIES
 
@@ -78,45 +80,58 @@ class Builder:
             return _refill(model)
         if not model.by_date:
             (entity,) = entities_of(model, self.known)
-            return _increment(model, before.loads.get(entity, 0))
+            days = self._noted(model, before.loads)
+            return _increment(model, before.loads.get(entity, 0), days if len(days) <= DATES_MAX else [])
         dates = self.touched(model, before.loads)
         return _rebuild_dates(model, dates) if len(dates) <= DATES_MAX else _refill(model)
 
-    def touched(self, model: Model, since: Loads) -> list[date]:
-        """Return the dates of rows that later loads brought or replaced; with months, the first days too."""
+    def touched(self, model: Model, loads: Loads) -> list[date]:
+        """Return the dates of a model by date whose rows may differ since these loads."""
+        days = set(self._noted(model, loads))
+        if days and model.also_touched:
+            days |= {row["dt"] for row in self.warehouse.rows(since(model.also_touched, loads))}
+        return starts(days, model.periods, model.window)
+
+    def _noted(self, model: Model, since: Loads) -> list[date]:
+        """Return the dates of rows that later loads brought or replaced."""
         later = " OR ".join(
             f"(entity = {literal(entity)} AND {LOAD_NUMBER} > {since.get(entity, 0)})"
             for entity in sorted(entities_of(model, self.known))
         )
         rows = self.warehouse.rows(f"SELECT DISTINCT dt FROM lake.loads WHERE {later}")  # noqa: S608
-        dates = {row["dt"] for row in rows}
-        if "month" in model.periods:
-            dates |= {each.replace(day=1) for each in dates}
-        return sorted(dates)
+        return sorted(row["dt"] for row in rows)
 
     def now_in(self, model: Model) -> dict[str, int]:
         """Return the newest loads of a model's lake tables."""
         return {entity: self.loads.get(entity, 0) for entity in sorted(entities_of(model, self.known))}
 
-    def scope(self, model: Model) -> str | None:
-        """Return the condition of the rows that came since the model's tests held last.
+    def scope(self, model: Model) -> Scope | None:
+        """Return which rows came since the model's tests held last; None: there are none.
 
-        "": all rows; None: there are none. A test of a relationship sees no parent that went away.
+        A test of a relationship sees no parent that went away.
         """
         before = self._current(model)
         if before is None or before.tested is None:
-            return ""
-        if self.holds_all(model, before.tested):
+            return ALL
+        if model.tested_in or self.holds_all(model, before.tested):
             return None
         if model.by_date:
             dates = self.touched(model, before.tested)
             if len(dates) > DATES_MAX:
-                return ""
-            return f'"{model.by_date}" IN ({", ".join(map(literal, dates))})' if dates else None
+                return ALL
+            rows = f'"{model.by_date}" IN ({", ".join(map(literal, dates))})'
+            return Scope(rows, rows if model.by_date in model.key else "") if dates else None
+        return self._later(model, before.tested)
+
+    def _later(self, model: Model, tested: Loads) -> Scope:
         entities = entities_of(model, self.known)
-        if LOAD_NUMBER in model.columns and len(entities) == 1:
-            return f"{LOAD_NUMBER} > {before.tested.get(min(entities), 0)}"
-        return ""
+        if LOAD_NUMBER not in model.columns or len(entities) != 1:
+            return ALL
+        rows, days = f"{LOAD_NUMBER} > {tested.get(min(entities), 0)}", self._noted(model, tested)
+        if not model.placed_by or not days or len(days) > DATES_MAX:
+            return Scope(rows)
+        near = within(_quoted(model.placed_by), joined((day, day) for day in days))
+        return Scope(f"{rows} AND ({near})", near)
 
     def note_tested(self, model: Model) -> None:
         """Note that the model's tests hold for all that is in it."""
@@ -185,16 +200,24 @@ def _create(model: Model, kind: str | None) -> list[str]:
 
 
 def _refill(model: Model) -> list[str]:
-    return [f"DELETE FROM {model.name}", _insert(model, "")]  # noqa: S608
+    return [f"DELETE FROM {model.name}", _insert(model, "", model.sql)]  # noqa: S608
 
 
-def _increment(model: Model, since: int) -> list[str]:
-    columns = _columns(model)
-    same = " AND ".join(f'{model.name}."{key}" = fresh."{key}"' for key in model.key)
-    later = f"SELECT {columns} FROM ({model.sql}) AS model WHERE {LOAD_NUMBER} > {since}"  # noqa: S608
+def _increment(model: Model, newest: int, days: Collection[date]) -> list[str]:
+    """Return the SQL that takes over the rows of loads after the newest. days: these are touched; or none."""
+    columns, later, spans = _columns(model), f"{LOAD_NUMBER} > {newest}", joined((day, day) for day in days)
+    sql = narrowed(model, spans, later) if spans else model.sql
+    old = same = " AND ".join(f'{model.name}."{key}" = fresh."{key}"' for key in model.key)
+    if spans and model.placed_by:
+        later += f" AND ({within(_quoted(model.placed_by), spans)})"
+        old += f" AND ({within(f'{model.name}.{_quoted(model.placed_by)}', spans)})"
+    statements = [f"CREATE TEMP TABLE fresh AS SELECT {columns} FROM ({sql}) AS model WHERE {later}"]  # noqa: S608
+    if version := model.newest_by:
+        newer = f'{model.name}."{version}" > fresh."{version}"'
+        statements.append(f"DELETE FROM fresh USING {model.name} WHERE {same} AND {newer}")  # noqa: S608
     return [
-        f"CREATE TEMP TABLE fresh AS {later}",
-        f"DELETE FROM {model.name} USING fresh WHERE {same}",  # noqa: S608
+        *statements,
+        f"DELETE FROM {model.name} USING fresh WHERE {old}",  # noqa: S608
         f"INSERT INTO {model.name} ({columns}) SELECT {columns} FROM fresh",  # noqa: S608
     ]
 
@@ -204,13 +227,18 @@ def _rebuild_dates(model: Model, dates: Collection[date]) -> list[str]:
     if not dates:
         return []
     where = f' WHERE "{model.by_date}" IN ({", ".join(map(literal, dates))})'
-    return [f"DELETE FROM {model.name}{where}", _insert(model, where)]  # noqa: S608
+    sql = narrowed(model, spans(dates, model.periods, model.window))
+    return [f"DELETE FROM {model.name}{where}", _insert(model, where, sql)]  # noqa: S608
 
 
-def _insert(model: Model, where: str) -> str:
+def _insert(model: Model, where: str, sql: str) -> str:
     columns = _columns(model)
-    return f"INSERT INTO {model.name} ({columns}) SELECT {columns} FROM ({model.sql}) AS model{where}"  # noqa: S608
+    return f"INSERT INTO {model.name} ({columns}) SELECT {columns} FROM ({sql}) AS model{where}"  # noqa: S608
 
 
 def _columns(model: Model) -> str:
-    return ", ".join(f'"{name}"' for name in model.columns)
+    return ", ".join(map(_quoted, model.columns))
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'

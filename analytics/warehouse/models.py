@@ -5,14 +5,22 @@ sort (columns by which Redshift spreads and sorts the rows), columns (name: what
 which columns of staging are not here, and why), tests (model_tests.py).
 An incremental model takes over what is new in one of two ways:
 - It has a column load_number: the newest load that brought any of the rows that a row is made of. Rows of
-  later loads replace those with the same key.
+  later loads replace those with the same key. newest_by names a column if rows are the newest of many
+  versions: a row never replaces one in which that column is greater. placed_by names the column whose date
+  places a row in the lake: only touched dates are then searched for the rows that are replaced.
 - by_date names its column with a date. All rows of the dates that later loads have touched are made anew.
-  periods: [day], or [day, month] if some rows are of a month, and have its first date. Its rows of a date
-  must follow from the lake's rows of that date (or month) alone, by the time that places them in the lake.
+  periods: [day], or more of day, week and month, if rows are of a week (and have its Monday) or of a month
+  (and have its first date). Its rows of a date (or week, or month) must follow from the lake's rows of that
+  date alone, by the time that places them in the lake; with `window: 30` also of the 30 dates before it.
+  also_touched is a query for further dates (`dt`): `{events}` in it is the newest load of lake.events that
+  the model has.
+reads_by names the column by which the rows of a table that a model reads are placed: `{table: column}`. Only
+the touched dates of that table are then read.
 A table is made anew whenever anything that it reads has changed. `whole` says why it cannot be incremental.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -30,9 +38,11 @@ from analytics.warehouse.translate import REDSHIFT
 FOLDERS = ("staging", "facts", "dimensions", "marts")
 MATERIALIZED = ("view", "table", "incremental")
 _FIELDS = {
-    *("grain", "key", "materialized", "by_date", "periods", "whole"),
+    *("grain", "key", "materialized", "by_date", "periods", "window", "also_touched", "whole"),
+    *("reads_by", "placed_by", "newest_by", "tested_in"),
     *("dist", "sort", "columns", "left_out", "tests"),
 }
+_PLACEHOLDER = re.compile(r"\{\w+\}")
 
 
 class ModelError(ValueError):
@@ -55,6 +65,12 @@ class Model:
     sort: tuple[str, ...] = ()
     by_date: str | None = None
     periods: tuple[str, ...] = ("day",)
+    window: int = 0
+    also_touched: str = ""
+    reads_by: Mapping[str, str] = field(default_factory=dict)
+    placed_by: str | None = None
+    newest_by: str | None = None
+    tested_in: str | None = None
     whole: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict)
 
@@ -83,10 +99,11 @@ def _read(name: str, path: Path) -> Model:
         raise ModelError(f"{name}: materialized is one of {MATERIALIZED}")
     if (about["materialized"] == "table") != bool(about.get("whole")):
         raise ModelError(f"{name}: a table says below `whole` why it is not incremental")
+    also_touched = about.get("also_touched") or ""
     return Model(
         name,
         sql,
-        _tables(sql),
+        _tables(sql) | _tables(_PLACEHOLDER.sub("0", also_touched)),
         about["grain"],
         tuple(about["key"]),
         about["materialized"],
@@ -96,12 +113,20 @@ def _read(name: str, path: Path) -> Model:
         tuple(about.get("sort") or ()),
         about.get("by_date"),
         tuple(about.get("periods") or ("day",)),
+        about.get("window") or 0,
+        also_touched,
+        about.get("reads_by") or {},
+        about.get("placed_by"),
+        about.get("newest_by"),
+        about.get("tested_in"),
         about.get("whole") or "",
         about.get("left_out") or {},
     )
 
 
 def _tables(sql: str) -> frozenset[str]:
+    if not sql:
+        return frozenset()
     tree = sqlglot.parse_one(sql, read=REDSHIFT)
     return frozenset(f"{table.db}.{table.name}" for table in tree.find_all(exp.Table) if table.db)
 
@@ -110,6 +135,10 @@ def _check_sources(model: Model, known: Mapping[str, Model]) -> None:
     for read in model.reads:
         if read.partition(".")[0] in FOLDERS and read not in known:
             raise ModelError(f"{model.name} reads {read}, which is no model")
+    if unread := model.reads_by.keys() - model.reads:
+        raise ModelError(f"{model.name}: reads_by names {sorted(unread)}, which it does not read")
+    if unknown := {model.by_date, model.placed_by, model.newest_by} - {None, *model.columns}:
+        raise ModelError(f"{model.name} has no column {sorted(map(str, unknown))}")
     if model.materialized == "incremental" and not model.by_date and len(entities_of(model, known)) != 1:
         # Each lake table counts its own load numbers, so those of two tables cannot be compared.
         raise ModelError(f"{model.name} goes by load numbers, so it must follow from one lake table")
@@ -137,5 +166,8 @@ def entities_of(model: Model, known: Mapping[str, Model]) -> set[str]:
 def fingerprint(model: Model, known: Mapping[str, Model]) -> str:
     """Return a digest of the SQL of a model and of all models that it reads, directly or not."""
     family = [model, *ancestors(model, known)]
-    text = "\n".join((f"{each.name} {each.dist} {each.sort} {each.sql}") for each in family)
+    text = "\n".join(
+        f"{each.name} {each.dist} {each.sort} {each.by_date} {each.periods} {each.window} {each.sql}"
+        for each in family
+    )
     return hashlib.sha256(text.encode()).hexdigest()

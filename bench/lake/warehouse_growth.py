@@ -187,7 +187,7 @@ def night(warehouse: DuckWarehouse, loader: Loader, new: list[Place]) -> Costs:
     for name, model in models().items():
         scope = builder.scope(model)
         if scope is not None:
-            group = "of what came" if scope else "of all rows"
+            group = "of what came" if scope.rows else "of all rows"
             with told(f"test {name}", f"tests, {group}"):
                 check_model(warehouse, model, scope)
     return took

@@ -15,7 +15,7 @@ from analytics.warehouse.build import Builder, build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
-from analytics.warehouse.model_tests import check
+from analytics.warehouse.model_tests import check, check_model
 from analytics.warehouse.models import models
 from rules.lake.entities import ENTITIES
 from tests.support.examples import examples
@@ -26,10 +26,12 @@ from tests.support.lead_histories import row as lead_event
 FIRST = datetime(2026, 1, 29, tzinfo=UTC)  # near the end of a month
 USERS = ("u1", "u2", "o'brien")
 MADE = [name for name, model in models().items() if model.materialized != "view"]
-# (user, days after FIRST, points): an event and its day; the same user and day again is a correction.
+# (user, days after FIRST, points): an event and its day; the same user and day again is a correction. The dates
+# are of 4 months, and some are more than 30 dates from all others.
 Active = tuple[int, int, int]
+DAYS = st.integers(0, 40) | st.integers(0, 100)
 NIGHTS = st.lists(
-    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40), st.integers(0, 30)), max_size=5),
+    st.lists(st.tuples(st.integers(0, 2), DAYS, st.integers(0, 30)), max_size=5),
     min_size=1,
     max_size=4,
 )
@@ -47,7 +49,9 @@ class Nights:
     def write(self, night: list[Active]) -> list[Any]:
         for user, day, points in night:
             self.version += 1
-            self._active(USERS[user], FIRST + timedelta(days=day, hours=23), points)
+            moment = FIRST + timedelta(days=day, hours=23)
+            self._active(USERS[user], moment, points)
+            self._profile(USERS[user], points, moment)
         self.history._event(self.history.random.choice(self.history.leads))
         for each in self.history.events:
             self.sample.put("lead_events", lead_event(each))
@@ -56,8 +60,16 @@ class Nights:
     def _active(self, user: str, moment: datetime, points: int) -> None:
         number = (moment - FIRST).days
         kind = ("PURCHASE_COMPLETED", "CHECK_IN")[number % 2]
-        more = {"properties": f'{{"amount":"{points}.50"}}', "version": self.version}
-        self.sample.put("events", event(user, moment, kind, number, points_awarded=points, **more))
+        # A correction may say another time (the row moves), source and date.
+        more = {
+            "event_id": f"{moment:%Y-%m-%d}",
+            "version": self.version,
+            "properties": f'{{"amount":"{points}.50"}}',
+            "source": ("web", "mobile")[points % 2],
+            "activity_date": (moment + timedelta(days=points % 3 - 1)).date(),
+        }
+        moved = moment + timedelta(days=40 if points == 1 else 0)
+        self.sample.put("events", event(user, moved, kind, number, points_awarded=points, **more))
         head = self._entry(user, points)
         self.sample.put(
             "daily_activity",
@@ -72,6 +84,14 @@ class Nights:
                 "created_at": head,
             },
         )
+
+    def _profile(self, user: str, version: int, moment: datetime) -> None:
+        """Versions come in any order, and one that comes again says another time."""
+        names = [*(each.name for each in ENTITIES["streaks"].fields), "extra"]
+        told = {"user_id": user, "version": version, "timezone": "UTC", "updated_at": moment}
+        totals = {"total_bestie_points": self.version, "balance": self.version}
+        streaks = {"current_streak": version, "longest_streak": version, "active_days": 1}
+        self.sample.put("streaks", dict.fromkeys(names) | told | totals | streaks)
 
     def _entry(self, user: str, points: int) -> datetime:
         names = [each.name for each in ENTITIES["ledger"].fields]
@@ -162,6 +182,52 @@ def test_only_the_touched_dates_are_read_again(tmp_path: Path) -> None:
             ("month", date(2026, 2, 1)),
         }
         assert warehouse.rows("SELECT 1 AS n FROM marts.leaderboard_history WHERE points = -1")
+
+
+def test_a_late_first_day_moves_a_user_s_whole_history(tmp_path: Path) -> None:
+    """u1 was active in March and May, and a day of January comes late: what nothing has touched is as it was."""
+    objects = FolderObjects(tmp_path / "lake")
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
+    told, loader = Nights(objects), Loader(warehouse, objects, str(tmp_path / "lake"))
+    cohorts = (
+        "SELECT cohort_start AS c, period_start AS p, active_users AS n FROM facts.retention"
+        " WHERE cohort_kind = 'month' ORDER BY 1, 2"
+    )
+    january, march, april, may = (date(2026, month, 1) for month in (1, 3, 4, 5))
+    with warehouse.kept_open():
+        prepare(warehouse)
+        loader.load("one", told.write([(0, 40, 5), (1, 40, 5), (1, 70, 5), (0, 95, 5)]))
+        build(warehouse)
+        before = [(march, march, 2), (march, april, 1), (march, may, 1)]
+        assert [tuple(row.values()) for row in warehouse.rows(cohorts)] == before
+        warehouse.run(["UPDATE facts.retention SET active_users = -1 WHERE period_start = DATE '2026-04-01'"])
+        loader.load("two", told.write([(0, 1, 5)]))
+        build(warehouse)
+        after = [(january, january, 1), (january, march, 1), (january, may, 1), (march, march, 1)]
+        assert [tuple(row.values()) for row in warehouse.rows(cohorts)] == [*after, (march, april, -1)]
+
+
+def test_a_key_that_is_there_twice_is_looked_for_among_touched_dates(tmp_path: Path) -> None:
+    """Planted: a day twice, once among what came and once long before; the latter waits for all rows' turn."""
+    objects = FolderObjects(tmp_path / "lake")
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
+    told, loader = Nights(objects), Loader(warehouse, objects, str(tmp_path / "lake"))
+    model, name = models()["facts.daily_activity"], "unique user_id, activity_date"
+    with warehouse.kept_open():
+        prepare(warehouse)
+        loader.load("one", told.write([(0, 3, 5), (0, 9, 5)]))
+        build(warehouse)
+        Builder.read(warehouse).note_tested(model)
+        loader.load("two", told.write([(1, 9, 7)]))
+        build(warehouse)
+        scope = Builder.read(warehouse).scope(model)
+        assert scope
+        assert scope.near
+        for user, found in (("u1", False), ("u2", True)):
+            twice = f"SELECT * FROM {model.name} WHERE user_id = '{user}'"
+            warehouse.run([f"INSERT INTO {model.name} {twice}"])
+            assert (name in [each.test for each in check_model(warehouse, model, scope)]) == found
+            assert name in [each.test for each in check_model(warehouse, model)]
 
 
 def test_a_row_that_moves_to_another_date_touches_both(tmp_path: Path) -> None:

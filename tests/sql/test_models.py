@@ -10,7 +10,7 @@ import pytest
 
 from analytics.warehouse.build import Builder, Built, build
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
-from analytics.warehouse.model_tests import check, check_model
+from analytics.warehouse.model_tests import ALL, Scope, check, check_model
 from analytics.warehouse.models import models
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import ENTITIES
@@ -42,12 +42,17 @@ def test_tests_of_what_came_hold_too(told: Lake) -> None:
         since = replace_all(builder.built, tested=dict.fromkeys(ENTITIES, 1))
         builder.built = since
         scopes = {name: builder.scope(model) for name, model in models().items()}
-        assert scopes["facts.events"] == "load_number > 1"
-        assert str(scopes["facts.activity_totals"]).startswith('"activity_date" IN (DATE ')
-        assert scopes["marts.retention_cohorts"] == ""
-        assert [name for name, scope in scopes.items() if scope is None] == ["staging.skipped_dates"]
+        assert scopes["facts.profiles"] == Scope("load_number > 1")
+        assert str(scopes["facts.events"]).startswith('Scope(rows=\'load_number > 1 AND (("occurred_at" >= ')
+        totals = scopes["facts.activity_totals"]
+        assert totals
+        assert totals.rows.startswith('"activity_date" IN (DATE ')
+        assert totals.near == totals.rows
+        assert scopes["marts.retention_cohorts"] == ALL
+        untested = sorted(name for name, scope in scopes.items() if scope is None)
+        assert untested == ["staging.profiles", "staging.skipped_dates"]
         for name, scope in scopes.items():
-            assert check_model(warehouse, models()[name], scope or "") == []
+            assert check_model(warehouse, models()[name], scope or ALL) == []
 
 
 def replace_all(built: Mapping[str, Built], **more: Any) -> dict[str, Built]:

@@ -14,11 +14,11 @@ numbers AS (
     CROSS JOIN digits AS rest
 ),
 known AS (
-    SELECT MIN(activity_date) AS first_date, MAX(activity_date) AS last_date FROM facts.daily_activity
-    UNION ALL SELECT MIN(entry_date), MAX(entry_date) FROM facts.ledger
-    UNION ALL SELECT MIN(activity_date), MAX(activity_date) FROM facts.events
-    UNION ALL SELECT MIN(occurred_date), MAX(occurred_date) FROM facts.events
-    UNION ALL SELECT MIN(event_date), MAX(event_date) FROM facts.lead_events
+    SELECT MIN(activity_date) AS first_date, MAX(activity_date) AS last_date FROM facts.activity_totals
+    UNION ALL SELECT MIN(entry_date), MAX(entry_date) FROM facts.ledger_totals
+    UNION ALL SELECT MIN(first_activity_date), MAX(last_activity_date) FROM facts.event_totals
+    UNION ALL SELECT MIN(occurred_date), MAX(occurred_date) FROM facts.event_totals
+    UNION ALL SELECT MIN(dt), MAX(dt) FROM facts.loaded_rows WHERE entity = 'lead_events'
     UNION ALL SELECT MIN(dt), MAX(dt) FROM staging.curation
 ),
 span AS (

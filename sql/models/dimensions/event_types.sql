@@ -12,7 +12,7 @@ WITH rules AS (
     UNION ALL SELECT 'WORKOUT_COMPLETED', 15, 60
 ),
 seen AS (
-    SELECT DISTINCT event_type FROM facts.events
+    SELECT DISTINCT event_type FROM facts.event_totals
 )
 SELECT
     COALESCE(rules.event_type, seen.event_type) AS event_type,

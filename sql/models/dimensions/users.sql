@@ -1,31 +1,31 @@
 -- Every user whom an event, a day, a ledger entry or a profile names.
 WITH first_events AS (
-    SELECT user_id, source, event_type, occurred_at
+    SELECT user_id, first_source AS source, first_event_type AS event_type, first_event_at AS occurred_at
     FROM (
         SELECT
             user_id,
-            source,
-            event_type,
-            occurred_at,
-            ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY occurred_at, event_id) AS place
-        FROM facts.events
+            first_source,
+            first_event_type,
+            first_event_at,
+            ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY first_event_at, first_event_id) AS place
+        FROM facts.user_event_months
     ) AS ordered
     WHERE place = 1
 ),
 days AS (
     SELECT
         user_id,
-        MIN(activity_date) AS first_active_date,
-        MAX(activity_date) AS last_active_date,
-        COUNT(*) AS active_days
-    FROM facts.daily_activity
+        MIN(first_date) AS first_active_date,
+        MAX(last_date) AS last_active_date,
+        CAST(SUM(active_days) AS BIGINT) AS active_days
+    FROM facts.user_months
     GROUP BY user_id
 ),
 everybody AS (
     SELECT user_id FROM first_events
     UNION SELECT user_id FROM days
-    UNION SELECT user_id FROM facts.ledger
-    UNION SELECT user_id FROM staging.profiles
+    UNION SELECT user_id FROM facts.user_ledger_months
+    UNION SELECT user_id FROM facts.profiles
 )
 SELECT
     everybody.user_id,
@@ -44,4 +44,4 @@ SELECT
 FROM everybody
 LEFT JOIN first_events ON first_events.user_id = everybody.user_id
 LEFT JOIN days ON days.user_id = everybody.user_id
-LEFT JOIN staging.profiles AS profiles ON profiles.user_id = everybody.user_id
+LEFT JOIN facts.profiles AS profiles ON profiles.user_id = everybody.user_id

@@ -1,7 +1,7 @@
 -- Each source's users (by their first event), and how many of them took each step. A user may take a later step
 -- without the earlier ones. Example: somebody who buys on the first day took step 4 without step 2.
 WITH bought AS (
-    SELECT DISTINCT user_id FROM facts.events WHERE event_type = 'PURCHASE_COMPLETED'
+    SELECT DISTINCT user_id FROM facts.user_event_months WHERE purchases > 0
 ),
 redeemed AS (
     SELECT DISTINCT user_id FROM facts.redemptions WHERE NOT is_reversed

@@ -1,14 +1,5 @@
 -- active = new + retained (active in the month before too) + resurrected (active earlier, not in the month before).
-WITH user_months AS (
-    SELECT
-        user_id,
-        activity_month,
-        CAST(SUM(events_count) AS BIGINT) AS events_count,
-        CAST(SUM(points_earned) AS BIGINT) AS points_earned
-    FROM facts.daily_activity
-    GROUP BY user_id, activity_month
-),
-followed AS (
+WITH followed AS (
     SELECT
         user_id,
         activity_month,
@@ -16,7 +7,7 @@ followed AS (
         points_earned,
         LAG(activity_month) OVER (PARTITION BY user_id ORDER BY activity_month) AS month_before,
         LEAD(activity_month) OVER (PARTITION BY user_id ORDER BY activity_month) AS month_after
-    FROM user_months
+    FROM facts.user_months
 )
 SELECT
     activity_month,

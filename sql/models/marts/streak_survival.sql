@@ -1,7 +1,7 @@
 -- How many users reached each length. A user whose longest streak is 5 days has reached 1, 2, 3, 4 and 5.
 WITH lengths AS (
     SELECT longest_streak, COUNT(*) AS users
-    FROM staging.profiles
+    FROM facts.profiles
     WHERE longest_streak > 0
     GROUP BY longest_streak
 ),

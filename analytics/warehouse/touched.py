@@ -1,0 +1,87 @@
+"""Which dates later loads have touched, as SQL: only the rows of these are read and made anew."""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from datetime import date, timedelta
+
+from analytics.warehouse.models import Model
+from analytics.warehouse.statements import literal
+
+DAY = timedelta(days=1)
+Span = tuple[date, date]  # both included
+
+
+def starts(days: Iterable[date], periods: Collection[str], window: int = 0) -> list[date]:
+    """Return the first dates of the periods that a change of these dates changes, sorted.
+
+    window: a period follows from so many dates before it too. Example: with the window 1 and days, a change
+    of 2026-01-31 changes 2026-01-31 and 2026-02-01.
+    """
+    reached = {day + number * DAY for day in days for number in range(window + 1)}
+    return sorted({_start(day, period) for day in reached for period in periods})
+
+
+def spans(first_dates: Iterable[date], periods: Collection[str], window: int = 0) -> list[Span]:
+    """Return what periods with these first dates follow from, as few spans as possible, sorted."""
+    return joined(
+        (first - window * DAY, _end(first, period))
+        for first in first_dates
+        for period in periods
+        if first == _start(first, period)
+    )
+
+
+def joined(found: Iterable[Span]) -> list[Span]:
+    """Return the same dates in spans that neither overlap nor touch."""
+    merged: list[Span] = []
+    for first, last in sorted(found):
+        if merged and first <= merged[-1][1] + DAY:
+            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
+        else:
+            merged.append((first, last))
+    return merged
+
+
+def within(column: str, found: Iterable[Span]) -> str:
+    """Return the condition that a date, or a timestamp, is in one of the spans."""
+    return " OR ".join(
+        f"({column} >= {literal(first)} AND {column} < {literal(last + DAY)})" for first, last in found
+    )
+
+
+def narrowed(model: Model, found: Collection[Span], also: str = "") -> str:
+    """Return the model's SQL, which then reads only these dates of the tables in reads_by.
+
+    also: a further condition of their rows.
+    """
+    sql = model.sql
+    for table, column in model.reads_by.items():
+        where = f"({within(column, found)})" + (f" AND {also}" if also else "")
+        sql = _replaced(sql, table, f"(SELECT * FROM {table} WHERE {where})")  # noqa: S608
+    return sql
+
+
+def since(query: str, loads: Mapping[str, int]) -> str:
+    """Return a query in which `{entity}` stands for the newest load of that entity."""
+    return re.sub(r"\{(\w+)\}", lambda found: str(loads.get(found[1], 0)), query)
+
+
+def _replaced(sql: str, table: str, rows: str) -> str:
+    def with_alias(found: re.Match[str]) -> str:
+        alias = found["alias"] or table.partition(".")[2]
+        return f"{found['word']} {rows} AS {alias}"
+
+    pattern = rf"\b(?P<word>FROM|JOIN)\s+{re.escape(table)}\b(?:\s+AS\s+(?P<alias>\w+))?"
+    return re.sub(pattern, with_alias, sql)
+
+
+def _start(day: date, period: str) -> date:
+    if period == "month":
+        return day.replace(day=1)
+    return day - day.weekday() * DAY if period == "week" else day
+
+
+def _end(first: date, period: str) -> date:
+    if period == "month":
+        return (first + 31 * DAY).replace(day=1) - DAY
+    return first + 6 * DAY if period == "week" else first

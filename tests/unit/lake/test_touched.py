@@ -1,0 +1,78 @@
+"""Which periods a touched date changes, and which dates these periods follow from."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import pairwise
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analytics.warehouse.models import models
+from analytics.warehouse.touched import joined, narrowed, since, spans, starts, within
+
+DAYS = st.dates(date(2019, 12, 20), date(2021, 1, 10))
+PERIODS = st.sets(st.sampled_from(["day", "week", "month"]), min_size=1)
+
+
+def days_of(found: Any) -> Iterator[date]:
+    for first, last in found:
+        yield from (first + timedelta(days=number) for number in range((last - first).days + 1))
+
+
+def period_of(day: date, period: str) -> tuple[int, ...]:
+    if period == "week":
+        return day.isocalendar()[:2]
+    return (day.year, day.month) if period == "month" else (day.toordinal(),)
+
+
+@given(st.sets(DAYS, max_size=4), PERIODS, st.integers(0, 40))
+def test_they_follow_from_all_their_dates_and_no_others(
+    days: set[date], periods: set[str], window: int
+) -> None:
+    first = starts(days, periods, window)
+    read = set(days_of(spans(first, periods, window)))
+    for period in periods:
+        changed = {period_of(day + timedelta(days=k), period) for day in days for k in range(window + 1)}
+        assert changed <= {period_of(each, period) for each in first}
+        needed = {
+            each
+            for each in days_of([(date(2019, 10, 1), date(2021, 4, 1))])
+            if period_of(each, period) in changed
+        }
+        assert {each - timedelta(days=k) for each in needed for k in range(window + 1)} <= read
+    furthest = 31 + window
+    assert all(min(abs((each - day).days) for day in days) <= 2 * furthest for each in read)
+
+
+@given(st.lists(st.tuples(DAYS, st.integers(0, 40)), max_size=6))
+def test_joined_spans_have_the_same_dates_and_gaps_between_them(told: list[tuple[date, int]]) -> None:
+    given_spans = [(first, first + timedelta(days=number)) for first, number in told]
+    found = joined(given_spans)
+    assert list(days_of(found)) == sorted(set(days_of(given_spans)))
+    assert all(later[0] - earlier[1] > timedelta(days=1) for earlier, later in pairwise(found))
+
+
+def test_a_timestamp_of_the_last_date_is_within() -> None:
+    found = within("at", [(date(2026, 1, 31), date(2026, 2, 1))])
+    assert found == "(at >= DATE '2026-01-31' AND at < DATE '2026-02-02')"
+
+
+def test_only_the_named_tables_are_narrowed() -> None:
+    sql = "SELECT a.x, b.x FROM facts.events AS a JOIN facts.events_of AS b ON a.x = b.x, (SELECT 1 FROM facts.events) AS c"
+    model = replace(models()["facts.events"], sql=sql, reads_by={"facts.events": "d"})
+    rows = "(SELECT * FROM facts.events WHERE ((d >= DATE '2026-01-31' AND d < DATE '2026-02-01')) AND n > 1)"
+    assert narrowed(model, [(date(2026, 1, 31), date(2026, 1, 31))], "n > 1") == (
+        f"SELECT a.x, b.x FROM {rows} AS a JOIN facts.events_of AS b ON a.x = b.x, (SELECT 1 FROM {rows} AS events) AS c"
+    )
+
+
+def test_each_table_that_a_model_reads_by_is_narrowed() -> None:
+    for model in models().values():
+        text = narrowed(model, [(date(2026, 1, 31), date(2026, 1, 31))])
+        assert text.count("DATE '2026-02-01'") >= len(model.reads_by)
+
+
+def test_an_entity_that_was_never_loaded_is_load_0() -> None:
+    assert since("{events} {ledger}", {"ledger": 7}) == "0 7"
