@@ -1,6 +1,6 @@
 """The nightly run's work in the warehouse: it loads what is lacking, builds models, and tests them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cache
@@ -66,8 +66,13 @@ class WarehouseSteps:
         return WarehouseNight(event["run_id"], now.isoformat(), full, full or now.weekday() == SUNDAY, items)
 
 
-def _needs(name: str) -> list[str]:
-    return [each.name for each in ancestors(models()[name], models())]
+def _needs(item: Item) -> list[str]:
+    """Return the models without which an item makes no sense: of a test, also those it compares with."""
+    known = models()
+    if item.kind is Kind.MODEL:
+        return [each.name for each in ancestors(known[item.name], known)]
+    targets: Iterable[str] = known[item.name].tests.get("relationships", {}).values()
+    return [item.name, *(target.rpartition(".")[0] for target in targets)]
 
 
 @dataclass(slots=True)

@@ -105,22 +105,32 @@ def test_a_model_that_fails_hinders_its_descendants_and_nobody_else(
     story = Story(days=8)
     event = planned(objects, "r1", story.first_part().write(objects))
     with monkeypatch.context() as patch:
-        failing(patch, Kind.MODEL, "facts.activity_totals")
+        failing(patch, Kind.MODEL, "facts.monthly_changes")
         assert steps.work(event, MONDAY) == {"left": 0, "failed": 1}
     failed, skipped = (items(objects, "r1", state) for state in (State.FAILED, State.SKIPPED))
-    assert failed["model facts.activity_totals"].reason == "StatementFailed: it is broken\nSELECT 1"
+    assert failed["model facts.monthly_changes"].reason == "StatementFailed: it is broken\nSELECT 1"
     assert {name: each.reason for name, each in skipped.items() if each.kind is Kind.MODEL} == {
-        "model marts.daily_actives": "facts.activity_totals was not built",
-        "model marts.stickiness": "facts.activity_totals was not built",
+        "model marts.stickiness": "facts.monthly_changes was not built",
     }
     assert {name for name in skipped if "test" in name} == {
-        f"test {name}" for name in ("facts.activity_totals", "marts.daily_actives", "marts.stickiness")
+        f"test {name}" for name in ("facts.monthly_changes", "marts.stickiness")
     }
     assert steps.warehouse.rows("SELECT 1 AS n FROM marts.points_liability LIMIT 1")
     assert unloaded.read_notes(objects) == {}, "all of it is loaded"
     # The next night makes good, though nothing new was loaded for these models.
     assert steps.work(planned(objects, "r2", []), MONDAY) == {"left": 0, "failed": 0}
     assert steps.warehouse.rows("SELECT 1 AS n FROM marts.stickiness LIMIT 1")
+
+
+def test_a_test_waits_for_the_models_that_it_compares_with(
+    steps: WarehouseSteps, objects: FolderObjects, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    event = planned(objects, "r1", Story(days=8).first_part().write(objects))
+    failing(monkeypatch, Kind.MODEL, "dimensions.event_types")
+    assert steps.work(event, MONDAY) == {"left": 0, "failed": 1}
+    skipped = items(objects, "r1", State.SKIPPED)
+    assert skipped.keys() == {"test dimensions.event_types", "test facts.events"}
+    assert skipped["test facts.events"].reason == "dimensions.event_types was not built"
 
 
 def test_an_entity_that_cannot_be_loaded_is_loaded_the_next_night(
@@ -224,7 +234,10 @@ def test_tests_look_at_what_came_and_at_all_of_it_on_sundays(
     assert found("tuesday", 1, story.late_part().write(objects)) == set()
     assert found("sunday", 6, []) == {"facts.events"}
     loaded = "UPDATE lake.events SET load_number = 99 WHERE rowid = (SELECT MAX(rowid) FROM lake.events)"
-    note = "INSERT INTO lake.loads VALUES ('events', 99, DATE '2026-01-01')"
+    note = (
+        "INSERT INTO lake.loads"
+        " SELECT 'events', 99, CAST(occurred_at AS DATE) FROM lake.events WHERE load_number = 99"
+    )
     steps.warehouse.run([copied("lake.events"), loaded, note])
     for day in (7, 8):
         assert "staging.events" in found(f"day {day}", day, [])

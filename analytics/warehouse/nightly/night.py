@@ -19,7 +19,6 @@ from analytics.lake.layout import WAREHOUSE_RESULT, run_key
 
 BEGIN_SECONDS_MAX = 100.0  # after the call's start
 NIGHT_MAX = timedelta(hours=4)  # the state machine has six
-Needs = Callable[[str], Collection[str]]
 REASON_MAX = 600  # characters
 ENDED = "its function ended without an answer: too slow, or out of memory"
 
@@ -52,6 +51,9 @@ class Item:
     reason: str = ""
     seconds: float = 0.0
     found: list[dict[str, Any]] = field(default_factory=list)
+
+
+Needs = Callable[[Item], Collection[str]]
 
 
 @dataclass(slots=True)
@@ -105,7 +107,7 @@ def work(
 ) -> int:
     """Do as many items as one call has time for; returns how many are left for the next.
 
-    needs: which models one is made from. do: does one item; False: a part of it, and the rest waits.
+    needs: models without which an item makes no sense. do: does one item; False: a part, the rest waits.
     """
     for each in night.of(State.BEGUN):
         each.state, each.reason = State.FAILED, ENDED
@@ -137,9 +139,8 @@ def _hindrance(item: Item, night: WarehouseNight, needs: Needs) -> str | None:
     if item.kind is Kind.LOAD:
         return None
     missing = {each.name for each in night.of(State.FAILED, State.SKIPPED) if each.kind is Kind.MODEL}
-    needed = [item.name] if item.kind is Kind.TEST else needs(item.name)
     failed = {each.name for each in night.of(State.FAILED)}
-    return min(missing.intersection(needed), key=lambda name: (name not in failed, name), default=None)
+    return min(missing.intersection(needs(item)), key=lambda name: (name not in failed, name), default=None)
 
 
 def _do(item: Item, do: Callable[[Item], bool]) -> None:
