@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from local.cloud import tokens
-from local.cloud.emulator_template import taken
+from local.cloud.emulator_template import as_json, taken
 from local.cloud.tools import tool
 from local.paths import LOCAL, LOGS, ROOT, WAREHOUSE
 from local.stack import KEY, REGION, SECRET, Stack, tables_in
@@ -66,6 +66,8 @@ def deploy(endpoint: str, redis_url: str, identity_url: str) -> None:
     print("sam build ...", flush=True)
     _sam(["build"], endpoint)
     BUILT.write_text(taken(BUILT.read_text(), dict(each.split("=", 1) for each in parameters)))
+    for nested in BUILT.parent.glob("*/template.yaml"):
+        nested.write_text(as_json(nested.read_text()))
     print("sam deploy ...", flush=True)
     bare = Stack("", endpoint, REGION, {}, {}, "")
     bare.client("s3").create_bucket(Bucket=ARTIFACTS)
