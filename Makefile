@@ -6,7 +6,7 @@ RUN := $(UV) run --frozen --quiet
 # of `make test`, 2 s for each start of the emulator.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup machine demo test unit recipes check models units units-here template bench soak up down deploy clean
+.PHONY: help setup machine demo test unit recipes check check-tests check-style check-types check-templates models units units-here template bench soak up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -38,13 +38,21 @@ unit: setup
 template: setup ## template.yaml and infra/observability.yaml, assembled from their fragments
 	@$(RUN) python -m infra.assemble
 
+# The parts run two at a time, the longest first. One process for the tests: several would each import everything.
 check: setup ## the gate: format, lint, types, imports, templates, unit tests
-	@$(RUN) ruff format --check . && $(RUN) ruff check .
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target check-tests check-style check-types check-templates
+
+check-tests:
+	@$(RUN) pytest tests/unit tests/infra --hypothesis-profile=gate
+
+check-style:
+	@$(RUN) ruff format --check . && $(RUN) ruff check . && $(RUN) lint-imports && $(RUN) python -m infra.assemble --check
+
+check-types:
 	@$(RUN) mypy
-	@$(RUN) lint-imports
-	@$(RUN) python -m infra.assemble --check
+
+check-templates:
 	@$(RUN) cfn-lint template.yaml infra/*.yaml
-	@$(RUN) pytest tests/unit tests/infra -n 2 --dist loadgroup --hypothesis-profile=gate
 
 models: setup ## the SQL that follows from declarations in rules/
 	@$(RUN) python -m analytics.generated_models

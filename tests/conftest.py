@@ -9,9 +9,9 @@ from hypothesis import settings
 from tests.support.effort import effort
 
 # A loaded machine is no failure: properties are judged by their result and not by their time.
-# Each run tries other examples. `make check` tries a fifth of what Hypothesis would, `make test` half of it.
+# Each run tries other examples. `make check` tries a tenth of what Hypothesis would, `make test` half of it.
 settings.register_profile("streakline", deadline=None, max_examples=effort(50, soak=500))
-settings.register_profile("gate", deadline=None, max_examples=20)
+settings.register_profile("gate", deadline=None, max_examples=10)
 settings.load_profile("streakline")
 
 

@@ -19,7 +19,7 @@ Paths = dict[str, dict[str, Units]]
 FAMILIES = (event_paths, reading_paths, question_paths, lead_paths, naive_paths)
 ABOUT = (
     "Written by `make units`: what each path costs in units that AWS counts, by function. "
-    "tests/unit/plan/test_budget.py measures again and holds the paths to it."
+    "tests/integration/test_budget.py measures again and holds the paths to it."
 )
 
 

@@ -15,9 +15,9 @@ from adapters.platform.objects import FolderObjects
 from analytics.features.point_in_time import point_in_time
 from analytics.lake.arrow_schema import arrow_schema
 from rules.lake.entities import LEAD_EVENTS
+from tests.lake.test_point_in_time import table
 from tests.support.lead_histories import write
 from tests.support.purchases import PURCHASES
-from tests.unit.lake.test_point_in_time import table
 
 AS_OF = [
     datetime(1997, 3, 31, 12, tzinfo=UTC),

@@ -31,7 +31,7 @@ def test_all_recipes_together_pass_the_gate(tmp_path: Path) -> None:
     for steps in RECIPES.values():
         for each in steps:
             each.do(scratch)
-    # A new feature or column makes items longer: the budget of units is accepted as `make check` says.
+    # A new feature or column makes items longer: the budget of units is accepted as `make test` says.
     scratch.must(scratch.python("-m", "bench.units"))
     # RUN= takes the tools from this environment: the copy has no uv of its own, nor perhaps the machine.
     scratch.must(scratch.run("make", "--old-file=setup", "RUN=", "check"))

@@ -21,8 +21,8 @@ from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.reconcile.shares.watermarks import note_compared
 from rules.engagement.ledger_doubts import LAKE_LAG
 from rules.lake.user_shares import share_of
+from tests.lake.test_settled_users import BASE, World, told
 from tests.support.examples import examples
-from tests.unit.lake.test_settled_users import BASE, World, told
 
 NIGHTS, FIRST_RUN = 11, 8  # by then older partitions are settled, and split no more
 
