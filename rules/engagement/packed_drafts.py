@@ -2,9 +2,9 @@
 
 An event's id is a moment and a uuid (rules.engagement.events), so it is written as numbers. After the form's
 number and a count come the kinds, each once, with their lengths. A kind is an event type and what it was
-judged by, such as `CHECK_IN v2 5/day`. Then comes a record for each entry: the moment in microseconds, the uuid, how
-many days the entry's date is after the moment's date in UTC, the place of its kind, and its points. An entry
-that does not go into a record is not carried.
+judged by, such as `CHECK_IN v2 5/day`. Then comes a record for each entry: the moment in microseconds, the
+uuid, how many days the entry's date is after the moment's date in UTC, the place of its kind, and its points.
+An entry that does not go into a record is not carried.
 """
 
 import re
