@@ -7,10 +7,10 @@ from typing import Any
 
 from adapters.engagement.account_items import entry_from
 from adapters.platform.items import plain
+from rules.book.caps import total_points
 from rules.days import date_of, parse_moment
 from rules.engagement.ledger import EntryKind, FreezeNote
 from tests.faults.callers import Report
-from tests.support.books import most
 
 KEYS = {"UserStreaks": "user_id", "RewardsLedger": "account_id"}
 
@@ -73,17 +73,16 @@ def violations(
         profile["total_bestie_points"] == total, f"profile total {profile['total_bestie_points']} != {total}"
     )
     must(sum(day["points_earned"] for day in days.values()) == total, "daily points and ledger differ")
-    awarded, got = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
-    worth = {each["event_id"]: each["points_awarded"] for each in events}
+    awarded, got = dict[tuple[str, str], Counter[int]](), Counter[tuple[str, str]]()
+    worth = {each["event_id"]: (int(each["points_awarded"]), _cap(each)) for each in events}
     for draft in (entry.draft for entry in earned):
         group = (draft.activity_date or "", draft.event_type or "")
-        awarded[group] += worth.get(draft.event_id or "", 0)
+        points, cap = worth.get(draft.event_id or "", (0, 0))
+        awarded.setdefault(group, Counter())[cap] += points
         got[group] += draft.points
-        must(
-            0 <= draft.points <= worth.get(draft.event_id or "", 0), f"{draft.event_id} earned {draft.points}"
-        )
-    for group, points in awarded.items():
-        should = min(points, most(group[1]))
+        must(0 <= draft.points <= points, f"{draft.event_id} earned {draft.points}")
+    for group, by_cap in awarded.items():
+        should = total_points(by_cap)
         must(got[group] == should, f"{group} earned {got[group]}, should be {should}")
     # Days. An event counts for the date that it claims, unless the account is on the review list for it.
     dates = {entry.draft.event_id: entry.draft.activity_date or "" for entry in earned}
@@ -184,3 +183,10 @@ def _promises(user: str, events: list[dict[str, Any]], entries: list[Any], repor
     if len(undone) != sum(owner == user for owner, _ in report.reversed):
         wrong.append(f"{user}: reversals {dict(undone)} are not those promised {report.reversed}")
     return wrong
+
+
+def _cap(event: dict[str, Any]) -> int:
+    """The most that events of a type earn on a date, as this one was judged."""
+    points, _, per = str(event["cap"]).partition("/")
+    assert per == "day", "a cap over a week is not for this check"
+    return int(points)

@@ -1,0 +1,73 @@
+"""The book of rules on the deployed cloud: a type is published by the command line while its events wait."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from local.operate.redrive import redrive
+from local.paths import ROOT
+from local.replay.api import Api
+from local.replay.replay import put_on_stream
+from local.stack import Stack
+from tests.e2e.conftest import event
+
+KNOWN_WITHIN_SECONDS = 60
+
+
+def rules(*words: str) -> str:
+    """What `streakline rules` prints."""
+    command = [sys.executable, "-m", "local.cli", "rules", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    return done.stdout
+
+
+def waiting(stack: Stack, user: str, **how: bool) -> list[str]:
+    """Why a user's events wait in the failure queues, once nothing is sent again."""
+    return [each["reason"] for each in redrive(stack, **how)["left"] if user in json.dumps(each["record"])]
+
+
+def test_events_of_a_type_wait_until_the_book_has_learned_it(
+    stack: Stack, me: Api, user: str, tmp_path: Path, settled: Callable[..., None]
+) -> None:
+    name = f"READ_{time.time_ns()}"
+    early = {**event(user, "early"), "event_type": name}
+    status, told = me.call("POST", "/v1/events", {"events": [early]})
+    assert (status, told["results"][0]["error"]["code"]) == (202, "unknown_type")
+    put_on_stream(stack, [early])
+    settled()
+    assert any(name in reason for reason in waiting(stack, user, only_list=True))
+
+    file = tmp_path / "book.yaml"
+    shown = rules("show")
+    file.write_text(
+        shown.replace(
+            "event_types:\n", f"event_types:\n  {name}:\n    points: 7\n    cap: {{points: 9, per: day}}\n"
+        )
+    )
+    assert f"event_types.{name}: new" in rules("diff", str(file))
+    told = json.loads(rules("publish", str(file), "--effective", "now", "--note", "reading counts"))
+    assert json.loads(rules("list"))[0] == told
+    with pytest.raises(RuntimeError, match="effective is in the past"):
+        rules("publish", str(file), "--effective", "2026-01-01T00:00:00Z")
+    file.write_text(file.read_text().replace("points: 9", "points: 6"))
+    with pytest.raises(RuntimeError, match=r"book.yaml:4: event_types.*cap.points is below the 7 points"):
+        rules("check", str(file))
+
+    until = time.monotonic() + KNOWN_WITHIN_SECONDS
+    while waiting(stack, user):
+        assert time.monotonic() < until, "a function does not know the version within a minute"
+        time.sleep(1)
+    sent = [{**event(user, f"later-{number}"), "event_type": name} for number in range(2)]
+    results: list[Any] = me.call("POST", "/v1/events", {"events": sent})[1]["results"]
+    assert [each["status"] for each in results] == ["accepted", "accepted"]
+    settled(user)
+    assert me.get(f"/v1/users/{user}")["total_bestie_points"] == 9
+    assert me.get("/v1/rules")["version"] == told["version"]
