@@ -10,8 +10,8 @@ from adapters.platform.items import Item, item, plain
 from rules.book.book import Cap
 from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
+from rules.engagement.carrying.packed_drafts import from_texts, pack, unpack
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
-from rules.engagement.packed_drafts import from_texts, pack, unpack
 from rules.engagement.streak.checkpoints import Checkpoint
 from rules.engagement.streaks import Cover, Streak, lapse_date, net_freezes
 
@@ -30,6 +30,7 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
 
     shards: of the index StreakLeaderboard; 0: the profile stays out of it, as one without a streak does.
     """
+    # Long: an attribute a line.
     attributes: dict[str, Any] = {
         "user_id": profile.user_id,
         "version": profile.version,

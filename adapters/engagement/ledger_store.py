@@ -11,7 +11,7 @@ from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import put_all, query_all
 from adapters.platform.items import Item, item
 from rules.days import stamp
-from rules.engagement.carriers import split_carriers, unfold, with_folded
+from rules.engagement.carrying.carriers import split_carriers, unfold, with_folded
 from rules.engagement.events import FUTURE_MAX, RETENTION
 from rules.engagement.ledger import Applied, Entry, Head, applied_by
 from rules.engagement.placing import instant_of

@@ -1,7 +1,7 @@
 """The rewards ledger (docs/rules.md, rule 6): append-only, a running balance, one active head.
 
 `points` is signed, so balance[n] = balance[n-1] + points[n] and seq[n] = seq[n-1] + 1.
-How several are appended at once: rules.engagement.carriers.
+How several are appended at once: rules.engagement.carrying.carriers.
 """
 
 from collections.abc import Iterable, Sequence

@@ -26,6 +26,7 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "DailyActivity": (("user_id", "activity_date"), {}, "", "NEW_IMAGE"),
     "RewardsLedger": (("account_id", "created_at"), {}, "", "NEW_IMAGE"),
     "Limits": (("counter", ""), {}, "expires_at", ""),
+    "RuleBooks": (("book", "version"), {}, "", ""),
     "IdempotencyKeys": (("user_id", "idempotency_key"), {}, "ttl", ""),
     "Boards": (("board", "part"), {}, "expires_at", ""),
     "Event": (

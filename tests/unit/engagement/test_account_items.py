@@ -23,7 +23,7 @@ from adapters.platform.items import item, plain
 from bench.counting.item_sizes import WRITE_UNIT_BYTES, item_bytes
 from rules.days import is_skipped, stamp, today
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.carriers import split_carriers, unfold
+from rules.engagement.carrying.carriers import split_carriers, unfold
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append
 from rules.engagement.streaks import Streak, lapse_date
 from tests.support.books import TYPES

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import stamp
-from rules.engagement.carriers import CARRIED_BYTES_MAX, split_carriers, unfold, with_folded
+from rules.engagement.carrying.carriers import CARRIED_BYTES_MAX, split_carriers, unfold, with_folded
+from rules.engagement.carrying.packed_drafts import pack
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append
-from rules.engagement.packed_drafts import pack
 from tests.support.ledger_strategies import clocks, drafts, earn, earns, heads, odd
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

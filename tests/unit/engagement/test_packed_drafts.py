@@ -11,8 +11,15 @@ from hypothesis import strategies as st
 
 from rules.book.book import Cap, Period
 from rules.days import stamp
+from rules.engagement.carrying.packed_drafts import (
+    RECORD_BYTES,
+    is_packable,
+    kind_bytes,
+    kind_of,
+    pack,
+    unpack,
+)
 from rules.engagement.ledger import Draft, EntryKind, FreezeNote
-from rules.engagement.packed_drafts import RECORD_BYTES, is_packable, kind_bytes, kind_of, pack, unpack
 from tests.support.ledger_strategies import clocks, earn
 
 UNIQUE = "ac815fe5-92f6-5c51-9d3e-0c6a6d0f7f8e"

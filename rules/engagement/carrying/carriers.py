@@ -10,8 +10,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from rules.days import MICROSECOND, stamp, unstamp
+from rules.engagement.carrying.packed_drafts import (
+    HEADER_BYTES,
+    RECORD_BYTES,
+    is_packable,
+    kind_bytes,
+    kind_of,
+)
 from rules.engagement.ledger import Entry
-from rules.engagement.packed_drafts import HEADER_BYTES, RECORD_BYTES, is_packable, kind_bytes, kind_of
 
 # A write is billed in steps of 1 KB. The rest is for the carrier itself, with an account_id of 36 bytes.
 CARRIED_BYTES_MAX = 680

@@ -1,0 +1,1 @@
+"""Ledger entries that are named by a later one and written afterwards."""
