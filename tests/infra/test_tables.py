@@ -69,7 +69,7 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
         "NEW_IMAGE",
     ),
 }
-NUMBERS = {"current_streak", "total_points"}
+NUMBERS = {"current_streak", "total_points", "version"}
 
 
 def test_the_tables_are_those_of_the_design() -> None:
