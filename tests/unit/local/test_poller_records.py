@@ -2,14 +2,20 @@
 
 import base64
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+from botocore.exceptions import ClientError
 
+from local.cloud import stream_records
 from local.cloud.delivery import EventSourceMapping, arrival_of, function_name, mapping_of, sequence_of
 from local.cloud.event_filters import matches
-from local.cloud.stream_records import kinesis_record, table_record
+from local.cloud.stream_records import kinesis_record, read_records, table_record
+from local.stack import Stack, fresh_client
 from tests.support.deliveries import PLAIN
 
 
@@ -71,6 +77,51 @@ def test_binary_values_of_a_table_s_record_are_text_as_lambda_has_them() -> None
     assert told["NewImage"]["folded"] == {"B": "AQA="}
     assert told["NewImage"]["parts"] == {"M": {"x": {"L": [{"B": "/w=="}, {"N": "1"}]}}}
     assert told["Keys"] == {"k": {"B": "aw=="}}
+
+
+class _Body:
+    def __init__(self, text: str) -> None:
+        self._text = text.encode()
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield self._text
+
+
+def answering(client: Any, status: int, body: Any) -> None:
+    """Have a client get this answer, whatever it asks."""
+
+    def answer(request: Any, **_: Any) -> AWSResponse:
+        return AWSResponse(request.url, status, HTTPHeaders(), _Body(json.dumps(body)))
+
+    client.meta.events.register("before-send.dynamodb-streams", answer)
+
+
+def test_records_read_as_they_came_are_as_a_function_gets_them() -> None:
+    change = {
+        "SequenceNumber": "5",
+        "ApproximateCreationDateTime": 1767225600.0,
+        "NewImage": {"user_id": {"S": "u"}, "folded": {"B": "AQA="}, "n": {"L": [{"N": "1"}]}},
+    }
+    told = {
+        "Records": [{"eventID": "1", "eventName": "INSERT", "dynamodb": change}],
+        "NextShardIterator": "next",
+    }
+    stack = Stack("", "http://127.0.0.1:1", "us-east-1", {}, {}, "")
+    parsing = fresh_client(stack.endpoint_url, stack.region, "dynamodbstreams")
+    for client in (parsing, stream_records._unparsing(stack.endpoint_url, stack.region)):
+        answering(client, 200, told)
+    records, following = read_records(stack, PLAIN, "first")
+    parsed = parsing.get_records(ShardIterator="first")["Records"]
+    assert (records, following) == ([table_record(each, PLAIN.source) for each in parsed], "next")
+    assert records[0]["dynamodb"] == change
+
+
+def test_a_stream_s_refusal_is_told_by_its_name() -> None:
+    stack = Stack("", "http://127.0.0.1:2", "us-east-1", {}, {}, "")
+    client = stream_records._unparsing(stack.endpoint_url, stack.region)
+    answering(client, 400, {"__type": "ExpiredIteratorException", "message": "too old"})
+    with pytest.raises(ClientError, match="ExpiredIteratorException"):
+        read_records(stack, PLAIN, "first")
 
 
 def test_a_record_of_a_stream_has_the_shape_that_a_function_gets() -> None:
