@@ -23,16 +23,10 @@ from local.cloud.delivery import (
     sequence_of,
 )
 from local.cloud.event_filters import matches
-from local.cloud.stream_records import iterator_of, read_records, shards_of
+from local.cloud.stream_records import IDLE_TABLE_SECONDS, idle_seconds, iterator_of, read_records, shards_of
 from local.paths import LOCAL
 from local.stack import Stack, load
 
-# How often to ask an idle shard, as Lambda does: a stream once a second, a table four times. (More often
-# would also be slow on Kinesis: the emulator keeps iterators for five minutes, and walks over all of them at
-# each call.) A table that stays idle is asked once a second, too: asking took a sixth of a laptop.
-IDLE_SECONDS_MAX = 1.0
-IDLE_TABLE_SECONDS = 0.25
-IDLE_GROWTH = 1.2
 DISCOVER_SECONDS = 10.0
 CHECKPOINTS = LOCAL / "checkpoints.json"
 HEARTBEAT = LOCAL / "poller.json"
@@ -195,13 +189,6 @@ class Poller:
             fresh = path.with_suffix(".new")
             fresh.write_text(text)
             fresh.replace(path)
-
-
-def idle_seconds(mapping: EventSourceMapping, idle: int) -> float:
-    """Return how long to leave a shard alone that has answered with nothing so many times in a row."""
-    if mapping.is_kinesis:
-        return IDLE_SECONDS_MAX
-    return min(IDLE_SECONDS_MAX, IDLE_TABLE_SECONDS * IDLE_GROWTH ** min(idle - 1, 99))
 
 
 if __name__ == "__main__":

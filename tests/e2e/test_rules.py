@@ -58,7 +58,7 @@ def test_events_of_a_type_wait_until_the_book_has_learned_it(
     with pytest.raises(RuntimeError, match="effective is in the past"):
         rules("publish", str(file), "--effective", "2026-01-01T00:00:00Z")
     file.write_text(file.read_text().replace("points: 9", "points: 6"))
-    with pytest.raises(RuntimeError, match=r"book.yaml:4: event_types.*cap.points is below the 7 points"):
+    with pytest.raises(RuntimeError, match=r"book.yaml:5: event_types.*cap.points is below the 7 points"):
         rules("check", str(file))
 
     until = time.monotonic() + KNOWN_WITHIN_SECONDS

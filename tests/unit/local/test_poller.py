@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local.cloud.delivery import InvocationReply
-from local.cloud.poller import IDLE_SECONDS_MAX, IDLE_TABLE_SECONDS, idle_seconds
+from local.cloud.stream_records import IDLE_SECONDS_MAX, IDLE_TABLE_SECONDS, idle_seconds
 from tests.support.deliveries import BISECTING, PLAIN, Run, record, records
 from tests.support.examples import examples
 
