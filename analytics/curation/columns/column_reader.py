@@ -119,9 +119,18 @@ def _spread(column: pa.Array, lines: Places, count: int) -> pa.Array:
     """Return a column with nulls for the lines that have no value."""
     if len(lines) == count:
         return column
-    there, places = np.zeros(count, np.bool_), np.zeros(count, np.int64)
-    there[lines], places[lines] = True, np.arange(len(lines))
+    there = np.zeros(count, np.bool_)
+    there[lines] = True
     flags = flag_array(there).buffers()[1]
+    if pa.types.is_string(column.type) and not column.null_count and not column.offset:
+        # The same bytes: a line without a value has none of them.
+        ends = np.frombuffer(column.buffers()[1], np.int32)
+        offsets = np.zeros(count + 1, np.int32)
+        np.cumsum(there, out=offsets[1:])
+        buffers = [flags, pa.py_buffer(ends[offsets]), column.buffers()[2]]
+        return pa.Array.from_buffers(column.type, count, buffers)
+    places = np.zeros(count, np.int64)
+    places[lines] = np.arange(len(lines))
     return column.take(pa.Array.from_buffers(pa.int64(), count, [flags, pa.py_buffer(places)]))
 
 
