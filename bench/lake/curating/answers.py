@@ -46,7 +46,7 @@ def answer(folder: Path, way: str, entity: str) -> tuple[Any, ...]:
         rows = db.execute(f"SELECT count(*), sum(hash(row({listed}))) FROM '{curated}/*.parquet'").fetchone()
     entries = [json.loads(line) for path in quarantine.rglob("*.ndjson") for line in path.open("rb")]
     # A refused line that no brace ends keeps the comma that parts it from the next row of a packed record.
-    lines = sorted((each.get("raw") or each["line"]).removesuffix(",") for each in entries)
+    lines = sorted((each.get("raw") or each["line"]).rstrip(",") for each in entries)
     return (*(rows or ()), lines)
 
 
