@@ -115,7 +115,7 @@ def with_duckdb_reader(folder: Path, name: str, hour: str) -> None:
     db.execute("SET TimeZone = 'UTC'; SET enable_progress_bar = false")
     kinds = {field.name: DUCKDB[field.type] for field in entity.fields}
     kinds |= dict.fromkeys(_named(entity, Type.INTEGER), "BIGINT")
-    columns = ", ".join(f"{each}: '{kind}'" for each, kind in kinds.items())
+    columns = ", ".join(f"'{each}': '{kind}'" for each, kind in kinds.items())
     rank = f"{entity.version} DESC" if entity.version else entity.key[0]
     db.execute(f"""
         COPY (SELECT * FROM read_json('{inputs(folder, name, hour)}', format = 'newline_delimited',
