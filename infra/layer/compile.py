@@ -2,25 +2,50 @@
 
 Lambda's file system is read-only, so without these files every cold start compiles everything again. Only the
 Python version that runs on Lambda can make them. Another version makes none.
+LAYER_COMPILED names a folder that keeps compiled files: most of what functions consist of is the same in all.
 """
 
 import compileall
+import hashlib
+import importlib.util
 import os
+import py_compile
+import shutil
 import sys
+import tempfile
+from pathlib import Path
 from py_compile import PycInvalidationMode
 
 HERE = f"{sys.version_info.major}.{sys.version_info.minor}"
+MODE = PycInvalidationMode.UNCHECKED_HASH
 
 
-def main(folder: str, wanted: str) -> None:
+def main(folder: str, wanted: str, kept: str) -> None:
     """Compile, if this interpreter has the wanted version; else say that there are no .pyc files."""
     if wanted != HERE:
         print(f"no .pyc files: this is Python {HERE}, the function runs on {wanted}", file=sys.stderr)
-        return
-    compileall.compile_dir(
-        folder, quiet=1, workers=2, stripdir=folder, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH
-    )
+    elif kept:
+        Path(kept).mkdir(parents=True, exist_ok=True)
+        for path in Path(folder).rglob("*.py"):
+            _take(path, str(path.relative_to(folder)), Path(kept))
+    else:
+        compileall.compile_dir(folder, quiet=1, workers=2, stripdir=folder, invalidation_mode=MODE)
+
+
+def _take(path: Path, name: str, kept: Path) -> None:
+    """Put a file's compiled form beside it, and keep it. name: what tracebacks call the file."""
+    source = path.read_bytes()
+    known = kept / hashlib.sha256(f"{sys.version}\0{name}\0".encode() + source).hexdigest()
+    if not known.exists():
+        with tempfile.TemporaryDirectory(dir=kept) as fresh:  # several builds run at once
+            made = py_compile.compile(str(path), f"{fresh}/made", name, invalidation_mode=MODE)
+            if made is None:  # it has been said why
+                return
+            Path(made).replace(known)
+    target = Path(importlib.util.cache_from_source(str(path)))
+    target.parent.mkdir(exist_ok=True)
+    shutil.copyfile(known, target)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], os.environ.get("LAYER_PYTHON", "3.13"))
+    main(sys.argv[1], os.environ.get("LAYER_PYTHON", "3.13"), os.environ.get("LAYER_COMPILED", ""))

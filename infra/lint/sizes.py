@@ -41,6 +41,7 @@ def build(name: str, architecture: str, folder: Path) -> None:
     environment |= {
         "LAYER_PLATFORM": PLATFORMS[architecture],
         "LAYER_PYTHON": python,
+        "LAYER_COMPILED": str(ROOT / ".local" / "compiled"),
         "LAYER_RDS_BUNDLE": "none",
     }
     command = ["make", "--silent", f"build-{name}", f"ARTIFACTS_DIR={folder}"]

@@ -34,6 +34,7 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         "AWS_DEFAULT_REGION": REGION,
         "SAM_CLI_TELEMETRY": "0",
         "LAYER_PYTHON": PYTHON,
+        "LAYER_COMPILED": str(LOCAL / "compiled"),
         "LAYER_RDS_BUNDLE": "none",
         "LAYER_PLATFORM": f"{PLATFORM}-manylinux_2_28",
     }

@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -46,3 +47,27 @@ def read_by(handler: str) -> set[str]:
 def test_a_function_gets_the_folders_that_its_modules_read(name: str) -> None:
     found = read_by(properties(name)["Handler"])
     assert found == set(READS.get(name, "").split()), f"Makefile: READS_{name} := {' '.join(sorted(found))}"
+
+
+def compiled(folder: Path, kept: Path | None) -> dict[str, bytes]:
+    """What compiling a folder makes, by path. It has a file twice, and one that is no Python."""
+    for name in ("a/one.py", "b/one.py", "b/broken.py"):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("def (\n" if "broken" in name else "def f():\n    return 1\n")
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    environment = {**os.environ, "LAYER_PYTHON": python, "LAYER_COMPILED": str(kept or "")}
+    command = [sys.executable, ROOT / "infra" / "layer" / "compile.py", folder]
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*.pyc")}
+
+
+def test_what_was_compiled_before_is_what_would_be_compiled(tmp_path: Path) -> None:
+    plainly = compiled(tmp_path / "plainly", None)
+    assert len(plainly) == 2
+    kept = tmp_path / "kept"
+    first = compiled(tmp_path / "first", kept)
+    names = {each.name for each in kept.iterdir()}
+    assert compiled(tmp_path / "second", kept) == first == plainly
+    assert len(names) == 2, "a file's compiled form has its path in it"
+    assert {each.name for each in kept.iterdir()} == names
