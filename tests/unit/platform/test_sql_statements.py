@@ -1,7 +1,7 @@
 """A script is split where PostgreSQL ends a statement, and nowhere else."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from adapters.postgresql.migrations import FOLDER
@@ -41,13 +41,14 @@ def test_joined_the_statements_are_the_text(text: str) -> None:
 
 
 @given(st.lists(STATEMENT, min_size=1, max_size=5))
+@example(["select 1 --;;\n"])
 def test_a_semicolon_that_is_quoted_ends_nothing(parts: list[str]) -> None:
     text = ";".join(parts)
     wanted = [f"{each};" for each in parts[:-1]] + [parts[-1]] * bool(parts[-1])
     assert split(text) == (wanted or [""])
-    # A semicolon that ends a comment at the very end may go too: it says nothing.
-    bare = [each.strip().removesuffix(";").rstrip() for each in parts if not is_empty(each)]
-    assert [each.removesuffix(";").rstrip() for each in statements(text)] == bare
+    # Semicolons that end a comment at the very end may go too: they say nothing.
+    bare = [each.lstrip().rstrip("; \n") for each in parts if not is_empty(each)]
+    assert [each.rstrip("; \n") for each in statements(text)] == bare
 
 
 @pytest.mark.parametrize(
