@@ -57,7 +57,7 @@ def compiled(folder: Path, kept: Path | None) -> dict[str, bytes]:
         path.write_text("def (\n" if "broken" in name else "def f():\n    return 1\n")
     python = f"{sys.version_info.major}.{sys.version_info.minor}"
     environment = {**os.environ, "LAYER_PYTHON": python, "LAYER_COMPILED": str(kept or "")}
-    command = [sys.executable, ROOT / "infra" / "layer" / "compile.py", folder]
+    command = [sys.executable, str(ROOT / "infra/layer/compile.py"), str(folder)]
     subprocess.run(command, env=environment, check=True, capture_output=True)
     return {str(each.relative_to(folder)): each.read_bytes() for each in folder.rglob("*.pyc")}
 
