@@ -4,6 +4,7 @@ The emulator's own mappings ignore partial failures, bisecting, retry limits and
 template disables them on a laptop, and this process reads their settings and does their work.
 """
 
+import contextlib
 import json
 import threading
 import time
@@ -24,9 +25,11 @@ from local.cloud.delivery import (
 )
 from local.cloud.event_filters import matches
 from local.cloud.stream_records import IDLE_TABLE_SECONDS, idle_seconds, iterator_of, read_records, shards_of
-from local.paths import LOCAL
+from local.paths import ASKED, LOCAL
 from local.stack import Stack, load
 
+# Whoever waits until all is done says so in ASKED: then every shard is asked at once.
+STATE_SECONDS = 0.1
 DISCOVER_SECONDS = 10.0
 CHECKPOINTS = LOCAL / "checkpoints.json"
 HEARTBEAT = LOCAL / "poller.json"
@@ -43,6 +46,8 @@ class Poller:
     shards: set[str] = field(default_factory=set)
     written: dict[Path, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    waited_for: threading.Condition = field(default_factory=threading.Condition)
+    asked_at: float = 0.0
 
     def run(self) -> None:
         """Look for mappings and shards, forever. Each shard has a thread of its own."""
@@ -53,8 +58,9 @@ class Poller:
             if time.monotonic() - looked > DISCOVER_SECONDS:
                 self._discover()
                 looked = time.monotonic()
+            self._hear()
             self._write_state()
-            time.sleep(0.2)
+            time.sleep(STATE_SECONDS)
 
     def _discover(self) -> None:
         found = self.stack.client("lambda").list_event_source_mappings()["EventSourceMappings"]
@@ -116,9 +122,24 @@ class Poller:
             if last and last != since:
                 self._checkpoint(key, last)
                 since = last
-            if not records:
+            idle = 0 if records else idle + 1
+            if idle:
                 self.caught_up[self._name(mapping)][key] = polled_at
-                time.sleep(idle_seconds(mapping, idle))
+                self._rest(polled_at, mapping, idle)
+
+    def _rest(self, polled_at: float, mapping: EventSourceMapping, idle: int) -> None:
+        """Wait for the next look, or until somebody asks. idle: how many looks found nothing."""
+        with self.waited_for:
+            self.waited_for.wait_for(lambda: self.asked_at >= polled_at, idle_seconds(mapping, idle))
+
+    def _hear(self) -> None:
+        """Wake the idle threads if somebody has begun to wait."""
+        with contextlib.suppress(OSError, ValueError):  # nobody has yet, or is just writing it
+            asked_at = float(ASKED.read_text())
+            if asked_at != self.asked_at:
+                with self.waited_for:
+                    self.asked_at = asked_at
+                    self.waited_for.notify_all()
 
     def _wanted(self, mapping: EventSourceMapping, record: Record) -> bool:
         return not mapping.patterns or any(matches(json.loads(each), record) for each in mapping.patterns)

@@ -6,7 +6,7 @@ from typing import Any
 
 from local.cloud import queue_counts
 from local.cloud.patience import STALLED_SECONDS_MAX, Patience
-from local.paths import LOCAL
+from local.paths import ASKED, LOCAL
 from local.stack import Stack
 
 PAUSE_SECONDS = 0.1
@@ -51,6 +51,7 @@ def _await_quiet(stack: Stack, patience: Patience) -> None:
 
 def _await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
     function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
+    ASKED.write_text(str(sent_at))
     while (state := state_of(function)).get("caught_up_at", 0.0) <= sent_at:
         patience.wait(f"{function} has not caught up", f"{state.get('records', 0)} records", PAUSE_SECONDS)
 
