@@ -4,7 +4,6 @@ The emulator's own mappings ignore partial failures, bisecting, retry limits and
 template disables them on a laptop, and this process reads their settings and does their work.
 """
 
-import contextlib
 import json
 import threading
 import time
@@ -24,11 +23,11 @@ from local.cloud.delivery import (
     sequence_of,
 )
 from local.cloud.event_filters import matches
-from local.cloud.stream_records import IDLE_TABLE_SECONDS, idle_seconds, iterator_of, read_records, shards_of
-from local.paths import ASKED, LOCAL
+from local.cloud.resting import TABLE_SECONDS, Resting
+from local.cloud.stream_records import iterator_of, read_records, shards_of
+from local.paths import LOCAL
 from local.stack import Stack, load
 
-# Whoever waits until all is done says so in ASKED: then every shard is asked at once.
 STATE_SECONDS = 0.1
 DISCOVER_SECONDS = 10.0
 CHECKPOINTS = LOCAL / "checkpoints.json"
@@ -46,8 +45,7 @@ class Poller:
     shards: set[str] = field(default_factory=set)
     written: dict[Path, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    waited_for: threading.Condition = field(default_factory=threading.Condition)
-    asked_at: float = 0.0
+    resting: Resting = field(default_factory=Resting)
 
     def run(self) -> None:
         """Look for mappings and shards, forever. Each shard has a thread of its own."""
@@ -58,7 +56,7 @@ class Poller:
             if time.monotonic() - looked > DISCOVER_SECONDS:
                 self._discover()
                 looked = time.monotonic()
-            self._hear()
+            self.resting.hear()
             self._write_state()
             time.sleep(STATE_SECONDS)
 
@@ -99,12 +97,11 @@ class Poller:
         """Yield filtered batches. A batch is checkpointed when the caller asks for the next one."""
         iterator: str | None = iterator_of(self.stack, mapping, shard, self.checkpoints.get(key))
         waiting: list[Record] = []
-        since = last = ""
-        started, idle = 0.0, 0
+        since, last, started, idle = "", "", 0.0, 0
         while iterator:
             polled_at = time.time()
             records, iterator = read_records(self.stack, mapping, iterator)
-            last, idle = (sequence_of(records[-1]), 0) if records else (last, idle + 1)
+            last = sequence_of(records[-1]) if records else last
             wanted = [record for record in records if self._wanted(mapping, record)]
             if wanted and not waiting:
                 started = time.monotonic()
@@ -114,7 +111,7 @@ class Poller:
                 yield batch
                 self._checkpoint(key, sequence_of(batch[-1]))
             if waiting and time.monotonic() - started < mapping.window_seconds:
-                time.sleep(IDLE_TABLE_SECONDS)  # More records may come before the batching window ends.
+                time.sleep(TABLE_SECONDS)  # More records may come before the batching window ends.
                 continue
             if waiting:
                 batch, waiting = waiting, []
@@ -125,21 +122,7 @@ class Poller:
             idle = 0 if records else idle + 1
             if idle:
                 self.caught_up[self._name(mapping)][key] = polled_at
-                self._rest(polled_at, mapping, idle)
-
-    def _rest(self, polled_at: float, mapping: EventSourceMapping, idle: int) -> None:
-        """Wait for the next look, or until somebody asks. idle: how many looks found nothing."""
-        with self.waited_for:
-            self.waited_for.wait_for(lambda: self.asked_at >= polled_at, idle_seconds(mapping, idle))
-
-    def _hear(self) -> None:
-        """Wake the idle threads if somebody has begun to wait."""
-        with contextlib.suppress(OSError, ValueError):  # nobody has yet, or is just writing it
-            asked_at = float(ASKED.read_text())
-            if asked_at != self.asked_at:
-                with self.waited_for:
-                    self.asked_at = asked_at
-                    self.waited_for.notify_all()
+                self.resting.rest(polled_at, idle, is_kinesis=mapping.is_kinesis)
 
     def _wanted(self, mapping: EventSourceMapping, record: Record) -> bool:
         return not mapping.patterns or any(matches(json.loads(each), record) for each in mapping.patterns)

@@ -10,12 +10,6 @@ from local.cloud.delivery import EventSourceMapping, Record
 from local.stack import Stack, fresh_client
 
 READ_MAX = 1000
-# How often to ask an idle shard, as Lambda does: a stream once a second, a table four times. (More often
-# would also be slow on Kinesis: the emulator keeps iterators for five minutes, and walks over all of them at
-# each call.) A table that stays idle is asked once a second, too: asking took a sixth of a laptop.
-IDLE_SECONDS_MAX = 1.0
-IDLE_TABLE_SECONDS = 0.25
-IDLE_GROWTH = 1.2
 
 
 def _seconds(moment: Any) -> float:
@@ -117,10 +111,3 @@ def read_records(stack: Stack, mapping: EventSourceMapping, iterator: str) -> tu
     answer = stack.client("kinesis").get_records(ShardIterator=iterator, Limit=READ_MAX)
     records = [kinesis_record(record, mapping.source) for record in answer["Records"]]
     return records, answer.get("NextShardIterator")
-
-
-def idle_seconds(mapping: EventSourceMapping, idle: int) -> float:
-    """Return how long to leave a shard alone that has answered with nothing so many times in a row."""
-    if mapping.is_kinesis:
-        return IDLE_SECONDS_MAX
-    return min(IDLE_SECONDS_MAX, IDLE_TABLE_SECONDS * IDLE_GROWTH ** min(idle - 1, 99))

@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from local.cloud.delivery import InvocationReply
-from local.cloud.stream_records import IDLE_SECONDS_MAX, IDLE_TABLE_SECONDS, idle_seconds
 from tests.support.deliveries import BISECTING, PLAIN, Run, record, records
 from tests.support.examples import examples
 
@@ -148,12 +147,3 @@ def test_every_record_is_done_or_discarded_exactly_once(
     discarded = [number for each, _, _ in run.discarded for number in each]
     assert sorted([*run.done, *discarded]) == list(range(count))
     assert run.done == sorted(run.done)
-
-
-def test_an_idle_shard_of_a_table_is_asked_less_and_less_often() -> None:
-    pauses = [idle_seconds(PLAIN, idle) for idle in range(1, 2000)]
-    assert pauses == sorted(pauses)
-    assert (pauses[0], pauses[-1]) == (IDLE_TABLE_SECONDS, IDLE_SECONDS_MAX)
-    assert sum(pauses[:7]) > 3, "who pauses for seconds between two events does not wait for a slow shard"
-    stream = replace(PLAIN, source="arn:aws:kinesis:us-east-1:0:stream/s")
-    assert {idle_seconds(stream, idle) for idle in (1, 9)} == {IDLE_SECONDS_MAX}
