@@ -1,14 +1,14 @@
 """Checks a document that somebody wants to publish. Whatever is wrong is told by its place and a reason."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from ingest.web.validate import check_strict, first_problem
 from rules.book.book import Book
 from rules.book.book_schema import BOOK
 from rules.book.contracts import breaks
-from rules.book.reading import BookRefused, Fault, read_book
+from rules.book.reading import BookRefused, Fault, Path, read_book
 
 # An item of a table may have 400 KB.
 DOCUMENT_BYTES_MAX = 300_000
@@ -25,21 +25,42 @@ def checked(document: Any) -> Book:
     if problem := first_problem(BOOK, document):
         field, reason = problem
         raise BookRefused([Fault(tuple(map(_step, field.split("."))) if field != "body" else (), reason)])
-    return read_book(document)
+    if faults := [*_points_that_say_nothing(document)]:
+        raise BookRefused(faults)
+    book = read_book(document)
+    _check_contracts(book)
+    return book
+
+
+def _points_that_say_nothing(value: Any, path: Path = ()) -> Iterator[Fault]:
+    """Yield where a document has 5.0 for 5. JSON Schema takes it for whole, and the tables do not."""
+    if isinstance(value, float) and value.is_integer():
+        yield Fault(path, f"is {value}: write {int(value)}")
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, each in inner:
+        yield from _points_that_say_nothing(each, (*path, name))
+
+
+def _check_contracts(book: Book) -> None:
+    """Raise BookRefused for a contract that no event can be held against."""
+    for name, rule in book.event_types.items():
+        try:
+            first_problem({"type": "object", **(rule.properties or {})}, {})
+        except Exception as error:  # noqa: BLE001 (the library raises what it likes)
+            fault = Fault(("event_types", name, "properties"), f"cannot be used: {error}")
+            raise BookRefused([fault]) from None
 
 
 def _step(text: str) -> str | int:
     return int(text) if text.isdecimal() else text
 
 
-def check_senders(old: Book, new: Mapping[str, Any]) -> None:
-    """Raise BookRefused for a contract that refuses what senders of the old book may send."""
+def check_senders(before: Book, after: Book) -> None:
+    """Raise BookRefused for a contract that refuses what senders may send under the book before."""
     faults = []
-    for name, said in new["event_types"].items():
-        if name not in old.event_types:
-            continue
-        for path, reason in breaks(old.event_types[name].properties, said.get("properties")):
-            why = f"{reason}: what is sent today would be refused; a new event type may ask for it"
+    for name in before.event_types.keys() & after.event_types.keys():
+        for path, reason in breaks(before.event_types[name].properties, after.event_types[name].properties):
+            why = f"{reason}: what may be sent before would be refused; a new event type may ask for it"
             faults.append(Fault(("event_types", name, "properties", *path), why))
     if faults:
         raise BookRefused(faults)

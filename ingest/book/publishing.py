@@ -27,16 +27,16 @@ def publish(store: BookStore, proposal: Proposal, now: datetime) -> Version:
 
     What is judged stays judged, so a version never takes effect in the past.
     """
-    effective_at = proposal.effective_at or now
-    if effective_at < now:
-        reason = f"is in the past: {effective_at.isoformat()}. What happened until now has been judged"
+    if proposal.effective_at and proposal.effective_at < now:
+        reason = (
+            f"is in the past: {proposal.effective_at.isoformat()}. What happened until now has been judged"
+        )
         raise BookRefused([Fault(("effective",), reason)])
-    checked(proposal.document)
-    books = store.look()
-    for each in {
-        books.newest.number: books.newest,
-        (before := books.at(effective_at)).number: before,
-    }.values():
-        check_senders(each.book, proposal.document)
+    book, books = checked(proposal.document), store.look()
+    # The clock of whoever published last may be ahead: what comes now is in force after that, and not before.
+    effective_at = proposal.effective_at or max(now, *(each.published_at for each in books.versions))
+    check_senders(books.at(effective_at).book, book)
+    if (following := books.after(effective_at)) is not None:
+        check_senders(book, following.book)
     note = proposal.note[:NOTE_MAX]
     return store.publish(Publication(proposal.document, effective_at, now, proposal.author, note))

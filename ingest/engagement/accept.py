@@ -12,7 +12,7 @@ from adapters.engagement.claims import ClaimStore, IdempotencyClaim, as_claimed,
 from adapters.engagement.event_store import EventStore, Payloads
 from adapters.platform.batches import Unprocessed
 from ingest.engagement.engagement_schemas import EVENT
-from ingest.engagement.incoming_events import Door, OutOfTime, event_of
+from ingest.engagement.incoming_events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from rules.engagement.events import Event, InputRefused, body_hash
@@ -64,8 +64,8 @@ class _Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Late(_Sent):
-    """A valid event that is out of time, and the answer if its key does not hold it."""
+class _Refused(_Sent):
+    """A valid event that is refused by now, and the answer if its key does not hold it."""
 
     refused: AcceptResult
 
@@ -94,7 +94,7 @@ class Acceptor:
         """
         zones = self._stored_zones(bodies, caller)
         door = Door(caller, zones, now, default_source, self._books.books())
-        sent = self._in_time([self._check(body, door) for body in bodies], now)
+        sent = self._as_taken([self._check(body, door) for body in bodies], now)
         first: dict[tuple[str, str], _Sent] = {}
         for each in sent:
             if isinstance(each, _Sent):
@@ -130,18 +130,18 @@ class Acceptor:
             return _rejected(named, InputRefused("invalid_field", *problem))
         try:
             return _Sent(event_of(body, door), body_hash(body))
-        except OutOfTime as refused:
-            return _Late(refused.event, body_hash(body), _rejected(named, refused))
+        except RefusedNow as refused:
+            return _Refused(refused.event, body_hash(body), _rejected(named, refused))
         except InputRefused as refused:
             return _rejected(named, refused)
 
-    def _in_time(self, checked: Sequence[_Sent | AcceptResult], now: datetime) -> list[_Sent | AcceptResult]:
-        """Refuse what is out of time, unless its key holds this very body: then it was sent in time once."""
-        late = {each.key: each for each in checked if isinstance(each, _Late)}
+    def _as_taken(self, checked: Sequence[_Sent | AcceptResult], now: datetime) -> list[_Sent | AcceptResult]:
+        """Refuse what is refused by now, unless its key holds this very body: then it was taken once."""
+        late = {each.key: each for each in checked if isinstance(each, _Refused)}
         held = self._claims.get(set(late), now) if late else {}
         digests = {key: claim.body_hash for key, claim in held.items()}
         return [
-            each.refused if isinstance(each, _Late) and digests.get(each.key) != each.digest else each
+            each.refused if isinstance(each, _Refused) and digests.get(each.key) != each.digest else each
             for each in checked
         ]
 

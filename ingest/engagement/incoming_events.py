@@ -17,10 +17,14 @@ from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
 from rules.engagement.events import Event, InputRefused, check_age, event_id
 
 PROPERTIES_BYTES_MAX = 65_536
+UNJUDGED = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
 
 
-class OutOfTime(InputRefused):
-    """The event is too late, or in the future. If it was accepted before, it still is."""
+class RefusedNow(InputRefused):
+    """The event is refused by its time or the rules of now. If it was accepted before, it still is.
+
+    event: what its sender says. What the rules said of it is in the claim of its key, if there is one.
+    """
 
     def __init__(self, refused: InputRefused, event: Event) -> None:
         super().__init__(refused.code, refused.field, refused.reason)
@@ -43,10 +47,9 @@ class Door:
 
 
 def event_of(body: Mapping[str, Any], door: Door) -> Event:
-    """Return the event of a body that the schema accepts; raises InputRefused, and OutOfTime for its age."""
-    moment = _moment_of(body)
-    terms = _terms_of(body, moment, door)
-    user = _user_of(body, terms, door.caller)
+    """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow."""
+    moment, user = _moment_of(body), _user_of(body, door.caller)
+    terms, refusal = _judged(body, moment, door)
     day, zone = _date_of(body, moment, door.zones.get(user))
     event = Event(
         user_id=user,
@@ -69,21 +72,31 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
     try:
         check_age(moment, door.now, door.caller.is_server)
     except InputRefused as refused:
-        raise OutOfTime(refused, event) from None
+        raise RefusedNow(refusal or refused, event) from None
+    if refusal:
+        raise RefusedNow(refusal, event)
     return event
 
 
-def _terms_of(body: Mapping[str, Any], moment: Moment, door: Door) -> Terms:
-    """Return what judges an event; raises InputRefused for a type or properties that no version takes."""
+def _judged(body: Mapping[str, Any], moment: Moment, door: Door) -> tuple[Terms, InputRefused | None]:
+    """Return what judges an event, and why it is refused: its type, its properties, or who sends it."""
     event_type = body["event_type"]
     refusal = None
     for version in door.books.judging(event_type, moment.utc, door.now):
         broken = _broken_contract(version, body)
         if broken is None:
-            return terms_of(version, event_type, moment.utc)
+            terms = terms_of(version, event_type, moment.utc)
+            return terms, _forbidden(event_type, terms, door.caller)
         refusal = refusal or broken
     reason = f"{event_type} is in no book of rules up to version {door.books.newest.number}"
-    raise refusal or InputRefused("unknown_type", "event_type", reason)
+    return UNJUDGED, refusal or InputRefused("unknown_type", "event_type", reason)
+
+
+def _forbidden(event_type: str, terms: Terms, caller: Caller) -> InputRefused | None:
+    if terms.declared_by is not Declarer.SERVER or caller.is_server:
+        return None
+    reason = f"{event_type} is for servers to declare: needs {PRODUCERS} or {ADMIN}"
+    return InputRefused("forbidden", "event_type", reason)
 
 
 def _broken_contract(version: Version, body: Mapping[str, Any]) -> InputRefused | None:
@@ -99,16 +112,13 @@ def _broken_contract(version: Version, body: Mapping[str, Any]) -> InputRefused 
     return InputRefused("contract_broken", field, reason)
 
 
-def _user_of(body: Mapping[str, Any], terms: Terms, caller: Caller) -> str:
+def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
     """Return whose event it is; raises InputRefused if the caller may not send it."""
     user = str(body.get("user_id") or caller.user_id)
     if not user:
         raise InputRefused("invalid_field", "user_id", "is missing")
     if user != caller.user_id and not caller.is_server:
         raise InputRefused("forbidden", "user_id", f"is not the caller's own: needs {PRODUCERS} or {ADMIN}")
-    if terms.declared_by is Declarer.SERVER and not caller.is_server:
-        reason = f"{body['event_type']} is for servers to declare: needs {PRODUCERS} or {ADMIN}"
-        raise InputRefused("forbidden", "event_type", reason)
     return user
 
 

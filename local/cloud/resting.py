@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 from local.paths import ASKED
 
-# As Lambda does: a stream once a second, a table four times. (More often would be slow on Kinesis: the emulator
-# keeps iterators for five minutes, and walks over all of them at each call.) A table that stays idle is asked
-# once a second, too: asking took a sixth of a laptop.
+# As Lambda does: a stream once a second, a table four times. (More often would be slow on Kinesis: the
+# emulator keeps iterators for five minutes, and walks over all of them at each call.) A table that stays idle
+# is asked once a second, too: asking took a sixth of a laptop.
 KINESIS_SECONDS = 1.0
 TABLE_SECONDS = 0.25
 TABLE_SECONDS_MAX = 1.0
@@ -39,5 +39,5 @@ class Resting:
 
 
 def table_seconds(idle: int) -> float:
-    """Return how long to leave a table's shard alone that has answered with nothing so many times in a row."""
+    """Return how long to leave a shard alone that has answered with nothing so many times in a row."""
     return min(TABLE_SECONDS_MAX, TABLE_SECONDS * GROWTH ** min(idle - 1, 99))

@@ -22,8 +22,11 @@ KEYWORDS = frozenset(
     | {*LOWER, *UPPER}
 )
 DEPTH_MAX = 8
-# A nested repetition such as (a+)+ lets a text of forty letters take for ever.
-NESTED_REPEAT = re.compile(r"[*+}]\)[*+{]")
+# Whoever sends a text can make matching it slow: so there are no groups, few repetitions, and short texts.
+# Example of what would take for ever: (a+)+ on forty letters.
+REPEATS_MAX = 2
+MATCHED_MAX = 256
+NO_SIGN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", re.DOTALL)
 PATTERN_MAX = 200
 
 
@@ -54,42 +57,57 @@ def _inner(contract: Contract, name: str) -> list[tuple[str, Any]]:
 
 
 def _simple_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
-    if any(each not in TYPES for each in _types(contract, default=())):
+    kinds = contract.get("type", "string")
+    listed = kinds if isinstance(kinds, list) and kinds else [kinds]
+    if not all(isinstance(each, str) and each in TYPES for each in listed):
         yield ("type",), f"must be of {', '.join(TYPES)}"
-    if not isinstance(contract.get("enum", [0]), list) or contract.get("enum") == []:
-        yield ("enum",), "must be a list of values"
+    values = contract.get("enum", [0])
+    if not isinstance(values, list) or not values or any(isinstance(each, dict | list) for each in values):
+        yield ("enum",), "must be a list of texts, numbers, true, false or null"
+    if not isinstance(contract.get("description", ""), str):
+        yield ("description",), "must be a text"
+    yield from _bound_faults(contract)
+    yield from _object_faults(contract)
+    if "pattern" in contract and (reason := _pattern_fault(contract)):
+        yield ("pattern",), reason
+
+
+def _bound_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
     for name in (*LOWER, *UPPER):
         value = contract.get(name, 0)
         if isinstance(value, bool) or not isinstance(value, int | float):
             yield (name,), "must be a number"
         elif name not in ("minimum", "maximum") and (not isinstance(value, int) or value < 0):
             yield (name,), "must be a whole number from 0"
-    yield from _object_faults(contract)
-    if "pattern" in contract and (reason := _pattern_fault(contract["pattern"])):
-        yield ("pattern",), reason
 
 
 def _object_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
     if not isinstance(contract.get("properties", {}), Mapping):
         yield ("properties",), "must be an object"
-    required = contract.get("required", [])
+    required, others = contract.get("required", []), contract.get("additionalProperties", True)
+    if not isinstance(others, bool):
+        yield ("additionalProperties",), "must be true or false"
     if not isinstance(required, list) or not all(isinstance(each, str) for each in required):
         yield ("required",), "must be a list of names"
-    elif contract.get("additionalProperties") is False:
+    elif len(set(required)) < len(required):
+        yield ("required",), "has a name twice"
+    elif others is False:
         for name in sorted({*required} - {*dict(_inner(contract, "properties"))}):
             yield ("required",), f"has {name}, which is no property, and others are not allowed"
-    if not isinstance(contract.get("additionalProperties", True), bool):
-        yield ("additionalProperties",), "must be true or false"
 
 
-def _pattern_fault(pattern: Any) -> str | None:
+def _pattern_fault(contract: Contract) -> str | None:
+    pattern, length = contract["pattern"], contract.get("maxLength")
     if not isinstance(pattern, str) or len(pattern) > PATTERN_MAX:
         return f"must be a text of up to {PATTERN_MAX} characters"
-    if NESTED_REPEAT.search(pattern):
-        return "repeats what is repeated already: some texts would take for ever"
+    plain = NO_SIGN.sub("x", pattern)
+    if "(" in plain or len(re.findall(r"[*+?{]", plain)) > REPEATS_MAX or re.search(r"\\\d", pattern):
+        return f"may have {REPEATS_MAX} repetitions and no groups: some texts would take for ever"
+    if not isinstance(length, int) or length > MATCHED_MAX:
+        return f"needs a maxLength of up to {MATCHED_MAX} beside it: long texts would take for ever"
     try:
         re.compile(pattern)
-    except re.error as error:
+    except (re.error, OverflowError) as error:
         return f"is no regular expression: {error}"
     return None
 
@@ -114,8 +132,8 @@ def breaks(old: Contract | None, new: Contract | None) -> Iterator[tuple[Path, s
 def _breaks_simply(old: Contract, new: Contract) -> Iterator[tuple[Path, str]]:
     if lost := sorted(_types(old) - _types(new)):
         yield ("type",), f"no longer takes {', '.join(lost)}"
-    if "enum" in new and (gone := [each for each in old.get("enum", [None]) if each not in new["enum"]]):
-        yield ("enum",), "is new" if "enum" not in old else f"no longer has {gone[0]!r}"
+    if "enum" in new and (reason := _lost_values(old, new["enum"])):
+        yield ("enum",), reason
     if "pattern" in new and new["pattern"] != old.get("pattern"):
         yield ("pattern",), "is another one"
     for name in sorted({*new.get("required", ())} - {*old.get("required", ())}):
@@ -134,3 +152,16 @@ def _types(contract: Contract, default: tuple[str, ...] = TYPES) -> set[str]:
     said = contract.get("type", default)
     names = {said} if isinstance(said, str) else {each for each in said if isinstance(each, str)}
     return names | {"integer"} if "number" in names else names
+
+
+def _lost_values(old: Contract, kept: list[Any]) -> str | None:
+    if "enum" not in old:
+        return "is new"
+    signs = set(map(_sign, kept))
+    gone = [each for each in old["enum"] if _sign(each) not in signs]
+    return f"no longer has {gone[0]!r}" if gone else None
+
+
+def _sign(value: Any) -> tuple[bool, Any]:
+    """Return what tells values apart as JSON does: 1 is not true."""
+    return isinstance(value, bool), value

@@ -56,6 +56,11 @@ class Books:
         """Return the version in force at an instant. Before the first one that is the first one."""
         return self._in_order[max(0, bisect_right(self._since, instant) - 1)]
 
+    def after(self, instant: datetime) -> Version | None:
+        """Return the next version that takes effect after an instant; None if none is planned."""
+        place = bisect_right(self._since, instant)
+        return self._in_order[place] if place < len(self._in_order) else None
+
     def numbered(self, number: int) -> Version:
         """Return a version; raises KeyError if it is not known."""
         for each in self.versions:

@@ -19,8 +19,10 @@ simple = st.builds(
     bounds,
     lengths,
     st.just({})
-    | st.lists(st.integers(-2, 2) | st.text("ab", max_size=2), min_size=1).map(lambda e: {"enum": e}),
-    st.just({}) | st.sampled_from(["^a", "b$"]).map(lambda p: {"pattern": p}),
+    | st.lists(st.integers(-2, 2) | st.text("ab", max_size=2) | st.booleans() | st.none(), min_size=1).map(
+        lambda e: {"enum": e}
+    ),
+    st.just({}) | st.sampled_from(["^a", "b$"]).map(lambda p: {"pattern": p, "maxLength": 9}),
 )
 names = st.sampled_from(["p", "q"])
 

@@ -1,0 +1,148 @@
+"""Attacks on what is published: whatever `checked` takes must be safe to judge events by."""
+
+import copy
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from adapters.book.shipped import shipped_document
+from ingest.book.checking import check_senders, checked
+from ingest.web.validate import first_problem
+from rules.book.reading import BookRefused
+
+Json = dict[str, Any]
+JUDGE = """
+import sys
+from tests.unit.book.test_attacks_on_books import judged, of_property
+judged(of_property(pattern=sys.argv[1]), {"pages": sys.argv[2]})
+"""
+
+
+def with_contract(contract: Json, kind: str = "READ") -> Json:
+    document = copy.deepcopy(shipped_document())
+    document["event_types"][kind] = {"points": 1, "properties": contract}
+    return document
+
+
+def of_property(**said: Any) -> Json:
+    return {"properties": {"pages": said}}
+
+
+def judged(contract: Json, properties: Json) -> None:
+    """Publish a contract, and judge an event by it, unless it is refused."""
+    try:
+        book = checked(with_contract(contract))
+    except BookRefused:
+        return
+    first_problem({"type": "object", **(book.event_types["READ"].properties or {})}, properties)
+
+
+@contextmanager
+def listening() -> Iterator[tuple[str, list[str]]]:
+    asked: list[str] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}/secret", asked
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize("keyword", ["enum", "description"])
+def test_a_contract_never_makes_a_function_fetch_an_address(keyword: str) -> None:
+    with listening() as (url, asked):
+        value: Any = {"$ref": url}
+        judged(of_property(**{keyword: [value] if keyword == "enum" else value}), {"pages": 1})
+        assert asked == []
+
+
+@pytest.mark.parametrize(
+    "contract",
+    [
+        of_property(type=[5]),
+        of_property(type=[[]]),
+        of_property(type={"string": 1}),
+        of_property(pattern="^[$]5$"),
+        of_property(description={"$ref": "#/nowhere"}),
+        {"required": ["pages", "pages"]},
+    ],
+    ids=json.dumps,
+)
+def test_a_contract_that_is_published_can_judge_events(contract: Json) -> None:
+    judged(contract, {"pages": 1})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("^(a+b?)+$", "a" * 40 + "!"),
+        ("^((a+))+$", "a" * 40 + "!"),
+        ("^(a|a)*$", "a" * 40 + "!"),
+        ("^.*.*.*.*.*.*x$", "a" * 2000),
+    ],
+)
+def test_no_pattern_takes_for_ever(pattern: str, text: str) -> None:
+    """Anybody sends such a text; a function has 15 seconds, and a text may have 65,536 letters."""
+    worker = subprocess.Popen([sys.executable, "-c", JUDGE, pattern, text])
+    try:
+        assert worker.wait(timeout=5) == 0
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+@pytest.mark.parametrize(
+    "contract",
+    [of_property(type=5), of_property(type=None), of_property(pattern="a{99999999999}")],
+    ids=json.dumps,
+)
+def test_a_contract_that_is_none_is_refused_and_crashes_nothing(contract: Json) -> None:
+    with pytest.raises(BookRefused):
+        checked(with_contract(contract))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "value"),
+    [
+        (of_property(type=["string", "null"]), of_property(enum=[None]), "text"),
+        (of_property(enum=[1]), of_property(enum=[True]), 1),
+        (of_property(enum=[0, 1]), of_property(enum=[False, True]), 1),
+        (of_property(enum=["a"]), of_property(enum=["a"], maxLength=0, type="null"), "a"),
+    ],
+    ids=str,
+)
+def test_what_an_old_contract_takes_a_new_one_takes(old: Json, new: Json, value: Any) -> None:
+    before = checked(with_contract(old))
+    assert first_problem(old, {"pages": value}) is None
+    with suppress(BookRefused):
+        check_senders(before, checked(with_contract(new)))
+        assert first_problem(new, {"pages": value}) is None
+
+
+def test_a_long_list_of_values_is_compared_in_time() -> None:
+    """The function that publishes has 15 seconds; comparing each with each takes twelve here."""
+    values = list(range(25_000))
+    before = checked(with_contract(of_property(enum=values)))
+    begun = time.process_time()
+    check_senders(before, checked(with_contract(of_property(enum=values[::-1]))))
+    assert time.process_time() - begun < 5
