@@ -10,10 +10,10 @@ import duckdb
 
 from adapters.platform.aws import pauses
 from adapters.platform.objects import Objects
-from analytics.warehouse.copying import Copy, manifest_tables
 from analytics.warehouse.statements import StatementFailed
+from analytics.warehouse.transfer.copying import Copy, manifest_tables
+from analytics.warehouse.transfer.unloading import Unload, write_unloaded
 from analytics.warehouse.translate import DUCKDB, translate
-from analytics.warehouse.unloading import Unload, write_unloaded
 
 # While one process writes to the file, no other may write or read it. Whoever comes second waits.
 IN_USE = ("lock", "already attached")  # by another process, by another thread of this one

@@ -13,8 +13,8 @@ from analytics.lake import layout
 from analytics.lake.footers import Footer, read_footer
 from analytics.lake.layout import Place
 from analytics.warehouse import merge_sql
-from analytics.warehouse.copying import Copy, manifest
 from analytics.warehouse.statements import literal
+from analytics.warehouse.transfer.copying import Copy, manifest
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import ENTITIES
 

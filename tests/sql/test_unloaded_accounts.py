@@ -10,7 +10,7 @@ from analytics.recompute.recompute import recompute
 from analytics.recompute.warehouse_accounts import accounts_query, unloaded_accounts
 from analytics.warehouse.build import build
 from analytics.warehouse.models import ancestors, models
-from analytics.warehouse.unloading import Unload
+from analytics.warehouse.transfer.unloading import Unload
 from analytics.warehouse.warehouse import Warehouse
 from rules.engagement.ledger_doubts import NIGHTS, slice_of, turn_digits
 from tests.sql.conftest import ROLE, Databases, Lake, lake_at

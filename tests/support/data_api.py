@@ -21,9 +21,9 @@ import psycopg
 import pyarrow as pa
 
 from adapters.platform.objects import Objects
-from analytics.warehouse.copying import Copy, manifest_tables
+from analytics.warehouse.transfer.copying import Copy, manifest_tables
+from analytics.warehouse.transfer.unloading import Unload, write_unloaded
 from analytics.warehouse.translate import POSTGRES, translate
-from analytics.warehouse.unloading import Unload, write_unloaded
 from tests.support.redshift_rules import problems
 
 PAGE_ROWS = 1000

@@ -11,12 +11,12 @@ from analytics.recompute import warehouse_disagreements
 from analytics.recompute.warehouse_accounts import accounts_query
 from analytics.reconcile import run_report
 from analytics.warehouse.build import Builder, Built, build
-from analytics.warehouse.copying import Copy
 from analytics.warehouse.ddl import declared_tables, prepare
 from analytics.warehouse.merge_sql import merge, stage
 from analytics.warehouse.model_tests import check
 from analytics.warehouse.models import fingerprint, models
 from analytics.warehouse.nightly.workgroup import grant_analysts
+from analytics.warehouse.transfer.copying import Copy
 from local.operate.report.mart_figures import figures
 from local.smoke import lake as smoke_lake
 from rules.lake.entities import ENTITIES

@@ -20,7 +20,7 @@ from analytics.reconcile.shares.night_plan import bytes_to_read, is_of_all
 from analytics.reconcile.shares.watermarks import read_compared
 from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
 from analytics.warehouse.statements import StatementFailed
-from analytics.warehouse.unloading import Unload
+from analytics.warehouse.transfer.unloading import Unload
 from analytics.warehouse.warehouse import NoWarehouse, Warehouse
 from rules.engagement.ledger_doubts import LAKE_LAG, slices_due
 

@@ -1,0 +1,1 @@
+"""Rows between the warehouse and files of the lake: COPY and UNLOAD."""
