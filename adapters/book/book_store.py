@@ -1,8 +1,14 @@
-"""The table RuleBooks: every published version of the book of rules, one item each, written once.
+"""The table RuleBooks: every published version of the book of rules, written once.
 
-A process asks for newer versions twice a minute, so no event costs a read. While nothing is published, the
-shipped book is in force, and the table is empty. Whatever is published first is version 2, and the shipped
-book is stored with it as version 1: so a later release of Streakline that ships another one changes nothing.
+| book | version | holds |
+|---|---|---|
+| versions | 2 | from when it is in force, who published it, when and why |
+| documents | 2 | what it says |
+
+A process asks for newer versions twice a minute, so no event costs a read. It reads a document when it judges
+by it, and keeps it. While nothing is published, the shipped book is in force, and the table is empty. What is
+published first is version 2, and the shipped book is stored with it as version 1: so a later release of
+Streakline that ships another one changes nothing.
 """
 
 import json
@@ -13,6 +19,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.book.shipped import FIRST, shipped_document, shipped_version
+from adapters.platform.aws import Unavailable
 from adapters.platform.batches import query_all
 from adapters.platform.items import Item, item, plain
 from rules.book.reading import read_book
@@ -21,7 +28,9 @@ from rules.days import EPOCH, stamp, unstamp
 
 # Every process knows a version at latest so many seconds after it was published.
 FRESH_SECONDS = 30
-PARTITION = "rules"
+# Where the table cannot be read, a process goes on with what it knows, and asks again so soon.
+AWAY_SECONDS = 5
+VERSIONS, DOCUMENTS = "versions", "documents"
 
 
 class PublishedMeanwhile(Exception):
@@ -48,11 +57,18 @@ class BookStore:
         self._documents: dict[int, Mapping[str, Any]] = {}
         self._books = Books([shipped_version()])
         self._fresh_until = 0.0
+        self._has_looked = False
 
     def books(self) -> Books:
         """Return the versions that were published at least half a minute ago, and maybe newer ones."""
         if time.monotonic() >= self._fresh_until:
-            self.look()
+            try:
+                self.look()
+            except Unavailable:
+                if not self._has_looked:
+                    raise
+                # An event says which version has judged it. So what is known is better than none.
+                self._fresh_until = time.monotonic() + AWAY_SECONDS
         return self._books
 
     def look(self) -> Books:
@@ -62,29 +78,32 @@ class BookStore:
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="book = :book AND version > :known",
-            ExpressionAttributeValues=item({":book": PARTITION, ":known": max(self._known, default=0)}),
+            ExpressionAttributeValues=item({":book": VERSIONS, ":known": max(self._known, default=0)}),
             ConsistentRead=True,
         )
         for stored in map(plain, found):
-            self._documents[stored["version"]] = json.loads(stored["document"])
             self._known[stored["version"]] = self._version(stored)
         if self._known:
             self._books = Books(self._known.values())
-        self._fresh_until = asked_at + FRESH_SECONDS
+        self._fresh_until, self._has_looked = asked_at + FRESH_SECONDS, True
         return self._books
 
     def document(self, number: int) -> Mapping[str, Any]:
         """Return the document of a version that `books` has; raises KeyError."""
         if not self._known and number == FIRST:
             return shipped_document()
+        if number not in self._documents:
+            key = item({"book": DOCUMENTS, "version": number})
+            found = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True)["Item"]
+            self._documents[number] = json.loads(plain(found)["document"])
         return self._documents[number]
 
     def publish(self, publication: Publication) -> Version:
         """Store the version after the newest one that this process knows; raises PublishedMeanwhile."""
         number = self._books.newest.number + 1
         first = Publication(shipped_document(), EPOCH, EPOCH, *_signed(shipped_version()))
-        stored = [] if self._known else [_item(FIRST, first)]
-        self._put([*stored, _item(number, publication)])
+        stored = [] if self._known else _items(FIRST, first)
+        self._put([*stored, *_items(number, publication)])
         return self.look().numbered(number)
 
     def _put(self, items: Iterable[Item]) -> None:
@@ -105,10 +124,11 @@ class BookStore:
             raise PublishedMeanwhile from None
 
     def _version(self, stored: Mapping[str, Any]) -> Version:
+        number = stored["version"]
         return Version(
-            stored["version"],
+            number,
             unstamp(stored["effective_at"]),
-            read_book(self._documents[stored["version"]]),
+            lambda: read_book(self.document(number)),
             unstamp(stored["published_at"]),
             stored["author"],
             stored["note"],
@@ -119,15 +139,15 @@ def _signed(version: Version) -> tuple[str, str]:
     return version.author, version.note
 
 
-def _item(number: int, said: Publication) -> Item:
-    return item(
-        {
-            "book": PARTITION,
-            "version": number,
-            "effective_at": stamp(said.effective_at),
-            "published_at": stamp(said.published_at),
-            "author": said.author,
-            "note": said.note,
-            "document": json.dumps(said.document, ensure_ascii=False, separators=(",", ":")),
-        }
-    )
+def _items(number: int, said: Publication) -> list[Item]:
+    """Return a version's items."""
+    told = {
+        "book": VERSIONS,
+        "version": number,
+        "effective_at": stamp(said.effective_at),
+        "published_at": stamp(said.published_at),
+        "author": said.author,
+        "note": said.note,
+    }
+    text = json.dumps(said.document, ensure_ascii=False, separators=(",", ":"))
+    return [item(told), item({"book": DOCUMENTS, "version": number, "document": text})]

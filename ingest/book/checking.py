@@ -8,10 +8,12 @@ from ingest.web.validate import check_strict, first_problem
 from rules.book.book import Book
 from rules.book.book_schema import BOOK
 from rules.book.contracts import breaks
-from rules.book.reading import BookRefused, Fault, Path, read_book
+from rules.book.reading import BookRefused, Fault, Path, faults_of, read_book
 
 # An item of a table may have 400 KB.
 DOCUMENT_BYTES_MAX = 300_000
+# Each event of the type is held against it.
+CONTRACT_BYTES_MAX = 16_384
 
 
 def checked(document: Any) -> Book:
@@ -25,7 +27,7 @@ def checked(document: Any) -> Book:
     if problem := first_problem(BOOK, document):
         field, reason = problem
         raise BookRefused([Fault(tuple(map(_step, field.split("."))) if field != "body" else (), reason)])
-    if faults := [*_points_that_say_nothing(document)]:
+    if faults := [*_points_that_say_nothing(document)] or faults_of(document):
         raise BookRefused(faults)
     book = read_book(document)
     _check_contracts(book)
@@ -44,6 +46,9 @@ def _points_that_say_nothing(value: Any, path: Path = ()) -> Iterator[Fault]:
 def _check_contracts(book: Book) -> None:
     """Raise BookRefused for a contract that no event can be held against."""
     for name, rule in book.event_types.items():
+        if (size := len(json.dumps(rule.properties))) > CONTRACT_BYTES_MAX:
+            reason = f"has {size} bytes as JSON; {CONTRACT_BYTES_MAX} are allowed"
+            raise BookRefused([Fault(("event_types", name, "properties"), reason)])
         try:
             first_problem({"type": "object", **(rule.properties or {})}, {})
         except Exception as error:  # noqa: BLE001 (the library raises what it likes)

@@ -49,7 +49,10 @@ def get_rules() -> Response[str]:
     """Return the book in force, now or at another instant."""
     caller, store, now = _caller(), _parts(), clock.now()
     asked = (app.current_event.query_string_parameters or {}).get("at")
-    version = store.look().at(_instant("at", asked) if asked else now)
+    at = _instant("at", asked) if asked else now
+    if at > now and not caller.is_admin:
+        raise ApiError(403, "forbidden", "what is planned is for admins to see")
+    version = store.look().at(at)
     shown = version_view(version, is_admin=caller.is_admin)
     return answer(200, {**shown, "book": store.document(version.number)})
 

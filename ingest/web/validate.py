@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import fastjsonschema
@@ -61,7 +61,7 @@ def _is_deeper(value: Any, levels: int) -> bool:
     return True
 
 
-@cache
+@lru_cache(maxsize=1000)
 def _validator(key: str) -> Callable[[Any], Any]:
     compiled: Callable[[Any], Any] = fastjsonschema.compile(json.loads(key), use_default=False)
     return compiled

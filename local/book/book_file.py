@@ -3,6 +3,7 @@
 JSON is YAML too. Only what JSON can say is read: no dates (an instant is a text), no anchors, no key twice.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,18 +24,24 @@ class UnreadableBook(ValueError):
     """The file is no book; the message has a line for each fault, with the line of the file."""
 
 
+TABS = re.compile(r"(?m)^[ \t]*\t+")
+# The scalars of JSON. Any other one is a text.
+KINDS = (
+    ("bool", r"true|false"),
+    ("null", r"null|~|"),
+    ("int", r"-?(?:0|[1-9][0-9]*)"),
+    ("float", r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"),
+)
+FIRST_SIGNS = [*"tfn~-0123456789", ""]
+
+
 class _Loader(yaml.SafeLoader):
     """Reads what JSON can say: `on` is a text, and so is 2027-01-01."""
 
 
 _Loader.yaml_implicit_resolvers = {}
-for _name, _pattern, _first in (
-    ("bool", r"true|false", "tf"),
-    ("null", r"null|~|", "n~"),
-    ("int", r"-?(?:0|[1-9][0-9]*)", "-0123456789"),
-    ("float", r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?", "-0123456789"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", re.compile(f"(?:{_pattern})$"), _first)
+for _kind, _pattern in KINDS:
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"(?:{_pattern})$"), FIRST_SIGNS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +69,10 @@ def read_file(path: Path) -> BookFile:
         raise UnreadableBook(f"{path.name}: has {size} bytes; {FILE_BYTES_MAX} are allowed")
     try:
         # YAML forbids tabs before a value, and JSON's indentation may be of them.
-        text = path.read_text(encoding="utf-8").replace("\t", "  ")
+        text = TABS.sub(lambda tabs: "  " * len(tabs[0]), path.read_text(encoding="utf-8"))
         node = yaml.compose(text, _Loader)
         lines: dict[Place, int] = {}
-        document = _value(_Loader(""), node, (), lines, set())
+        document = _value(node, (), lines, set())
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         raise UnreadableBook(f"{path.name}:{line}: {error.problem}") from None
@@ -76,7 +83,7 @@ def read_file(path: Path) -> BookFile:
     return BookFile(path, document, lines)
 
 
-def _value(loader: _Loader, node: Any, place: Place, lines: dict[Place, int], seen: set[int]) -> Any:
+def _value(node: Any, place: Place, lines: dict[Place, int], seen: set[int]) -> Any:
     """Return what a node says, and note the line of each part. seen: the nodes so far."""
     if node is None:
         return None
@@ -92,12 +99,28 @@ def _value(loader: _Loader, node: Any, place: Place, lines: dict[Place, int], se
             if not isinstance(key, yaml.ScalarNode) or key.value in found:
                 problem = f"the key {getattr(key, 'value', '')!r} is there twice, or is no text"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            found[key.value] = _value(loader, inner, (*place, key.value), lines, seen)
+            found[key.value] = _value(inner, (*place, key.value), lines, seen)
             lines[*place, key.value] = key.start_mark.line + 1
         return found
     if isinstance(node, yaml.SequenceNode):
-        return [_value(loader, inner, (*place, at), lines, seen) for at, inner in enumerate(node.value)]
-    return loader.construct_object(node)
+        return [_value(inner, (*place, at), lines, seen) for at, inner in enumerate(node.value)]
+    return _scalar(node)
+
+
+def _scalar(node: Any) -> Any:
+    """Return the value of a scalar; a tag that was written, such as !!int, changes nothing."""
+    kind, pattern = next(
+        ((name, pattern) for name, pattern in KINDS if node.tag == f"tag:yaml.org,2002:{name}"), ("str", "")
+    )
+    if kind == "str":
+        return str(node.value)
+    try:
+        if not re.fullmatch(pattern, node.value):
+            raise ValueError("it has another form")
+        return None if kind == "null" else json.loads(node.value)
+    except ValueError:
+        problem = f"{node.value[:40]!r} is no {kind} as JSON writes it"
+        raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
 
 
 def written(document: Any) -> str:

@@ -5,7 +5,7 @@ A book is data: it is published while the system runs, and each event is judged 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from types import MappingProxyType
@@ -119,20 +119,6 @@ NO_FREEZES, NO_PAUSES = Freezes(0, 0, 0), Pauses(0, 0)
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerBonuses:
-    """What an answer earns on top of its event type's points.
-
-    confidence: for saying how sure one is. timing: for an answer that took from timing_ms_min to
-    timing_ms_max milliseconds: a faster one was given without reading, a slower one was left lying.
-    """
-
-    confidence: int = 0
-    timing: int = 0
-    timing_ms_min: int = 0
-    timing_ms_max: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class Book:
     """All rules that are data."""
 
@@ -140,7 +126,6 @@ class Book:
     boosts: tuple[Boost, ...] = ()
     freezes: Freezes = NO_FREEZES
     pauses: Pauses = NO_PAUSES
-    answers: AnswerBonuses = field(default_factory=AnswerBonuses)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "event_types", MappingProxyType(dict(self.event_types)))

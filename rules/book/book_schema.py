@@ -108,22 +108,6 @@ BOOK: Schema = {
                 },
                 "pauses of a streak; left out: users can have none",
             ),
-            "answers": _closed(
-                [],
-                {
-                    "confidence_points": _whole(0, POINTS_MAX, "for saying how sure one is"),
-                    "timing_points": _whole(0, POINTS_MAX, "for an answer neither too fast nor too slow"),
-                    "timing_ms": _closed(
-                        ["least", "most"],
-                        {
-                            "least": _whole(0, 86_400_000, "a faster answer was given without reading"),
-                            "most": _whole(1, 86_400_000, "a slower one was left lying"),
-                        },
-                        "how many milliseconds such an answer takes",
-                    ),
-                },
-                "what an answer to a question earns beyond the points of QUESTION_ANSWERED",
-            ),
         },
         "what earns what",
     ),

@@ -9,7 +9,6 @@ from typing import Any
 from rules.book.book import (
     NO_FREEZES,
     NO_PAUSES,
-    AnswerBonuses,
     Book,
     Boost,
     Declarer,
@@ -44,16 +43,21 @@ class BookRefused(ValueError):
 
 
 def read_book(document: Mapping[str, Any]) -> Book:
-    """Return the book of a document that satisfies book_schema.BOOK; raises BookRefused."""
-    if faults := [*_type_faults(document), *_boost_faults(document), *_other_faults(document)]:
-        raise BookRefused(faults)
+    """Return the book of a document that satisfies book_schema.BOOK and has no faults.
+
+    A published document is read as it is, also where a later release would no longer take it.
+    """
     return Book(
         {name: _event_type(each) for name, each in document["event_types"].items()},
         tuple(map(_boost, document.get("boosts", ()))),
         Freezes(**document["freezes"]) if "freezes" in document else NO_FREEZES,
         Pauses(**document["pauses"]) if "pauses" in document else NO_PAUSES,
-        _answers(document.get("answers", {})),
     )
+
+
+def faults_of(document: Mapping[str, Any]) -> list[Fault]:
+    """Return what makes no sense in a document that satisfies book_schema.BOOK."""
+    return [*_type_faults(document), *_boost_faults(document), *_pause_faults(document)]
 
 
 def _event_type(said: Mapping[str, Any]) -> EventType:
@@ -72,13 +76,6 @@ def _event_type(said: Mapping[str, Any]) -> EventType:
 def _boost(said: Mapping[str, Any]) -> Boost:
     since, until = _instant(said["since"]), _instant(said["until"])
     return Boost(since, until, said["factor"], frozenset(said.get("event_types", ())))
-
-
-def _answers(said: Mapping[str, Any]) -> AnswerBonuses:
-    span = said.get("timing_ms", {"least": 0, "most": 0})
-    return AnswerBonuses(
-        said.get("confidence_points", 0), said.get("timing_points", 0), span["least"], span["most"]
-    )
 
 
 def _instant(text: str) -> datetime:
@@ -131,10 +128,7 @@ def _overlap(one: Boost, other: Boost) -> bool:
     return bool(share_a_type) and one.since < other.until and other.since < one.until
 
 
-def _other_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
-    span = document.get("answers", {}).get("timing_ms")
-    if span and span["least"] > span["most"]:
-        yield Fault(("answers", "timing_ms", "most"), "is less than least")
+def _pause_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     pauses = document.get("pauses")
     if pauses and pauses["dates_max"] > pauses["dates_a_year"]:
         yield Fault(("pauses", "dates_max"), "is more than dates_a_year")

@@ -5,24 +5,33 @@ same instant the one with the higher number. It never changes. Publishing adds o
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 
 from rules.book.book import Book, Cap, Declarer
 from rules.days import EPOCH
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Version:
-    """A published book. number: 1, 2, 3 ... in the order of publishing. author: who published it."""
+    """A published book. number: 1, 2, 3 ... in the order of publishing. author: who published it.
+
+    read: returns the book; it is called once, and only for a version that something is judged by.
+    """
 
     number: int
     effective_at: datetime
-    book: Book
+    read: Callable[[], Book]
     published_at: datetime = EPOCH
     author: str = ""
     note: str = ""
+
+    @cached_property
+    def book(self) -> Book:
+        """What the version says."""
+        return self.read()
 
 
 @dataclass(frozen=True, slots=True)

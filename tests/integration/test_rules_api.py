@@ -119,7 +119,8 @@ def test_a_version_for_later_judges_only_from_then_on(
     later = now + timedelta(days=2)
     assert publish(api, book(READ=7), stamp(later))[0] == 201
     assert api.call(user, "GET", "/v1/rules")[1]["version"] == 1
-    assert api.call(user, "GET", f"/v1/rules?at={stamp(later)}")[1]["version"] == 2
+    assert api.admin("GET", f"/v1/rules?at={stamp(later)}")[1]["version"] == 2
+    assert api.call(user, "GET", f"/v1/rules?at={stamp(later)}")[0] == 403, "what is planned is for admins"
     assert errors(api.send(user, event("READ"))) == [("unknown_type", "event_type")]
     monkeypatch.setattr(clock, "now", lambda: later + timedelta(seconds=5))
     assert api.send(user, event("READ", later + timedelta(seconds=1)))["accepted"] == 1

@@ -42,7 +42,7 @@ class AnyBoost(Protocol):
 def boosted(boosts: Sequence[AnyBoost]) -> Version:
     """The shipped book with boosts. Two of them may meet, which no document may say."""
     made = tuple(Boost(each.since, each.until, each.factor, each.types) for each in boosts)
-    return replace(shipped_version(), book=replace(SHIPPED, boosts=made))
+    return replace(shipped_version(), read=lambda: replace(SHIPPED, boosts=made))
 
 
 class KnownBooks(BookStore):

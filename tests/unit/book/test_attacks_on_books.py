@@ -5,7 +5,6 @@ import json
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -139,10 +138,6 @@ def test_what_an_old_contract_takes_a_new_one_takes(old: Json, new: Json, value:
         assert first_problem(new, {"pages": value}) is None
 
 
-def test_a_long_list_of_values_is_compared_in_time() -> None:
-    """The function that publishes has 15 seconds; comparing each with each takes twelve here."""
-    values = list(range(25_000))
-    before = checked(with_contract(of_property(enum=values)))
-    begun = time.process_time()
-    check_senders(before, checked(with_contract(of_property(enum=values[::-1]))))
-    assert time.process_time() - begun < 5
+def test_a_contract_is_small_because_each_event_is_held_against_it() -> None:
+    with pytest.raises(BookRefused, match="bytes as JSON"):
+        checked(with_contract(of_property(enum=list(range(25_000)))))

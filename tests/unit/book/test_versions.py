@@ -15,9 +15,8 @@ HOUR = timedelta(hours=1)
 
 def version(number: int, hours: float, **types: int) -> Version:
     """A version in force from some hours after START, with the points of its types."""
-    return Version(
-        number, START + hours * HOUR, Book({name: EventType(points) for name, points in types.items()})
-    )
+    book = Book({name: EventType(points) for name, points in types.items()})
+    return Version(number, START + hours * HOUR, lambda: book)
 
 
 def judge(books: Books, hours: float, name: str = "A", now: float = 1000) -> int | None:

@@ -1,0 +1,115 @@
+"""Nights over a town whose events have many versions, caps of weeks, and keep no streak at times."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from adapters.platform.items import Item
+from rules.book.book import Cap, Period
+from rules.engagement.events import Event
+from tests.support.corruptions import value
+from tests.support.engine import Engine
+from tests.support.ledger_corruptions import edit_entry
+from tests.support.town import Town, lived_in
+
+pytestmark = pytest.mark.xdist_group("reconcile")
+CAPS = (None, Cap(20, Period.DAY), Cap(25, Period.DAY), Cap(40, Period.WEEK), Cap(31, Period.WEEK))
+
+
+@pytest.fixture
+def town(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
+    real = Town.event
+
+    def event(self: Town, user: str, number: int, days_ago: int) -> Event:
+        made = real(self, user, number, days_ago)
+        chance = self.chance
+        return replace(
+            made,
+            cap=chance.choice(CAPS),
+            rules_version=chance.randrange(1, 12),
+            is_passive=chance.random() < 0.5,
+            points_awarded=chance.choice((0, 3, 10, 15)),
+        )
+
+    monkeypatch.setattr(Town, "event", event)
+    with lived_in(engine, tmp_path, f"p{uuid4()}", 24) as made:
+        yield made
+
+
+def test_nothing_is_repaired(town: Town) -> None:
+    for run in ("one", "two"):
+        told = town.reconcile(run, everybody=True)
+        assert (told["different"], told["disagreements"], told["frozen"]) == ([], [], [])
+
+
+def edit_any_day(town: Town, user: str, change: Callable[[Item], Any]) -> None:
+    for day in town.projections.days(user).values():
+        before = dict(day)
+        change(day)
+        if day != before:
+            town.put("DailyActivity", day)
+            return
+    raise AssertionError(user)
+
+
+def other_cap(each: Item) -> None:
+    (first, points), *rest = each["points_by_cap"]["M"].items()
+    name, _, cap = first.partition(" ")
+    changed = {f"{name} {'21/day' if cap != '21/day' else '22/day'}": points}
+    each["points_by_cap"] = {"M": {**dict(rest), **changed}}
+
+
+DAYS: dict[str, Callable[[Item], Any]] = {
+    "cap": other_cap,
+    "passive up": lambda each: each.update(
+        passive_events={"N": str(1 + int(each.get("passive_events", {"N": "0"})["N"]))}
+    ),
+    "passive gone": lambda each: [each.pop("passive_events", None), each.pop("is_passive", None)],
+    "mark": lambda each: each.update(is_passive={"BOOL": True}) if "is_passive" not in each else None,
+    "mark gone": lambda each: each.pop("is_passive", None),
+    "last": value("last_event_id", {"S": "2026-03-20T11:00:00.000000Z#ffffffff-9e4a-5e2b-9e6b-1263af0034a7"}),
+}
+
+
+@pytest.mark.parametrize("what", DAYS)
+def test_a_day_changed_by_hand_is_found(town: Town, what: str) -> None:
+    town.reconcile("before")
+    before = town.tables()
+    for user in town.users:
+        try:
+            edit_any_day(town, user, DAYS[what])
+        except AssertionError:
+            continue
+        assert town.reconcile("found")["different"] == [user]
+        assert town.reconcile("again")["different"] == []
+        assert town.tables() == before
+        return
+    pytest.fail("nobody has such a day")
+
+
+ENTRIES: dict[str, Callable[[Item], Any]] = {
+    "passive": lambda each: (
+        each.update(is_passive={"BOOL": True}) if not each.pop("is_passive", None) else None
+    ),
+    "cap": value("cap", {"S": "77/day"}),
+    "cap gone or new": lambda each: each.update(cap={"S": "5/week"}) if not each.pop("cap", None) else None,
+    "cap unreadable": value("cap", {"S": "77/year"}),
+    "version": value("rules_version", {"N": "99"}),
+    "version gone": lambda each: each.pop("rules_version"),
+    "version and cap swap": lambda each: each.update(rules_version={"N": "1"}, cap={"S": "120/day"}),
+    "version text": value("rules_version", {"S": "1"}),
+}
+
+
+@pytest.mark.parametrize("what", ENTRIES)
+def test_an_entry_changed_by_hand_is_found(town: Town, what: str) -> None:
+    town.reconcile("before")
+    user = town.users[3]
+    edit_entry(ENTRIES[what])(town, user)
+    told = town.reconcile("found", everybody=True)
+    assert told["frozen"] == [user]
+    assert [name for name, _ in told["disagreements"]] == [user]
