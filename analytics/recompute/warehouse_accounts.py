@@ -28,13 +28,18 @@ def _text(column: str, length: int = 0) -> str:
     return f"COALESCE({f'CAST({column} AS VARCHAR({length}))' if length else column}, '')"
 
 
-# Twin of analytics.recompute.ledger_totals.HASHED: the same texts, with the same separator.
+# Twin of analytics.recompute.ledger_totals.HASH: the same texts, with the same separator. What an event was
+# judged by is among them only where the entry names the version of its rules.
+_JUDGED = (
+    "CASE WHEN rules_version IS NULL THEN '' ELSE CHR(31) || CAST(rules_version AS VARCHAR(20))"
+    f" || CHR(31) || {_text('cap')} || CHR(31) || CASE WHEN is_passive THEN 'True' ELSE '' END END"
+)
 _TEXTS = " || CHR(31) || ".join(
     (
         _text(f"DATEDIFF(microsecond, {EPOCH}, created_at)", 20),
         *(_text("seq", 20), _text("kind"), _text("points", 20), _text("balance", 20)),
         *(_text("event_id"), _text("event_type"), _text("activity_date", 10), _text("reward_id")),
-        *(_text("reverses"), _text('"freeze"'), _text("freeze_date", 10)),
+        *(_text("reverses"), _text('"freeze"'), f"{_text('freeze_date', 10)} || {_JUDGED}"),
     )
 )
 # The last eight bytes of the hash are a number, its last byte first: here in two halves, as each fits BIGINT.

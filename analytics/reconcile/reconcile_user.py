@@ -150,7 +150,7 @@ class Reconciler:
     def _new_item(self, profile: Profile, stored: Item | None, now: datetime) -> Item:
         """Return a profile as it is to be stored: lowered if it has lapsed, unless it was not so far."""
         attributes = profile_attributes(profile, self.shards)
-        was_low = stored is None or "run_length" in stored
+        was_low = stored is None or "run_length" in stored or "current_streak" not in stored
         return item(
             lapsed_attributes(attributes)
             if was_low and has_lapsed(attributes.get("lapses_at"), now)

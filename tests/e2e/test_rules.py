@@ -17,6 +17,7 @@ from local.replay.replay import put_on_stream
 from local.stack import Stack
 from tests.e2e.conftest import event
 
+pytestmark = pytest.mark.xdist_group("cloud")
 KNOWN_WITHIN_SECONDS = 60
 
 

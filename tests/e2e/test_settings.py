@@ -31,7 +31,7 @@ def test_functions_have_their_settings_and_no_others(stack: Stack, alias: str) -
     assert door["RATE_LIMIT_PER_MINUTE"] == SETTINGS["RateLimitPerMinute"].default
     assert users["COMMANDS_PER_MINUTE"] == SETTINGS["CommandsPerMinute"].default
     assert "RATE_LIMIT_PER_MINUTE" not in users
-    assert "PAUSE_DAYS_A_YEAR" not in door
+    assert "BOARD_READS_PER_MINUTE" not in door
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ def redeployed(stack: Stack, settings: str) -> str:
 def seen(stack: Stack) -> tuple[str, str, str]:
     """What callers of the API meet, behind an alias, and what a consumer has."""
     users, leads = variables(stack, "UsersApi", "live"), variables(stack, "Leads")
-    return users["BOARD_READS_PER_MINUTE"], users["PAUSE_DAYS_A_YEAR"], leads["CURRENCY"]
+    return users["BOARD_READS_PER_MINUTE"], users["COMMANDS_PER_MINUTE"], leads["CURRENCY"]
 
 
 def test_other_settings_reach_every_function_and_bad_ones_none(stack: Stack) -> None:

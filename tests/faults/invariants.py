@@ -186,7 +186,9 @@ def _promises(user: str, events: list[dict[str, Any]], entries: list[Any], repor
 
 
 def _cap(event: dict[str, Any]) -> int:
-    """The most that events of a type earn on a date, as this one was judged."""
+    """The most that events of a type earn on a date, as this one was judged; without a cap, anything."""
+    if "cap" not in event:
+        return 10**9
     points, _, per = str(event["cap"]).partition("/")
     assert per == "day", "a cap over a week is not for this check"
     return int(points)

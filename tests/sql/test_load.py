@@ -90,7 +90,7 @@ def test_files_from_before_the_schema_grew(lake: Lake) -> None:
             if each.name not in ("properties_ref", "timezone")
         ]
     )
-    row = some() | {"source": 17}
+    row = dict.fromkeys(old.names) | some() | {"source": 17}
     write(lake.objects, Place("events", "2026-01-30", "00"), [{name: row[name] for name in old.names}], old)
     write(lake.objects, HOUR, [event("u", WHEN, "CHECK_IN", 2, properties_ref="s3://b/k")])
     lake.load("run", [HOUR, Place("events", "2026-01-30", "00")])
