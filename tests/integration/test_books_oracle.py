@@ -3,7 +3,6 @@
 # Long: the oracle reads the rules once more, whole.
 
 import copy
-import os
 import random
 from collections import defaultdict
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from rules.engagement.rebuild import chain_faults, days_of, profile_of
 from tests.support.api_stack import forget
+from tests.support.effort import effort
 from tests.support.site import PRODUCERS, Site
 
 T0 = datetime(2026, 3, 2, tzinfo=UTC)
@@ -166,7 +166,7 @@ def shown(entries: Any) -> dict[Any, int]:
     return dict(told)
 
 
-ROUNDS = [int(n) for n in os.environ.get("ROUNDS", "0 1 2").split()]
+ROUNDS = range(effort(3, soak=100))
 
 
 @pytest.mark.parametrize("seed", ROUNDS)
