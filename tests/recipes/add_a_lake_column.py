@@ -13,10 +13,10 @@ def _field(scratch: Scratch) -> None:
 
 
 def _writer(scratch: Scratch) -> None:
-    scratch.after(
+    scratch.replace(
         "rules/lake/entities.py",
-        '    "events": lambda row, _, corrected: event_row(row, corrected),\n',
-        '    "daily_activity": lambda row, *_: row | {"event_types_count": len(row.get("points_by_type") or {})},\n',
+        '    "daily_activity": lambda row, *_: day_row(row),\n',
+        '    "daily_activity": lambda row, *_: day_row(row) | {"event_types_count": len(row.get("points_by_cap", ()))},\n',
     )
 
 
