@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -42,10 +43,13 @@ class Cap:
     @classmethod
     def of(cls, text: str | None) -> "Cap | None":
         """Read a stored cap; None where there is none. Raises ValueError for any other text."""
-        if not text:
-            return None
-        points, _, per = text.partition("/")
-        return cls(int(points), Period(per))
+        return _cap_of(text) if text else None
+
+
+@lru_cache(maxsize=1024)  # each event and each entry names one of few
+def _cap_of(text: str) -> Cap:
+    points, _, per = text.partition("/")
+    return Cap(int(points), Period(per))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,9 +34,17 @@ RECORD_BYTES = _RECORD.size
 
 def kind_of(draft: Draft) -> str:
     """Return an entry's event type and what its event was judged by, as one text."""
-    version = "" if draft.rules_version is None else f"v{draft.rules_version}"
-    judged = [version, draft.cap.text if draft.cap else "", PASSIVE if draft.is_passive else ""]
-    return " ".join([draft.event_type or "", *filter(None, judged)])
+    return _kind(draft.event_type or "", draft.rules_version, draft.cap, draft.is_passive)
+
+
+@lru_cache(maxsize=1024)  # a writer asks for each entry, and there are few kinds
+def _kind(event_type: str, version: int | None, cap: Cap | None, is_passive: bool) -> str:
+    judged = [
+        "" if version is None else f"v{version}",
+        cap.text if cap else "",
+        PASSIVE if is_passive else "",
+    ]
+    return " ".join([event_type, *filter(None, judged)])
 
 
 def _judged_by(kind: str) -> dict[str, Any]:
