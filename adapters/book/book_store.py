@@ -101,7 +101,8 @@ class BookStore:
     def publish(self, publication: Publication) -> Version:
         """Store the version after the newest one that this process knows; raises PublishedMeanwhile."""
         number = self._books.newest.number + 1
-        first = Publication(shipped_document(), EPOCH, EPOCH, *_signed(shipped_version()))
+        shipped = shipped_version()
+        first = Publication(shipped_document(), EPOCH, EPOCH, shipped.author, shipped.note)
         stored = [] if self._known else _items(FIRST, first)
         self._put([*stored, *_items(number, publication)])
         return self.look().numbered(number)
@@ -133,10 +134,6 @@ class BookStore:
             stored["author"],
             stored["note"],
         )
-
-
-def _signed(version: Version) -> tuple[str, str]:
-    return version.author, version.note
 
 
 def _items(number: int, said: Publication) -> list[Item]:

@@ -25,22 +25,37 @@ def checked(document: Any) -> Book:
     if (size := len(json.dumps(document, ensure_ascii=False).encode())) > DOCUMENT_BYTES_MAX:
         raise BookRefused([Fault((), f"has {size} bytes as JSON; {DOCUMENT_BYTES_MAX} are allowed")])
     if problem := first_problem(BOOK, document):
-        field, reason = problem
-        raise BookRefused([Fault(tuple(map(_step, field.split("."))) if field != "body" else (), reason)])
-    if faults := [*_points_that_say_nothing(document)] or faults_of(document):
+        raise BookRefused([Fault(_place(document, problem[0]), problem[1])])
+    if faults := [*_whole_floats(document)] or faults_of(document):
         raise BookRefused(faults)
     book = read_book(document)
     _check_contracts(book)
     return book
 
 
-def _points_that_say_nothing(value: Any, path: Path = ()) -> Iterator[Fault]:
+def _place(document: Any, field: str) -> Path:
+    """Return the keys and places that a field's name stands for; a key may have dots in it: `read.page`."""
+    parts = [] if field == "body" else field.split(".")
+    place: list[str | int] = []
+    while parts:
+        size = 1
+        if isinstance(document, dict):
+            known = (count for count in range(1, len(parts) + 1) if ".".join(parts[:count]) in document)
+            size = next(known, 1)
+        key: str | int = int(parts[0]) if isinstance(document, list) else ".".join(parts[:size])
+        place, parts = [*place, key], parts[size:]
+        is_there = isinstance(document, list) or (isinstance(document, dict) and key in document)
+        document = document[key] if is_there else None
+    return tuple(place)
+
+
+def _whole_floats(value: Any, path: Path = ()) -> Iterator[Fault]:
     """Yield where a document has 5.0 for 5. JSON Schema takes it for whole, and the tables do not."""
     if isinstance(value, float) and value.is_integer():
         yield Fault(path, f"is {value}: write {int(value)}")
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, each in inner:
-        yield from _points_that_say_nothing(each, (*path, name))
+        yield from _whole_floats(each, (*path, name))
 
 
 def _check_contracts(book: Book) -> None:
@@ -54,10 +69,6 @@ def _check_contracts(book: Book) -> None:
         except Exception as error:  # noqa: BLE001 (the library raises what it likes)
             fault = Fault(("event_types", name, "properties"), f"cannot be used: {error}")
             raise BookRefused([fault]) from None
-
-
-def _step(text: str) -> str | int:
-    return int(text) if text.isdecimal() else text
 
 
 def check_senders(before: Book, after: Book) -> None:

@@ -25,7 +25,7 @@ def book(**changes: Any) -> dict[str, Any]:
 
 def with_type(name: str = "READ", **said: Any) -> dict[str, Any]:
     made = book()
-    made["event_types"][name] = {"points": 5, **said}
+    made["event_types"][name] = {"points": 5} | said
     return made
 
 
@@ -117,6 +117,19 @@ def test_nobody_can_change_a_book_that_was_read() -> None:
 )
 def test_what_makes_no_sense_is_refused(document: Any, told: str) -> None:
     assert refusal(document)[0].startswith(told)
+
+
+@pytest.mark.parametrize(
+    "said", [{"points": 5.0}, {"points": 5, "cap": {"events": 2.0, "per": "day"}}], ids=str
+)
+def test_5_0_is_not_taken_for_5(said: dict[str, Any]) -> None:
+    assert refusal(with_type(**said))[0].endswith((": write 5", ": write 2"))
+
+
+def test_a_fault_of_a_type_with_dots_in_its_name_is_told_by_its_keys() -> None:
+    with pytest.raises(BookRefused) as refused:
+        checked(with_type("read.page", points=-1))
+    assert refused.value.faults[0].path == ("event_types", "read.page", "points")
 
 
 def test_all_faults_are_told_and_not_the_first_alone() -> None:
