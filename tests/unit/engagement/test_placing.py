@@ -187,3 +187,15 @@ def test_a_date_that_was_flown_over_is_kept_when_a_writer_dies_after_the_ledger(
     assert world.profile.cover.skipped == {june(10)}
     assert world.profile.streak is not None
     assert world.profile.streak.length == 2
+
+
+def test_an_event_that_keeps_no_streak_opens_no_date_and_has_its_own() -> None:
+    """Three zones at one instant: a passive one first, then an active one, which opens the date that it claims."""
+    at = datetime(2026, 6, 1, 11, tzinfo=UTC)
+    world = World()
+    world.apply([replace(claim("passive", at, "+14:00"), is_passive=True)])
+    assert (world.profile.streak, dates(world)) == (None, [june(2)])
+    world.apply([claim("active", at, "-12:00")])
+    streak = world.profile.streak
+    assert streak
+    assert (streak.last, streak.active_days) == (claim("active", at, "-12:00").activity_date, 1)

@@ -73,6 +73,12 @@ def test_a_line_break_in_a_text_stays_inside_the_line() -> None:
     assert rows_of(client.taken[0])[0]["note"] == "a\nb\u2028é"
 
 
+def test_a_date_without_activity_is_not_in_the_lake() -> None:
+    client = Firehose()
+    outcome = published(client, [change(1, is_passive=True), change(2)])
+    assert (outcome.published, outcome.poison, outcome.again) == (1, [], [])
+
+
 def on(number: int, dt: str) -> dict[str, Any]:
     return change(number, activity_date=dt)
 
