@@ -6,7 +6,7 @@ RUN := $(UV) run --frozen --quiet
 # of `make test`, 2 s for each start of the emulator.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup machine demo test unit recipes check check-tests check-style check-types check-templates models units units-here template bench soak up down deploy clean
+.PHONY: help setup machine demo test unit recipes docs check check-tests check-style check-types check-templates models clients units units-here template bench soak up down deploy clean
 help: ## these targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
@@ -57,11 +57,19 @@ check-templates:
 models: setup ## the SQL that follows from declarations in rules/
 	@$(RUN) python -m analytics.generated_models
 
+clients: setup ## the clients' types from the API, and the npm package in client/typescript/dist
+	@cd client/typescript && npm ci --ignore-scripts --silent
+	@$(RUN) python -m infra.client_types
+	@cd client/typescript && npm run --silent build
+
 units: setup ## measure what each path costs in AWS's units: local/plan/units.json, the budget
 	@$(RUN) python -m bench.units
 
 units-here: setup ## what depends on this machine: CPU of each path, packed sizes
 	@$(RUN) python -m bench.units --here
+
+docs: setup ## the documentation site, in .local/site; a link to nowhere ends the build
+	@NO_MKDOCS_2_WARNING=1 $(RUN) mkdocs build --strict -f infra/mkdocs.yml && echo "open .local/site/index.html"
 
 bench: setup ## budgets, each against what a user would pick instead
 	@$(RUN) python -m bench

@@ -1,48 +1,86 @@
 """Writes every file under sql/ that follows from a declaration in rules/. `make models` runs it.
 
-Example: sql/models/dimensions/event_types.sql follows from rules/book/shipped.json. `make check` fails
+Example: sql/models/staging/rule_book.sql follows from rules/book/shipped.json. `make check` fails
 while one of these files is stale.
 """
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from adapters.book.shipped import shipped_version
 from analytics.features.feature_sql import GENERATED
 from analytics.warehouse.ddl import SQL
 from analytics.warehouse.staging_sql import STAGING, model_sql, model_yml
+from analytics.warehouse.statements import literal
+from rules.days import stamp, unstamp
+from rules.lake.rule_entities import BOOK, RULES, book_items
+from rules.lake.schema import Type
 
 MODELS = SQL / "models"
-_EVENT_TYPES = """-- Generated from rules/book/shipped.json by `make models`.
--- Each event type of the rule table, and each that left the table but that older events still carry.
-WITH rules AS (
-    {rules}
-),
-seen AS (
-    SELECT DISTINCT event_type FROM facts.event_totals
+_TYPES = {
+    Type.TEXT: "VARCHAR(512)",
+    Type.INTEGER: "BIGINT",
+    Type.BOOLEAN: "BOOLEAN",
+    Type.TIMESTAMP: "TIMESTAMP",
+}
+# The columns of an item; those before them are its version's.
+_OF_VERSION = ("version", "effective_at", "published_at", "author", "note")
+_OF_ITEM = {
+    each.name: _TYPES[each.type]
+    for each in RULES.fields
+    if each.name not in {*_OF_VERSION, RULES.occurred, "document"}
+}
+_RULE_BOOK = """-- Generated from rules/book/shipped.json by `make models`.
+-- The items of all versions of the book. The shipped book is version 1 while the lake has no version 1.
+WITH shipped AS (
+    {shipped}
 )
 SELECT
-    COALESCE(rules.event_type, seen.event_type) AS event_type,
-    rules.points,
-    rules.daily_cap,
-    CASE WHEN rules.event_type IS NULL THEN FALSE ELSE TRUE END AS is_current
-FROM rules
-FULL OUTER JOIN seen ON seen.event_type = rules.event_type
+    {names}
+FROM staging.rules
+WHERE kind <> '{book}'
+UNION ALL
+SELECT
+    {values}
+FROM shipped
+CROSS JOIN (SELECT COUNT(*) AS stored FROM staging.rules WHERE version = {first}) AS first_version
+WHERE first_version.stored = 0
 """
 
 
-def event_types_sql() -> str:
-    """Return the SQL of the dimension of event types, with the table of points written into it as rows."""
-    types = sorted(shipped_version().book.event_types.items())
-    rows = [f"'{name}', {rule.points}, {rule.cap_points}" for name, rule in types]
-    name, points, daily_cap = rows[0].split(", ")
-    first = f"SELECT {name} AS event_type, {points} AS points, {daily_cap} AS daily_cap"
-    return _EVENT_TYPES.format(rules="\n    UNION ALL SELECT ".join([first, *rows[1:]]))
+def rule_book_sql() -> str:
+    """Return the SQL of the items of all versions. The shipped book stands in it, a row an item."""
+    version = shipped_version()
+    items = list(book_items(version.book))
+    filled = [name for name in _OF_ITEM if any(each.get(name) is not None for each in items)]
+    first, *others = ([_value(name, each.get(name)) for name in filled] for each in items)
+    named = ", ".join(f"{value} AS {name}" for name, value in zip(filled, first, strict=True))
+    epoch = _value("since", stamp(version.effective_at))
+    own = (str(version.number), epoch, epoch, literal(version.author), literal(version.note))
+    values = [f"{value} AS {name}" for name, value in zip(_OF_VERSION, own, strict=True)]
+    values += [name if name in filled else f"{_value(name, None)} AS {name}" for name in _OF_ITEM]
+    return _RULE_BOOK.format(
+        shipped="\n    UNION ALL SELECT ".join([f"SELECT {named}", *map(", ".join, others)]),
+        names=",\n    ".join([*_OF_VERSION, *_OF_ITEM]),
+        values=",\n    ".join(values),
+        book=BOOK,
+        first=version.number,
+    )
+
+
+def _value(name: str, value: Any) -> str:
+    """Return a value as SQL. A NULL has its column's type, which no other row may tell."""
+    if value is None:
+        return f"CAST(NULL AS {_OF_ITEM[name]})"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    return literal(unstamp(value).replace(tzinfo=None) if _OF_ITEM[name] == "TIMESTAMP" else value)
 
 
 def generated() -> Iterator[tuple[Path, str]]:
     """Yield each file that follows from a declaration, with the text that it must have."""
-    yield MODELS / "dimensions" / "event_types.sql", event_types_sql()
+    yield MODELS / "staging" / "rule_book.sql", rule_book_sql()
     for name, staging in STAGING.items():
         about = MODELS / "staging" / f"{name}.yml"
         yield about.with_suffix(".sql"), model_sql(staging)

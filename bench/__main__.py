@@ -14,6 +14,7 @@ NAMES = (
     *("engagement.profile_reads", "engagement.http_batches", "engagement.boards", "engagement.rank_sets"),
     "engagement.growth",
     *("lake.publisher", "lake.firehose_bytes", "lake.curation", "lake.recompute"),
+    "lake.what_if",
     *("lake.partition", "lake.growth", "lake.warehouse_growth"),
     "questions.fan_out",
     *("leads.point_in_time", "leads.features", "leads.identity", "leads.groups"),

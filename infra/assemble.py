@@ -25,6 +25,8 @@ FRAGMENTS = (
     "engagement",
     "leads",
     "questions",
+    "outgoing",
+    "privacy",
     "lake",
     "observe",
 )

@@ -5,7 +5,10 @@ from typing import Any
 from ingest.book.rules_schemas import RULES_ROUTES
 from ingest.engagement.engagement_routes import ENGAGEMENT_ROUTES
 from ingest.engagement.engagement_schemas import EVENT, EVENTS
+from ingest.engagement.points.reward_routes import REWARD_ROUTES
 from ingest.leads.lead_routes import LEAD_ROUTES
+from ingest.outgoing.endpoint_schemas import ENDPOINT_ROUTES
+from ingest.privacy.privacy_routes import PRIVACY_ROUTES
 from ingest.questions.question_routes import QUESTION_ROUTES
 from ingest.questions.subscription_routes import SUBSCRIPTION_ROUTES
 from ingest.web.json_schema import ERROR
@@ -17,10 +20,13 @@ FILE = in_path("file", matching(r"^[a-z]+\.[a-z]+$"))
 
 ROUTES: list[Route] = [
     *ENGAGEMENT_ROUTES,
+    *REWARD_ROUTES,
     *RULES_ROUTES,
     *LEAD_ROUTES,
     *QUESTION_ROUTES,
     *SUBSCRIPTION_ROUTES,
+    *ENDPOINT_ROUTES,
+    *PRIVACY_ROUTES,
     Route("GetOperations", OPERATIONS_API, "get", "/v1/operations", "The pipeline, live (admins)"),
     Route(
         "GetPage",
@@ -50,6 +56,7 @@ REFUSALS = {
     "403": "not the caller's own data",
     "404": "there is no such thing",
     "409": "refused by a rule: the code says which",
+    "410": "the person was erased",
     "413": "too large",
     "415": "a compressed body, or one of another type",
     "422": "a field is invalid: details name it",

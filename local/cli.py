@@ -12,16 +12,20 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from local.amnesty.options import add_options as amnesty_options
 from local.aws.sentences import AwsError, sentence
 from local.book.command import add_options as rule_options
+from local.book.rerate import add_options as rerate_options
 from local.cloud import cloud
 from local.operate import command_options as options
 from local.operate.command_options import groups_of
 from local.operate.hook_options import add_options as hook_options
+from local.operate.hook_options import add_webhooks_options as webhooks_options
 from local.paths import REPORT
 from local.plan.command import add_options as plan_options
 from local.replay.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
 from local.stack import Stack, load
+from local.what_if.options import add_options as what_if_options
 
 
 def _print(answer: object) -> None:
@@ -207,6 +211,12 @@ def _parameters(stack: Stack) -> dict[str, str]:
     return known | {name: YOURS for name, output in outputs.items() if stack.outputs.get(output) == YOURS}
 
 
+def _webhooks(arguments: argparse.Namespace) -> None:
+    from local.operate import outgoing
+
+    outgoing.run(arguments, _stack(arguments))
+
+
 def _hook(arguments: argparse.Namespace) -> None:
     from local.operate import hooks
 
@@ -219,10 +229,47 @@ def _rules(arguments: argparse.Namespace) -> None:
     command.run(arguments, None if arguments.action == "check" else _stack(arguments))
 
 
+def _amnesty(arguments: argparse.Namespace) -> None:
+    from local.amnesty import command
+
+    command.run(arguments, _stack(arguments))
+
+
+def _rerate(arguments: argparse.Namespace) -> None:
+    from local.book import rerate
+
+    rerate.run(arguments, _stack(arguments))
+
+
+def _what_if(arguments: argparse.Namespace) -> None:
+    from local.what_if import command
+
+    command.run(arguments, _stack(arguments))
+
+
 def _rotate_key(arguments: argparse.Namespace) -> None:
     from local.operate import fingerprint_keys
 
     fingerprint_keys.run(arguments.action, _stack(arguments))
+
+
+def _erase(arguments: argparse.Namespace) -> None:
+    from local.operate import persons
+
+    _print(persons.erase(arguments, _stack(arguments)))
+
+
+def _export(arguments: argparse.Namespace) -> None:
+    from local.operate import persons
+
+    _print(persons.export(arguments, _stack(arguments)))
+
+
+def _certificate(arguments: argparse.Namespace) -> None:
+    from local.operate import persons
+
+    stack = _stack(arguments)
+    _print(persons.certificate(arguments.file, arguments.user, arguments.lead, stack))
 
 
 def _demo(_: argparse.Namespace) -> None:
@@ -265,8 +312,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     hook_options(command("hook", _hook, "addresses for vendors' webhooks, and their secrets"))
     rule_options(command("rules", _rules, "the book of rules: check, compare, publish, show"))
+    amnesty_options(command("amnesty", _amnesty, "give back what an outage cost"))
+    rerate_options(command("rerate", _rerate, "judge events anew by a version that took effect in the past"))
+    what_if_options(
+        command("what-if", _what_if, "what another book of rules would have led to, over the whole lake")
+    )
+    webhooks_options(command("webhooks", _webhooks, "outgoing webhooks: endpoints, and sending again"))
     rotate_key = command("rotate-key", _rotate_key, "another key for the hashes of people who answer")
     rotate_key.add_argument("action", choices=("show", "announce", "promote", "retire"))
+    erased = command("erase", _erase, "erase a person from every online store, and wait for the certificate")
+    options.person_options(erased, out="where to write the certificate", is_needed=False)
+    erased.add_argument("--lift", action="store_true", help="let an erased user's id be used anew instead")
+    exported = command("export", _export, "everything that is known of a person, as a ZIP of JSON and CSV")
+    options.person_options(exported, out="where to write it", is_needed=True)
+    options.certificate_options(
+        command("certificate", _certificate, "check that a certificate of an erasure is genuine")
+    )
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
     options.rebuild_options(

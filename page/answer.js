@@ -139,7 +139,7 @@ const today = (view) => {
   const box = h("aside", { class: "card today", "aria-label": "Your streak" });
   const draw = ({ detail: profile }) => box.replaceChildren(
     h("h2", {}, "Your streak"), streak(profile), h("p", { class: "note" }, STATUS[profile.streak_status]),
-    h("p", { class: "note" }, `${count(profile.total_bestie_points, "point")}, ${number(profile.balance)} to spend`));
+    h("p", { class: "note" }, `${count(profile.total_bestie_points, "point")}, ${profile.debt ? `${number(profile.debt)} owed` : `${number(profile.balance)} to spend`}`));
   addEventListener("streakline:profile", draw, { signal: view.signal });
   return box;
 };

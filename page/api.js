@@ -8,6 +8,12 @@ const SENTENCES = {
   question_expired: "This question is no longer open.",
   forbidden: "Your sign-in does not reach this.",
   unavailable: "The service is busy. Try again in a moment.",
+  insufficient_balance: "You do not have the points for this.",
+  reward_limit: "You have as many of this as one person may have.",
+  reward_not_valid: "This is not offered at the moment.",
+  sold_out: "Nothing is left of this.",
+  unknown_reward: "This is not offered any more.",
+  under_review: "Your account is being looked at. You can spend your points after that.",
   rate_limited: "That was a lot at once. Try again in a minute.",
 };
 const AGAIN_MILLISECONDS = [300, 900, 2000];

@@ -50,6 +50,9 @@ export const number = (value) => new Intl.NumberFormat(locale).format(value);
 export const count = (value, one, many = `${one}s`) =>
   `${number(value)} ${plural.select(value) === "one" ? one : many}`;
 
+// Makes words of a name of the book: "QUESTION_ANSWERED" becomes "Question answered".
+export const spoken = (text) => text.toLowerCase().replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
+
 // Tells an instant relative to now: "in 3 hours", "5 minutes ago".
 export const relative = (instant, now = Date.now()) => {
   const seconds = (Date.parse(instant) - now) / 1000;

@@ -7,8 +7,12 @@ import { adopt, comeBack, current, forget, signIn, signOut } from "./session.js"
 const VIEWS = {
   answer: ["Answer", () => import("./answer.js")],
   you: ["You", () => import("./you.js")],
+  rewards: ["Rewards", () => import("./rewards.js")],
+  achievements: ["Achievements", () => import("./achievements.js")],
+  calendar: ["Calendar", () => import("./calendar.js")],
   boards: ["Boards", () => import("./boards.js")],
   ask: ["Ask", () => import("./ask.js")],
+  book: ["Book of rules", () => import("./book.js")],
   operations: ["Operations", () => import("./operations.js")],
 };
 const main = byId("main");
@@ -26,7 +30,7 @@ export const refreshFigures = async (signal) => {
   return profile;
 };
 
-const allowed = (person, name) => ({ ask: person.agent, operations: person.admin })[name] ?? true;
+const allowed = (person, name) => ({ ask: person.agent, book: person.admin, operations: person.admin })[name] ?? true;
 
 const welcome = (problem) => {
   document.title = "Sign in - Streakline";
@@ -55,6 +59,7 @@ const show = async () => {
   document.title = `${title} - Streakline`;
   for (const id of ["nav", "sign-out"]) byId(id).hidden = false;
   byId("nav-ask").hidden = !person.agent;
+  byId("nav-book").hidden = !person.admin;
   byId("nav-operations").hidden = !person.admin;
   for (const link of document.querySelectorAll("#nav a")) {
     if (link.hash === `#/${name}`) link.setAttribute("aria-current", "page");

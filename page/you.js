@@ -1,14 +1,15 @@
 // Shows a person's streak, points, badges and ledger, and why a day counts.
 
 import { get, part } from "./api.js";
-import { STATUS, count, dayName, h, moment, number, say, streak, table, trouble } from "./dom.js";
+import { STATUS, count, dayName, h, moment, number, say, spoken, streak, table, trouble } from "./dom.js";
 
 const DAYS_SHOWN = 14;
 const DAY_MILLISECONDS = 86_400_000;
 const KINDS = { EARN: "Earned", REDEEM: "Redeemed", REVERSE: "Reversed", EXPIRE: "Expired", ADJUST: "Adjusted" };
 
-const spoken = (text) => text.toLowerCase().replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase());
+const TAKEN = { CLAWBACK: "Taken back", RERATE: "Corrected" };
 const what = (entry) => entry.freeze ? `Freeze ${entry.freeze.toLowerCase()}`
+  : entry.kind in TAKEN ? `${TAKEN[entry.kind]}: ${spoken(entry.event_type)}`
   : spoken(entry.event_type ?? entry.reward_id ?? KINDS[entry.kind] ?? entry.kind);
 const signed = (points) => points > 0 ? `+${number(points)}` : number(points).replace("-", "−");
 
@@ -88,7 +89,7 @@ export const show = async (root, view) => {
       h("p", { class: "lead" }, STATUS[profile.streak_status]),
       h("dl", { class: "tiles" },
         figure("Points", number(profile.total_bestie_points), "all that you have earned"),
-        figure("Balance", number(profile.balance), "what is left to spend"),
+        figure("Balance", number(profile.balance), profile.debt ? "what you owe: your next points pay it" : "what is left to spend"),
         figure("Longest", count(profile.longest_streak, "day")),
         figure("Freezes", number(profile.freezes_available)))),
     explainer(profile, active, view), badges(stats), ledger(entries.entries));

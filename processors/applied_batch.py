@@ -16,11 +16,13 @@ Pairs = Sequence[tuple[Record, Event]]
 class AppliedBatch:
     """What became of records: each is applied, a duplicate, to come again, or poison.
 
-    again: sequence numbers. profiles, days: as written. done: user id -> event ids that are applied by now.
+    erased: those of users who were erased. again: sequence numbers. profiles, days: as written. done:
+    user id -> event ids that are applied by now.
     """
 
     applied: int = 0
     duplicates: int = 0
+    erased: int = 0
     again: list[str] = field(default_factory=list)
     poison: list[tuple[Any, str]] = field(default_factory=list)
     profiles: dict[str, Profile] = field(default_factory=dict)
@@ -30,12 +32,13 @@ class AppliedBatch:
     def counts(self) -> dict[str, int]:
         """Return how many records came to what."""
         kept = {"again": len(self.again), "poison": len(self.poison)}
-        return {"applied": self.applied, "duplicates": self.duplicates, **kept}
+        return {"applied": self.applied, "duplicates": self.duplicates, "erased": self.erased, **kept}
 
     def add(self, other: "AppliedBatch") -> None:
         """Add what became of other records."""
         self.applied += other.applied
         self.duplicates += other.duplicates
+        self.erased += other.erased
         self.again += other.again
         self.poison += other.poison
         self.profiles |= other.profiles

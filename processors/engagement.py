@@ -10,7 +10,7 @@ events that may be applied already (applied_batch.maybe_applied), or if the ledg
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache, partial
 from typing import Any
@@ -25,13 +25,16 @@ from adapters.engagement.account_store import (
     AccountStore,
     ProjectionMoved,
 )
+from adapters.engagement.amnesty.amnesty_store import AmnestyStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.joint.joint_projections import JointProjections
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.operations.gauges import Gauges
 from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
+from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.engagement import EngagementSettings
 from processors.applied_batch import (
     AppliedBatch,
@@ -48,6 +51,7 @@ from rules.engagement.earning import dates_of_caps
 from rules.engagement.events import Event, MalformedItem, from_item
 from rules.engagement.ledger import Applied
 from rules.engagement.placing import beside, dates_to_look_at
+from rules.privacy.tombstones import user_subject
 
 logger = Logger(service="engagement")
 CONSUMER = "engagement"
@@ -57,12 +61,18 @@ TRANSIENT = (*Unavailable, Unprocessed, AccountContended)
 
 @dataclass(frozen=True, slots=True)
 class EngagementProcessor:
-    """Applies stored events to accounts. writers: how many users it writes at the same time."""
+    """Applies stored events to accounts.
+
+    writers: how many users it writes at the same time. joint: writes days and profiles of many users in a
+    request; None: each in one of its own.
+    """
 
     accounts: AccountStore
     cache: EngagementCache
     writers: int = 1
+    joint: JointProjections | None = None
     gauges: Gauges = field(default_factory=lambda: Gauges(""))
+    erased: Erased = NOBODY
 
     def apply(self, records: Sequence[Record], now: datetime) -> AppliedBatch:
         """Apply a batch of stream records, user by user. One user's error does not affect other users."""
@@ -70,9 +80,12 @@ class EngagementProcessor:
         by_user: dict[str, list[tuple[Record, Event]]] = {}
         for record in records:
             try:
-                event = replace(from_item(plain(record["dynamodb"]["NewImage"])), place=place_of(record))
+                event = from_item(plain(record["dynamodb"]["NewImage"]), place_of(record))
             except (MalformedItem, KeyError, TypeError, ValueError) as error:
                 outcome.poison.append((record, _reason(error)))
+                continue
+            if self.erased.forbids(user_subject(event.user_id), min(event.event_id, event.created_at)):
+                outcome.erased += 1
                 continue
             by_user.setdefault(event.user_id, []).append((record, event))
         if by_user:
@@ -108,13 +121,16 @@ class EngagementProcessor:
         known: dict[str, Applied] = {}
         decided = {user: self._decided(*each, now, known) for user, each in work.items()}
         written = write_together(self.accounts, {user: each for user, each in decided.items() if each})
+        finished = self.joint.commit(written) if self.joint else set()
 
         def apply(user: str) -> AppliedBatch:
             account, pairs = work[user]
-            done = self._finished(written[user], pairs) if user in written else None
+            if user in finished:
+                return self._done(written[user], distinct_events(pairs), pairs)
+            done = self._finished(written[user], pairs) if user in written and not self.joint else None
             return done or self._apply_user(account, pairs, now, known.get(user))
 
-        if self.writers == 1 or len(work) == 1:
+        if self.writers == 1 or len(work) - len(finished) <= 1:
             for user in work:
                 outcome.add(apply(user))
             return
@@ -221,7 +237,11 @@ def _parts() -> tuple[EngagementProcessor, FailureQueue]:
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
     )
     redis = EngagementCache(config.redis_url)
-    engagement = EngagementProcessor(accounts, redis, config.writers, Gauges(config.redis_url))
+    joint = JointProjections(dynamodb, accounts) if config.joint_projections else None
+    accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).known
+    engagement = EngagementProcessor(
+        accounts, redis, config.writers, joint, Gauges(config.redis_url), tombstones_of(config)
+    )
     return engagement, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 
 

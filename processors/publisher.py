@@ -1,4 +1,4 @@
-"""Table streams -> Firehose. Each change of a table becomes a row of the lake.
+"""Table streams -> Firehose. Each change of a table becomes a row of the lake, a version of the book several.
 
 Rows of one hour go as one record, because Firehose bills each record rounded up to 5 KB. A row may be
 published twice or out of order. Curation keeps the newest version of each key.
@@ -17,6 +17,8 @@ from adapters.platform.aws import Unavailable, client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.firehose import RECORD_BYTES_MAX, DeliveryStream
 from adapters.platform.items import plain
+from adapters.privacy.erased_records import is_erased_record
+from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.lake import PublisherSettings
 from rules.lake.entities import (
     ANSWER_STATS,
@@ -29,11 +31,12 @@ from rules.lake.entities import (
     NOTIFICATIONS,
     QUESTIONS,
     RESPONSES,
+    RULES,
     STREAKS,
     Entity,
     Unplaceable,
     event_version,
-    row_of,
+    rows_of,
 )
 from rules.lake.packed_records import END, FRAME_BYTES, RowLine, packed, row_line
 
@@ -54,9 +57,13 @@ class PublishedBatch:
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Publishes changes. destinations: table name -> the entity of its items, and where its rows go."""
+    """Publishes changes, but those of persons who were erased.
+
+    destinations: table name -> the entity of its items, and where its rows go.
+    """
 
     destinations: Mapping[str, tuple[Entity, DeliveryStream]]
+    erased: Erased = NOBODY
 
     def publish(self, records: list[Record]) -> PublishedBatch:
         """Publish a batch of stream records. Usually they all come from one table's stream."""
@@ -66,49 +73,53 @@ class Publisher:
             table = table_of(record)
             if table in self.destinations and self._is_no_activity(table, record):
                 continue
+            if is_erased_record(record, self.erased):
+                continue
             try:
-                row = self._row(table, record)
+                rows = self._rows(table, record)
             except (Unplaceable, KeyError, TypeError, ValueError) as error:
                 outcome.poison.append((record, f"{type(error).__name__}: {error}"))
                 continue
-            by_table.setdefault(table, []).append((record, row))
+            by_table.setdefault(table, []).extend((record, row) for row in rows)
         for table, pairs in by_table.items():
             self._put(self.destinations[table][1], pairs, outcome)
         return outcome
 
     def _is_no_activity(self, table: str, record: Record) -> bool:
-        """Whether a day has events that keep no streak, and no others: the lake has active dates alone."""
-        return (
-            self.destinations[table][0] is DAILY_ACTIVITY and "is_passive" in record["dynamodb"]["NewImage"]
-        )
+        """Whether a day has never been an active one: the lake has active dates, and those that were."""
+        day = record["dynamodb"]["NewImage"]
+        is_day = self.destinations[table][0] is DAILY_ACTIVITY
+        return is_day and "is_passive" in day and "reversed_events" not in day
 
-    def _row(self, table: str, record: Record) -> RowLine:
+    def _rows(self, table: str, record: Record) -> list[RowLine]:
         change = record["dynamodb"]
         arrived = float(change["ApproximateCreationDateTime"])
         is_change = record["eventName"] == "MODIFY"
-        row = row_of(
+        rows = rows_of(
             self.destinations[table][0],
             plain(change["NewImage"]),
             datetime.fromtimestamp(arrived, UTC),
             event_version(arrived, change["SequenceNumber"]) if is_change else 0,
         )
-        line = row_line(row)
-        if len(line.text) > ROW_BYTES_MAX:
-            raise ValueError(f"a row of {len(line.text)} bytes: Firehose takes {ROW_BYTES_MAX}")
-        return line
+        lines = [row_line(row) for row in rows]
+        if (longest := max(len(line.text) for line in lines)) > ROW_BYTES_MAX:
+            raise ValueError(f"a row of {longest} bytes: Firehose takes {ROW_BYTES_MAX}")
+        return lines
 
     @staticmethod
     def _put(stream: DeliveryStream, pairs: list[tuple[Record, RowLine]], outcome: PublishedBatch) -> None:
-        """Put rows. If Firehose refuses a record, the changes of all its rows come again."""
+        """Put rows. If Firehose refuses a record, the changes of all its rows come again, with all rows."""
         sent = packed([row for _, row in pairs], RECORD_BYTES_MAX)
         try:
             refused = stream.put([each.data for each in sent])
         except Unavailable:
             logger.exception("to come again")
             refused = list(range(len(sent)))
-        again = sorted(place for at in refused for place in sent[at].places)
-        outcome.again += [pairs[place][0]["dynamodb"]["SequenceNumber"] for place in again]
-        outcome.published += len(pairs) - len(again)
+        # Places grow with the records, so these come in the stream's order.
+        places = sorted(place for at in refused for place in sent[at].places)
+        again = dict.fromkeys(pairs[place][0]["dynamodb"]["SequenceNumber"] for place in places)
+        outcome.again += again
+        outcome.published += len({each["dynamodb"]["SequenceNumber"] for each, _ in pairs} - again.keys())
 
 
 def table_of(record: Record) -> str:
@@ -131,11 +142,14 @@ def _parts() -> tuple[Publisher, FailureQueue]:
         config.responses_table: (RESPONSES, config.responses_delivery_stream),
         config.user_stats_table: (ANSWER_STATS, config.answer_stats_delivery_stream),
         config.subscriptions_table: (NOTIFICATIONS, config.notifications_delivery_stream),
+        config.rule_books_table: (RULES, config.rules_delivery_stream),
     }
     streams = {
         table: (entity, DeliveryStream(firehose, name)) for table, (entity, name) in destinations.items()
     }
-    return Publisher(streams), FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    return Publisher(streams, tombstones_of(config)), FailureQueue(
+        lambda: client("sqs"), config.failure_queue_url
+    )
 
 
 @logger.inject_lambda_context

@@ -3,7 +3,7 @@
 | book | version | holds |
 |---|---|---|
 | versions | 2 | from when it is in force, who published it, when and why |
-| documents | 2 | what it says |
+| documents | 2 | what it says; and the same as above, for the lake |
 
 A process asks for newer versions twice a minute, so no event costs a read. It reads a document when it judges
 by it, and keeps it. While nothing is published, the shipped book is in force, and the table is empty. What is
@@ -147,4 +147,4 @@ def _items(number: int, said: Publication) -> list[Item]:
         "note": said.note,
     }
     text = json.dumps(said.document, ensure_ascii=False, separators=(",", ":"))
-    return [item(told), item({"book": DOCUMENTS, "version": number, "document": text})]
+    return [item(told), item({**told, "book": DOCUMENTS, "document": text})]

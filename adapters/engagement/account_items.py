@@ -3,6 +3,7 @@
 # Long: each item is written and read in one place.
 
 import zlib
+from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
@@ -12,12 +13,51 @@ from rules.days import region_of, start_of
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.carrying.packed_drafts import from_texts, pack, unpack
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
+from rules.engagement.points.holds import Hold
+from rules.engagement.points.lots import Expiry
+from rules.engagement.streak.archive import Archive
+from rules.engagement.streak.archive_mark import ArchiveMark
 from rules.engagement.streak.checkpoints import Checkpoint
+from rules.engagement.streak.packed_dates import (
+    listed,
+    pack_changes,
+    pack_dates,
+    pack_spans,
+    unpack_changes,
+    unpack_dates,
+    unpack_spans,
+)
 from rules.engagement.streaks import Cover, Streak, lapse_date, net_freezes
 
 # The partition of the index UnderReview. Only accounts that an admin has yet to look at are in it.
 UNDER_REVIEW = "open"
+EXPIRY_SHARDS = 8  # partitions of the index ByExpiry
+LISTED_MAX = 8
+ARCHIVE = "archive"  # in the place of a date, and after all of them
+GOALS = "goals"  # the same: what readers have settled of streaks (adapters/engagement/goals)
+ACHIEVEMENTS = "totals"  # and of achievements
+UNDATED = (ARCHIVE, GOALS, ACHIEVEMENTS)
 PARTITION = "leaderboard_partition"  # of the index StreakLeaderboard
+# All attributes beside the key that a profile or a day may have, whoever wrote it.
+PROFILE_NAMES = frozenset(
+    {
+        *("version", "total_bestie_points", "balance", "timezone", "timezone_chosen", "observed_zone"),
+        *("observed_at", "streak_updated_at", "freezes", "pauses", "skipped_dates", "archived"),
+        *("recent_tz_changes", "zones_seen", "skews_seen", "amnesties"),
+        *("tz_review", "review_state", "review_since", "review_evidence"),
+        *("released_at", "alias", "applied_through", "holds", "expiry_shard", "expires_next"),
+        *("expiry_settled_on", "expiry_settled_points", "ledger_head", "ledger_seq", "current_streak"),
+        *("longest_streak", "last_activity_date", "active_days", "freezes_spent", "streak_checkpoints"),
+        *(PARTITION, "lapses_at", "run_length", "past_entry"),
+    }
+)
+DAY_NAMES = frozenset(
+    {
+        *("first_event_id", "events_count", "points_earned", "points_by_cap", "points_by_type"),
+        *("ledger_head", "created_at", "last_event_id", "passive_events", "is_passive", "lots"),
+        *("reversed_events", "measures"),
+    }
+)
 
 
 def partition_of(user_id: str, zone: str, shards: int) -> str:
@@ -44,6 +84,7 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         **_cover_attributes(profile.cover),
         "recent_tz_changes": [f"{at} {to}" for at, to in profile.tz_changes] or None,
         "zones_seen": [f"{at} {to}" for at, to in profile.zones_seen] or None,
+        "skews_seen": [f"{at} {minutes}" for at, minutes in profile.skews_seen] or None,
         "tz_review": profile.tz_review or None,
         "review_state": UNDER_REVIEW if profile.tz_review else None,
         "review_since": profile.review_since or None,
@@ -51,6 +92,10 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         "released_at": profile.released_at or None,
         "alias": profile.alias,
         "applied_through": profile.applied_through or None,
+        "holds": list(map(_hold_text, profile.holds)) or None,
+        **_expiry_attributes(profile.user_id, profile.expiry),
+        "past_entry": profile.past_entry or None,
+        "amnesties": [_amnesty_text(number, dates) for number, dates in profile.amnesties] or None,
     }
     if profile.head:
         attributes |= {"ledger_head": profile.head.created_at, "ledger_seq": profile.head.seq}
@@ -60,11 +105,29 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
 
 
 def _cover_attributes(cover: Cover) -> dict[str, Any]:
+    mark = cover.archived
+    freezes = [f"{day.isoformat()}{change:+d}" for day, change in cover.freezes]
+    pauses = [f"{first.isoformat()}/{last.isoformat()}" for first, last in cover.pauses]
     return {
-        "freezes": [f"{day.isoformat()}{change:+d}" for day, change in cover.freezes] or None,
-        "pauses": [f"{first.isoformat()}/{last.isoformat()}" for first, last in cover.pauses] or None,
+        "freezes": _short(freezes, pack_changes(cover.freezes), cover),
+        "pauses": _short(pauses, pack_spans(sorted(cover.pauses)), cover),
         "skipped_dates": [day.isoformat() for day in sorted(cover.skipped)] or None,
+        "archived": f"{mark.until.isoformat()} {mark.left} {mark.spent} {mark.digest}" if mark else None,
     }
+
+
+def _short(texts: list[str], packed: str, cover: Cover) -> str | list[str] | None:
+    """Return a list, which is easier to read; or its packed form, for a user who has much."""
+    return (packed if cover.archived or len(texts) > LISTED_MAX else texts) or None
+
+
+def in_form_of(attributes: dict[str, Any], stored: Item) -> dict[str, Any]:
+    """Return a profile's attributes, with those as lists that the stored item has as lists.
+
+    Earlier versions of this code packed nothing.
+    """
+    lists = {name: each for name, each in listed(attributes).items() if "L" in stored.get(name, ())}
+    return {**attributes, **lists}
 
 
 def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[str, Any]:
@@ -74,10 +137,12 @@ def _streak_attributes(profile: Profile, streak: Streak, shards: int) -> dict[st
         "longest_streak": streak.longest,
         "last_activity_date": streak.last.isoformat(),
         "active_days": streak.active_days,
-        "freezes_spent": [day.isoformat() for day in streak.spent] or None,
+        "freezes_spent": _short(
+            [day.isoformat() for day in streak.spent], pack_dates(streak.spent), profile.cover
+        ),
         "streak_checkpoints": None
         if streak.checkpoints is None
-        else list(map(_checkpoint_text, streak.checkpoints)),
+        else [each.text for each in streak.checkpoints],
         PARTITION: partition_of(profile.user_id, profile.zone, shards) if shards else None,
         "lapses_at": int(lapses_at.timestamp()),
     }
@@ -122,6 +187,7 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         observed_at=attributes.get("observed_at") or "",
         tz_changes=_changes_from(attributes.get("recent_tz_changes")),
         zones_seen=_changes_from(attributes.get("zones_seen")),
+        skews_seen=_changes_from(attributes.get("skews_seen")),
         tz_review=bool(attributes.get("tz_review")),
         review_since=attributes.get("review_since") or "",
         review_evidence=tuple(attributes.get("review_evidence") or ()),
@@ -129,7 +195,53 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         alias=attributes.get("alias"),
         updated_at=attributes["streak_updated_at"],
         applied_through=attributes.get("applied_through") or "",
+        holds=tuple(map(_hold_from, attributes.get("holds") or ())),
+        expiry=_expiry_from(attributes),
+        past_entry=attributes.get("past_entry") or "",
+        amnesties=tuple(map(_amnesty_from, attributes.get("amnesties") or ())),
     )
+
+
+def _expiry_attributes(user_id: str, expiry: Expiry) -> dict[str, Any]:
+    # The index ByExpiry has a profile while there is a lot to come.
+    return {
+        "expiry_shard": None if expiry.next_on is None else shard_of_expiry(user_id),
+        "expires_next": expiry.next_on and expiry.next_on.isoformat(),
+        "expiry_settled_on": None if expiry.settled_on == date.min else expiry.settled_on.isoformat(),
+        "expiry_settled_points": expiry.settled_points or None,
+    }
+
+
+def _expiry_from(attributes: dict[str, Any]) -> Expiry:
+    next_on, settled_on = attributes.get("expires_next"), attributes.get("expiry_settled_on")
+    return Expiry(
+        next_on and date.fromisoformat(next_on),
+        date.fromisoformat(settled_on) if settled_on else date.min,
+        attributes.get("expiry_settled_points") or 0,
+    )
+
+
+def shard_of_expiry(user_id: str) -> str:
+    """Return the partition of the index ByExpiry that a profile is in."""
+    return str(zlib.crc32(user_id.encode()) % EXPIRY_SHARDS)
+
+
+def _hold_text(hold: Hold) -> str:
+    return f"{hold.hold_id} {hold.held_at} {hold.until} {hold.points} {hold.reward_id}"
+
+
+def _hold_from(text: str) -> Hold:
+    hold_id, held_at, until, points, reward_id = text.split(" ", 4)
+    return Hold(hold_id, int(points), reward_id, held_at, until)
+
+
+def _amnesty_text(number: int, dates: Iterable[date]) -> str:
+    return " ".join([str(number), *(day.isoformat() for day in dates)])
+
+
+def _amnesty_from(text: str) -> tuple[int, tuple[date, ...]]:
+    number, *dates = text.split(" ")
+    return int(number), tuple(map(date.fromisoformat, dates))
 
 
 def _changes_from(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
@@ -137,37 +249,53 @@ def _changes_from(texts: list[str] | None) -> tuple[tuple[str, str], ...]:
 
 
 def _streak_from(attributes: dict[str, Any]) -> Streak:
-    checkpoints = attributes.get("streak_checkpoints")
+    checkpoints, spent = attributes.get("streak_checkpoints"), attributes.get("freezes_spent") or ()
     return Streak(
         last=date.fromisoformat(attributes["last_activity_date"]),
         length=attributes["run_length" if "run_length" in attributes else "current_streak"],
         longest=attributes["longest_streak"],
         active_days=attributes["active_days"],
-        spent=tuple(map(date.fromisoformat, attributes.get("freezes_spent") or ())),
-        checkpoints=None if checkpoints is None else tuple(map(_checkpoint_from, checkpoints)),
+        spent=unpack_dates(spent) if isinstance(spent, str) else tuple(map(date.fromisoformat, spent)),
+        checkpoints=None if checkpoints is None else tuple(map(Checkpoint.of, checkpoints)),
     )
-
-
-def _checkpoint_text(at: Checkpoint) -> str:
-    return f"{at.last.isoformat()} {at.length} {at.longest} {at.active_days} {at.spent}"
-
-
-def _checkpoint_from(text: str) -> Checkpoint:
-    last, length, longest, active_days, spent = text.split(" ")
-    return Checkpoint(date.fromisoformat(last), int(length), int(longest), int(active_days), int(spent))
 
 
 def _cover_from(attributes: dict[str, Any]) -> Cover:
+    freezes, pauses = attributes.get("freezes") or (), attributes.get("pauses") or ()
+    mark = attributes.get("archived")
     return Cover(
         freezes=net_freezes(
-            (date.fromisoformat(each[:10]), int(each[10:])) for each in attributes.get("freezes") or ()
+            unpack_changes(freezes)
+            if isinstance(freezes, str)
+            else [(date.fromisoformat(each[:10]), int(each[10:])) for each in freezes]
         ),
-        pauses=tuple(
-            (date.fromisoformat(each[:10]), date.fromisoformat(each[11:]))
-            for each in attributes.get("pauses") or ()
-        ),
+        pauses=unpack_spans(pauses)
+        if isinstance(pauses, str)
+        else tuple((date.fromisoformat(each[:10]), date.fromisoformat(each[11:])) for each in pauses),
         skipped=frozenset(map(date.fromisoformat, attributes.get("skipped_dates") or ())),
+        archived=_mark_from(*mark.split(" ")) if mark else None,
     )
+
+
+def _mark_from(until: str, left: str, spent: str, digest: str) -> ArchiveMark:
+    return ArchiveMark(date.fromisoformat(until), int(left), int(spent), digest)
+
+
+def archive_item(user_id: str, archive: Archive) -> Item:
+    """Return an archive as an item of DailyActivity, where it stands after all dates.
+
+    is_passive keeps it out of the lake, as it does a day without activity.
+    """
+    made = item({"user_id": user_id, "activity_date": ARCHIVE, "is_passive": True})
+    return {**made, "packed": {"B": zlib.compress(archive.text.encode())}}
+
+
+def archive_from(stored: Item) -> Archive | None:
+    """Read an archive; None for a damaged item."""
+    try:
+        return Archive.of(zlib.decompress(stored["packed"]["B"]).decode())
+    except (KeyError, TypeError, ValueError, zlib.error):
+        return None
 
 
 def day_attributes(day: Day) -> dict[str, Any]:
@@ -184,6 +312,9 @@ def day_attributes(day: Day) -> dict[str, Any]:
         "last_event_id": day.last_event_id,
         "passive_events": day.passive_events or None,
         "is_passive": None if day.is_active else True,
+        "lots": dict(day.lots) or None,
+        "reversed_events": day.reversed_events or None,
+        "measures": dict(day.measures) or None,
     }
 
 
@@ -200,11 +331,15 @@ def day_from(attributes: dict[str, Any]) -> Day:
         created_at=attributes["created_at"],
         last_event_id=attributes.get("last_event_id", ""),
         passive_events=attributes.get("passive_events") or 0,
+        lots=attributes.get("lots") or {},
+        reversed_events=attributes.get("reversed_events") or 0,
+        measures=attributes.get("measures") or {},
     )
 
 
 def entry_item(entry: Entry) -> Item:
     """Return an entry as table attributes; only the head has `active`."""
+    # Long: an attribute a line.
     draft = entry.draft
     made = item(
         {
@@ -225,6 +360,11 @@ def entry_item(entry: Entry) -> Item:
             "rules_version": draft.rules_version,
             "cap": draft.cap and draft.cap.text,
             "is_passive": draft.is_passive or None,
+            "expires_on": draft.expires_on,
+            "held_at": draft.held_at,
+            "reason": draft.reason,
+            "brand": draft.brand,
+            "measures": draft.measures,
             "reversed_by": entry.reversed_by,
             "applied_through": entry.applied_through or None,
         }
@@ -234,6 +374,7 @@ def entry_item(entry: Entry) -> Item:
 
 def entry_from(stored: Item) -> Entry:
     """Read an entry."""
+    # Long: an attribute a line.
     attributes = plain(stored)
     folded = attributes.get("folded") or ()
     freeze = attributes.get("freeze")
@@ -250,6 +391,11 @@ def entry_from(stored: Item) -> Entry:
         rules_version=attributes.get("rules_version"),
         cap=Cap.of(attributes.get("cap")),
         is_passive=bool(attributes.get("is_passive")),
+        expires_on=attributes.get("expires_on"),
+        held_at=attributes.get("held_at"),
+        reason=attributes.get("reason"),
+        brand=attributes.get("brand"),
+        measures=attributes.get("measures"),
     )
     return Entry(
         account_id=attributes["account_id"],

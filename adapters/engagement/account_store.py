@@ -14,13 +14,16 @@ from datetime import date, datetime
 from itertools import islice
 from typing import Any
 
-from adapters.engagement.account_items import day_attributes, day_from, profile_attributes, profile_from
+from adapters.engagement.account_items import day_attributes, day_from, profile_from
+from adapters.engagement.archive_store import ArchiveMoved, ArchiveStore
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import item, plain
+from adapters.platform.transactions import reasons_of
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
 from rules.engagement.accounts import decide
+from rules.engagement.amnesty.declared import NO_AMNESTIES, Amnesties
 from rules.engagement.ledger import Applied, Entry, applied_by
 from rules.engagement.placing import beside
 from rules.engagement.streaks import DAY, resumed
@@ -38,11 +41,15 @@ class AccountContended(Exception):
 
 
 class AccountStore:
-    """Profiles (UserStreaks), days (DailyActivity) and the ledger."""
+    """Profiles (UserStreaks), days (DailyActivity) and the ledger.
+
+    amnesties: gives those that are known to whoever decides about an account (rule 17).
+    """
 
     def __init__(self, dynamodb: Any, profiles: str, days: str, ledger: LedgerStore, shards: int) -> None:
         self._dynamodb, self._profiles, self._days, self._shards = dynamodb, profiles, days, shards
-        self.ledger = ledger
+        self.ledger, self.archives = ledger, ArchiveStore(dynamodb, days)
+        self.amnesties: Callable[[], Amnesties] = lambda: NO_AMNESTIES
 
     def profile(self, user_id: str, is_strong: bool = True) -> Profile:
         """Read one profile; a blank one for a user not seen yet. What decides a write is read strongly."""
@@ -92,6 +99,23 @@ class AccountStore:
         found = self._query_days(user_id, span, ScanIndexForward=False, Limit=limit)
         return [day_from(plain(each)) for each in islice(found, limit)]
 
+    def lots(
+        self, user_id: str, first: date, is_strong: bool = True
+    ) -> Iterable[tuple[date, dict[date, int]]]:
+        """Yield a user's dates from one on, in order, with their points by expiry. Others are left out."""
+        found = query_all(
+            self._dynamodb,
+            TableName=self._days,
+            KeyConditionExpression="user_id = :user AND activity_date >= :first",
+            ExpressionAttributeValues=item({":user": user_id, ":first": first.isoformat()}),
+            ProjectionExpression="activity_date, lots",
+            ConsistentRead=is_strong,
+        )
+        for day in map(plain, found):
+            if lots := day.get("lots"):
+                by_expiry = {date.fromisoformat(on): points for on, points in lots.items()}
+                yield date.fromisoformat(day["activity_date"]), by_expiry
+
     def _query_days(self, user_id: str, span: dict[str, str], **options: Any) -> Iterable[dict[str, Any]]:
         return query_all(
             self._dynamodb,
@@ -132,12 +156,39 @@ class AccountStore:
         days = {**account.days, **{day: more.get((profile.user_id, day)) for day in lacking}}
         return Account(profile, days, pending), applied_by(entries)
 
-    def decide(self, account: Account, rule: Callable[[Account], Decision]) -> Decision:
-        """Apply a rule to an account, reading its history where the rule asks for it."""
+    def decide(
+        self, account: Account, rule: Callable[[Account], Decision], amnesties: Amnesties | None = None
+    ) -> Decision:
+        """Apply a rule to an account, reading its history where the rule asks for it.
+
+        amnesties: others than those that are known. Raises AccountContended if the profile has changed since
+        it was read.
+        """
+        account = replace(account, amnesties=self.amnesties() if amnesties is None else amnesties)
         try:
             return rule(account)
         except NeedsHistory as needs:
+            account = self.reaching(account, needs.since)
             return rule(replace(account, history=self.history(account.profile, needs.since)))
+
+    def reaching(self, account: Account, since: date) -> Account:
+        """Return an account whose profile tells what protects its streak from a date on.
+
+        Raises AccountContended if the profile has changed since it was read.
+        """
+        try:
+            return replace(account, profile=self.archives.reaching(account.profile, since))
+        except ArchiveMoved as error:
+            raise AccountContended(str(error)) from None
+
+    def whole(self, profile: Profile, since: date = date.min) -> Profile:
+        """Return a profile that tells what protects its streak from a date on, to answer with.
+
+        It is read again if it has changed since. Raises AccountContended if its archive is damaged.
+        """
+        with suppress(AccountContended):
+            return self.reaching(Account(profile, {}), since).profile
+        return self.reaching(Account(self.profile(profile.user_id), {}), since).profile
 
     def commit(self, decision: Decision) -> None:
         """Write a decision: ledger, days, profile. Raises HeadMoved or ProjectionMoved."""
@@ -155,14 +206,15 @@ class AccountStore:
     def commit_at_once(
         self, decision: Decision, reversed_entry: Entry | None = None, also: Sequence[dict[str, Any]] = ()
     ) -> None:
-        """Write a command's entries and the profile in one transaction, so that all reads agree at once.
+        """Write a command's entries, profile and days in one transaction, so that all reads agree at once.
 
         Raises HeadMoved if nothing was written; in its `failed`, 0 is the profile, and 1 and up are `also`.
         """
-        if decision.days:
-            raise ValueError("days are pending: commit them first")
-        put = {"Put": self._profile_put(decision.profile)}
-        self.ledger.append(decision.head, decision.entries, reversed_entry, [put, *also])
+        put, *archive = ({"Put": each} for each in self.profile_puts(decision.profile))
+        days = [
+            {"Put": self.day_put(decision.before.days.get(when), day)} for when, day in decision.days.items()
+        ]
+        self.ledger.append(decision.head, decision.entries, reversed_entry, [put, *also, *archive, *days])
 
     def settle(self, user_id: str, now: datetime) -> Account:
         """Finish what is pending on an account, and return it. Raises AccountContended."""
@@ -174,25 +226,39 @@ class AccountStore:
                 self.commit(self.decide(account, lambda each: decide(each, (), now)))
         raise AccountContended(user_id)
 
-    def put_profile(self, profile: Profile) -> None:
-        """Put a profile whose version is one above the stored one; raises ProjectionMoved if it is not."""
+    def put_profile(self, profile: Profile, also: Sequence[dict[str, Any]] = ()) -> None:
+        """Put a profile whose version is one above the stored one; raises ProjectionMoved if it is not.
+
+        also: further actions; with them, or with an archive, it is a transaction.
+        """
+        actions = [*({"Put": each} for each in self.profile_puts(profile)), *also]
+        exceptions = self._dynamodb.exceptions
         try:
-            self._dynamodb.put_item(**self._profile_put(profile))
-        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            if len(actions) == 1:
+                self._dynamodb.put_item(**actions[0]["Put"])
+            else:
+                self._dynamodb.transact_write_items(TransactItems=actions)
+        except exceptions.ConditionalCheckFailedException:
+            raise ProjectionMoved(profile.user_id) from None
+        except exceptions.TransactionCanceledException as error:
+            reasons_of(error, len(actions))
             raise ProjectionMoved(profile.user_id) from None
 
-    def _profile_put(self, profile: Profile) -> dict[str, Any]:
+    def profile_puts(self, profile: Profile) -> list[dict[str, Any]]:
+        """Return what writes a profile; and its archive, if something is put away (archive_store)."""
+        stored, archive = self.archives.items(profile, self._shards)
         put: dict[str, Any] = {
             "TableName": self._profiles,
-            "Item": item(profile_attributes(profile, self._shards)),
+            "Item": stored,
             "ConditionExpression": "attribute_not_exists(user_id)",
         }
         if profile.version > 1:
             put["ConditionExpression"] = "version = :read"
             put["ExpressionAttributeValues"] = {":read": {"N": str(profile.version - 1)}}
-        return put
+        return [put, *([{"TableName": self._days, "Item": archive}] if archive else [])]
 
-    def _put_day(self, read: Day | None, day: Day) -> None:
+    def day_put(self, read: Day | None, day: Day) -> dict[str, Any]:
+        """Return what writes a day in place of the one that was read."""
         put: dict[str, Any] = {
             "TableName": self._days,
             "Item": item(day_attributes(day)),
@@ -201,7 +267,10 @@ class AccountStore:
         if read:
             put["ConditionExpression"] = "ledger_head = :read"
             put["ExpressionAttributeValues"] = {":read": {"S": read.ledger_head}}
+        return put
+
+    def _put_day(self, read: Day | None, day: Day) -> None:
         try:
-            self._dynamodb.put_item(**put)
+            self._dynamodb.put_item(**self.day_put(read, day))
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise ProjectionMoved(f"{day.user_id} {day.activity_date}") from None

@@ -23,7 +23,7 @@ ATTEMPTS_MAX = 8
 UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
 DERIVED = (
     *("activity_date", "zone", "points_awarded", "source"),
-    *("rules_version", "cap", "is_passive", "by_server"),
+    *("rules_version", "cap", "is_passive", "by_server", "expiry", "measures"),
 )
 
 
@@ -47,17 +47,23 @@ class IdempotencyClaim:
 def derived(event: Event) -> dict[str, Any]:
     """Return what an event's body alone does not tell."""
     attributes = to_attributes(event)
-    return {name: attributes[name] for name in DERIVED if name in attributes}
+    corrected = {"occurred_at": event.occurred_at} if event.device_time else {}
+    return corrected | {name: attributes[name] for name in DERIVED if name in attributes}
 
 
 def as_claimed(event: Event, claim: IdempotencyClaim) -> Event:
     """Return the event of a later attempt as the attempt that won the key derived it."""
     fixed = dict(claim.derived)
+    # The device's clock may have been off by something else then.
+    said = event.device_time or event.occurred_at
+    fixed["device_time"] = said if "occurred_at" in fixed else None
+    fixed.setdefault("occurred_at", said)
     if "activity_date" in fixed:  # claims of older versions hold nothing of the event
         fixed["activity_date"] = date.fromisoformat(fixed["activity_date"])
         fixed["cap"] = Cap.of(fixed.get("cap"))
+        fixed |= {name: fixed.get(name) for name in ("expiry", "measures")}
         fixed |= {name: bool(fixed.get(name)) for name in ("is_passive", "by_server")}
-    return replace(event, created_at=claim.created_at, **fixed)
+    return replace(event, event_id=claim.target, created_at=claim.created_at, **fixed)
 
 
 def to_item(claim: IdempotencyClaim) -> Item:
@@ -107,7 +113,7 @@ class ClaimStore:
                 each["body_hash"],
                 each["target"],
                 each["created_at"],
-                {name: each[name] for name in DERIVED if name in each},
+                {name: each[name] for name in (*DERIVED, "occurred_at") if name in each},
             )
             for each in found
             if each["ttl"] > now.timestamp()

@@ -160,7 +160,7 @@ class LedgerStore:
     ) -> None:
         """Write new entries: one transaction puts the carriers and deactivates the old head.
 
-        reversed_entry: an earlier entry that the last new one reverses; an entry can be reversed once. also:
+        reversed_entry: an earlier entry that a new one reverses; an entry can be reversed once. also:
         further actions for the transaction, after the ledger's own. The carried entries are put after the
         transaction. If the process dies before that, readers rebuild them, and `after` names them for repair.
         Raises HeadMoved, with the places in `also` whose condition failed, if nothing was written.
@@ -188,7 +188,8 @@ class LedgerStore:
     ) -> tuple[list[dict[str, Any]], Sequence[Entry]]:
         """Return a transaction's actions that append entries, and the carried entries to put afterwards."""
         carriers, rest = split_carriers(entries)
-        return [*self._deactivate(head, undone, carriers[-1]), *map(self._put, carriers)], rest
+        by = next((each for each in carriers if undone and each.draft.reverses == undone.created_at), None)
+        return [*self._deactivate(head, undone, by or carriers[-1]), *map(self._put, carriers)], rest
 
     def store(self, entries: Sequence[Entry]) -> None:
         """Put carried entries. They never change, so putting one again changes nothing."""

@@ -7,6 +7,7 @@ that the marks are as they were read, whatever their type. So it never overwrite
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from adapters.engagement.account_items import ARCHIVE
 from adapters.platform.batches import chunks, get_all, query_all
 from adapters.platform.items import Item, item
 
@@ -64,8 +65,8 @@ class Projections:
         found = query_all(
             self._dynamodb,
             TableName=self._days,
-            KeyConditionExpression="user_id = :user",
-            ExpressionAttributeValues=item({":user": user_id}),
+            KeyConditionExpression="user_id = :user AND activity_date < :archive",
+            ExpressionAttributeValues=item({":user": user_id, ":archive": ARCHIVE}),
             ConsistentRead=True,
         )
         return {each["activity_date"]["S"]: each for each in found}

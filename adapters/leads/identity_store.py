@@ -1,8 +1,10 @@
 """Who is who: leads, their identities and how they merge, in PostgreSQL (sql/identity).
 
 The everyday event takes one statement: its identities are all known and agree, or none is known, or what is
-new are things of a known person (sql/identity/0014_attach.sql). All other events take one transaction: read
-under locks, decide (rules/leads/identity/identity_plan.py), apply.
+new are things of a known person (sql/identity/0014_attach.sql). All other events take two: the first one
+reads, then we decide (rules/leads/identity/identity_plan.py), and the second one applies that, if all still
+is as it was read (0016_decide.sql). Where others keep changing the same people, it is a transaction that
+reads under locks.
 Statements suit the driver and the Data API (adapters/postgresql/sql.py).
 """
 
@@ -10,6 +12,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from adapters.leads.identity_calls import ask, ask_for_many
@@ -32,6 +35,8 @@ from rules.leads.identity.identity_plan import considered, plan_identities
 IdentityUnavailable = PostgresUnavailable
 # An attempt is lost only when another change to the same group goes through.
 ATTEMPTS = 20
+# So often we decide without a lock. Each time somebody else's change went through.
+PLANS = 3
 # What sql/identity raises for a change that cannot be undone: no_data_found and
 # object_not_in_prerequisite_state.
 UNKNOWN = "P0002"
@@ -63,17 +68,19 @@ class IdentityStore:
         Safe to repeat and to run concurrently. Raises ValueError for an event without an identity.
         """
         ordered = considered(identities)
-        # The statement relies on this: one lead may have all these identities.
-        if plan_identities(ordered, IdentityFacts()).attach == ordered:
-            found = self._database.run(lambda each: _resolve(each, organization_id, ordered, now))
-            if found is not None:
-                return resolution_of(found)
+        # What `resolve` of sql/identity relies on: one lead may have all these identities.
+        may_resolve = plan_identities(ordered, IdentityFacts()).attach == ordered
+        found = self._database.run(lambda each: _ask(each, organization_id, ordered, may_resolve, now))
         kept = {**asdict(evidence), "identities": [seen_of(each) for each in ordered]}
-        return resolution_of(
-            self._database.run(
-                lambda each: _decide(each, organization_id, ordered, kept, now), attempts=ATTEMPTS
-            )
-        )
+        for _ in range(PLANS):
+            if "resolution" in found:
+                return resolution_of(found["resolution"])
+            work = partial(_apply, organization_id=organization_id, ordered=ordered, facts=found["facts"])
+            found = self._database.run(partial(work, evidence=kept, now=now), attempts=ATTEMPTS)
+        if "resolution" in found:
+            return resolution_of(found["resolution"])
+        decide = partial(_decide, organization_id=organization_id, ordered=ordered, evidence=kept, now=now)
+        return resolution_of(self._database.run(decide, attempts=ATTEMPTS))
 
     def note_announced(self, changes: Collection[IdentityChange]) -> None:
         """Note that their organizations have been told of these changes."""
@@ -153,11 +160,30 @@ class IdentityStore:
         return self._database.run(lambda each: ask_for_many(each, call, values), attempts)
 
 
-def _resolve(connection: Any, organization_id: str, ordered: tuple[Identity, ...], now: datetime) -> Any:
+def _ask(
+    connection: Any, organization_id: str, ordered: tuple[Identity, ...], may_resolve: bool, now: datetime
+) -> Any:
+    """Return {"resolution"}; or {"facts"}, if a decision is needed."""
     strong = sum(each.kind.is_strong for each in ordered)
-    values = [organization_id, *columns_of(ordered), strong, ordered[0].is_verified, now]
-    call = "resolve(%s::text, %s::text[], %s::text[], %s::int, %s::boolean, %s::timestamptz)"
-    return ask(connection, call, values)
+    values = [organization_id, *columns_of(ordered), strong, ordered[0].is_verified, may_resolve]
+    call = "resolve_or_facts(%s::text, %s::text[], %s::text[], %s::int, %s::boolean, %s::boolean, %s::text[],"
+    return ask(connection, f"{call} %s::timestamptz)", [*values, list(STRONG), now])
+
+
+def _apply(  # noqa: PLR0913 (what the statement takes)
+    connection: Any,
+    organization_id: str,
+    ordered: tuple[Identity, ...],
+    *,
+    facts: Any,
+    evidence: Any,
+    now: datetime,
+) -> Any:
+    """Decide on facts; returns {"resolution"}, or {"facts"} if they have changed meanwhile."""
+    plan = json.dumps(plan_of(plan_identities(ordered, facts_of(facts))))
+    values = [organization_id, *columns_of(ordered), list(STRONG), json.dumps(facts), plan]
+    call = "apply_to_facts(%s::text, %s::text[], %s::text[], %s::text[], %s::jsonb, %s::jsonb, %s::jsonb,"
+    return ask(connection, f"{call} %s::timestamptz)", [*values, json.dumps(evidence), now])
 
 
 def _decide(

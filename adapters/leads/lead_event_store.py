@@ -3,7 +3,7 @@
 # Long: what is written of an event, and by which keys it is found again, are one subject.
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from enum import StrEnum
 from functools import partial
@@ -101,6 +101,15 @@ class LeadEventStore:
             )
             yield from (event for event in map(_read, stored) if event is not None)
 
+    def of_keys(self, keys: Iterable[Mapping[str, str]]) -> Iterator[LeadEvent]:
+        """Yield the events that have some keys, strongly consistent, as of_leaves() does; in no order."""
+        stored = get_all(self._dynamodb, self._table, keys)
+        return (event for event in map(_read, stored) if event is not None)
+
+    def rows_of_keys(self, keys: Iterable[Mapping[str, str]]) -> list[dict[str, Any]]:
+        """Return the same as table attributes."""
+        return [plain(each) for each in get_all(self._dynamodb, self._table, keys)]
+
     def leaf_of(self, source: str, external_event_id: str) -> str | None:
         """Return the leaf that an event belongs to, by the event's external id.
 
@@ -150,8 +159,7 @@ class LeadEventStore:
         type and time.
         """
         keys = _newest(leaves, partial(self._keys_of_type, event_type), since, until, limit)
-        found = map(plain, get_all(self._dynamodb, self._table, keys))
-        return sorted(found, key=itemgetter(SORT_KEY), reverse=True)
+        return sorted(self.rows_of_keys(keys), key=itemgetter(SORT_KEY), reverse=True)
 
     def _keys_of_type(
         self, event_type: str, leaf: str, since: str, until: str, limit: int

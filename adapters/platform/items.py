@@ -49,3 +49,23 @@ def _plain_value(stored: Mapping[str, Any]) -> Any:
     if kind == "M":
         return plain(inner)
     return dict(stored)
+
+
+def item_bytes(stored: Item) -> int:
+    """Return what DynamoDB counts for an item: names and values, numbers at two digits a byte."""
+    return sum(len(name.encode()) + _value_bytes(each) for name, each in stored.items())
+
+
+def _value_bytes(stored: dict[str, Any]) -> int:
+    ((kind, inner),) = stored.items()
+    if kind == "S":
+        return len(inner.encode())
+    if kind == "N":
+        return 1 + (len(inner.lstrip("-")) + 1) // 2
+    if kind == "B":
+        return len(inner)
+    if kind == "L":
+        return 3 + sum(1 + _value_bytes(each) for each in inner)
+    if kind == "M":
+        return 3 + sum(1 + len(name.encode()) + _value_bytes(each) for name, each in inner.items())
+    return 1

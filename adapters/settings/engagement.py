@@ -18,6 +18,8 @@ class EventsApiSettings:
     limits_table: str
     rate_limit_per_minute: int
     index_idempotency_keys: bool
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +33,18 @@ class EventsStreamSettings:
     rule_books_table: str
     index_idempotency_keys: bool
     failure_queue_url: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
 class UsersApiSettings(StreakIndex):
-    """ingest.engagement.users_api."""
+    """ingest.engagement.users."""
 
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str
+    rewards_table: str
     bp_events_table: str
     idempotency_keys_table: str
     boards_table: str
@@ -49,6 +54,8 @@ class UsersApiSettings(StreakIndex):
     limits_table: str
     commands_per_minute: int
     board_reads_per_minute: int
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +69,28 @@ class RulesApiSettings:
 class EngagementSettings(StreakIndex):
     """processors.engagement: what it cannot apply goes to failure_queue_url.
 
-    writers: how many users it writes at the same time.
+    writers: how many users it writes at the same time. joint_projections: whether days and profiles of many
+    users are written in one request.
     """
 
     user_streaks_table: str
     daily_activity_table: str
     rewards_ledger_table: str
+    rule_books_table: str
     redis_url: str
     failure_queue_url: str
     writers: int
+    joint_projections: bool
+    erasures_table: str
+    erasure_secret_arn: str
+
+
+@dataclass(frozen=True, slots=True)
+class FulfilmentSettings:
+    """processors.fulfilment: redeemed rewards go to shipment_queue_url, what is none to failure_queue_url."""
+
+    shipment_queue_url: str
+    failure_queue_url: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,4 +99,15 @@ class RanksSettings:
 
     user_streaks_table: str
     boards_table: str
+    redis_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExpirySettings(StreakIndex):
+    """processors.expiry."""
+
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rule_books_table: str
     redis_url: str

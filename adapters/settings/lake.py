@@ -20,6 +20,7 @@ class PublisherSettings:
     responses_table: str
     user_stats_table: str
     subscriptions_table: str
+    rule_books_table: str
     events_delivery_stream: str
     daily_activity_delivery_stream: str
     ledger_delivery_stream: str
@@ -31,7 +32,10 @@ class PublisherSettings:
     responses_delivery_stream: str
     answer_stats_delivery_stream: str
     notifications_delivery_stream: str
+    rules_delivery_stream: str
     failure_queue_url: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +92,5 @@ class ReconcileSettings(StreakIndex):
     feature_queue_url: str
     redis_url: str
     stats_shards: int
+    erasures_table: str
+    erasure_secret_arn: str

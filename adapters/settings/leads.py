@@ -12,9 +12,12 @@ class LeadsApiSettings:
     event_table: str
     memory_table: str
     feature_table: str
+    group_events_table: str
     currency: str
     phone_regions: str
     exchange_rates: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class LeadsSettings:
     failure_queue_url: str
     currency: str
     phone_regions: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +67,12 @@ class IdentityApiSettings:
 class LeadEventsSettings:
     """processors.leads.lead_events."""
 
+    feature_table: str
+    group_events_table: str
     lead_events_topic_arn: str
     failure_queue_url: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +82,10 @@ class MemorySettings:
     event_table: str
     memory_table: str
     feature_table: str
+    group_events_table: str
     failure_queue_url: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +96,11 @@ class FeaturesSettings:
     idempotency_keys_table: str
     memory_table: str
     feature_table: str
+    group_events_table: str
     feature_shards: int
     failure_queue_url: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ class QuestionsApiSettings:
     board_reads_per_minute: int
     open_questions_max: int
     subscriptions_max: int
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class AnswersSettings:
     index_idempotency_keys: bool
     rule_books_table: str
     failure_queue_url: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,8 @@ class SubscriptionsSettings:
     limits_table: str
     commands_per_minute: int
     subscriptions_max: int
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

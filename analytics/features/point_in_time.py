@@ -129,23 +129,29 @@ _OTHERS = "DELETE FROM events WHERE NOT list_contains(?, organization_id)"
 
 _LABELS = """CREATE OR REPLACE TEMP TABLE labels AS
 SELECT n, lead, epoch_us(as_of) AS moment, as_of::DATE - DATE '1970-01-01' AS day FROM given"""
-# A change of identity names whole groups as they are after it. Of the changes that a label sees and that name
-# its lead, the one with the highest number counts.
+# A change of identity names leaves behind the root that they have from then on. Of the changes that a label
+# sees and that name a leaf, the one with the highest number says where it is.
 _MEMBERS = """CREATE TEMP TABLE members AS
 WITH groups AS (
     SELECT change_number AS number, usable_at, unnest(from_json(change_groups, '[["VARCHAR"]]')) AS leaves
     FROM events WHERE change_number IS NOT NULL
-),
-numbered AS (SELECT *, row_number() OVER () AS grouped FROM groups)
-SELECT number, usable_at, grouped, unnest(list_distinct(leaves)) AS leaf FROM numbered"""
-_PAIRS = """CREATE OR REPLACE TEMP TABLE pairs AS
-WITH newest AS (
-    SELECT labels.n, arg_max(members.grouped, members.number) AS grouped
-    FROM labels JOIN members ON members.leaf = labels.lead AND members.usable_at <= labels.moment
-    GROUP BY labels.n
 )
-SELECT labels.n, COALESCE(members.leaf, labels.lead) AS leaf, labels.moment, labels.day
-FROM labels LEFT JOIN newest ON newest.n = labels.n LEFT JOIN members ON members.grouped = newest.grouped"""
+SELECT number, usable_at, leaves[1] AS root, unnest(list_distinct(leaves)) AS leaf FROM groups"""
+_PAIRS = """CREATE OR REPLACE TEMP TABLE pairs AS
+WITH rooted AS (
+    SELECT labels.n, labels.moment, labels.day,
+        COALESCE(arg_max(members.root, members.number), labels.lead) AS root
+    FROM labels LEFT JOIN members ON members.leaf = labels.lead AND members.usable_at <= labels.moment
+    GROUP BY labels.n, labels.lead, labels.moment, labels.day
+),
+named AS (
+    SELECT DISTINCT rooted.*, members.leaf FROM rooted JOIN members USING (root) WHERE usable_at <= moment
+),
+there AS (
+    SELECT n, named.leaf FROM named JOIN members AS its ON its.leaf = named.leaf AND its.usable_at <= moment
+    GROUP BY n, named.leaf, named.root HAVING arg_max(its.root, its.number) = named.root
+)
+SELECT n, COALESCE(there.leaf, rooted.root) AS leaf, moment, day FROM rooted LEFT JOIN there USING (n)"""
 
 
 def _result() -> str:

@@ -19,6 +19,7 @@ from analytics.lake.duckdb_memory import query, registered
 READERS = 2
 BATCH_ROWS_MIN = 100_000
 PLACES = pa.schema([("date", pa.date32()), ("place", pa.int32())])
+ACTIVE_COLUMNS = ("user_id", "events_count")
 ACTIVITY = pa.schema([("user_id", pa.string()), ("place", pa.int32())])
 COVERED = pa.schema([("user_id", pa.string())])
 STREAK = (
@@ -91,7 +92,7 @@ def dates_of_users(
     found: dict[str, set[date]] = {each: set() for each in users}
     if users:
         wanted = pa.array(list(users), pa.string())
-        for day, table in curated_files.tables(objects, "daily_activity", files, ["user_id"], READERS):
+        for day, table in _active(objects, files):
             for user in table["user_id"].filter(pc.is_in(table["user_id"], wanted)).to_pylist():
                 found[user].add(day)
     return {user: sorted(days) for user, days in found.items()}
@@ -117,7 +118,7 @@ def _rows(
     """Yield the rows of all files, those of small files together."""
     waiting: list[pa.Table] = []
     rows = 0
-    for day, table in curated_files.tables(objects, "daily_activity", files, ["user_id"], READERS):
+    for day, table in _active(objects, files):
         place = pa.array(np.full(table.num_rows, places[day], np.int32))
         waiting.append(pa.table([table["user_id"], place], schema=ACTIVITY))
         rows += table.num_rows
@@ -125,3 +126,12 @@ def _rows(
             yield from pa.concat_tables(waiting).combine_chunks().to_batches()
             waiting, rows = [], 0
     yield from pa.concat_tables([ACTIVITY.empty_table(), *waiting]).combine_chunks().to_batches()
+
+
+def _active(objects: Objects, files: Iterable[StoredObject]) -> Iterator[tuple[date, pa.Table]]:
+    """Yield the date of each file, and the users who are active on it: a row of no events was so once.
+
+    A row that does not say how many events it is of is of some.
+    """
+    for day, table in curated_files.tables(objects, "daily_activity", files, ACTIVE_COLUMNS, READERS):
+        yield day, table.filter(pc.fill_null(pc.greater(table["events_count"], 0), True))

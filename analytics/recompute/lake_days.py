@@ -3,6 +3,8 @@
 A signature and its key take eight bytes each, so all days of a long history fit into memory.
 """
 
+# Long: one statement, and beside it the same in Python.
+
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +18,13 @@ from numpy.typing import NDArray
 from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files, layout
 from analytics.lake.duckdb_memory import STAMP, connect, query, registered
+from analytics.recompute.ledger_totals import EARNED
 from rules.engagement.account_state import Day
 from rules.engagement.ledger import EntryKind
 
 COLUMNS = (
     *("account_id", "created_at", "kind", "points", "event_id", "event_type", "activity_date"),
-    *("cap", "is_passive"),
+    *("cap", "is_passive", "expires_on", "measures"),
 )
 EPOCH = date(1970, 1, 1)
 DAY_BITS = 24
@@ -31,26 +34,60 @@ Ledger = Sequence[StoredObject] | None
 
 # Twin of rules.engagement.absorbing.absorb_days. `text` must be what `signature` makes of the same day.
 SIGNATURES = f"""
-WITH types AS (
-  SELECT account_id, activity_date, concat_ws(' ', coalesce(event_type, ''), cap) AS event_type,
-    count(*) AS events, count(*) FILTER (is_passive) AS passive, sum(points) AS points,
-    coalesce(min(event_id) FILTER (is_passive IS NOT TRUE), min(event_id)) AS event_id,
+WITH parts AS MATERIALIZED (
+  SELECT account_id, activity_date, concat_ws(' ', coalesce(event_type, ''), cap) AS event_type, expires_on,
+    measures, count(*) FILTER (kind = '{EntryKind.EARN}') AS events,
+    count(*) FILTER (kind = '{EntryKind.EARN}' AND is_passive) AS passive,
+    count(*) FILTER (kind = '{EntryKind.CLAWBACK}') AS reversed,
+    count(*) FILTER (kind = '{EntryKind.CLAWBACK}' AND is_passive) AS reversed_passive, sum(points) AS points,
+    min(event_id) FILTER (kind = '{EntryKind.EARN}' AND is_passive IS NOT TRUE) AS active_id,
+    min(event_id) FILTER (kind = '{EntryKind.EARN}') AS event_id,
+    max(event_id) FILTER (kind = '{EntryKind.EARN}' AND is_passive IS NOT TRUE) AS last_active_id,
+    max(event_id) FILTER (kind = '{EntryKind.EARN}') AS last_id,
     min(created_at) AS first, max(created_at) AS last
   FROM ledger
-  WHERE kind = '{EntryKind.EARN}' AND activity_date BETWEEN $since AND $until AND event_id IS NOT NULL
+  WHERE {EARNED} AND activity_date BETWEEN $since AND $until
+    AND (event_id IS NOT NULL OR kind = '{EntryKind.RERATE}')
   GROUP BY ALL
+), types AS (
+  SELECT account_id, activity_date, string_agg(event_type || ':' || points, ',' ORDER BY event_type) AS types
+  FROM (SELECT account_id, activity_date, event_type, sum(points) AS points FROM parts GROUP BY ALL)
+  GROUP BY ALL
+), lots AS (
+  SELECT account_id, activity_date, string_agg(expires_on || ':' || points, ',' ORDER BY expires_on) AS lots
+  FROM (
+    SELECT account_id, activity_date, expires_on, sum(points) AS points FROM parts
+    WHERE expires_on IS NOT NULL GROUP BY ALL
+  ) GROUP BY ALL
+), measured AS (
+  SELECT account_id, activity_date, split_part(event_type, ' ', 1) AS event_type,
+    events - reversed AS events,
+    unnest(string_split(measures, ',')) AS measure
+  FROM parts
+), sums AS (
+  SELECT account_id, activity_date, string_agg(name || ':' || amount, ',' ORDER BY name) AS summed
+  FROM (
+    SELECT account_id, activity_date,
+      concat_ws(' ', event_type, nullif(split_part(measure, '=', 1), 'n')) AS name,
+      sum(events * CASE measure WHEN 'n' THEN 1 ELSE split_part(measure, '=', 2)::BIGINT END) AS amount
+    FROM measured GROUP BY ALL
+  ) GROUP BY ALL
 ), days AS (
-  SELECT account_id, activity_date, concat_ws('|', sum(events), sum(passive), sum(points),
-    coalesce(min(event_id) FILTER (passive < events), min(event_id)),
+  SELECT account_id, activity_date, concat_ws('|', sum(events) - sum(reversed),
+    sum(passive) - sum(reversed_passive), sum(points), coalesce(min(active_id), min(event_id)),
+    coalesce(max(last_active_id), max(last_id)),
     strftime(min(first)::TIMESTAMP, {STAMP}), strftime(max(last)::TIMESTAMP, {STAMP}),
-    string_agg(event_type || ':' || points, ',' ORDER BY event_type)) AS text
-  FROM types GROUP BY account_id, activity_date
+    any_value(types), any_value(lots),
+    'reversed ' || nullif(sum(reversed) - sum(reversed_passive), 0), '#' || any_value(summed)) AS text
+  FROM parts JOIN types USING (account_id, activity_date) LEFT JOIN lots USING (account_id, activity_date)
+  LEFT JOIN sums USING (account_id, activity_date)
+  GROUP BY account_id, activity_date
 )
 SELECT account_id AS user_id, activity_date, md5_number_lower(text) AS signature FROM days
 """  # noqa: S608 (no input)
 TOUCHED = f"""
 SELECT DISTINCT account_id, activity_date FROM entries
-WHERE kind = '{EntryKind.EARN}' AND created_at >= $since AND activity_date IS NOT NULL
+WHERE {EARNED} AND created_at >= $since AND activity_date IS NOT NULL
 """  # noqa: S608 (no input)
 OF_CHANGED = "CREATE VIEW ledger AS FROM entries SEMI JOIN changed USING (account_id, activity_date)"
 # Events arrive up to 72 hours late; the zones add a day, and so does an entry that waits for its account.
@@ -79,10 +116,15 @@ def _entries(objects: Objects, since: date | None, files: Ledger) -> pa.RecordBa
 def signature(day: Day) -> int:
     """Return a hash of a day's content. Days with the same content have the same signature."""
     types = ",".join(f"{kind}:{points}" for kind, points in sorted(day.points_by_cap.items()))
+    lots = ",".join(f"{on}:{points}" for on, points in sorted(day.lots.items()))
+    measures = ",".join(f"{name}:{amount}" for name, amount in sorted(day.measures.items()))
     text = "|".join(
         (
             *(str(day.events_count), str(day.passive_events), str(day.points_earned), day.first_event_id),
-            *(day.created_at, day.ledger_head, types),
+            *(day.last_event_id, day.created_at, day.ledger_head, types),
+            *([lots] if lots else []),
+            *([f"reversed {day.reversed_events}"] if day.reversed_events else []),
+            *([f"#{measures}"] if measures else []),
         )
     )
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")

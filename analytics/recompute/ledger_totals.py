@@ -12,7 +12,8 @@ from adapters.platform.objects import Objects, StoredObject
 from analytics.lake import curated_files
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.duckdb_memory import registered
-from rules.engagement.ledger import EntryKind, FreezeNote
+from rules.engagement.allowances import YEAR
+from rules.engagement.ledger import EARNING, FreezeNote
 from rules.engagement.ledger_doubts import DIGEST_BITS, SEPARATOR
 from rules.lake.entities import STREAKS
 
@@ -28,10 +29,17 @@ _TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{each}::VARCHAR" for each in HASHED
 _JUDGED = f", chr({ord(SEPARATOR)}), ".join(
     ("rules_version::VARCHAR", "cap", "CASE WHEN is_passive THEN 'True' END")
 )
-# Only an entry that names the version of its rules has these values.
+EARNED = "kind IN (" + ", ".join(f"'{each}'" for each in sorted(EARNING)) + ")"
+_EXPIRING = f"expires_on::VARCHAR, chr({ord(SEPARATOR)}), held_at"
+# These values are told of an entry only where it has them: so what older entries come to stays.
 HASH = (
     f"md5_number_lower(concat({_TEXTS}, CASE WHEN rules_version IS NOT NULL "
-    f"THEN concat(chr({ord(SEPARATOR)}), {_JUDGED}) END))"
+    f"THEN concat(chr({ord(SEPARATOR)}), {_JUDGED}) END, "
+    f"CASE WHEN expires_on IS NOT NULL OR held_at IS NOT NULL "
+    f"THEN concat(chr({ord(SEPARATOR)}), {_EXPIRING}) END, "
+    f"CASE WHEN reason IS NOT NULL THEN concat(chr({ord(SEPARATOR)}), reason) END, "
+    f"CASE WHEN brand IS NOT NULL THEN concat(chr({ord(SEPARATOR)}), brand) END, "
+    f"CASE WHEN measures IS NOT NULL THEN concat(chr({ord(SEPARATOR)}), measures) END))"
 )
 
 # What some of an account's entries come to. Parts of one account can be added up. numbered: entries but the
@@ -52,7 +60,7 @@ TOTALS = f"""
 CREATE TABLE totals AS
 WITH parts AS (
   SELECT account_id AS user_id, count(*) FILTER (seq > 0) AS numbered,
-    coalesce(sum(points) FILTER (kind = '{EntryKind.EARN}'), 0) AS earned, sum(points) AS points,
+    coalesce(sum(points) FILTER ({EARNED}), 0) AS earned, sum(points) AS points,
     arg_max(balance, created_at) AS balance, max(created_at) AS head_at,
     arg_max(seq, created_at) AS ledger_seq, min(seq) AS first_seq, max(seq) AS last_seq, sum(seq) AS seq_sum,
     coalesce(sum({HASH}::HUGEINT) FILTER (seq > 0), 0) AS digest
@@ -70,18 +78,34 @@ FROM parts GROUP BY user_id
 ENTRY_COLUMNS = (
     *("account_id", "created_at", "seq", "kind", "points", "balance", "event_id", "event_type"),
     *("activity_date", "reward_id", "reverses", "freeze", "freeze_date"),
-    *("rules_version", "cap", "is_passive"),
+    *("rules_version", "cap", "is_passive", "expires_on", "held_at", "reason", "brand", "measures"),
 )
 
-SETTINGS = ("version", "timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at")
+SETTINGS = (
+    *("version", "timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at"),
+    "archived_until",
+)
 PROFILE = tuple((name, arrow_schema(STREAKS).field(name).type) for name in SETTINGS)
+# A profile puts away pauses that ended more than a year before a date: older versions have these.
 NEWEST = f"""
 CREATE TABLE settings AS
-SELECT user_id, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}}, version))
-FROM (
+WITH versions AS (
   SELECT user_id, {", ".join(SETTINGS)} FROM profiles
   UNION ALL SELECT user_id, {", ".join(SETTINGS)} FROM settled WHERE version IS NOT NULL
-) GROUP BY user_id
+), newest AS (
+  SELECT user_id, unnest(arg_max({{{", ".join(f"'{n}': {n}" for n in SETTINGS)}}}, version)) FROM versions
+  GROUP BY user_id
+), archived AS (SELECT user_id, pauses, archived_until FROM newest WHERE archived_until IS NOT NULL),
+listed AS (
+  SELECT user_id, pauses, NULL AS until FROM archived UNION SELECT versions.user_id, versions.pauses,
+    archived.archived_until - {YEAR.days} FROM versions JOIN archived USING (user_id)
+), each AS (
+  SELECT DISTINCT user_id, until, unnest(string_split(pauses, ',')) AS pause FROM listed WHERE pauses > ''
+), known AS (
+  SELECT user_id, string_agg(DISTINCT pause, ',' ORDER BY pause) AS told FROM each
+  WHERE until IS NULL OR split_part(pause, '/', 2)::DATE <= until GROUP BY user_id
+)
+SELECT newest.* REPLACE (coalesce(told, pauses) AS pauses) FROM newest LEFT JOIN known USING (user_id)
 """  # noqa: S608 (no input)
 
 

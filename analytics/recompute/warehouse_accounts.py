@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 from adapters.platform.objects import Objects
 from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.recompute.activity_runs import STREAK
+from analytics.recompute.ledger_totals import EARNED
 from analytics.recompute.recompute import RECOMPUTED, Recomputed
 from analytics.recompute.settled_users import USERS
 from analytics.warehouse.statements import literal
-from rules.engagement.ledger import EntryKind
 from rules.engagement.ledger_doubts import DIGEST_BITS, turn_digits
 
 HALF = DIGEST_BITS // 2
@@ -34,12 +34,24 @@ _JUDGED = (
     "CASE WHEN rules_version IS NULL THEN '' ELSE CHR(31) || CAST(rules_version AS VARCHAR(20))"
     f" || CHR(31) || {_text('cap')} || CHR(31) || CASE WHEN is_passive THEN 'True' ELSE '' END END"
 )
+_EXPIRING = (
+    "CASE WHEN expires_on IS NULL AND held_at IS NULL THEN ''"
+    f" ELSE CHR(31) || {_text('expires_on', 10)} || CHR(31) || {_text('held_at')} END"
+)
+_REASON = "CASE WHEN reason IS NULL THEN '' ELSE CHR(31) || reason END"
+_BRAND = "CASE WHEN brand IS NULL THEN '' ELSE CHR(31) || brand END"
+_MEASURED = "CASE WHEN measures IS NULL THEN '' ELSE CHR(31) || measures END"
+_LAST = f"{_text('freeze_date', 10)} || {_JUDGED} || {_EXPIRING} || {_REASON} || {_BRAND} || {_MEASURED}"
 _TEXTS = " || CHR(31) || ".join(
     (
         _text(f"DATEDIFF(microsecond, {EPOCH}, created_at)", 20),
         *(_text("seq", 20), _text("kind"), _text("points", 20), _text("balance", 20)),
         *(_text("event_id"), _text("event_type"), _text("activity_date", 10), _text("reward_id")),
-        *(_text("reverses"), _text('"freeze"'), f"{_text('freeze_date', 10)} || {_JUDGED}"),
+        *(
+            _text("reverses"),
+            _text('"freeze"'),
+            _LAST,
+        ),
     )
 )
 # The last eight bytes of the hash are a number, its last byte first: here in two halves, as each fits BIGINT.
@@ -52,9 +64,16 @@ _DIFFERENT = " OR ".join(
     for name, nothing in (
         *((name, "0") for name in ("longest_streak", "active_days", "total_bestie_points", "balance")),
         ("last_activity_date", "DATE '0001-01-01'"),
-        ("freezes_spent", "''"),
     )
 )
+# A profile may list the last of these dates alone, and tell how many there were before: a date and its comma
+# are 11 characters.
+_SPENT = """
+COALESCE(profiles.freezes_spent, '') <>
+  RIGHT(COALESCE(recomputed.freezes_spent, ''), LENGTH(COALESCE(profiles.freezes_spent, '')))
+OR LENGTH(COALESCE(recomputed.freezes_spent || ',', '')) <>
+  11 * COALESCE(profiles.freezes_archived, 0) + LENGTH(COALESCE(profiles.freezes_spent || ',', ''))
+"""
 # A streak that has lapsed is stored as 0.
 _LENGTH = "profiles.current_streak <> 0 AND profiles.current_streak <> COALESCE(recomputed.current_streak, 0)"
 SELECT = f"""
@@ -62,7 +81,7 @@ WITH profiles AS (
   SELECT * FROM (
     SELECT user_id, version, timezone, timezone_chosen, pauses, skipped_dates, tz_review, updated_at,
       COALESCE(current_streak, 0) AS current_streak, longest_streak, active_days, last_activity_date,
-      total_bestie_points, balance, freezes_spent,
+      total_bestie_points, balance, freezes_spent, freezes_archived, archived_until,
       ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY version DESC) AS place
     FROM lake.streaks
   ) AS versions WHERE place = 1
@@ -70,7 +89,7 @@ WITH profiles AS (
   SELECT COALESCE(recomputed.user_id, profiles.user_id) AS user_id
   FROM marts.streaks_recomputed AS recomputed
   FULL OUTER JOIN profiles ON profiles.user_id = recomputed.user_id
-  WHERE {_DIFFERENT} OR ({_LENGTH})
+  WHERE {_DIFFERENT} OR {_SPENT} OR ({_LENGTH})
     OR SUBSTRING(MD5(COALESCE(recomputed.user_id, profiles.user_id)), 4, 3) IN ({{digits}})
   UNION SELECT account_id AS user_id FROM lake.ledger WHERE created_at >= {{since}}
   UNION SELECT user_id FROM lake.streaks WHERE updated_at >= {{since}}
@@ -81,7 +100,7 @@ WITH profiles AS (
   INNER JOIN named ON named.user_id = ledger.account_id
 ), totals AS (
   SELECT account_id AS user_id, COUNT(CASE WHEN seq > 0 THEN 1 END) AS numbered,
-    CAST(SUM(CASE WHEN kind = '{EntryKind.EARN}' THEN points ELSE 0 END) AS BIGINT) AS earned,
+    CAST(SUM(CASE WHEN {EARNED} THEN points ELSE 0 END) AS BIGINT) AS earned,
     CAST(SUM(points) AS BIGINT) AS points, MAX(CASE WHEN place = 1 THEN balance END) AS balance,
     DATEDIFF(microsecond, {EPOCH}, MAX(created_at)) AS head_us,
     MAX(CASE WHEN place = 1 THEN seq END) AS ledger_seq, MIN(seq) AS first_seq, MAX(seq) AS last_seq,
@@ -93,7 +112,7 @@ WITH profiles AS (
 SELECT named.user_id, recomputed.last_activity_date, recomputed.current_streak, recomputed.longest_streak,
   recomputed.active_days, recomputed.freezes_spent, numbered, earned, totals.points, totals.balance, head_us,
   ledger_seq, first_seq, last_seq, seq_sum, hash_high, hash_low, version, timezone, timezone_chosen, pauses,
-  skipped_dates, tz_review, DATEDIFF(microsecond, {EPOCH}, updated_at) AS updated_us
+  skipped_dates, tz_review, DATEDIFF(microsecond, {EPOCH}, updated_at) AS updated_us, archived_until
 FROM named
 LEFT JOIN marts.streaks_recomputed AS recomputed ON recomputed.user_id = named.user_id
 LEFT JOIN totals ON totals.user_id = named.user_id

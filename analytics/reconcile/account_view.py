@@ -10,11 +10,15 @@ from rules.engagement.account_state import Day, Profile
 from rules.engagement.ledger import Entry
 from rules.engagement.rebuild import days_of, entries_up_to, profile_of
 from rules.engagement.reconcile import WRONG, Counted
+from rules.engagement.streak.archive import Archive
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What was read of a user. settings: what of the profile is not in the journal, as it must be."""
+    """What was read of a user. settings: what of the profile is not in the journal, as it must be.
+
+    archive: what the profile has put away, if it has and that can be read.
+    """
 
     user_id: str
     profile: Item | None
@@ -22,6 +26,7 @@ class View:
     entries: Sequence[Entry]
     settings: Profile
     has_profile: bool
+    archive: Archive | None = None
 
     def expected_profile(self, place: str) -> Profile | None:
         """Return the profile as of a place in the journal; None where there must be none."""

@@ -10,9 +10,11 @@ from datetime import datetime
 from typing import TypeVar
 
 from adapters.engagement.account_items import (
+    UNDATED,
     day_attributes,
     day_from,
     expected_item,
+    in_form_of,
     lapsed_attributes,
     profile_attributes,
 )
@@ -21,6 +23,7 @@ from analytics.recompute.lake_days import Flags, LakeDays, signature
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.reconcile.profile_settings import UNREADABLE, is_newer, readable_profile, settings_agree
 from rules.engagement.reconcile import has_lapsed
+from rules.engagement.streak.archive import is_same_streak
 from rules.engagement.streak.settled_streak import can_be
 
 SEGMENTS = 8
@@ -95,7 +98,7 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
     profile = readable_profile(stored)
     if profile is None or lake is None or not lake.is_sound:
         return False
-    attributes = profile_attributes(profile, shards)
+    attributes = in_form_of(profile_attributes(profile, shards), stored)
     if stored != expected_item(attributes, stored) and not (
         has_lapsed(attributes.get("lapses_at"), now) and stored == item(lapsed_attributes(attributes))
     ):
@@ -103,8 +106,10 @@ def looks_right(stored: Item, lake: LakeUser | None, shards: int, now: datetime)
     if profile.streak and not can_be(profile.streak):
         return False
     head = (profile.head.created_at, profile.head.seq) if profile.head else (None, None)
-    journal = (profile.streak, profile.total_points, profile.balance, *head)
-    if journal != (lake.streak, lake.total_points, lake.balance, lake.head, lake.seq):
+    journal = (profile.total_points, profile.balance, *head)
+    if journal != (lake.total_points, lake.balance, lake.head, lake.seq):
+        return False
+    if not is_same_streak(profile.streak, profile.cover.archived, lake.streak):
         return False
     return is_newer(profile, lake) or (profile.version == lake.version and settings_agree(profile, lake))
 
@@ -126,6 +131,8 @@ def _days_of(pages: Iterable[list[Item]], lake: LakeDays) -> tuple[set[str], Fla
     known = ~lake.unseen()
     for page in pages:
         for stored in page:
+            if stored["activity_date"]["S"] in UNDATED:
+                continue
             place = lake.place(stored["user_id"]["S"], stored["activity_date"]["S"])
             if place is not None:
                 known[place] = True
@@ -138,6 +145,7 @@ def _is_day_right(stored: Item, expected: int) -> bool:
     try:
         day = day_from(plain(stored))
         numbers = (day.events_count, day.points_earned, *day.points_by_cap.values(), day.passive_events)
+        numbers += (day.reversed_events,)
         return (
             all(type(each) is int for each in numbers)  # the signature does not show types
             and item(day_attributes(day)) == stored

@@ -1,5 +1,6 @@
 """Ledgers as they are stored, damaged ones too, and as the lake holds them; and which a night compares."""
 
+from collections.abc import Callable
 from datetime import date, datetime
 
 from adapters.engagement.account_store import BEFORE_ALL
@@ -7,7 +8,9 @@ from adapters.engagement.ledger_store import LedgerStore
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.reconcile.account_view import View
 from analytics.reconcile.profile_settings import UNREADABLE
+from rules.book.versions import Books
 from rules.days import stamp
+from rules.engagement.earning import weeks_by_book
 from rules.engagement.ledger import Entry
 from rules.engagement.ledger_doubts import LAKE_LAG, LakeFigures, contradictions, slice_of, slices_due
 from rules.engagement.rebuild import chain_faults
@@ -32,7 +35,7 @@ def _check_types(entry: Entry) -> None:
     draft = entry.draft
     if not all(type(each) is int for each in (entry.seq, entry.balance, draft.points)):
         raise TypeError(f"{entry.created_at}: a number is none")
-    if draft.kind.value == "EARN" and not (draft.event_id and draft.activity_date):
+    if draft.kind.value in ("EARN", "CLAWBACK") and not (draft.event_id and draft.activity_date):
         raise ValueError(f"{entry.created_at}: it earns without an event or a date")
     for each in (draft.activity_date, draft.freeze_date):
         if each is not None and date.fromisoformat(each).isoformat() != each:
@@ -62,6 +65,19 @@ def other_days(view: View, lake: LakeUser | None, now: datetime) -> list[str]:
         for each in (expected.streak, lake.streak)
     ]
     return [f"the lake's days make another streak: {told[1]}; by the ledger {told[0]}"]
+
+
+def other_points(view: View, books: Callable[[], Books]) -> list[str]:
+    """Return, in words, which weeks of a ledger have other points than the book of rules says."""
+    try:
+        weeks = weeks_by_book((each.draft for each in view.entries), books())
+    except UNREADABLE as error:
+        return [f"an entry tells no event: {error}"]
+    return [
+        f"the week of {monday} has {week.earned} points; by the book {week.by_book}"
+        for monday, week in sorted(weeks.items())
+        if week.earned != week.by_book
+    ]
 
 
 def to_compare(lake: Snapshot, compared: datetime | None) -> set[str]:

@@ -14,8 +14,10 @@ import pyarrow.compute as pc
 from adapters.platform.objects import Objects
 from analytics.lake import curated_files
 from analytics.lake.layout import curated_files as files_of
+from analytics.recompute.listed_dates import pauses_of
 from analytics.reconcile.profile_settings import PastSettings, changes_of
 from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX
+from rules.engagement.streak.packed_dates import Spans
 
 READERS = 4
 FIRST_VERSION = 1
@@ -37,6 +39,11 @@ class SettingsHistory:
             if user_id not in self._known:
                 self._known[user_id] = PastSettings(*self._observed(user_id), self._changes(user_id))
             return self._known[user_id]
+
+    def pauses(self, user_id: str) -> Spans:
+        """Return all pauses that any version of a user's profile has had: none is ever taken back."""
+        rows = (row for rows in self._rows_of(user_id, "streaks", ("user_id", "pauses")) for row in rows)
+        return tuple(sorted({each for row in rows for each in pauses_of(row["pauses"])}))
 
     def _observed(self, user_id: str) -> tuple[str | None, str]:
         """Return the newest zone that an event named, and the event's id: files are placed by its time."""

@@ -5,18 +5,21 @@
 - The lake's events and older versions, for what the newest version in the lake does not hold.
 """
 
+# Long: each source of settings, and which is believed.
+
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from adapters.engagement.account_items import profile_attributes, profile_from
+from adapters.engagement.account_items import in_form_of, profile_attributes, profile_from
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.recompute.listed_dates import dates_of, pauses_of
 from rules.days import zone
 from rules.engagement.account_state import Profile
 from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX
+from rules.engagement.streak.archive import is_old
 from rules.engagement.streaks import Cover
 
 UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
@@ -31,12 +34,19 @@ KEPT = (
     "skipped_dates",
     "recent_tz_changes",
     "zones_seen",
+    "skews_seen",
+    "amnesties",
     "tz_review",
     "review_since",
     "review_evidence",
     "released_at",
     "alias",
+    "holds",
+    "expires_next",
+    "expiry_settled_on",
+    "expiry_settled_points",
 )
+ARCHIVED = "archived"  # of a profile that has put older pauses away
 Changes = tuple[tuple[str, str], ...]
 
 
@@ -64,7 +74,7 @@ def _is_consistent(profile: Profile) -> bool:
     datetime.fromisoformat(profile.updated_at)
     zone(profile.zone)
     streak, head = profile.streak, profile.head
-    numbers = [profile.version, profile.total_points]
+    numbers = [profile.version, profile.total_points, profile.expiry.settled_points]
     numbers += [streak.length, streak.longest, streak.active_days] if streak else []
     numbers += [head.seq, head.balance] if head else []
     return (
@@ -84,9 +94,11 @@ def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, froze
             continue
         alone = {name: stored[name]}
         try:
-            one = profile_from({"user_id": user_id, **BLANK, **plain(alone)})
+            marked = {ARCHIVED: stored[ARCHIVED]} if name == "pauses" and ARCHIVED in stored else {}
+            one = profile_from({"user_id": user_id, **BLANK, **plain(alone | marked)})
             zone(one.zone)
-            if item({name: profile_attributes(one, 1)[name]}) != alone or not _is_well_typed(one):
+            told = in_form_of(profile_attributes(one, 1), alone)
+            if item({name: told[name]}) != alone or not _is_well_typed(one):
                 raise ValueError(name)
         except UNREADABLE:
             bad.add(name)
@@ -98,7 +110,8 @@ def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, froze
 def _is_well_typed(profile: Profile) -> bool:
     if profile.updated_at != "":
         datetime.fromisoformat(profile.updated_at)
-    return type(profile.version) is int and isinstance(profile.observed_at, str)
+    numbers = (profile.version, profile.expiry.settled_points)
+    return all(type(each) is int for each in numbers) and isinstance(profile.observed_at, str)
 
 
 def is_newer(stored: Profile, lake: LakeUser | None) -> bool:
@@ -120,10 +133,17 @@ def settings_agree(stored: Profile, lake: LakeUser) -> bool:
     cover = stored.cover
     return (
         (stored.timezone, stored.zone, stored.tz_review) == (lake.chosen, lake.zone, lake.review)
-        and cover.pauses == pauses_of(lake.pauses)
+        and _pauses_agree(cover, lake)
         and cover.skipped == frozenset(dates_of(lake.skipped))
         and _moment(stored.updated_at) == lake.updated_at
     )
+
+
+def _pauses_agree(cover: Cover, lake: LakeUser) -> bool:
+    """Whether the lake has the pauses of a profile; those that are put away may be among them."""
+    mark = cover.archived
+    told = {each for each in pauses_of(lake.pauses) if not mark or not is_old(each[1], mark.until)}
+    return set(cover.pauses) == told
 
 
 def _moment(text: str) -> datetime | None:
@@ -170,7 +190,10 @@ def _without(found: Profile, bad: frozenset[str], lake: LakeUser) -> Profile:
 
 
 def _of_lake(found: Profile, lake: LakeUser) -> Profile:
-    cover = Cover((), pauses_of(lake.pauses), frozenset(dates_of(lake.skipped)))
+    pauses = pauses_of(lake.pauses)
+    if set(pauses) == set(found.cover.pauses):
+        pauses = found.cover.pauses  # their order says nothing
+    cover = Cover((), pauses, frozenset(dates_of(lake.skipped)))
     assert lake.version is not None  # noqa: S101 (asked before)
     assert lake.updated_at is not None  # noqa: S101
     return replace(

@@ -5,12 +5,20 @@ items are right as of an earlier entry is only behind: a writer is about to fini
 is decided in rules/engagement/reconcile.py.
 """
 
+# Long: all that is done about one user.
+
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from adapters.engagement.account_items import expected_item, lapsed_attributes, profile_attributes
+from adapters.engagement.account_items import (
+    ARCHIVE,
+    expected_item,
+    in_form_of,
+    lapsed_attributes,
+    profile_attributes,
+)
 from adapters.engagement.account_store import AccountContended, AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import ProjectionChanged, Projections
@@ -18,14 +26,17 @@ from adapters.platform.aws import pauses
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.reconcile.account_view import View, day_item
+from analytics.reconcile.archived_profiles import as_archived, mark_of, with_old_pauses
 from analytics.reconcile.differences import Difference, differences
-from analytics.reconcile.journals import figures_of, journal_of, other_days
-from analytics.reconcile.profile_settings import PastSettings, believed_settings, readable_profile
+from analytics.reconcile.journals import figures_of, journal_of, other_days, other_points
+from analytics.reconcile.profile_settings import ARCHIVED, PastSettings, believed_settings, readable_profile
+from rules.book.versions import Books
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger_doubts import Doubt, disagreements, doubt_of
 from rules.engagement.rebuild import days_of
 from rules.engagement.reconcile import WRONG, Counted, Look, Step, has_lapsed, is_behind, next_step
 from rules.engagement.review import suspected
+from rules.engagement.streak.packed_dates import Spans
 
 LOOKS_MAX = 6
 PAUSE_SECONDS = 0.05
@@ -49,14 +60,16 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Reconciler:
-    """past: what the lake tells of a user's earlier settings. repair: False writes nothing at all."""
+    """past, old_pauses, books: as the lake has them. repair: False writes nothing at all."""
 
     accounts: AccountStore
     projections: Projections
     cache: EngagementCache
     shards: int
     past: Callable[[str], PastSettings]
+    old_pauses: Callable[[str], Spans]
     repair: bool
+    books: Callable[[], Books]
 
     def examine(self, user_id: str, lake: LakeUser | None, now: datetime) -> Verdict:
         """Compare, settle and repair one user. Raises adapters.engagement.account_store.AccountContended."""
@@ -65,7 +78,7 @@ class Reconciler:
             view, faults = self._read(user_id, lake)
             figures = figures_of(lake)
             told = faults or disagreements(view.entries, figures, now)
-            verdict.disagreements = told or other_days(view, lake, now)
+            verdict.disagreements = told or other_days(view, lake, now) or other_points(view, self.books)
             verdict.doubt = doubt_of(faults, view.entries, figures, now)
             found = self._differences(view, now) if view.entries or not faults else []
             step = next_step(self._look(view, verdict.doubt, found, now), times + 1, self.repair)
@@ -120,23 +133,35 @@ class Reconciler:
         entries, faults = journal_of(self.accounts.ledger, user_id)
         known = lake is not None and lake.version is not None
         settings = believed_settings(user_id, profile, lake, lambda: self.past(user_id))
+        archive = self.accounts.archives.get(user_id) if profile and ARCHIVED in profile else None
+        settings = with_old_pauses(settings, profile, archive, lambda: self.old_pauses(user_id))
         has_profile = bool(profile or entries or known)
-        return View(user_id, profile, days, entries, settings, has_profile), faults
+        return View(user_id, profile, days, entries, settings, has_profile, archive), faults
 
     def _differences(self, view: View, now: datetime) -> list[Difference]:
         head = view.entries[-1].created_at if view.entries else ""
         expected = self._item(view.expected_profile(head), view.profile, now)
         found = differences(view.user_id, PROFILES, "", view.profile, expected)
+        found += self._archive_differences(view)
         must = days_of(view.entries)
         for when in sorted(must.keys() | view.days.keys()):
             found += differences(view.user_id, DAYS, when, view.days.get(when), day_item(must.get(when)))
         return found
 
+    @staticmethod
+    def _archive_differences(view: View) -> list[Difference]:
+        """Return that the archive is not the one that the stored profile names, if it names one."""
+        mark = mark_of(view.profile)
+        digest = view.archive.digest if view.archive else None
+        if mark is None or mark.digest == digest:
+            return []
+        return [Difference(view.user_id, DAYS, ARCHIVE, "packed", digest, mark.digest)]
+
     def _item(self, profile: Profile | None, stored: Item | None, now: datetime) -> Item | None:
         """Return a profile as it must be stored: a streak that has lapsed may be lowered already."""
         if profile is None:
             return None
-        attributes = profile_attributes(profile, self.shards)
+        attributes = in_form_of(profile_attributes(as_archived(profile, stored), self.shards), stored or {})
         if stored is not None and "streak_checkpoints" not in stored:
             # An account of before there were checkpoints. It gets them when all its dates are folded anew.
             attributes.pop("streak_checkpoints", None)
@@ -166,7 +191,8 @@ class Reconciler:
         if profile is None:
             return WRONG
         place = profile.head.created_at if profile.head else ""
-        return Counted(place, self._item(view.expected_profile(place), stored, now) == stored)
+        is_right = self._item(view.expected_profile(place), stored, now) == stored
+        return Counted(place, is_right and not self._archive_differences(view))
 
     def _is_repaired(self, view: View, verdict: Verdict, now: datetime) -> bool:
         """Repair what was read; False: somebody has changed it meanwhile."""
@@ -186,7 +212,9 @@ class Reconciler:
             elif stored and not expected:
                 self.projections.delete_day(stored)
         profile = view.expected_profile(view.entries[-1].created_at if view.entries else "")
-        if profile and self._item(profile, view.profile, now) != view.profile:
+        is_wrong = profile and self._item(profile, view.profile, now) != view.profile
+        if profile and (is_wrong or self._archive_differences(view)):
+            # It is whole again, and puts away what is settled when it is written next.
             version = max(profile.version, _version(view.profile)) + 1
             profile = replace(profile, version=version, updated_at=now.isoformat())
             self.projections.put_profile(self._new_item(profile, view.profile, now), view.profile)

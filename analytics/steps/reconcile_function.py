@@ -21,6 +21,7 @@ from adapters.leads.feature_queue import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.aws import client
 from adapters.platform.objects import NoObject, Objects, objects_at
+from adapters.privacy.tombstones import tombstones_of
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from adapters.settings.lake import ReconcileSettings
@@ -147,6 +148,7 @@ def _steps() -> ReconcileSteps:
             EngagementCache(config.redis_url),
             shards,
             config.reconcile_share_mb * 2**20,
+            tombstones_of(config),
         ),
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),

@@ -90,7 +90,7 @@ class Builder:
         days = set(self._noted(model, loads))
         if days and model.also_touched:
             days |= {row["dt"] for row in self.warehouse.rows(since(model.also_touched, loads))}
-        return starts(days, model.periods, model.window)
+        return starts(days, model.periods, model.window, model.around)
 
     def _noted(self, model: Model, since: Loads) -> list[date]:
         """Return the dates of rows that later loads brought or replaced."""
@@ -227,7 +227,7 @@ def _rebuild_dates(model: Model, dates: Collection[date]) -> list[str]:
     if not dates:
         return []
     where = f' WHERE "{model.by_date}" IN ({", ".join(map(literal, dates))})'
-    sql = narrowed(model, spans(dates, model.periods, model.window))
+    sql = narrowed(model, spans(dates, model.periods, model.window, model.around))
     return [f"DELETE FROM {model.name}{where}", _insert(model, where, sql)]  # noqa: S608
 
 

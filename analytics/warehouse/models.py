@@ -15,7 +15,8 @@ An incremental model takes over what is new in one of two ways:
   also_touched is a query for further dates (`dt`): `{events}` in it is the newest load of lake.events that
   the model has.
 reads_by names the column by which the rows of a table that a model reads are placed: `{table: column}`. Only
-the touched dates of that table are then read.
+the touched dates of that table are then read. With `around: 2` a row also follows from the 2 dates before and
+after its own.
 A table is made anew whenever anything that it reads has changed. `whole` says why it cannot be incremental.
 """
 
@@ -39,7 +40,7 @@ FOLDERS = ("staging", "facts", "dimensions", "marts")
 MATERIALIZED = ("view", "table", "incremental")
 _FIELDS = {
     *("grain", "key", "materialized", "by_date", "periods", "window", "also_touched", "whole"),
-    *("reads_by", "placed_by", "newest_by", "tested_in"),
+    *("reads_by", "around", "placed_by", "newest_by", "tested_in"),
     *("dist", "sort", "columns", "left_out", "tests"),
 }
 _PLACEHOLDER = re.compile(r"\{\w+\}")
@@ -68,6 +69,7 @@ class Model:
     window: int = 0
     also_touched: str = ""
     reads_by: Mapping[str, str] = field(default_factory=dict)
+    around: int = 0
     placed_by: str | None = None
     newest_by: str | None = None
     tested_in: str | None = None
@@ -117,6 +119,7 @@ def _read(name: str, path: Path) -> Model:
         about.get("window") or 0,
         also_touched,
         about.get("reads_by") or {},
+        about.get("around") or 0,
         about.get("placed_by"),
         about.get("newest_by"),
         about.get("tested_in"),
@@ -168,7 +171,8 @@ def fingerprint(model: Model, known: Mapping[str, Model]) -> str:
     """Return a digest of the SQL of a model and of all models that it reads, directly or not."""
     family = [model, *ancestors(model, known)]
     text = "\n".join(
-        f"{each.name} {each.dist} {each.sort} {each.by_date} {each.periods} {each.window} {each.sql}"
+        f"{each.name} {each.dist} {each.sort} {each.by_date} {each.periods} {each.window} {each.around} "
+        f"{each.sql}"
         for each in family
     )
     return hashlib.sha256(text.encode()).hexdigest()

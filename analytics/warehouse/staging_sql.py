@@ -107,6 +107,11 @@ STAGING: dict[str, StagingModel] = {
         newest_of=("person",),
     ),
     "notifications": StagingModel("notifications"),
+    "rules": StagingModel(
+        "rules",
+        "Each published version of the book of rules. While nothing is published there is none, and the\n"
+        "shipped book is version 1: staging.rule_book has that one too.",
+    ),
 }
 
 

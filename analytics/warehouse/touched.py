@@ -11,20 +11,22 @@ DAY = timedelta(days=1)
 Span = tuple[date, date]  # both included
 
 
-def starts(days: Iterable[date], periods: Collection[str], window: int = 0) -> list[date]:
+def starts(days: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0) -> list[date]:
     """Return the first dates of the periods that a change of these dates changes, sorted.
 
-    window: a period follows from so many dates before it too. Example: with the window 1 and days, a change
-    of 2026-01-31 changes 2026-01-31 and 2026-02-01.
+    window: a period follows from so many dates before it too; around: from so many on both sides. Example:
+    with the window 1 and days, a change of 2026-01-31 changes 2026-01-31 and 2026-02-01.
     """
-    reached = {day + number * DAY for day in days for number in range(window + 1)}
+    reached = {day + number * DAY for day in days for number in range(-around, max(window, around) + 1)}
     return sorted({_start(day, period) for day in reached for period in periods})
 
 
-def spans(first_dates: Iterable[date], periods: Collection[str], window: int = 0) -> list[Span]:
+def spans(
+    first_dates: Iterable[date], periods: Collection[str], window: int = 0, around: int = 0
+) -> list[Span]:
     """Return what periods with these first dates follow from, as few spans as possible, sorted."""
     return joined(
-        (first - window * DAY, _end(first, period))
+        (first - max(window, around) * DAY, _end(first, period) + around * DAY)
         for first in first_dates
         for period in periods
         if first == _start(first, period)

@@ -5,6 +5,7 @@ handler writes comes out as records of the table's stream, and these are handed 
 """
 
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -17,8 +18,10 @@ from typing import Any
 from unittest.mock import patch
 
 from adapters import clock
+from adapters.book import book_store
 from adapters.platform import aws, keyed_hash
 from adapters.platform.items import Item
+from adapters.privacy.tombstones import Tombstones
 from bench.counting.log_lines import logged
 from bench.counting.meter import Meter
 from bench.counting.past_the_meter import PastTheMeter
@@ -153,6 +156,9 @@ def desk(**settings: str) -> Iterator[Desk]:
         held.enter_context(patch.object(clock, "now", lambda: made.now))
         # A busy process reads the keys of hashes every five minutes: that is no cost of a request.
         held.enter_context(patch.object(keyed_hash, "KNOWN_WITHIN", timedelta.max))
+        # A process looks for new versions and tombstones twice a minute, by a clock that no test sets.
+        held.enter_context(patch.object(book_store, "FRESH_SECONDS", math.inf))
+        held.enter_context(patch.object(Tombstones, "look", lambda _: {}))
         yield made
 
 

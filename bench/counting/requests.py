@@ -6,6 +6,7 @@ from typing import Any
 
 USER = "user"
 ADMIN, AGENTS, LEADS = "[streakline/admin]", "[streakline/agents]", "[streakline/leads/acme]"
+FULFILMENT = "[streakline/fulfilment]"
 
 
 def http(method: str, path: str, body: Any = None, *, sub: str = USER, groups: str = "") -> dict[str, Any]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from adapters.book.book_store import BookStore
 from adapters.engagement.account_items import profile_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.board_snapshots import BoardSnapshots
@@ -18,6 +19,7 @@ from adapters.engagement.event_store import EventStore
 from adapters.engagement.everybody import everybody
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.points.settling import Settler
 from adapters.platform.batches import put_all, query_all
 from adapters.platform.items import item
 from bench.engagement.reads import ReadCount, mean_bytes
@@ -92,7 +94,12 @@ class BoardsTown:
         """Return the boards as a process sees them that has just started."""
         ledger = LedgerStore(self.dynamodb, "RewardsLedger")
         accounts = AccountStore(self.dynamodb, self.users_table, "DailyActivity", ledger, SHARDS)
-        profiles = Profiles(accounts, EventStore(self.dynamodb, "BPEvents"), EngagementCache(""))
+        profiles = Profiles(
+            accounts,
+            EventStore(self.dynamodb, "BPEvents"),
+            EngagementCache(""),
+            Settler(accounts, BookStore(self.dynamodb, "RuleBooks")),
+        )
         index = LeaderboardIndex(self.dynamodb, self.users_table, SHARDS)
         snapshots = BoardSnapshots(self.dynamodb, self.boards_table)
         return Leaderboards(profiles, snapshots, index, EngagementCache(""))

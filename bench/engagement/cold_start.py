@@ -62,6 +62,7 @@ ENVIRONMENT = {
     "INDEX_STREAKS": "false",
     "LEADERBOARD_SHARDS": "4",
     "WRITERS": "4",
+    "JOINT_PROJECTIONS": "true",
 }
 Variant = tuple[str, Sequence[Path]]  # code, and where it finds its modules
 

@@ -1,5 +1,7 @@
 """What an operation costs a user who has been active on 10, 100, 1,000 and 10,000 dates, or behind a backlog.
 
+And what an event costs one whose streak 20, 200 and 2,000 freezes have covered.
+
 Items that DynamoDB reads, write units and CPU of the process are counted on the emulator. Printed is how
 each grows from 1,000 to 10,000, as an exponent: 0 if the past is not felt, 1 if it is paid for again. The
 sizes below show what is read until the bound is reached: of a late event three months, of a question about
@@ -12,16 +14,18 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters import settings
+from adapters.book.book_store import BookStore
 from adapters.engagement.account_items import day_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.points.settling import Settler
 from adapters.platform import aws
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
@@ -41,6 +45,7 @@ from rules.engagement.streaks import DAY, Cover, fold
 SIZES = (10, 100, 1000, 10_000)
 LAST = date(2026, 6, 1)
 NOW = datetime(2026, 6, 2, 13, tzinfo=UTC)
+FREEZES = (20, 200, 2000)
 MISSED = 3  # days before the last active one; the date of the late event
 STREAM = "2026-03-01T00:00:00.000"
 REPEATS = 3
@@ -69,6 +74,7 @@ def run() -> Iterator[Figure]:
         yield from _figures("active dates", "why a date counts", bench.explained)
         yield from _figures("active dates", "a page of days", bench.page)
         yield from _figures("backlog", "event behind a backlog", bench.behind, SIZES[:-1])
+        yield from _figures("freezes used", "new date", bench.protected, FREEZES)
 
 
 def _figures(
@@ -97,7 +103,9 @@ class Pasts:
         cache = EngagementCache("")
         self.processor = EngagementProcessor(self.accounts, cache)
         events = EventStore(dynamodb, settings.read(EventsStreamSettings).bp_events_table)
-        self.profiles = Profiles(self.accounts, events, cache)
+        self.profiles = Profiles(
+            self.accounts, events, cache, Settler(self.accounts, BookStore(self.dynamodb, "RuleBooks"))
+        )
         self.users = 0
         self.readers: dict[int, str] = {}
 
@@ -178,6 +186,24 @@ class Pasts:
 
         cost = self.measured(lambda: None, ask_all)
         return Cost(cost.items / len(asked), cost.units, cost.cpu_ms / len(asked))
+
+    def protected(self, freezes: int) -> Cost:
+        """The first event of a date, of a user whose streak so many freezes have covered."""
+        return self.measured(
+            lambda: _record(self.covered(freezes), LAST + DAY, 0), lambda each: self._apply([each])
+        )
+
+    def covered(self, freezes: int) -> str:
+        """Store a user who was active every other date, with a freeze for each between; returns the id."""
+        user = self.user(1)
+        profile = self.accounts.profile(user)
+        dates = [LAST - DAY * 2 * number for number in range(freezes + 1)]
+        rows = (Day(user, each, f"{each}T12:00:00.000000Z#e", 1, 10, {}, "", f"{each}") for each in dates)
+        put_all(self.dynamodb, self.days, [item(day_attributes(each)) for each in rows])
+        cover = Cover(tuple((each, 1) for each in sorted(dates)))
+        streak = fold(dates, cover)
+        self.accounts.put_profile(replace(profile, streak=streak, cover=cover, version=profile.version + 1))
+        return user
 
     def page(self, size: int) -> Cost:
         """The newest ten days."""

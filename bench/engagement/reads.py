@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from adapters.platform.items import Item
+from adapters.platform.items import Item, item_bytes
 
 READS = frozenset({"BatchGetItem", "GetItem", "Query", "Scan"})
 UNIT_BYTES = 4096
@@ -53,27 +53,7 @@ class ReadCount:
         return taken
 
 
-def item_bytes(stored: Item) -> int:
-    """Return what DynamoDB counts for an item: names and values, numbers at two digits a byte."""
-    return sum(len(name.encode()) + _value_bytes(each) for name, each in stored.items())
-
-
 def mean_bytes(items: Iterable[Item]) -> float:
     """Return the mean size of items."""
     sizes = [item_bytes(each) for each in items]
     return sum(sizes) / len(sizes)
-
-
-def _value_bytes(stored: dict[str, Any]) -> int:
-    ((kind, inner),) = stored.items()
-    if kind == "S":
-        return len(inner.encode())
-    if kind == "N":
-        return 1 + (len(inner.lstrip("-")) + 1) // 2
-    if kind == "B":
-        return len(inner)
-    if kind == "L":
-        return 3 + sum(1 + _value_bytes(each) for each in inner)
-    if kind == "M":
-        return 3 + sum(1 + len(name.encode()) + _value_bytes(each) for name, each in inner.items())
-    return 1

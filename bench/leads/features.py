@@ -15,7 +15,10 @@ import pandas as pd  # type: ignore[import-untyped]
 
 from adapters.leads.counted_events import CountedEvents
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.group_memory import GroupMemory
+from adapters.leads.groups.group_events import GroupEvents
+from adapters.leads.groups.group_memory import GroupMemory
+from adapters.leads.groups.person_events import PersonEvents
+from adapters.leads.groups.topology import Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.items import item
@@ -111,10 +114,11 @@ def _requests() -> Iterator[Figure]:
     events = [_event(number, NOW + timedelta(seconds=number)) for number in range(21)]
     with running() as engine:
         dynamodb, calls = engine.client("dynamodb"), list[str]()
-        store, stored = FeatureStore(dynamodb, "Feature", 4), LeadEventStore(dynamodb, "Event")
+        store, rows = FeatureStore(dynamodb, "Feature", 4), GroupEvents(dynamodb, "GroupEvents")
+        stored = PersonEvents(LeadEventStore(dynamodb, "Event"), rows, store)
         memory = GroupMemory(MemoryStore(dynamodb, "Memory"), store, stored)
-        counted = CountedEvents(dynamodb, "IdempotencyKeys")
-        processor = FeatureProcessor(store, memory, stored, counted)
+        topology, counted = Topology(dynamodb, "Feature", store), CountedEvents(dynamodb, "IdempotencyKeys")
+        processor = FeatureProcessor(store, topology, memory, stored, counted)
         put = engine.client("dynamodb").put_item
         for place, event in enumerate(events):
             shape = {name: each for name, each in to_item(event).items() if each is not None}

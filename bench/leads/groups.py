@@ -1,35 +1,36 @@
 """What a person of many leads costs: the next lead that comes to him, his next event, a page of his events.
 
-Each lead has three page views and an order, stored before it came to the person. Counted are requests, units
-as DynamoDB counts them, and items that a page looks at. Printed is the exponent: 0 if the step does not feel
-how many leads there are, 1 if it grows with them. A figure without a budget grows, for a reason: the root's
-Feature item lists its leads (39 bytes each), and a page asks for each of them.
+Each lead has two page views and an order, stored before it came to the person; the root has a thousand orders
+of its own, so that nothing is small because the person is new. The next lead is one that
+somebody else's merge brings: its announcement goes to both processors. Counted are items (those that reads
+look at, and those that are written), requests, and units as DynamoDB counts them. Printed is the exponent: 0
+if the step does not feel how many leads there are, 1 if it grows with them. What grows is not here: to build
+a person anew, as an operator's undoing and a change of the declarations do.
 """
 
 import math
 import uuid
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.groups.group_events import EventPage, GroupEvents
 from adapters.platform import aws
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from bench.counting.desk import START, Desk, desk
 from bench.figure import Figure
-from processors.leads import features
+from processors.leads import features, memory
 from rules.days import stamp
 from rules.leads.lead_events import LEADS_MERGED, LeadEvent, announcement, to_item
 
-SIZES = (20, 60, 240)  # moto looks through all items of a table for each read
+SIZES = (10, 100, 1_000, 10_000)
 PAGE = 10
-# Which figures must not grow, and by which exponent at most.
-BUDGETS = {
-    "the next lead: requests": 0.1,
-    "the next event: requests": 0.1,
-    "a page: items": 0.1,
-}
+EXPONENT_MAX = 0.1
+# The root's own events: its state and its memory are as large as they get, however few leads there are.
+OWN = 1_000
+DAYS = 90
+WRITES = {"PutItem", "UpdateItem", "BatchWriteItem", "TransactWriteItems"}
 Costs = dict[str, float]
 
 
@@ -40,55 +41,94 @@ def run() -> Iterator[Figure]:
     for what in by_size[few]:
         growth = max(by_size[many][what], 1) / max(by_size[few][what], 1)
         exponent = math.log(growth) / math.log(many / few)
-        detail = ", ".join(f"{size} leads {costs[what]:,.4g}" for size, costs in by_size.items())
-        yield Figure(f"{what}, growth", exponent, "<=", BUDGETS.get(what), detail)
+        detail = ", ".join(f"{size:,} leads {costs[what]:,.4g}" for size, costs in by_size.items())
+        yield Figure(f"{what}, growth", exponent, "<=", EXPONENT_MAX, detail)
 
 
 def _measured(size: int) -> Costs:
     with desk() as made:
         made.now = START
         leaves = [str(uuid.uuid5(uuid.NAMESPACE_OID, str(number))) for number in range(size + 1)]
-        _store(made, [each for place, leaf in enumerate(leaves) for each in _events(place, leaf, leaves[0])])
-        made.meter.is_paused = True
-        _apply(made, _change(1, leaves[:-1]))
-        made.meter.is_paused = False
-        costs = _named("the next lead", _apply(made, _change(2, leaves)))
-        late = _event(10**6, START, leaves[0], leaves[0], "order_placed")
+        root, *absorbed, new = leaves
+        own = (_event(10**7 + number, _at(number), root, root, "order_placed") for number in range(OWN))
+        _store(made, list(own))
+        _built(made, root)
+        _store(made, [each for place, leaf in enumerate(leaves) for each in _events(place, leaf, root)])
+        _merged(made, root, absorbed)
+        costs = _named("the next lead", made, lambda: _apply(made, _change(2, root, [new])))
+        late = _event(10**6, START, new, root, "order_placed")
         _store(made, [late])
-        costs |= _named("the next event", _apply(made, late))
-        return costs | _named("a page", _page(made, leaves))
+        costs |= _named("the next event", made, lambda: _apply(made, late))
+        costs |= _named("a page", made, lambda: _page(root, new, ""))
+        return costs | _named("a page of a type", made, lambda: _page(root, new, "order_placed"))
 
 
-def _apply(made: Desk, event: LeadEvent) -> Costs:
-    """Hand an announcement to the features processor; returns what that cost."""
+def _built(made: Desk, root: str) -> None:
+    """Build the root's state from its own events. Those of its leads would make it no larger."""
+    made.meter.is_paused = True
+    first = item({"lead_organization_id": root, "topology": 1, "version": 1})
+    put_all(aws.client("dynamodb"), "Feature", [first])
     processor, _ = features._parts()
-    made.meter.take()
-    processor.handle(announcement(_shape(event)), made.now)
-    return _costs(made)
+    processor.handle({"rebuild": {"leads": [root]}}, made.now)
+    made.meter.is_paused = False
 
 
-def _page(made: Desk, leaves: list[str]) -> Costs:
-    client, looked_at = aws.client("dynamodb"), list[int]()
-    client.meta.events.register(
-        "after-call.dynamodb", lambda parsed, **_: looked_at.append(parsed.get("ScannedCount", 0))
+def _merged(made: Desk, root: str, absorbed: list[str]) -> None:
+    """Put what merging all leads leaves behind: to have each of them announced takes moto hours."""
+    made.meter.is_paused = True
+    dynamodb = aws.client("dynamodb")
+    rows = GroupEvents(dynamodb, "GroupEvents")
+    rows.note((root, each) for place, leaf in enumerate(absorbed, 1) for each in _events(place, leaf, root))
+    leaf = {"merged_into": root, "topology": 1, "regrouped": 1, "version": 1}
+    put_all(dynamodb, "Feature", [item({"lead_organization_id": each, **leaf}) for each in absorbed])
+    dynamodb.update_item(
+        TableName="Feature",
+        Key=item({"lead_organization_id": root}),
+        UpdateExpression="SET regrouped = :count",
+        ExpressionAttributeValues=item({":count": len(absorbed)}),
     )
+    made.meter.is_paused = False
+
+
+def _apply(made: Desk, event: LeadEvent) -> None:
+    """Hand an announcement to both processors."""
+    for module in (features, memory):
+        processor, _ = module._parts()
+        processor.handle(announcement(_shape(event)), made.now)
+
+
+def _page(root: str, leaf: str, event_type: str) -> None:
+    people = features._parts()[0].events
+    person = people.features.get(root)
+    assert person is not None
+    assert len(people.newest(person, leaf, EventPage(event_type, "0", "~", PAGE))) == PAGE
+
+
+def _named(step: str, made: Desk, act: Callable[[], None]) -> Costs:
+    """Return what a step costs: items, requests and units by kind."""
+    read, written, events = list[int](), list[int](), aws.client("dynamodb").meta.events
+
+    def look(parsed: dict[str, Any], **_: Any) -> None:
+        found = parsed.get("Responses") or {}
+        read.append(parsed.get("ScannedCount", 0) + ("Item" in parsed) + sum(map(len, found.values())))
+
+    def note(params: dict[str, Any], model: Any, **_: Any) -> None:
+        several = params.get("TransactItems") or [
+            each for some in params.get("RequestItems", {}).values() for each in some
+        ]
+        if model.name in WRITES:
+            written.append(len(several) or 1)
+
+    events.register("after-call.dynamodb", look)
+    events.register("before-parameter-build.dynamodb", note)
     made.meter.take()
-    rows = LeadEventStore(client, "Event").newest(leaves, "0", "~", PAGE)
-    assert len(rows) == PAGE
-    return _costs(made) | {"items": sum(looked_at)}
-
-
-def _costs(made: Desk) -> Costs:
+    act()
+    events.unregister("after-call.dynamodb", look)
+    events.unregister("before-parameter-build.dynamodb", note)
     taken = made.meter.take()
-    made.meter.take_changes()
-    units = {
-        kind: sum(count for name, count in taken.items() if name.startswith(f"{kind}."))
-        for kind in ("calls", "read", "write")
-    }
-    return {"requests": units["calls"], "read units": units["read"], "write units": units["write"]}
-
-
-def _named(step: str, costs: Costs) -> Costs:
+    costs: Costs = {"items read": sum(read), "items written": sum(written)}
+    for what, kind in (("requests", "calls"), ("read units", "read"), ("write units", "write")):
+        costs[what] = sum(count for name, count in taken.items() if name.startswith(f"{kind}."))
     return {f"{step}: {what}": cost for what, cost in costs.items() if cost}
 
 
@@ -103,12 +143,14 @@ def _shape(event: LeadEvent) -> dict[str, Any]:
 
 
 def _events(place: int, leaf: str, root: str) -> list[LeadEvent]:
-    at = START - timedelta(minutes=7 * place + 60)
-    kinds = ("page_viewed", "page_viewed", "page_viewed", "order_placed")
     return [
-        _event(10 * place + number, at + timedelta(seconds=number), leaf, root, kind)
-        for number, kind in enumerate(kinds)
+        _event(10 * place + number, _at(place) + timedelta(seconds=number), leaf, root, kind)
+        for number, kind in enumerate(("page_viewed", "page_viewed", "order_placed"))
     ]
+
+
+def _at(place: int) -> datetime:
+    return START - timedelta(minutes=60 + 137 * place % (DAYS * 24 * 60))
 
 
 def _event(number: int, at: Any, leaf: str, root: str, kind: str) -> LeadEvent:
@@ -119,7 +161,7 @@ def _event(number: int, at: Any, leaf: str, root: str, kind: str) -> LeadEvent:
     return LeadEvent(*names, stamp(at), stamp(at), payload)
 
 
-def _change(number: int, leaves: list[str]) -> LeadEvent:
-    told = {"change": number, "groups": [{"root": leaves[0], "leaves": leaves}]}
-    names = ("org", leaves[0], leaves[0], "org/identity", "identity", str(number), LEADS_MERGED)
+def _change(number: int, root: str, moved: list[str]) -> LeadEvent:
+    told = {"change": number, "groups": [{"root": root, "leaves": [root, *moved]}]}
+    names = ("org", root, root, "org/identity", "identity", str(number), LEADS_MERGED)
     return LeadEvent(*names, stamp(START), stamp(START), told)

@@ -52,6 +52,7 @@ def run() -> Iterator[Figure]:
             app = Postgres(embedded_postgres.prepare(passwords, port, "bench"))
             yield from _figures(app, admin, IdentityCache(f"redis://127.0.0.1:{redis_port}"))
             yield _with_new_cookie(app, IdentityStore(app))
+            yield _with_new_address(app, IdentityStore(app))
             app.close()
             admin.close()
         finally:
@@ -101,6 +102,13 @@ def _with_new_cookie(app: Postgres, store: IdentityStore) -> Figure:
 
     trips = _trips(app, asked)
     return Figure("PostgreSQL round trips, known identity, new cookie", trips, "<=", 1)
+
+
+def _with_new_address(app: Postgres, store: IdentityStore) -> Figure:
+    address = identity("email", "second@example.com", "acme", "shop", is_verified=True)
+    known, evidence = _identities(1), LeadEventKey("acme/shop", "order")
+    trips = _trips(app, lambda: store.resolve("acme", [*known, address], evidence, NOW))
+    return Figure("PostgreSQL round trips, known identity, new e-mail", trips, "<=", 2)
 
 
 def _identities(number: int) -> list[Identity]:

@@ -9,7 +9,7 @@ from typing import Any
 from adapters.engagement.account_items import profile_attributes, profile_from
 from adapters.platform.items import item, plain
 from bench.counting.desk import Desk, Units
-from bench.counting.requests import ADMIN, http
+from bench.counting.requests import ADMIN, FULFILMENT, http
 from bench.engagement.workload import Body, bodies
 from rules.engagement.standings import BOARDS
 
@@ -113,7 +113,8 @@ def reading_paths(desk: Desk) -> Measured:
     apply(desk, me, 5)
     yield "read.profile", ask(desk, "read.profile", f"/v1/users/{me}", me)
     yield "read.ledger", ask(desk, "read.ledger", f"/v1/users/{me}/ledger", me)
-    yield "redeem", ask(desk, "redeem", f"/v1/users/{me}/redemptions", me, body=redemption())
+    path = f"/v1/users/{me}/redemptions"
+    yield "redeem", ask(desk, "redeem", path, me, body=redemption(), groups=FULFILMENT)
 
 
 def board_paths(desk: Desk) -> Measured:
@@ -138,12 +139,13 @@ def ask(
     user: str,
     *,
     body: Body | None = None,
+    groups: str = "",
     after: timedelta = timedelta(minutes=5),
 ) -> dict[str, Units]:
     """Let a user ask for something, or post a body; returns what that cost."""
     desk.tick(after)
     desk.forget()
-    event = http("POST" if body else "GET", path, body, sub=user)
+    event = http("POST" if body else "GET", path, body, sub=user, groups=groups)
     answered = desk.call("UsersApiFunction", event)
     assert answered["statusCode"] in (200, 201), (name, answered)
     return desk.take()

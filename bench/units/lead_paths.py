@@ -49,7 +49,7 @@ class _Registry:
     def fetchone(self) -> tuple[Any]:
         number = int("".join(each for each in self._lead if each.isdigit())[:6] or 0)
         leaf = f"00000000-0000-4000-8000-{number:012}"
-        return ({"lead_id": number, "leaf": leaf, "root": leaf, "changes": []},)
+        return ({"resolution": {"lead_id": number, "leaf": leaf, "root": leaf, "changes": []}},)
 
 
 @contextmanager

@@ -30,6 +30,8 @@ ASKED_OR_OVER = (
 )
 TAKEN = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"number": {"N": [{"exists": true}]}}}}',)
 SETTLED = ('{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"outcome": {"S": [{"exists": true}]}}}}',)
+# An item has the whole of a version; the other one has only what is needed to know of it.
+DOCUMENTS = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"book": {"S": ["documents"]}}}}',)
 PUBLISHED = {
     "events": ("BPEvents", "PublishEventsMapping", CHANGES),
     "daily_activity": ("DailyActivity", "PublishDaysMapping", CHANGES),
@@ -42,6 +44,7 @@ PUBLISHED = {
     "responses": ("Responses", "PublishResponsesMapping", TAKEN),
     "answer_stats": ("UserStats", "PublishStatsMapping", CHANGES),
     "notifications": ("Subscriptions", "PublishNotificationsMapping", SETTLED),
+    "rules": ("RuleBooks", "PublishRulesMapping", DOCUMENTS),
 }
 
 

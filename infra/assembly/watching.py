@@ -16,6 +16,7 @@ ONE_ERROR_IS_ENOUGH = {
     "Warehouse",
     "Reconcile",
     "Ranks",
+    "Erasure",
     "Refresh",
     "Reminders",
     "ExpireQuestions",
@@ -32,7 +33,7 @@ SLOW_MS = {"EventsApi": 1500, "UsersApi": 1000}
 # How many minutes a function may be behind its stream, if not five.
 BEHIND_MINUTES = {"Publisher": 15}
 # How old a message of these queues may be, in minutes, if not ten: what nobody waits for.
-LATE_MINUTES = {"FeatureRefresh": 180}
+LATE_MINUTES = {"FeatureRefresh": 180, "Shipments": 1440}
 # The alarms of these tables have `Table` in their names: MemoryTableThrottles, because MemoryThrottles is the
 # alarm of the function.
 SAY_TABLE = {"Event", "Memory", "Feature"}
@@ -50,6 +51,7 @@ LATENCY_LEFT_OUT = {
         "Notify",
     ),
     *("FanOut", "Reminders", "ExpireQuestions", "Page", "OperationsApi", "IdentityApi"),
+    *("PrivacyApi", "Erasure"),
 }
 # The dashboard shows the throttles of these functions beside their errors.
 THROTTLES_SHOWN = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"}

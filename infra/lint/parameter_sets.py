@@ -17,11 +17,11 @@ from infra.lint.resolved import references
 STRENGTH = 3  # pairs are too few: the account decides with most other parameters whether something is made
 
 
-def parameter_sets(template: Path) -> list[Row]:
+def parameter_sets(template: Path, strength: int = STRENGTH) -> list[Row]:
     """Return sets of overrides that Rules allow. The first is {}, but for what has no default.
 
-    Each allowed combination of STRENGTH values of the parameters that decide something occurs. Each value of
-    any parameter occurs by itself, too: most users change one thing.
+    Each allowed combination of `strength` values of the parameters that decide something occurs. Each value
+    of any parameter occurs by itself, too: most users change one thing.
     """
     declared = read(template).get("Parameters", {})
     rules = read(template).get("Rules", {})
@@ -39,7 +39,7 @@ def parameter_sets(template: Path) -> list[Row]:
     }
 
     allowed = _allowed(rules, usual, typed)
-    rows = [{}, *covering(Space(deciding, allowed), STRENGTH)]
+    rows = [{}, *covering(Space(deciding, allowed), strength)]
     singly = ({name: value} for name, values in {**others, **deciding}.items() for value in values)
     rows += filter(allowed, singly)
     sets = [{**needed, **row} for row in rows]

@@ -26,7 +26,7 @@ from infra.lint.checks import (
 from infra.lint.checks.found import on_aws
 from infra.lint.faults import Fault, shrunk, words
 from infra.lint.intrinsics import Unresolvable, spelled
-from infra.lint.parameter_sets import environments, parameter_sets
+from infra.lint.parameter_sets import STRENGTH, environments, parameter_sets
 from infra.lint.refusals import Refused
 from infra.lint.resolved import Stack, resolved
 
@@ -62,9 +62,12 @@ class Runs:
     refused: dict[Fault, Mapping[str, str]] = field(default_factory=dict)
 
 
-def run(template: Path, memory: Path = variants.MEMORY) -> tuple[list[str], int]:
-    """Return a line per fault, and how many sets of parameters were looked at. memory: see variants.py."""
-    runs = _runs(template)
+def run(template: Path, memory: Path = variants.MEMORY, strength: int = STRENGTH) -> tuple[list[str], int]:
+    """Return a line per fault, and how many sets of parameters were looked at.
+
+    memory: see variants.py. strength: all combinations of so many values occur.
+    """
+    runs = _runs(template, strength)
     found: dict[Fault, set[int]] = {}
     for number, stacks in enumerate(runs.sets):
         for fault in _checked(stacks, defaults=not runs.told[number], first=number in runs.first):
@@ -73,7 +76,8 @@ def run(template: Path, memory: Path = variants.MEMORY) -> tuple[list[str], int]
         found.setdefault(fault, set()).update(numbers)
     lines = [f"{fault} (for instance with {words(each)})" for fault, each in runs.refused.items()]
     lines += [f"{fault} ({_where(fault, found[fault], runs, template)})" for fault in sorted(found)]
-    return lines + [str(fault) for fault in _once(runs.sets)], len(runs.sets) + len(runs.refused)
+    once = _once(runs.sets, are_all=strength >= STRENGTH)
+    return lines + [str(fault) for fault in once], len(runs.sets) + len(runs.refused)
 
 
 def _where(fault: Fault, numbers: set[int], runs: Runs, template: Path) -> str:
@@ -103,9 +107,9 @@ def _variant(fault: Fault, stacks: Stacks) -> Mapping[str, Any] | None:
     )
 
 
-def _runs(template: Path) -> Runs:
+def _runs(template: Path, strength: int) -> Runs:
     """Resolve the template for all sets of parameters."""
-    made = parameter_sets(template)
+    made = parameter_sets(template, strength)
     named = environments(template.parent / "samconfig.toml").items()
     runs = Runs()
     for name, given in [*(("", each) for each in made), *(each for each in named if each[1] != made[0])]:
@@ -131,8 +135,11 @@ def _checked(stacks: Stacks, *, defaults: bool = False, first: bool = False) -> 
     yield from reserved.faults(stacks) if defaults else ()
 
 
-def _once(sets: Iterable[Stacks]) -> Iterator[Fault]:
-    """Find what does not depend on parameters: literal partitions, and conditions that never change."""
+def _once(sets: Iterable[Stacks], *, are_all: bool) -> Iterator[Fault]:
+    """Find what does not depend on parameters: literal partitions, and conditions that never change.
+
+    are_all: these are all sets, so a condition that is always the same is a fault. It may take three values.
+    """
     stacks = [stack for each in sets for stack in each.values()]
     for file in sorted({stack.template for stack in stacks}):
         yield from partitions.faults(file)
@@ -141,6 +148,6 @@ def _once(sets: Iterable[Stacks]) -> Iterator[Fault]:
         for name, held in stack.conditions.items() if stack.path == "/" else ():
             seen.setdefault(name, set()).add(held)
     for name, held_as in seen.items():
-        if len(held_as) == 1:
+        if are_all and len(held_as) == 1:
             reason = f"the condition is {spelled(*held_as)} in every set, so nobody sees what it decides"
             yield Fault("/", name, reason)

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from infra.assembly.text import ROOT
@@ -72,12 +72,13 @@ def too_large(
             )
 
 
-def faults(architecture: str, into: Path) -> Iterator[str]:
-    """Build everything for an architecture, print its sizes, and give what is wrong with it.
+def faults(architecture: str, into: Path, functions: Collection[str] | None = None) -> Iterator[str]:
+    """Build functions and their layers for an architecture, print sizes, and give what is wrong with them.
 
     A function is our own source, the same for all architectures: it is built once into the same folder.
+    functions: only these; None: all.
     """
-    layers = imports()
+    layers = {name: each for name, each in imports().items() if functions is None or name in functions}
     sizes: dict[str, int] = {}
     for name in [*sorted({each for imported in layers.values() for each in imported}), *layers]:
         folder = into / ("any" if name in layers else architecture) / name

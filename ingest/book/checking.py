@@ -1,7 +1,7 @@
 """Checks a document that somebody wants to publish. Whatever is wrong is told by its place and a reason."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ingest.web.validate import check_strict, first_problem
@@ -9,6 +9,7 @@ from rules.book.book import Book
 from rules.book.book_schema import BOOK
 from rules.book.contracts import breaks
 from rules.book.reading import BookRefused, Fault, Path, faults_of, read_book
+from rules.book.rewards import lowered_stocks
 
 # An item of a table may have 400 KB.
 DOCUMENT_BYTES_MAX = 300_000
@@ -71,6 +72,17 @@ def _check_contracts(book: Book) -> None:
             raise BookRefused([fault]) from None
 
 
+def check_streaks(before: Book, after: Book) -> None:
+    """Raise BookRefused for a streak that counts another period than under a version before."""
+    faults = [
+        Fault(("streaks", name, "per"), f"was {before.streaks[name].per} before: take a new name")
+        for name in sorted(before.streaks.keys() & after.streaks.keys())
+        if before.streaks[name].per is not after.streaks[name].per
+    ]
+    if faults:
+        raise BookRefused(faults)
+
+
 def check_senders(before: Book, after: Book) -> None:
     """Raise BookRefused for a contract that refuses what senders may send under the book before."""
     faults = []
@@ -80,3 +92,26 @@ def check_senders(before: Book, after: Book) -> None:
             faults.append(Fault(("event_types", name, "properties", *path), why))
     if faults:
         raise BookRefused(faults)
+
+
+def check_stocks(before: Iterable[Book], book: Book, after: Iterable[Book]) -> None:
+    """Raise BookRefused for a reward of which there were more before, or will be fewer later."""
+    problems = lowered_stocks(
+        [each.rewards for each in before], book.rewards, [each.rewards for each in after]
+    )
+    if faults := [Fault(path, reason) for path, reason in problems]:
+        raise BookRefused(faults)
+
+
+def check_keys(text: str) -> None:
+    """Raise BookRefused for JSON that has a key twice: a parser would take the last one and say nothing."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for key, value in pairs:
+            if key in found:
+                raise BookRefused([Fault((), f"has the key {key[:64]!r} twice in one place")])
+            found[key] = value
+        return found
+
+    json.loads(text, object_pairs_hook=once)

@@ -12,6 +12,7 @@ from adapters import clock, settings
 from adapters.book.book_store import BookStore, PublishedMeanwhile
 from adapters.platform.aws import client
 from adapters.settings.engagement import RulesApiSettings
+from ingest.book.checking import check_keys
 from ingest.book.publishing import Proposal, publish
 from ingest.book.rules_schemas import NOW, PUBLICATION
 from ingest.web.caller import ApiError, Caller, caller_of
@@ -72,6 +73,7 @@ def post_rules() -> Response[str]:
     caller.check_admin()
     body = json_body(app.current_event.raw_event, PUBLICATION)
     try:
+        check_keys(app.current_event.decoded_body or "{}")
         version = publish(_parts(), _proposal(body, caller), now)
     except BookRefused as refused:
         details = [
@@ -90,7 +92,7 @@ def post_rules() -> Response[str]:
 def _proposal(body: Mapping[str, Any], caller: Caller) -> Proposal:
     effective = body.get("effective", NOW)
     at = None if effective == NOW else _instant("effective", effective, status=422)
-    return Proposal(body["book"], at, caller.user_id, body.get("note", ""))
+    return Proposal(body["book"], at, caller.user_id, body.get("note", ""), body.get("rerate", False))
 
 
 def _instant(field: str, text: str, status: int = 400) -> datetime:

@@ -16,6 +16,10 @@ PUBLICATION = closed_object(
             "description": "`now`, as if left out, or an instant with its zone: from when it is in force",
         },
         "note": {"type": "string", "maxLength": 500, "description": "why, for those who come later"},
+        "rerate": {
+            "type": "boolean",
+            "description": "effective may be in the past: `streakline rerate` judges anew what came since",
+        },
     },
 )
 _INSTANT: Schema = {"type": "string", "format": "date-time"}

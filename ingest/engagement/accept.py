@@ -1,5 +1,7 @@
 """Accepts events. The HTTP door and the Kinesis door both use it (rules 1, 3, 4 and 5)."""
 
+# Long: all that becomes of the events of a request.
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,13 +13,17 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, as_claimed, derived
 from adapters.engagement.event_store import EventStore, Payloads
 from adapters.platform.batches import Unprocessed
+from adapters.privacy.tombstones import NOBODY, Erased
 from ingest.engagement.engagement_schemas import EVENT
 from ingest.engagement.incoming_events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
+from rules.engagement.clocks.device_time import RIGHT, DeviceClock
 from rules.engagement.events import Event, InputRefused, body_hash
+from rules.privacy.tombstones import user_subject
 
 FORBIDDEN = frozenset({"forbidden", "backfill_forbidden"})
+ERASED = "erased"
 
 
 class AcceptStatus(StrEnum):
@@ -73,32 +79,34 @@ class _Refused(_Sent):
 class Acceptor:
     """Validates, claims and stores events."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 (a store each)
         self,
         claims: ClaimStore,
         events: EventStore,
         accounts: AccountStore,
         payloads: Payloads,
         books: BookStore,
+        erased: Erased = NOBODY,
     ) -> None:
         self._claims, self._events, self._accounts = claims, events, accounts
-        self._payloads, self._books = payloads, books
+        self._payloads, self._books, self._erased = payloads, books, erased
 
     def accept(
-        self, bodies: Sequence[Any], caller: Caller, now: datetime, default_source: str = "api"
+        self,
+        bodies: Sequence[Any],
+        caller: Caller,
+        now: datetime,
+        default_source: str = "api",
+        clock: DeviceClock = RIGHT,
     ) -> list[AcceptResult]:
-        """Claim and store events; returns one result for each body, in the same order.
+        """Claim and store events; returns one result for each body, in the same order. clock: the device's.
 
-        A refused event does not affect the others. An event whose result is `accepted` or `duplicate` is
-        stored when this returns.
+        A refused event does not affect the others. One that is `accepted` or a `duplicate` is stored.
         """
-        zones = self._stored_zones(bodies, caller)
-        door = Door(caller, zones, now, default_source, self._books.books())
+        zones, books = self._stored_zones(bodies, caller), self._books.books()
+        door = Door(caller, zones, now, default_source, books, clock)
         sent = self._as_taken([self._check(body, door) for body in bodies], now)
-        first: dict[tuple[str, str], _Sent] = {}
-        for each in sent:
-            if isinstance(each, _Sent):
-                first.setdefault(each.key, each)
+        first = {each.key: each for each in reversed(sent) if isinstance(each, _Sent)}
         try:
             held, won = self._claims.claim([self._claim_of(each) for each in first.values()], now)
             self._store(first, held, won)
@@ -129,11 +137,18 @@ class Acceptor:
         if problem := first_problem(EVENT, body):
             return _rejected(named, InputRefused("invalid_field", *problem))
         try:
-            return _Sent(event_of(body, door), body_hash(body))
+            event = event_of(body, door)
+            self._check_erased(event)
+            return _Sent(event, body_hash(body))
         except RefusedNow as refused:
             return _Refused(refused.event, body_hash(body), _rejected(named, refused))
         except InputRefused as refused:
             return _rejected(named, refused)
+
+    def _check_erased(self, event: Event) -> None:
+        """Raise InputRefused for an event of somebody who was erased, or of before that."""
+        if self._erased.forbids(user_subject(event.user_id), event.event_id):
+            raise InputRefused(ERASED, "user_id", "was erased")
 
     def _as_taken(self, checked: Sequence[_Sent | AcceptResult], now: datetime) -> list[_Sent | AcceptResult]:
         """Refuse what is refused by now, unless its key holds this very body: then it was taken once."""
@@ -182,10 +197,8 @@ class Acceptor:
         if claim is None:
             return AcceptResult(key, AcceptStatus.REJECTED, error=_error("unavailable", "try again", "event"))
         if claim.body_hash != sent.digest:
-            reason = "was used for another body"
-            return AcceptResult(
-                key, AcceptStatus.CONFLICT, claim.target, _error("conflict", reason, "idempotency_key")
-            )
+            error = _error("conflict", "was used for another body", "idempotency_key")
+            return AcceptResult(key, AcceptStatus.CONFLICT, claim.target, error)
         status = AcceptStatus.ACCEPTED if is_first else AcceptStatus.DUPLICATE
         return AcceptResult(key, status, claim.target)
 

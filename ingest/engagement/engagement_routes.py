@@ -1,11 +1,20 @@
 """The routes of events, accounts and leaderboards."""
 
+# Long: a table of routes.
+
+from ingest.engagement.amnesty.amnesty_routes import AMNESTY_ROUTES
 from ingest.engagement.engagement_schemas import (
     ALIAS,
     ALIAS_VIEW,
+    BALANCE,
+    CAPTURE,
+    CLAWBACK,
     ENTRY,
     EVENTS,
     FREEZE,
+    HOLD,
+    HOLD_ID,
+    HOLD_VIEW,
     PAUSE,
     PROFILE,
     RANK,
@@ -16,13 +25,17 @@ from ingest.engagement.engagement_schemas import (
     TIMEZONE,
     TOP_LIST,
 )
+from ingest.engagement.goals.goal_schemas import ACHIEVEMENTS_VIEW, PERIOD_VIEW, STREAKS_VIEW
 from ingest.web.json_schema import USER_ID, Schema
 from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching
+from rules.book.streak_reading import NAME
 from rules.days import OTHER_REGION, REGIONS
 
 EVENTS_API, USERS_API = "EventsApi", "UsersApi"
 USER = in_path("user_id", matching(USER_ID))
 ENTRY_ID = in_path("entry_id", matching("^[0-9]{8}T[0-9]{12}Z$"))
+HOLD_PLACE = in_path("hold_id", matching(HOLD_ID))
+STREAK_NAME = in_path("name", matching(NAME))
 BOARD = in_path("board", {"type": "string", "enum": ["streaks", "points"]})
 REGION = in_query("region", {"type": "string", "enum": ["global", *REGIONS, OTHER_REGION]})
 TOP = in_query("limit", {"type": "integer", "minimum": 1, "maximum": 100})
@@ -48,7 +61,9 @@ ENGAGEMENT_ROUTES = [
         "get",
         f"{OF_USER}/activity",
         "Active dates, newest first",
-        [USER, *PAGE],
+        [USER, *PAGE, in_query("covered", {"type": "boolean"})],
+        description="With covered=true, from and to: also `covered`, the dates without activity, up to today,"
+        " that a freeze, a pause or the zone covers, each with its reason.",
     ),
     Route(
         "GetUserLedger",
@@ -67,15 +82,85 @@ ENGAGEMENT_ROUTES = [
         [USER, in_query("date", DATE, required=True)],
     ),
     Route(
+        "GetStreaks",
+        USERS_API,
+        "get",
+        f"{OF_USER}/streaks",
+        "All streaks: the daily one, and those that the book declares",
+        [USER, in_query("as_of", DATE)],
+        answer=STREAKS_VIEW,
+    ),
+    Route(
+        "GetPeriodExplanation",
+        USERS_API,
+        "get",
+        f"{OF_USER}/streaks/{{name}}/explain",
+        "Why a date's period counts for a streak or not",
+        [USER, STREAK_NAME, in_query("date", DATE, required=True)],
+        answer=PERIOD_VIEW,
+    ),
+    Route(
+        "GetAchievements",
+        USERS_API,
+        "get",
+        f"{OF_USER}/achievements",
+        "Achievements that the book declares: which, since when, and how far the others are",
+        [USER],
+        answer=ACHIEVEMENTS_VIEW,
+    ),
+    Route(
+        "GetBalance",
+        USERS_API,
+        "get",
+        f"{OF_USER}/balance",
+        "Points, read strongly from the ledger",
+        [USER, in_query("as_of", {"type": "string", "format": "date-time"})],
+        answer=BALANCE,
+        description="With as_of: what the ledger said at that instant (known_balance), and what was so by"
+        " then, late events and expiry included (true_balance).",
+    ),
+    Route(
+        "PostHold",
+        USERS_API,
+        "post",
+        f"{OF_USER}/holds",
+        "Reserve points (streakline/fulfilment)",
+        [USER],
+        body=HOLD,
+        status=201,
+        answer=HOLD_VIEW,
+    ),
+    Route(
+        "PostHoldCapture",
+        USERS_API,
+        "post",
+        f"{OF_USER}/holds/{{hold_id}}/capture",
+        "Spend held points, all or some (streakline/fulfilment)",
+        [USER, HOLD_PLACE],
+        body=CAPTURE,
+        status=201,
+        answer=ENTRY,
+    ),
+    Route(
+        "PostHoldRelease",
+        USERS_API,
+        "post",
+        f"{OF_USER}/holds/{{hold_id}}/release",
+        "Give held points back (streakline/fulfilment)",
+        [USER, HOLD_PLACE],
+        answer=HOLD_VIEW,
+    ),
+    Route(
         "PostRedemption",
         USERS_API,
         "post",
         f"{OF_USER}/redemptions",
-        "Spend points",
+        "Redeem a reward",
         [USER],
         body=REDEMPTION,
         status=201,
         answer=ENTRY,
+        description="At the book's price. Who is in streakline/fulfilment may name points instead.",
     ),
     Route(
         "PostReversal",
@@ -86,6 +171,19 @@ ENGAGEMENT_ROUTES = [
         [USER, ENTRY_ID],
         status=201,
         answer=ENTRY,
+    ),
+    Route(
+        "PostClawback",
+        USERS_API,
+        "post",
+        f"{OF_USER}/clawbacks",
+        "Reverse an event and what it earned (streakline/fulfilment)",
+        [USER],
+        body=CLAWBACK,
+        status=201,
+        answer=ENTRY,
+        description="Once an event; the answer is its CLAWBACK entry. What was spent stays spent. So the"
+        " balance may become a debt, which what is earned next pays.",
     ),
     Route(
         "PostFreeze",
@@ -156,4 +254,5 @@ ENGAGEMENT_ROUTES = [
         [BOARD, USER, REGION],
         answer=RANK,
     ),
+    *AMNESTY_ROUTES,
 ]

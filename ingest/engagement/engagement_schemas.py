@@ -6,7 +6,8 @@ The doors validate with these schemas, and the OpenAPI document shows the same o
 # Long: a table of bodies.
 
 from ingest.web.json_schema import DATE, KEY, SHORT, USER_ID, Schema, closed_object
-from rules.book.book_schema import TYPE_NAME
+from rules.book.book_schema import REWARD_NAME, TYPE_NAME
+from rules.engagement.points.holds import HELD_DEFAULT, HELD_MAX
 
 EVENTS_MAX = 100
 EVENT = closed_object(
@@ -55,15 +56,62 @@ EVENTS = closed_object(
             "maxItems": EVENTS_MAX,
             "items": {"type": "object"},
             "description": "each is checked by itself: a bad one never spoils its neighbours",
-        }
+        },
+        "sent_at": {
+            "type": "string",
+            "maxLength": 40,
+            "description": "when the batch is sent, by the clock that `occurred_at` is read from (RFC 3339)."
+            " Where that clock is more than two minutes wrong, the times of the events are corrected",
+        },
     },
 )
 REDEMPTION = closed_object(
+    ["idempotency_key"],
+    {
+        "reward": {
+            "type": "string",
+            "pattern": REWARD_NAME,
+            "description": "a reward of the book (GET /v1/rewards), at the book's price",
+        },
+        "price_points": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 1_000_000_000,
+            "description": "the price that the user was shown: at another one nothing is redeemed",
+        },
+        "points": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": 1_000_000_000,
+            "description": "in place of `reward`, with reward_id: streakline/fulfilment or streakline/admin",
+        },
+        "reward_id": {"type": "string", "pattern": SHORT, "description": "what the points are spent on"},
+        "idempotency_key": KEY,
+    },
+    example={"reward": "mug", "price_points": 120, "idempotency_key": "3f1c"},
+)
+HOLD = closed_object(
     ["points", "reward_id", "idempotency_key"],
     {
         "points": {"type": "integer", "minimum": 1, "maximum": 1_000_000_000},
         "reward_id": {"type": "string", "pattern": SHORT},
         "idempotency_key": KEY,
+        "seconds": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": int(HELD_MAX.total_seconds()),
+            "description": f"for how long; {int(HELD_DEFAULT.total_seconds())} if it is left out",
+        },
+    },
+)
+CAPTURE = closed_object(
+    [],
+    {
+        "points": {
+            "type": "integer",
+            "minimum": 1,
+            "description": "how many of the held points are spent; all if it is left out",
+        }
     },
 )
 FREEZE = closed_object(
@@ -132,11 +180,63 @@ ENTRY: Schema = {
         "entry_id": {"type": "string"},
         "kind": {"type": "string"},
         "points": {"type": "integer", "description": "signed"},
-        "balance": {"type": "integer", "minimum": 0, "description": "after this entry"},
+        "balance": {"type": "integer", "description": "after this entry; below 0: a debt"},
+        "debt": {"type": "integer", "minimum": 1, "description": "what is owed after this entry"},
+        "reason": {"type": "string", "description": "of a CLAWBACK or RERATE"},
         "created_at": {"type": "string"},
         "duplicate": {"type": "boolean"},
     },
 }
+CLAWBACK = closed_object(
+    ["event_id", "reason", "idempotency_key"],
+    {
+        "event_id": {"type": "string", "minLength": 28, "maxLength": 128},
+        "reason": {
+            "type": "string",
+            "pattern": r"^(?=.*\S)[^\u0000-\u001f]{1,200}$",
+            "description": "why; the user sees it in the ledger",
+        },
+        "idempotency_key": KEY,
+    },
+)
+HOLD_ID = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$"
+HOLD_VIEW = closed_object(
+    ["hold_id", "points", "reward_id", "held_at", "until", "status"],
+    {
+        "hold_id": {"type": "string"},
+        "points": {"type": "integer", "minimum": 1},
+        "reward_id": {"type": "string"},
+        "held_at": {"type": "string", "format": "date-time"},
+        "until": {"type": "string", "format": "date-time", "description": "then it lapses by itself"},
+        "status": {"type": "string", "enum": ["held", "captured", "released", "lapsed"]},
+        "duplicate": {"type": "boolean"},
+    },
+)
+BALANCE = closed_object(
+    ["user_id", "as_of"],
+    {
+        "user_id": {"type": "string"},
+        "balance": {"type": "integer", "description": "of the newest ledger entry; below 0: a debt"},
+        "held": {"type": "integer", "minimum": 0, "description": "points that open holds reserve"},
+        "available": {"type": "integer", "minimum": 0, "description": "what can be spent: balance - held"},
+        "debt": {"type": "integer", "minimum": 0, "description": "what is owed: what is earned next pays it"},
+        "as_of": {"type": "string", "format": "date-time"},
+        "known_balance": {"type": "integer", "description": "with as_of: of the newest entry then"},
+        "true_balance": {"type": "integer", "description": "with as_of: with what was written later of then"},
+        "holds": {"type": "array", "items": HOLD_VIEW},
+        "expiring": {
+            "type": "array",
+            "description": "what is left of each lot that is yet to expire, the next one first",
+            "items": closed_object(
+                ["at", "points"],
+                {
+                    "at": {"type": "string", "format": "date-time"},
+                    "points": {"type": "integer", "minimum": 1},
+                },
+            ),
+        },
+    },
+)
 PROFILE: Schema = {
     "type": "object",
     "required": [
@@ -151,7 +251,8 @@ PROFILE: Schema = {
         "last_activity_date": {"type": ["string", "null"]},
         "timezone": {"type": "string"},
         "total_bestie_points": {"type": "integer", "minimum": 0},
-        "balance": {"type": "integer", "minimum": 0},
+        "balance": {"type": "integer", "description": "below 0: a debt"},
+        "debt": {"type": "integer", "minimum": 0, "description": "what is owed: what is earned next pays it"},
         "freezes_available": {"type": "integer", "description": "below 0: a debt"},
         "active_days": {"type": "integer", "minimum": 0},
         "as_of": {"type": "string"},

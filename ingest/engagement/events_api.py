@@ -1,5 +1,6 @@
 """POST /v1/events."""
 
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -11,12 +12,14 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.shared_counters import SharedCounters
 from adapters.settings.engagement import EventsApiSettings
-from ingest.engagement.accept import FORBIDDEN, Acceptor, AcceptResult, AcceptStatus
+from ingest.engagement.accept import ERASED, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.engagement_schemas import EVENTS
 from ingest.engagement.wiring import acceptor
-from ingest.web.caller import ApiError, Caller, caller_of
+from ingest.web.caller import ApiError, Caller, caller_of, invalid_field
 from ingest.web.http import answer, json_body, resolver
 from ingest.web.rate_limit import Limits, RateLimit
+from rules.days import parse_moment
+from rules.engagement.clocks.device_time import RIGHT, DeviceClock, skew_of
 
 # So that 20 events a minute cost one write unit.
 EVENTS_BLOCK = 20
@@ -38,10 +41,11 @@ def post_events() -> Response[str]:
     """Accept 1 to 100 events: 202 with one result for each."""
     accept, limit = _parts()
     caller, now = caller_of(app.current_event.raw_event), clock.now()
-    bodies = json_body(app.current_event.raw_event, EVENTS)["events"]
+    body = json_body(app.current_event.raw_event, EVENTS)
+    bodies, device = body["events"], _clock_of(body, now)
     if not caller.is_server:
         limit.check(caller.user_id, len(bodies), now)
-    results = accept.accept(bodies, caller, now)
+    results = accept.accept(bodies, caller, now, clock=device)
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}
     logger.info("events", extra={status.value: number for status, number in count.items()})
     _refuse_whole(results, caller)
@@ -56,13 +60,27 @@ def post_events() -> Response[str]:
     )
 
 
+def _clock_of(body: dict[str, Any], now: datetime) -> DeviceClock:
+    """Return what is known of the clock of the device that sends; raises 422."""
+    if "sent_at" not in body:
+        return RIGHT
+    try:
+        return DeviceClock(skew_of(parse_moment(body["sent_at"]), now))
+    except ValueError as error:
+        raise invalid_field("sent_at", str(error)) from None
+
+
 def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
-    """Raise 403 if the caller may send none of the events, 503 if none of them could be stored."""
+    """Raise 403 if the caller may send none of the events, 410 if all are of erased users, 503 if none was
+    stored.
+    """
     codes = {(result.error or {}).get("code", "") for result in results}
     details = [result.as_json() for result in results]
     if codes <= FORBIDDEN:
         logger.warning("forbidden", extra={"caller": caller.user_id})
         raise ApiError(403, min(codes), "the caller may send none of these events", details)
+    if codes == {ERASED}:
+        raise ApiError(410, ERASED, "the user was erased", details)
     if codes == {"unavailable"}:
         raise ApiError(503, "unavailable", "try again", details, {"Retry-After": "1"})
 

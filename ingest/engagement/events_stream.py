@@ -12,7 +12,7 @@ from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
 from adapters.settings.engagement import EventsStreamSettings
-from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
+from ingest.engagement.accept import ERASED, Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import Caller
 from ingest.web.validate import parse_json
@@ -73,12 +73,17 @@ def _user_records(record: Mapping[str, Any]) -> Iterator[str | None]:
 
 
 def reason_of(body: Any, result: AcceptResult) -> str | None:
-    """Return why an event was not taken; None for one that was, now or by an earlier attempt."""
+    """Return why an event was not taken; None for one that was, now or by an earlier attempt.
+
+    Also None for one of somebody who was erased: no queue may keep it.
+    """
     if result.status in (AcceptStatus.ACCEPTED, AcceptStatus.DUPLICATE):
         return None
     if body is None:
         return "the record is not JSON"
     error = result.error or {}
+    if error.get("code") == ERASED:
+        return None
     return f"{result.status.value}: {error.get('code')}: {error.get('message')}"
 
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
@@ -23,18 +23,11 @@ from ingest.web.paging import (
 from rules.days import DAY, stamp, unstamp
 from rules.engagement.earning import points_by_type
 from rules.engagement.events import FUTURE_MAX
-from rules.engagement.ledger import OPENED_AT, Entry
+from rules.engagement.ledger import OPENED_AT, Entry, debt_of, entry_id
 
 EVENTS_DAYS_DEFAULT = 30
+COVERED_DAYS_MAX = 366
 END = datetime.combine(LAST_DATE, datetime.min.time(), UTC)
-
-
-def entry_id(created_at: str) -> str:
-    """Return an entry's place as an id that fits into a path.
-
-    Example: 2026-03-03T00:20:00.000002Z becomes 20260303T002000000002Z.
-    """
-    return created_at.translate(str.maketrans("", "", "-:."))
 
 
 def created_at(entry: str) -> str:
@@ -43,6 +36,22 @@ def created_at(entry: str) -> str:
         return stamp(datetime.strptime(entry, "%Y%m%dT%H%M%S%fZ").replace(tzinfo=unstamp(OPENED_AT).tzinfo))
     except ValueError:
         raise ApiError(404, "not_found", "there is no such entry") from None
+
+
+def covered_span(query: Mapping[str, str]) -> tuple[date, date] | None:
+    """Return the first and the last date whose cover is asked for; None if it is not.
+
+    Raises 400 without both dates, and for more than 366 of them.
+    """
+    if query.get("covered", "false") not in ("true", "false"):
+        raise ApiError(400, "invalid_parameter", "covered must be true or false")
+    if query.get("covered") != "true":
+        return None
+    first, last = day_of(query, "from"), day_of(query, "to")
+    if first is None or last is None or (last - first).days >= COVERED_DAYS_MAX:
+        reason = f"covered needs from and to, at most {COVERED_DAYS_MAX} dates"
+        raise ApiError(400, "invalid_parameter", reason)
+    return first, last
 
 
 def entry_view(entry: Entry) -> dict[str, Any]:
@@ -60,10 +69,13 @@ def entry_view(entry: Entry) -> dict[str, Any]:
         "event_type": draft.event_type,
         "activity_date": draft.activity_date,
         "reward_id": draft.reward_id,
+        "brand": draft.brand,
         "reverses": draft.reverses and entry_id(draft.reverses),
         "reversed_by": entry.reversed_by and entry_id(entry.reversed_by),
         "freeze": draft.freeze and draft.freeze.value,
         "freeze_date": draft.freeze_date,
+        "reason": draft.reason,
+        "debt": debt_of(entry.balance) or None,
     }
     return {name: value for name, value in view.items() if value is not None}
 

@@ -14,7 +14,9 @@ from ingest.web.validate import first_problem
 from rules.book.book import Declarer
 from rules.book.versions import Books, Terms, Version, terms_of
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
+from rules.engagement.clocks.device_time import RIGHT, DeviceClock, corrected
 from rules.engagement.events import Event, InputRefused, check_age, event_id
+from rules.engagement.goals.measures import measures_of
 
 PROPERTIES_BYTES_MAX = 65_536
 UNJUDGED = Terms(0, 0, None, keeps_streak=True, declared_by=Declarer.ANYBODY)
@@ -36,7 +38,7 @@ class Door:
     """What the events of one request have in common.
 
     zones: user id -> the zone that the user has set. source: for an event that names none. books: all
-    versions of the rules that are known.
+    versions of the rules that are known. clock: of the device that sends.
     """
 
     caller: Caller
@@ -44,11 +46,14 @@ class Door:
     now: datetime
     source: str
     books: Books
+    clock: DeviceClock = RIGHT
 
 
 def event_of(body: Mapping[str, Any], door: Door) -> Event:
     """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow."""
-    moment, user = _moment_of(body), _user_of(body, door.caller)
+    # Long: a field a line.
+    occurred_at, user = _occurred_at(body, door.clock), _user_of(body, door.caller)
+    moment = parse_moment(occurred_at)
     terms, refusal = _judged(body, moment, door)
     day, zone = _date_of(body, moment, door.zones.get(user))
     event = Event(
@@ -56,7 +61,7 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
         event_id=event_id(user, body["idempotency_key"], moment),
         idempotency_key=body["idempotency_key"],
         event_type=body["event_type"],
-        occurred_at=body["occurred_at"],
+        occurred_at=occurred_at,
         activity_date=day,
         zone=zone,
         points_awarded=terms.points,
@@ -65,12 +70,15 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
         rules_version=terms.version,
         cap=terms.cap,
         is_passive=not terms.keeps_streak,
+        expiry=terms.expiry,
         by_server=terms.declared_by is Declarer.SERVER,
+        measures=measures_of(body.get("properties"), terms.measured),
+        device_time=body["occurred_at"] if door.clock.skew else None,
         timezone=body.get("timezone") or moment.offset,
         properties=_properties(body),
     )
     try:
-        check_age(moment, door.now, door.caller.is_server)
+        check_age(moment, door.now, door.caller.is_server or door.clock.proves(moment.utc))
     except InputRefused as refused:
         raise RefusedNow(refusal or refused, event) from None
     if refusal:
@@ -122,9 +130,11 @@ def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
     return user
 
 
-def _moment_of(body: Mapping[str, Any]) -> Moment:
+def _occurred_at(body: Mapping[str, Any], clock: DeviceClock) -> str:
+    """Return when the event happened, by a right clock."""
     try:
-        return parse_moment(body["occurred_at"])
+        parse_moment(said := str(body["occurred_at"]))
+        return corrected(said, clock.skew) if clock.skew else said
     except ValueError as error:
         raise InputRefused("invalid_field", "occurred_at", str(error)) from None
 

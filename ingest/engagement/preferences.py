@@ -6,20 +6,20 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from adapters.book.book_store import BookStore
-from adapters.engagement.account_store import ATTEMPTS_MAX, AccountContended, AccountStore, ProjectionMoved
+from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.review_index import ReviewIndex
-from adapters.platform.aws import pauses
-from ingest.web.caller import ApiError
+from ingest.engagement.profile_changes import change_profile
+from ingest.web.caller import ApiError, invalid_field
 from ingest.web.paging import LIMIT_DEFAULT, LIMIT_MAX, day_of, integer
 from rules.book.book import Pauses
 from rules.days import UnknownZone, sent_zone, today
 from rules.engagement.account_state import Account, Profile
 from rules.engagement.accounts import change_timezone, release
-from rules.engagement.allowances import paused_dates_a_year
+from rules.engagement.allowances import YEAR, paused_dates_a_year
 
 AHEAD_MAX = timedelta(days=365)
-PAUSES_KEPT_MAX = 40
+PAUSES_A_YEAR_MAX = 40
 Span = tuple[date, date]
 
 
@@ -37,21 +37,14 @@ class Preferences:
 
     def set_alias(self, user_id: str, alias: str | None, now: datetime) -> Profile:
         """Set the name under which the user is on the boards; None: a pseudonym."""
-
-        def named(account: Account) -> Profile:
-            profile = account.profile
-            if profile.alias == alias:
-                return profile
-            return replace(profile, alias=alias, version=profile.version + 1, updated_at=now.isoformat())
-
-        return self._change(user_id, now, named)
+        return self._change(user_id, now, lambda account: replace(account.profile, alias=alias))
 
     def release(self, user_id: str, now: datetime) -> Profile:
         """End a review (rule 8)."""
         return self._change(user_id, now, lambda account: release(account.profile, now))
 
     def pause(self, user_id: str, first: date, last: date, now: datetime) -> Profile:
-        """Pause the streak from `first` to `last`, both included.
+        """Pause the streak from `first` to `last`, both included; returns the profile with all its pauses.
 
         Raises 422 if the pause is longer than one may be, or if `first` is before the user's today or newest
         active date, or more than a year ahead; 409 pauses_max for more pauses, or more paused dates in a
@@ -59,54 +52,42 @@ class Preferences:
         """
         terms = self.books.books().at(now).book.pauses
         if terms.dates_max and (last - first).days >= terms.dates_max:
-            reason = f"is more than {terms.dates_max} dates from first"
-            raise ApiError(422, "invalid_field", f"last {reason}", [{"field": "last", "reason": reason}])
+            raise invalid_field("last", f"is more than {terms.dates_max} dates from first")
 
         def paused(account: Account) -> Profile:
             profile = account.profile
             known = self._pauses_with(profile, (first, last), today(now, profile.zone), terms)
-            return replace(
-                profile,
-                cover=replace(profile.cover, pauses=known),
-                version=profile.version + 1,
-                updated_at=now.isoformat(),
-            )
+            return replace(profile, cover=replace(profile.cover, pauses=known))
 
-        return self._change(user_id, now, paused)
+        return self.accounts.whole(self._change(user_id, now, paused))
 
     @staticmethod
     def _pauses_with(profile: Profile, span: Span, local: date, terms: Pauses) -> tuple[Span, ...]:
-        first, last = span
+        first = span[0]
         if not local <= first <= local + AHEAD_MAX:
             reason = "before today" if first < local else "more than a year ahead"
-            raise ApiError(422, "invalid_field", f"first is {reason}", [{"field": "first"}])
+            raise invalid_field("first", f"is {reason}")
         if profile.streak and first < profile.streak.last:
             # An event from a zone further east can have tomorrow's date. The streak has passed the dates
             # before it, and a pause cannot change them any more.
-            reason = f"first is before the newest active date, {profile.streak.last}"
-            raise ApiError(422, "invalid_field", reason, [{"field": "first"}])
-        known = (*profile.cover.pauses, (first, last))
-        if len(known) > PAUSES_KEPT_MAX:
-            # Old pauses must stay: a late event folds the streak anew, and the fold needs all of them.
-            raise ApiError(409, "pauses_max", f"{PAUSES_KEPT_MAX} pauses have been taken already")
-        if (paused_dates := paused_dates_a_year(known)) > terms.dates_a_year:
+            raise invalid_field("first", f"is before the newest active date, {profile.streak.last}")
+        known = sorted((*profile.cover.pauses, span))
+        near = [each for each in known if each[1] > first - YEAR]
+        if len(near) > PAUSES_A_YEAR_MAX:
+            raise ApiError(409, "pauses_max", f"{PAUSES_A_YEAR_MAX} pauses have been taken already in a year")
+        if (paused_dates := paused_dates_a_year(near)) > terms.dates_a_year:
             reason = f"{paused_dates} dates of a year would be paused; at most {terms.dates_a_year}"
             raise ApiError(409, "pauses_max", reason)
-        return known
+        return tuple(known)
 
     def _change(self, user_id: str, now: datetime, change: Callable[[Account], Profile]) -> Profile:
-        for _ in pauses(ATTEMPTS_MAX):
-            account = self.accounts.settle(user_id, now)
-            profile = change(account)
-            if profile == account.profile:
-                return profile
-            try:
-                self.accounts.put_profile(profile)
-            except ProjectionMoved:
-                continue
-            self.cache.write_through([profile])
-            return profile
-        raise AccountContended(user_id)
+        return change_profile(
+            self.accounts,
+            self.cache,
+            lambda: self.accounts.settle(user_id, now),
+            now,
+            lambda account: (change(account), ()),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,8 +154,7 @@ def pause_span(body: Mapping[str, Any]) -> tuple[date, date]:
     """
     first, last = day_of(body, "first"), day_of(body, "last")
     if first is None or last is None or not first <= last:
-        reason = "is before first"
-        raise ApiError(422, "invalid_field", f"last {reason}", [{"field": "last", "reason": reason}])
+        raise invalid_field("last", "is before first")
     return first, last
 
 

@@ -8,8 +8,13 @@ from adapters.engagement.account_items import day_attributes
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
+from adapters.engagement.points.settling import Settler, is_due
 from rules.days import is_skipped, today
 from rules.engagement.account_state import Profile
+from rules.engagement.amnesty.amnesties import amnesty_of
+from rules.engagement.events import Event
+from rules.engagement.ledger import debt_of
+from rules.engagement.streak.covered_dates import covered_dates
 from rules.engagement.streak.date_reasons import DateReason, explain
 from rules.engagement.streaks import DAY, Streak, effective, fold
 
@@ -18,6 +23,7 @@ RULES = {
     DateReason.FREEZE: "a missed date is covered by a freeze, in date order; it adds 0",
     DateReason.PAUSE: "a paused date is no miss; it adds 0",
     DateReason.SKIPPED: "a date that the zone skipped is no miss",
+    DateReason.AMNESTY: "a date that an outage touched is no miss; it adds 0",
     DateReason.MISSED: "a missed date that nothing covers ends the run",
     DateReason.OPEN: "the date is not over yet",
     DateReason.BEFORE: "there is no run before the first active date",
@@ -31,6 +37,7 @@ class Profiles:
     accounts: AccountStore
     events: EventStore
     cache: EngagementCache
+    settler: Settler
 
     def get(self, user_id: str) -> Profile:
         """Return a user's profile; a blank one for a user not seen yet."""
@@ -46,10 +53,15 @@ class Profiles:
         """Return the profile as the OpenAPI document describes it.
 
         as_of: a local date (None: the user's today). Streak and active days are as of this date. Points and
-        balance are always the present ones, because they belong to the account and not to a date.
+        balance are always the present ones, because they belong to the account and not to a date. What has
+        expired by now is written first.
         """
         profile = self.get(user_id)
-        when = as_of or self._today(profile, now)
+        if is_due(profile, now):
+            profile = self.settler.settle(user_id, now)
+            self.cache.write_through([profile])
+        when = as_of or self.today(profile, now)
+        profile = self._reaching(profile, when)
         shown = effective(self._streak(profile, when), profile.cover, when)
         return {
             "user_id": user_id,
@@ -60,18 +72,28 @@ class Profiles:
             "timezone": profile.zone,
             "total_bestie_points": profile.total_points,
             "balance": profile.balance,
+            "debt": debt_of(profile.balance),
             "freezes_available": shown.freezes_available,
             "active_days": shown.active_days,
             "as_of": when.isoformat(),
         }
 
-    def _today(self, profile: Profile, now: datetime) -> date:
+    def today(self, profile: Profile, now: datetime) -> date:
         """Return the user's today, or the newest active date if that is later.
 
         It is later if the newest event came from a zone further east, where it was tomorrow already.
         """
         local = today(now, profile.zone)
         return max(local, profile.streak.last) if profile.streak else local
+
+    def _reaching(self, profile: Profile, until: date) -> Profile:
+        """Return the profile with what it needs to show a streak on a date.
+
+        Raises AccountContended if its archive is damaged.
+        """
+        if profile.streak is None or profile.streak.last <= until:
+            return profile
+        return self.accounts.whole(profile, until + DAY)
 
     def _streak(self, profile: Profile, until: date) -> Streak | None:
         """Return the streak with the active dates up to a date."""
@@ -80,11 +102,25 @@ class Profiles:
         history = self.accounts.history(profile, until + DAY, until, is_strong=False)
         return fold(history.dates, profile.cover, history.start)
 
+    def covered(self, user_id: str, first: date, last: date, now: datetime) -> list[dict[str, str]]:
+        """Return the dates of a span up to the user's today that a freeze, a pause or the zone covers.
+
+        Each with its reason, as `explain` names it; oldest first.
+        """
+        profile = self.accounts.whole(self.get(user_id), first)
+        found = covered_dates(profile.streak, profile.cover, (first, last), self.today(profile, now))
+        return [
+            {"date": day.isoformat(), "reason": _told(reason, amnesty_of(profile, day)).value}
+            for day, reason in found
+        ]
+
     def explain(self, user_id: str, asked: date, now: datetime) -> dict[str, Any]:
         """Return why a date counts or not: the rule, the zone, the freeze, and the date's first event."""
-        profile = self.get(user_id)
+        profile = self._reaching(self.get(user_id), asked)
         upto = self._streak(profile, asked)
-        reason, length = explain(upto, profile.cover, asked, self._today(profile, now))
+        reason, length = explain(upto, profile.cover, asked, self.today(profile, now))
+        amnesty = amnesty_of(profile, asked)
+        reason = _told(reason, amnesty)
         day = self._day(user_id, asked) if reason is DateReason.COUNTED else None
         first = self.events.get(user_id, day["first_event_id"]) if day else None
         zone = first.zone if first else profile.zone
@@ -97,16 +133,11 @@ class Profiles:
             "zone": zone,
             "zone_skipped_it": is_skipped(asked, zone),
             "freeze_used": reason is DateReason.FREEZE,
+            **({"amnesty": amnesty} if reason is DateReason.AMNESTY else {}),
             "streak_length": length,
             "events_count": day["events_count"] if day else 0,
             "points_earned": day["points_earned"] if day else 0,
-            "event": first
-            and {
-                "event_id": first.event_id,
-                "event_type": first.event_type,
-                "occurred_at": first.occurred_at,
-                "arrived_at": first.created_at,
-            },
+            "event": first and _event_told(first),
         }
 
     def _day(self, user_id: str, day: date) -> dict[str, Any] | None:
@@ -115,3 +146,19 @@ class Profiles:
             return cached
         found = self.accounts.days([(user_id, day)]).get((user_id, day))
         return day_attributes(found) if found else None
+
+
+def _event_told(first: Event) -> dict[str, str]:
+    device = {"device_time": first.device_time} if first.device_time else {}
+    return {
+        "event_id": first.event_id,
+        "event_type": first.event_type,
+        "occurred_at": first.occurred_at,
+        "arrived_at": first.created_at,
+        **device,
+    }
+
+
+def _told(reason: DateReason, amnesty: int | None) -> DateReason:
+    """Return the reason of a date without activity: an amnesty's dates are among those that are skipped."""
+    return DateReason.AMNESTY if reason is DateReason.SKIPPED and amnesty else reason

@@ -6,6 +6,7 @@ from adapters.engagement.claims import ClaimStore
 from adapters.engagement.event_store import EventStore, Payloads
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
+from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.engagement import EventsApiSettings, EventsStreamSettings
 from ingest.engagement.accept import Acceptor
 
@@ -20,4 +21,5 @@ def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
         accounts,
         Payloads(lambda: client("s3"), config.payload_bucket),
         BookStore(dynamodb, config.rule_books_table),
+        tombstones_of(config),
     )

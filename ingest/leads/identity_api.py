@@ -19,14 +19,12 @@ from adapters.platform.aws import client
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import PostgresUnavailable
 from adapters.settings.leads import IdentityApiSettings
-from adapters.settings.phone_regions import region_of
 from ingest.leads.lead_schemas import ANNOUNCE_COMMAND, LEAD_ID, LOOKUP, MERGE
 from ingest.leads.lead_views import NO_LEAD
-from ingest.leads.spelling import identity
+from ingest.leads.spelling import named_identity
 from ingest.web.caller import ApiError, Caller, caller_of
 from ingest.web.http import answer, json_body, resolver
 from ingest.web.validate import first_problem
-from rules.leads.identity.identities import Identity
 
 BY_CHARACTERS_MAX = 128
 
@@ -52,28 +50,12 @@ def _parts() -> _Parts:
 def post_lookup() -> Response[str]:
     """The lead that an e-mail address or a telephone number belongs to, however it is written."""
     caller, body = _caller(), json_body(app.current_event.raw_event, LOOKUP)
-    wanted = _identity(body)
+    wanted = named_identity(body, _parts().phone_regions)
     organization = body["organization_id"]
     found = _parts().identities.lookup(organization, wanted) if caller.reaches(organization) else None
     if found is None:
         raise ApiError(404, "not_found", NO_LEAD)
     return answer(200, {"lead_id": found["root"], "is_verified": found["is_verified"]})
-
-
-def _identity(body: dict[str, Any]) -> Identity:
-    channels = [each for each in ("email", "phone") if each in body]
-    if len(channels) != 1:
-        raise _invalid("email", "is missing, or there is a phone too")
-    (channel,), organization = channels, body["organization_id"]
-    region = region_of(_parts().phone_regions, organization)
-    try:
-        return identity(channel, body[channel], organization, "lookup", is_verified=False, region=region)
-    except ValueError as reason:
-        raise _invalid(channel, str(reason).removeprefix(f"{channel}: ")) from None
-
-
-def _invalid(field: str, reason: str) -> ApiError:
-    return ApiError(422, "invalid_field", f"{field} {reason}", [{"field": field, "reason": reason}])
 
 
 @app.get("/v1/leads/<lead_id>/changes")

@@ -7,7 +7,7 @@ is idempotent, so if any step fails, the whole message comes again. Poison is ke
 
 # Long: everything that a message may ask for, in one place.
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -23,11 +23,12 @@ from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_payloads import LeadPayloads, NoPayload
 from adapters.platform import aws
 from adapters.platform.aws import client
-from adapters.platform.batches import Unprocessed
+from adapters.platform.batches import Unprocessed, chunks
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Deadline, Line, Poison, TimeIsUp
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import PostgresUnavailable
+from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.leads import LeadsSettings
 from ingest.leads.decoding import DecodedEvent, PayloadPart
 from ingest.leads.lead_accept import (
@@ -44,12 +45,15 @@ from ingest.leads.order_intake import OrderIntake
 from ingest.web.validate import check_strict, first_problem, parse_json
 from rules.days import stamp
 from rules.leads.lead_events import LEADS_MERGED, LEADS_UNMERGED, LeadEvent, body_hash
+from rules.privacy.tombstones import identity_subject, lead_subject
 
 logger = Logger(service="leads")
 CONSUMER = "leads"
 REASONS_MAX = 10
 # What one event may take: once a batch, a sleeping database is waited for (adapters/postgresql/rds_data.py).
 STEP_SECONDS_MAX = 65
+# What one event may tell, of 40 bytes each: a text of the warehouse takes 64 KB, a message 256 KB.
+MOVES_MAX = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,7 @@ class LeadConsumer:
     payloads: LeadPayloads
     currency: str
     phone_regions: str = ""
+    erased: Erased = NOBODY
 
     def handle(self, message: Any, now: datetime, is_over: Callable[[], bool] = lambda: False) -> None:
         """Handle one message; raises Poison if no attempt will get past it.
@@ -82,10 +87,21 @@ class LeadConsumer:
         for place, (event, part) in enumerate(opened.events):
             if place and is_over():
                 raise TimeIsUp(f"{place} of {len(opened.events)} events are stored")
+            if self._is_erased(event, sent):
+                continue
             if self._store(event, part, sent, now) is StoreOutcome.CONFLICT:
                 reasons.append(f"conflict: {event.external_event_id} is stored with another body")
         if reasons:
             raise Poison("; ".join(reasons[:REASONS_MAX]))
+
+    def _is_erased(self, event: DecodedEvent, sent: Envelope) -> bool:
+        """Whether an event is of somebody who was erased, or of before that was lifted."""
+        organization = sent.context.organization_id
+        happened_at = min(event.occurred_at, sent.context.received_at)
+        return any(
+            self.erased.forbids(identity_subject(organization, each.channel, each.external_id), happened_at)
+            for each in event.identities
+        )
 
     def _payload(self, sent: Envelope) -> Any:
         if sent.payload_ref is None:
@@ -108,7 +124,7 @@ class LeadConsumer:
             return OrderIntake.of(self.events, self.payloads).store(
                 event, part, sent, lambda: self._whose(event, sent, now)
             )
-        whose = self.cache.get(organization, event.identities)
+        whose = self._cached(organization, event)
         if whose is None:
             told = self.events.claimed(sent.context.source, event.external_event_id, body)
             if told is not None:
@@ -118,8 +134,14 @@ class LeadConsumer:
         return self.events.put_new(self.payloads.with_raw(stored, part.payload, body), body)
 
     def _whose(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
-        known = self.cache.get(sent.context.organization_id, event.identities)
+        known = self._cached(sent.context.organization_id, event)
         return known or self._resolve(event, sent, now)
+
+    def _cached(self, organization: str, event: DecodedEvent) -> Resolution | None:
+        """Return the lead that Redis remembers, unless it was erased: PostgreSQL knows it no more."""
+        found = self.cache.get(organization, event.identities)
+        is_gone = found is not None and self.erased.of(lead_subject(found.leaf)) is not None
+        return None if is_gone else found
 
     def _resolve(self, event: DecodedEvent, sent: Envelope, now: datetime) -> Resolution:
         """Find or make the lead, and announce what that changed.
@@ -136,10 +158,9 @@ class LeadConsumer:
     def _announce(self, changes: Iterable[IdentityChange], now: datetime) -> None:
         """Store each change as an event of its organization, then mark it as announced."""
         listed = tuple(changes)
-        for change in listed:
-            event = change_event(change, now)
+        for event in (each for change in listed for each in change_events(change, now)):
             if self.events.put_new(event, body_hash(event.payload)) is StoreOutcome.CONFLICT:
-                raise RuntimeError(f"change {change.number} of {event.source} was told in another way")
+                raise RuntimeError(f"{event.external_event_id} of {event.source} was told in another way")
         if listed:
             self.identities.note_announced(listed)
 
@@ -170,22 +191,30 @@ class LeadConsumer:
         self._announce(changes, now)
 
 
-def change_event(change: IdentityChange, now: datetime) -> LeadEvent:
-    """Return the event that tells an organization of a change. Only received_at differs between attempts."""
-    organization, groups = change.organization_id, change.groups
-    told = [{"root": group.root, "leaves": list(group.leaves)} for group in groups]
-    return LeadEvent(
-        organization_id=organization,
-        lead_organization_id=groups[0].root,
-        root_id=groups[0].root,
-        source=f"{organization}/{RESERVED}",
-        source_type=RESERVED,
-        external_event_id=str(change.number),
-        event_type=LEADS_UNMERGED if change.kind == "unmerged" else LEADS_MERGED,
-        occurred_at=stamp(change.at),
-        received_at=stamp(now),
-        payload={"change": change.number, "groups": told, **change.told},
-    )
+def change_events(change: IdentityChange, now: datetime) -> Iterator[LeadEvent]:
+    """Yield the events that tell an organization of a change, in parts: `7`, the next of it `7/2`.
+
+    Only received_at differs between attempts.
+    """
+    organization, first = change.organization_id, change.groups[0].root
+    moves = ((group.root, leaf) for group in change.groups for leaf in group.leaves)
+    for part, some in enumerate(chunks(moves, MOVES_MAX), 1):
+        told = {root: [root] for root, _ in some}
+        for root, leaf in some:
+            told[root] += [leaf] if leaf != root else []
+        groups = [{"root": root, "leaves": leaves} for root, leaves in told.items()]
+        yield LeadEvent(
+            organization_id=organization,
+            lead_organization_id=first,
+            root_id=first,
+            source=f"{organization}/{RESERVED}",
+            source_type=RESERVED,
+            external_event_id=str(change.number) if part == 1 else f"{change.number}/{part}",
+            event_type=LEADS_UNMERGED if change.kind == "unmerged" else LEADS_MERGED,
+            occurred_at=stamp(change.at),
+            received_at=stamp(now),
+            payload={"change": change.number, "groups": groups, **change.told},
+        )
 
 
 def _is_away(error: Exception) -> bool:
@@ -205,6 +234,7 @@ def _parts() -> tuple[LeadConsumer, Consumer]:
         LeadPayloads(lambda: client("s3"), config.payload_bucket),
         config.currency,
         config.phone_regions,
+        tombstones_of(config),
     )
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
     line = Line(lambda: client("sqs"), config.lead_queue_url, _is_away)

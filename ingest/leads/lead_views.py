@@ -10,8 +10,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from adapters.leads.feature_store import FeatureStore
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.groups.group_events import EventPage
+from adapters.leads.groups.person_events import PersonEvents
 from adapters.leads.memory_store import MemoryStore
 from adapters.settings.currencies import currencies, currency_of
 from ingest.leads.lead_accept import RESERVED
@@ -39,10 +39,10 @@ NOTHING_COMPUTED: dict[str, Any] = {"features": {}, "money": {}, "money_total": 
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """A lead that was asked about. leaves: those of its root; item: the root's Feature item, None if none."""
+    """A lead that was asked about. leaf: itself; item: its root's Feature item, None if there is none."""
 
     root: str
-    leaves: tuple[str, ...]
+    leaf: str
     item: FeatureItem | None
 
 
@@ -50,25 +50,24 @@ class Lead:
 class LeadViews:
     """Reads leads. currency: the setting. rates: what each currency is worth in everybody's."""
 
-    event_store: LeadEventStore
+    people: PersonEvents
     memories: MemoryStore
-    features_store: FeatureStore
     currency: str
     rates: Mapping[str, Decimal]
 
     def check_reach(self, lead_id: str, caller: Caller) -> None:
         """Raise 404 unless the caller reaches the lead: 403 would tell that it exists."""
-        organization = self.event_store.organization_of(lead_id)
+        organization = self.people.events.organization_of(lead_id)
         if organization is None or not caller.reaches(organization):
             raise ApiError(404, "not_found", NO_LEAD)
 
     def has_change(self, organization: str, change: str) -> bool:
         """Whether a change of who is who, by its number, has been told to an organization."""
-        return self.event_store.leaf_of(f"{organization}/{RESERVED}", change) is not None
+        return self.people.events.leaf_of(f"{organization}/{RESERVED}", change) is not None
 
     def find(self, source: str, external_event_id: str) -> dict[str, Any]:
         """Return the root of the lead that an integration's event was stored for; raises 404 if none was."""
-        leaf = self.event_store.leaf_of(source, external_event_id)
+        leaf = self.people.events.leaf_of(source, external_event_id)
         if leaf is None:
             raise ApiError(404, "not_found", NO_EVENT)
         return {"lead_id": self._lead(leaf).root}
@@ -82,11 +81,8 @@ class LeadViews:
         if kind is not None and kind not in EVENT_TYPES:
             raise ApiError(400, "invalid_parameter", f"type must be one of {', '.join(sorted(EVENT_TYPES))}")
         span, lead = span_of(query, EPOCH, now + AHEAD), self._lead(lead_id)
-        asked = (span.since, span.until, span.limit)
-        if kind:
-            rows = self.event_store.newest_of_type(lead.leaves, kind, *asked)
-        else:
-            rows = self.event_store.newest(lead.leaves, *asked)
+        asked = EventPage(kind or "", span.since, span.until, span.limit)
+        rows = self.people.newest(lead.item or FeatureItem(lead.root), lead.leaf, asked)
         if not rows and lead.item is None:
             self._check_known(lead)
         shown = page("events", rows, span.limit, SORT_KEY)
@@ -133,7 +129,7 @@ class LeadViews:
     def _currency(self, lead_id: str) -> str:
         """Return the own currency of a lead's organization; asks for that only where organizations differ."""
         differ = len(currencies(self.currency)) > 1
-        return currency_of(self.currency, self.event_store.organization_of(lead_id) if differ else None)
+        return currency_of(self.currency, self.people.events.organization_of(lead_id) if differ else None)
 
     def _entries(self, root: str, kind: str | None, key: str | None) -> list[MemoryEntry]:
         if kind and key:
@@ -143,18 +139,16 @@ class LeadViews:
 
     def _lead(self, lead_id: str) -> Lead:
         """Find the root of a lead. This costs one read, or two for a lead that was merged into another."""
-        root, item = lead_id, self.features_store.get(lead_id)
+        root, item = lead_id, self.people.features.get(lead_id)
         for _ in range(HOPS_MAX):
             if item is None or not item.merged_into:
                 break
             root = item.merged_into
-            item = self.features_store.get(root)
-        leaves = item.group if item is not None else (root,)
-        # While a merge is being applied, the root may not list this lead yet. Its own events count anyway.
-        return Lead(root, tuple(dict.fromkeys((*leaves, lead_id))), item)
+            item = self.people.features.get(root)
+        return Lead(root, lead_id, item)
 
     def _check_known(self, lead: Lead) -> None:
-        if not self.event_store.newest(lead.leaves, "0", "~", 1):
+        if not self.people.events.newest({lead.root, lead.leaf}, "0", "~", 1):
             raise ApiError(404, "not_found", NO_LEAD)
 
 

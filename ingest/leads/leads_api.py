@@ -1,5 +1,7 @@
 """Everything under /v1/leads: puts integrations' webhooks on the queue, and reads what is known of leads."""
 
+# Long: all routes of leads that need no database.
+
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -9,12 +11,12 @@ from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
-from adapters.leads.feature_store import FeatureStore
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.groups.person_events import PersonEvents
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
+from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.leads import LeadsApiSettings
 from ingest.leads.lead_accept import REFUSALS_MAX, BadEnvelope, OpenedPayload, open_payload, read_envelope
@@ -32,6 +34,7 @@ from ingest.web.exact_json import exact_json
 from ingest.web.http import GUARD, answer, json_body, resolver
 from ingest.web.validate import first_problem
 from rules.days import stamp
+from rules.privacy.tombstones import lead_subject
 
 BY_CHARACTERS_MAX = 128
 FINDING = {"organization_id": ORGANIZATION, "integration": INTEGRATION, "external_event_id": r"^.{1,512}$"}
@@ -46,6 +49,7 @@ class _Parts:
     views: LeadViews
     currency: str
     phone_regions: str
+    erased: Tombstones
 
 
 @cache
@@ -53,14 +57,13 @@ def _parts() -> _Parts:
     config, dynamodb = settings.read(LeadsApiSettings), client("dynamodb")
     payloads = LeadPayloads(lambda: client("s3"), config.payload_bucket)
     views = LeadViews(
-        LeadEventStore(dynamodb, config.event_table),
+        PersonEvents.of(dynamodb, config),
         MemoryStore(dynamodb, config.memory_table),
-        FeatureStore(dynamodb, config.feature_table),
         config.currency,
         exchange_rates(config.exchange_rates),
     )
     queue = LeadQueue(client("sqs"), config.lead_queue_url, payloads)
-    return _Parts(queue, views, config.currency, config.phone_regions)
+    return _Parts(queue, views, config.currency, config.phone_regions, tombstones_of(config))
 
 
 @app.post("/v1/leads/events")
@@ -174,13 +177,18 @@ def _caller() -> Caller:
 
 
 def _reader(lead_id: str) -> None:
-    """Raise 401 or 403 unless the caller may read leads, 400 for a malformed id, 404 for another's lead."""
+    """Raise 401 or 403 unless the caller may read leads, 400 for a malformed id, 404 for another's lead,
+    410 for one that was erased.
+    """
     caller = _caller()
     caller.check_leads()
     if problem := first_problem({"type": "string", "pattern": LEAD_ID}, lead_id):
         raise ApiError(400, "invalid_parameter", f"lead_id {problem[1]}")
     if not caller.is_admin:
         _parts().views.check_reach(lead_id, caller)
+    tombstone = _parts().erased.of(lead_subject(lead_id))
+    if tombstone and tombstone.stands:
+        raise ApiError(410, "erased", "the lead was erased")
 
 
 def _query() -> Mapping[str, str]:

@@ -10,8 +10,10 @@ their scope.
 
 import re
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from adapters.settings.phone_regions import region_of
+from ingest.web.caller import invalid_field
 from rules.leads.identity.identities import RANKS, Identity
 from rules.leads.identity.worthless import is_worthless
 
@@ -160,3 +162,16 @@ def _e164(number: "PhoneNumber") -> str:
 
     digits = library.format_number(number, library.PhoneNumberFormat.E164).removeprefix("+")
     return f"{digits};ext={number.extension}" if number.extension else digits
+
+
+def named_identity(body: dict[str, Any], phone_regions: str) -> Identity:
+    """Return the address or number that a body of LOOKUP names; raises 422. phone_regions: the setting."""
+    channels = [each for each in ("email", "phone") if each in body]
+    if len(channels) != 1:
+        raise invalid_field("email", "is missing, or there is a phone too")
+    (channel,), organization = channels, body["organization_id"]
+    region = region_of(phone_regions, organization)
+    try:
+        return identity(channel, body[channel], organization, "lookup", is_verified=False, region=region)
+    except ValueError as reason:
+        raise invalid_field(channel, str(reason).removeprefix(f"{channel}: ")) from None

@@ -12,6 +12,7 @@ from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.shared_counters import HeldPlaces, SharedCounters
+from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.question_lists import QuestionLists
 from adapters.questions.question_store import QuestionStore
@@ -31,6 +32,7 @@ from ingest.web.json_schema import USER_ID
 from ingest.web.paging import integer
 from ingest.web.rate_limit import Limits, RateLimit
 from ingest.web.validate import first_problem
+from rules.privacy.tombstones import user_subject
 
 LEADERS_DEFAULT, LEADERS_MAX = 10, 100
 RELAYED_BLOCK, READS_BLOCK = 20, 5
@@ -49,6 +51,7 @@ class _Parts:
     asking: Asking
     asked: RateLimit
     reads: RateLimit
+    erased: Tombstones
 
 
 @cache
@@ -76,11 +79,17 @@ def _parts() -> _Parts:
         Asking(questions, places, config.open_questions_max),
         limits.of("questions", config.commands_per_minute),
         limits.of("reads of boards", config.board_reads_per_minute, READS_BLOCK),
+        tombstones_of(config),
     )
 
 
 def _caller() -> Caller:
-    return caller_of(app.current_event.raw_event)
+    """Return the caller; raises 410 for one who was erased."""
+    found = caller_of(app.current_event.raw_event)
+    tombstone = _parts().erased.of(user_subject(found.user_id))
+    if tombstone and tombstone.stands:
+        raise ApiError(410, "erased", "the user was erased")
+    return found
 
 
 def _query() -> Mapping[str, str]:

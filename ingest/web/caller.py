@@ -19,6 +19,8 @@ PRODUCERS = "streakline/producers"
 # Those who hand out rewards undo a redemption that they cannot fulfil. A user who could undo it alone would
 # keep reward and points.
 FULFILMENT = "streakline/fulfilment"
+# Who ships one brand's rewards says what became of them. The group's name ends in the brand.
+BRAND = "streakline/fulfilment/"
 # Who sees and answers questions for an audience. The group's name ends in the tag. A caller may have several.
 AUDIENCE = "streakline/audience/"
 
@@ -39,12 +41,17 @@ class ApiError(Exception):
         self.headers = dict(headers or {})
 
 
+def invalid_field(field: str, reason: str) -> ApiError:
+    """Return the refusal of a body that the schema accepts, for one of its fields."""
+    return ApiError(422, "invalid_field", f"{field} {reason}", [{"field": field, "reason": reason}])
+
+
 @dataclass(frozen=True, slots=True)
 class Caller:
     """Who is calling, according to the token. The gateway has verified the token.
 
     organizations: those whose leads the caller reaches. An admin of the deployment reaches all of them.
-    tags: the audiences that the caller belongs to.
+    tags: the audiences that the caller belongs to. brands: those whose rewards the caller ships.
     """
 
     user_id: str
@@ -54,6 +61,12 @@ class Caller:
     is_producer: bool = False
     is_fulfilment: bool = False
     tags: frozenset[str] = frozenset()
+    brands: frozenset[str] = frozenset()
+
+    @property
+    def may_name_points(self) -> bool:
+        """Whether the caller is trusted to say how many points somebody spends."""
+        return self.is_admin or self.is_fulfilment
 
     @property
     def is_server(self) -> bool:
@@ -65,9 +78,9 @@ class Caller:
         if not self.is_admin and user_id != self.user_id:
             raise ApiError(403, "forbidden", "this token reaches only its own user's data")
 
-    def check_fulfilment(self) -> None:
-        """Raise 403 unless the caller may undo redemptions."""
-        if not self.is_admin and not self.is_fulfilment:
+    def check_fulfilment(self, brand: str = "") -> None:
+        """Raise 403 unless the caller may undo redemptions; or tell what became of a brand's rewards."""
+        if not self.may_name_points and brand not in self.brands:
             raise ApiError(403, "forbidden", f"needs {FULFILMENT} or {ADMIN}")
 
     def check_leads(self) -> None:
@@ -111,6 +124,7 @@ def caller_of(event: Mapping[str, Any]) -> Caller:
         is_producer=PRODUCERS in granted,
         is_fulfilment=FULFILMENT in granted,
         tags=_within(AUDIENCE, granted),
+        brands=_within(BRAND, granted),
     )
 
 

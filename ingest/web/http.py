@@ -12,7 +12,7 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters.platform.aws import Unavailable
 from adapters.platform.batches import Unprocessed
-from ingest.web.caller import ApiError
+from ingest.web.caller import ApiError, invalid_field
 from ingest.web.json_schema import Schema
 from ingest.web.validate import first_problem, parse_json
 
@@ -36,7 +36,7 @@ def json_body(event: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
         raise ApiError(400, "invalid_json", f"the body is not JSON: {error}"[:300]) from None
     problem = first_problem(schema, body)
     if problem:
-        raise ApiError(422, "invalid_field", f"{problem[0]} {problem[1]}", [_detail(*problem)])
+        raise invalid_field(*problem)
     # JSON Schema accepts 5.0 as an integer. The tables need the int 5.
     whole = {name for name, each in schema["properties"].items() if each.get("type") == "integer"}
     return {name: int(value) if name in whole else value for name, value in body.items()}
@@ -47,10 +47,6 @@ def _from_base64(text: str) -> str:
         return base64.b64decode(text, validate=True).decode()
     except ValueError:
         raise ApiError(400, "invalid_json", "the body is not UTF-8") from None
-
-
-def _detail(field: str, reason: str) -> dict[str, str]:
-    return {"field": field, "reason": reason}
 
 
 def answer(status: int, body: Any, headers: Mapping[str, str] | None = None) -> Response[str]:

@@ -1,4 +1,4 @@
-"""`streakline rules check | diff | publish | show | list`."""
+"""`streakline rules check | diff | publish | show | list | recompute`."""
 
 import argparse
 import getpass
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.book.book_store import BookStore, PublishedMeanwhile
+from adapters.platform.objects import Objects, S3Objects
 from ingest.book.checking import checked
 from ingest.book.publishing import Proposal, publish
 from ingest.book.rules_api import version_view
@@ -37,11 +38,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--effective", required=True, help="`now`, or an instant with its zone, such as 2027-01-01T00:00:00Z"
     )
     put.add_argument("--note", default="", help="why, for those who come later")
+    put.add_argument(
+        "--rerate", action="store_true", help="it may be in the past: run `streakline rerate` afterwards"
+    )
     put.add_argument("--author", default=getpass.getuser(), help="who says so; your user name")
     show = action("show", "the book in force, as `publish` takes it")
     show.add_argument("--at", type=_instant, help="the one in force at this instant")
     show.add_argument("--json", action="store_true", help="as JSON")
     action("list", "all versions, the newest first")
+    action(
+        "recompute", "recompute all points from the lake's files, and say which weeks differ from the ledger"
+    )
 
 
 def _instant(text: str) -> datetime:
@@ -67,6 +74,9 @@ def run(arguments: argparse.Namespace, stack: Stack | None) -> None:
         check(arguments.file)
         print(f"{arguments.file.name}: a book of rules")
         return
+    if arguments.action == "recompute":
+        print(recompute(S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])))
+        return
     store = BookStore(stack.client("dynamodb"), stack.tables["RuleBooks"])
     now = datetime.now(UTC)
     if arguments.action == "publish":
@@ -87,8 +97,9 @@ def run(arguments: argparse.Namespace, stack: Stack | None) -> None:
 def _publish(store: BookStore, arguments: argparse.Namespace, now: datetime) -> None:
     book = check(arguments.file)
     at = None if arguments.effective == NOW else _effective(arguments.effective)
+    proposal = Proposal(book.document, at, arguments.author, arguments.note, arguments.rerate)
     try:
-        version = publish(store, Proposal(book.document, at, arguments.author, arguments.note), now)
+        version = publish(store, proposal, now)
     except BookRefused as refused:
         raise RuntimeError(book.told(refused)) from None
     except PublishedMeanwhile:
@@ -96,6 +107,20 @@ def _publish(store: BookStore, arguments: argparse.Namespace, now: datetime) -> 
             "somebody else has just published a version: look at `streakline rules list`"
         ) from None
     _print(version_view(version, is_admin=True))
+
+
+def recompute(objects: Objects) -> str:
+    """Return a line with what was compared; raises RuntimeError with a line for each week that differs."""
+    from analytics.recompute.book_points import differing, recomputed_points
+
+    weeks = recomputed_points(objects)
+    found = [
+        f"{user}, week of {monday}: by the book {book}, by the events {events}, in the ledger {ledger}"
+        for user, monday, book, events, ledger in differing(weeks)
+    ]
+    if found:
+        raise RuntimeError("\n".join(found))
+    return f"{weeks.num_rows} weeks of users, none of which differs"
 
 
 def _effective(text: str) -> datetime:

@@ -104,3 +104,22 @@ def sql_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", help="one SELECT in Redshift's SQL")
     parser.add_argument("--on", choices=("warehouse", "lake"), default="warehouse", help="warehouse")
     parser.add_argument("--out", type=Path, metavar="FILE", help="all rows, as .csv or .parquet; a table")
+
+
+def person_options(parser: argparse.ArgumentParser, *, out: str, is_needed: bool) -> None:
+    """Declare the options that name a person, and the file that a command writes."""
+    who = parser.add_mutually_exclusive_group(required=True)
+    who.add_argument("--user", default="", metavar="ID")
+    who.add_argument("--lead", default="", metavar="ID", help="with all leads that are the same person")
+    parser.add_argument(
+        "--organization", metavar="ORG", help="as its integration: leads of others are unknown"
+    )
+    parser.add_argument("--out", type=Path, metavar="FILE", required=is_needed, help=out)
+
+
+def certificate_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `streakline certificate`."""
+    parser.add_argument("file", type=Path)
+    who = parser.add_mutually_exclusive_group()
+    who.add_argument("--user", default="", metavar="ID", help="also check that it is about this user")
+    who.add_argument("--lead", default="", metavar="ID", help="also check that it is about this lead")

@@ -1,4 +1,4 @@
-"""The options of `streakline hook`, apart from what carries it out: that is slow to import."""
+"""The options of `streakline hook` and `webhooks`, apart from what carries them out: that imports slowly."""
 
 import argparse
 
@@ -25,3 +25,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--per-minute", type=int, default=FORMS_PER_MINUTE, help="forms that an address sends"
     )
+
+
+def add_webhooks_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `streakline webhooks`."""
+    parser.add_argument("action", choices=("list", "replay"))
+    parser.add_argument("--endpoint", metavar="ID", help="replay: to this endpoint alone, with --user")
+    parser.add_argument("--user", help="replay: all that is kept of this user, in order")
+    parser.add_argument("--since", metavar="INSTANT", help="replay: of the user, from then on")

@@ -23,6 +23,9 @@ AWS_WAIT_SECONDS = 2
 # By consumer: the names of its function and of its failure queue.
 CONSUMERS = {
     "engagement": ("Engagement", "Engagement"),
+    "fulfilment": ("Fulfilment", "Fulfilment"),
+    "outgoing": ("Telling", "Telling"),
+    "deliveries": ("Deliver", "Delivery"),
     "events-stream": ("EventsStream", "EventsStream"),
     "publisher": ("Publisher", "Publisher"),
     "lead-events": ("LeadEvents", "LeadEvents"),
@@ -35,7 +38,7 @@ CONSUMERS = {
 }
 GIVEN_UP = "given up after all attempts: the function's log says why"
 GONE = "the records are no longer in the stream: docs/runbook.md says what to do"
-OF_QUEUES = frozenset({"leads", "memory", "features", "fan-out"})
+OF_QUEUES = frozenset({"leads", "memory", "features", "fan-out", "deliveries"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +86,14 @@ def _queue(consumer: str) -> str:
     return f"{CONSUMERS[consumer][1]}FailuresUrl"
 
 
-def redrive(stack: Stack, *, only_list: bool = False) -> dict[str, Any]:
-    """Send everything again, or only list it.
+def redrive(stack: Stack, *, only_list: bool = False, only: str = "") -> dict[str, Any]:
+    """Send everything again, or only list it. only: one consumer's.
 
     Returns how many messages were redriven, and what is left: `reason` says why it was kept first, `again`
     why this attempt failed. Consumers that the stack was deployed without are left out.
     """
     sqs, done, left = stack.client("sqs"), 0, []
-    for consumer in CONSUMERS:
+    for consumer in [only] if only else CONSUMERS:
         url = stack.outputs.get(_queue(consumer))
         for message in list(waiting_messages(stack, consumer)) if url else ():
             again = "" if only_list else _send(stack, message)

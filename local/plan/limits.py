@@ -23,6 +23,7 @@ EXACT = 4
 SHARED: Mapping[str, str | int] = {
     "UserStreaks/StreakLeaderboard": "LeaderboardShards",
     "UserStreaks/UnderReview": 1,
+    "UserStreaks/ByExpiry": 8,
     "Feature/ByActivity": "FeatureShards",
     "UserStats/ByTotalPoints": "StatsShards",
     "Event/idempotency-index": 1,
@@ -30,6 +31,7 @@ SHARED: Mapping[str, str | int] = {
     "Questions/ByClosing": SHARDS,
     "Questions/ByAgentId": 1,
     "Subscriptions/ByLastNotified": 4,
+    "Notifications/ByDue": 12,
 }
 NAIVE_SHARED = {**SHARED, "UserStreaks/StreakLeaderboard": 1}  # its regions are not split
 OWN = ("BPEvents/IdempotencyIndex", "Event/event-type-index", "Responses/ByFingerprint")
@@ -70,7 +72,7 @@ def limits(
         *_api(found, deployed, a_second),
         *_functions(found, deployed, a_second),
         *_firehose(found, a_second),
-        *_night(traffic, deployed, units, found),
+        *(_night(traffic, deployed, units, found) if naive else ()),
     ]
     return sorted(listed, key=lambda each: -each.share)
 
@@ -130,6 +132,7 @@ def _firehose(found: Load, a_second: float) -> Iterator[Limit]:
 
 
 def _night(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, found: Load) -> Iterator[Limit]:
+    """Yield where a night in one call a function ends. Ours goes piece by piece and share by share."""
     night = a_night(traffic, deployed, units, found.day)
     for function, seconds in (
         ("CurateFunction", night.task_seconds),

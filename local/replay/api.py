@@ -50,6 +50,16 @@ class Api:
             timeout=180,
         )
 
+    def download(self, path: str) -> bytes:
+        """Return what a GET answers as it is, also from where it sends us; raises RuntimeError."""
+        answer = self._request("GET", path, None)
+        if answer.status == 303:
+            answer = self._pool.request("GET", answer.headers["Location"], timeout=180)
+        if answer.status != 200:
+            raise RuntimeError(f"GET {path}: {answer.status} {_json(answer.data)}")
+        data: bytes = answer.data
+        return data
+
     def get(self, path: str) -> Any:
         """Return the answer to a GET; raises RuntimeError unless it is 200."""
         status, answer = self.call("GET", path)

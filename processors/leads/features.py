@@ -24,13 +24,16 @@ from aws_lambda_powertools import Logger
 from adapters import clock, settings
 from adapters.leads.counted_events import CountedEvents
 from adapters.leads.feature_store import Changed, FeatureStore
-from adapters.leads.group_memory import GroupMemory
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.groups.group_memory import GroupMemory
+from adapters.leads.groups.person_events import PersonEvents
+from adapters.leads.groups.topology import Topology
 from adapters.leads.memory_store import LeadContended, MemoryStore
 from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Poison
+from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.leads import FeaturesSettings
+from processors.leads.erased_leads import is_erased
 from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL
@@ -53,9 +56,11 @@ class FeatureProcessor:
     """Applies announced events, refreshes and rebuilds to features."""
 
     store: FeatureStore
+    topology: Topology
     memory: GroupMemory
-    events: LeadEventStore
+    events: PersonEvents
     counted: CountedEvents
+    erased: Erased = NOBODY
 
     def handle(self, message: Any, now: datetime) -> None:
         """Apply one message; raises Poison, or what a later attempt may get past."""
@@ -70,6 +75,8 @@ class FeatureProcessor:
             return
         try:
             event = from_item(message)
+            if is_erased(event, self.erased):
+                return
             given = contributions(event)
             entries = derive_entries(event) if event.event_type in CAMPAIGN_TYPES else []
             groups = groups_of(event)[1] if event.event_type in IDENTITY_TYPES else ()
@@ -137,20 +144,20 @@ class FeatureProcessor:
         state was taken away, and memory may be of before, too.
         """
         if item.is_joining:
-            self.memory.absorb(item.lead_organization_id, item.pending, item.topology, as_of)
-            joining = self.events.of_leaves(item.pending)
+            self.memory.absorb(item.lead_organization_id, item.pending, as_of)
+            joining = self.events.joining(item)
             return feature_changes.with_leaves(item, joining, self.memory.contacts(item), as_of)
         return self._built_anew(item, affected, as_of)
 
     def _built_anew(self, item: FeatureItem, affected: Collection[Input], as_of: datetime) -> Change | None:
-        if item.inputs is None and item.topology:
+        if item.inputs is None and item.regrouped:
             self.memory.rebuild(item.lead_organization_id, as_of)
-        return feature_changes.from_events(item, affected, self.events.of_leaves(item.group), as_of)
+        return feature_changes.from_events(item, affected, self.events.of_person(item), as_of)
 
     def _regroup(self, event: LeadEvent, now: datetime) -> None:
         """Set which leads are one, and build the features of the groups where that took them away."""
         number, groups = groups_of(event)
-        self.store.set_topology(number, groups)
+        self.topology.set(number, groups)
 
         def decide(item: FeatureItem) -> Change | None:
             is_there = item.merged_into is not None or (item.inputs is not None and not item.is_joining)
@@ -198,11 +205,14 @@ def _until_done(lead: str, attempt: Callable[[], bool]) -> None:
 def _parts() -> tuple[FeatureProcessor, Consumer]:
     config, dynamodb = settings.read(FeaturesSettings), client("dynamodb")
     store = FeatureStore(dynamodb, config.feature_table, config.feature_shards)
-    events = LeadEventStore(dynamodb, config.event_table)
+    events = PersonEvents.of(dynamodb, config, store)
     memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), store, events)
+    topology = Topology(dynamodb, config.feature_table, store)
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
     counted = CountedEvents(dynamodb, config.idempotency_keys_table)
-    return FeatureProcessor(store, memory, events, counted), Consumer(CONSUMER, failures, logger)
+    erased = tombstones_of(config)
+    processor = FeatureProcessor(store, topology, memory, events, counted, erased)
+    return processor, Consumer(CONSUMER, failures, logger)
 
 
 @logger.inject_lambda_context

@@ -2,8 +2,8 @@
 
 Joining is idempotent and gives the same in any order (rules.leads.evidence). adapters.leads.group_memory
 explains why that stays true while leads merge and part. For a change of identity, this processor sets the
-topology, unless the features processor has set it before. Then it rebuilds the memory of each group from
-the group's events.
+topology, unless the features processor has set it before. Then it joins what the leaves bring that came to a
+root, or rebuilds the memory of groups that parted.
 """
 
 from collections.abc import Mapping
@@ -16,14 +16,17 @@ from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.group_memory import GroupMemory
-from adapters.leads.lead_event_store import LeadEventStore
+from adapters.leads.groups.group_memory import GroupMemory
+from adapters.leads.groups.person_events import PersonEvents
+from adapters.leads.groups.topology import Topology
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Poison
+from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.leads import MemorySettings
-from rules.leads.lead_events import IDENTITY_TYPES, LeadEvent, MalformedLeadEvent, from_item
+from processors.leads.erased_leads import is_erased
+from rules.leads.lead_events import IDENTITY_TYPES, LEADS_UNMERGED, LeadEvent, MalformedLeadEvent, from_item
 from rules.leads.lead_groups import groups_of
 from rules.leads.memory import derive_entries
 
@@ -35,8 +38,9 @@ CONSUMER = "memory"
 class MemoryProcessor:
     """Applies announced events to memory."""
 
-    features: FeatureStore
+    topology: Topology
     memory: GroupMemory
+    erased: Erased = NOBODY
 
     def handle(self, message: Any, now: datetime) -> None:
         """Apply one announcement; raises Poison, or an error that a later attempt may get past."""
@@ -46,6 +50,8 @@ class MemoryProcessor:
                 raise Poison("the message is no object")
             if event.event_type in IDENTITY_TYPES:
                 groups_of(event)
+            if is_erased(event, self.erased):
+                return
             entries = derive_entries(event)
         except MalformedLeadEvent as error:
             raise Poison(str(error)) from None
@@ -56,20 +62,23 @@ class MemoryProcessor:
 
     def _regroup(self, event: LeadEvent, now: datetime) -> None:
         number, groups = groups_of(event)
-        self.features.set_topology(number, groups)
+        self.topology.set(number, groups)
         for group in groups:
-            self.memory.regroup(group.root, number, now)
+            if event.event_type == LEADS_UNMERGED:
+                self.memory.rebuild(group.root, now)
+            else:
+                self.memory.absorb(group.root, group.leaves, now)
 
 
 @cache
 def _parts() -> tuple[MemoryProcessor, Consumer]:
     config, dynamodb = settings.read(MemorySettings), client("dynamodb")
     features = FeatureStore(dynamodb, config.feature_table)
-    memory = GroupMemory(
-        MemoryStore(dynamodb, config.memory_table), features, LeadEventStore(dynamodb, config.event_table)
-    )
+    events = PersonEvents.of(dynamodb, config, features)
+    memory = GroupMemory(MemoryStore(dynamodb, config.memory_table), features, events)
+    topology = Topology(dynamodb, config.feature_table, features)
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
-    return MemoryProcessor(features, memory), Consumer(CONSUMER, failures, logger)
+    return MemoryProcessor(topology, memory, tombstones_of(config)), Consumer(CONSUMER, failures, logger)
 
 
 @logger.inject_lambda_context

@@ -23,12 +23,14 @@ from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed, chunks
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
+from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.questions.answer_counts import RESPONSES_MAX, AnswerCounts
 from adapters.questions.response_store import WAITING, Key, ResponseStore
 from adapters.questions.user_stats_store import StoredStats, UserStatsStore
 from adapters.settings.questions import AnswersSettings
 from rules.days import stamp
 from rules.engagement.events import Event, MalformedItem
+from rules.privacy.tombstones import user_subject
 from rules.questions.answer_events import event_of_answer
 from rules.questions.answer_stats import Stats, TooOld, add, fold
 from rules.questions.responses import Response, from_item
@@ -66,6 +68,7 @@ class AnswerCounter:
     counts: AnswerCounts
     accounts: AccountStore
     books: BookStore
+    erased: Erased = NOBODY
 
     def apply(self, records: Sequence[Record], now: datetime) -> CountedBatch:
         """Count a batch of stream records, person by person; one person's trouble is not another's."""
@@ -76,6 +79,8 @@ class AnswerCounter:
                 response = from_item(plain(record["dynamodb"]["NewImage"]))
             except (MalformedItem, KeyError, TypeError, ValueError) as error:
                 outcome.poison.append((record, _reason(error)))
+                continue
+            if response.user_id and self.erased.forbids(user_subject(response.user_id), response.created_at):
                 continue
             by_person.setdefault(response.fingerprint_hash, []).append((record, response))
         for person, pairs in by_person.items():
@@ -192,7 +197,9 @@ def _parts() -> tuple[AnswerCounter, FailureQueue]:
         config.index_idempotency_keys,
     )
     accounts = AccountStore(dynamodb, config.user_streaks_table, "", LedgerStore(dynamodb, ""), 1)
-    answers = AnswerCounter(counts, accounts, BookStore(dynamodb, config.rule_books_table))
+    answers = AnswerCounter(
+        counts, accounts, BookStore(dynamodb, config.rule_books_table), tombstones_of(config)
+    )
     return answers, FailureQueue(lambda: client("sqs"), config.failure_queue_url)
 
 

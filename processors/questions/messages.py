@@ -69,6 +69,8 @@ class Sender:
             endpoint = prepared.endpoint
         won, made = claim()
         if won is not ClaimResult.CLAIMED:
+            if not subscription.endpoint_arn:
+                self._leave(subscription, endpoint)
             return Told.DUPLICATE if won is ClaimResult.DUPLICATE else Told.MOVED
         receipt = self.push.send(endpoint, subscription.fcm_token, message)
         return self._settle(made, receipt, release, now)
@@ -108,8 +110,22 @@ class Sender:
         if not self.claims.store.deactivate(subscription, now):
             return
         self.logger.info("a token is dead", extra={"subscription_id": subscription.subscription_id})
+        if subscription.endpoint_arn:
+            self._forget(subscription.endpoint_arn)
+
+    def _leave(self, read: Subscription, endpoint: str) -> None:
+        """Delete an endpoint that was prepared for nothing, if the subscription no longer has its token.
+
+        Another sender may have buried the token, or the person may have left, after `read` was read and
+        before the endpoint was made: nobody else knows of it. While the token is alive, the endpoint is the
+        other sender's too, because a token has one.
+        """
+        stored = self.claims.store.get(read.subscription_id)
+        if stored is None or stored.fcm_token != read.fcm_token:
+            self._forget(endpoint)
+
+    def _forget(self, endpoint: str) -> None:
         try:
-            if subscription.endpoint_arn:
-                self.push.forget(subscription.endpoint_arn)
+            self.push.forget(endpoint)
         except Unavailable:
-            self.logger.exception("an endpoint is left", extra={"endpoint_arn": subscription.endpoint_arn})
+            self.logger.exception("an endpoint is left", extra={"endpoint_arn": endpoint})

@@ -5,12 +5,16 @@ A book is data: it is published while the system runs, and each event is judged 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
+
+from rules.book.achievement_rules import AchievementRule, ConditionKind
+from rules.book.rewards import Reward
+from rules.book.streak_rules import NeedKind, StreakRule
 
 
 class Declarer(StrEnum):
@@ -124,15 +128,24 @@ NO_FREEZES, NO_PAUSES = Freezes(0, 0, 0), Pauses(0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Book:
-    """All rules that are data."""
+    """All rules that are data.
+
+    expiry: by which rule points expire (rules.book.expiry), None for never. rewards: the catalogue, by id.
+    streaks: those beside the daily one, achievements: each by name.
+    """
 
     event_types: Mapping[str, EventType]
     boosts: tuple[Boost, ...] = ()
     freezes: Freezes = NO_FREEZES
     pauses: Pauses = NO_PAUSES
+    expiry: str | None = None
+    rewards: Mapping[str, Reward] = field(default_factory=dict)
+    streaks: Mapping[str, StreakRule] = field(default_factory=dict)
+    achievements: Mapping[str, AchievementRule] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "event_types", MappingProxyType(dict(self.event_types)))
+        for name in ("event_types", "rewards", "streaks", "achievements"):
+            object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
 
     def factor(self, event_type: str, occurred: datetime) -> int:
         """Return what an event's points are multiplied by."""
@@ -145,3 +158,23 @@ class Book:
     def cap(self, event_type: str, occurred: datetime) -> Cap | None:
         """Return an event's cap, None for none. Raises KeyError for a type that the book lacks."""
         return self.event_types[event_type].cap(self.factor(event_type, occurred))
+
+    def measured(self, event_type: str) -> tuple[str, ...] | None:
+        """Return which properties of a type's events are summed; None if its events are not even counted.
+
+        While a book declares no streaks and achievements, nothing is counted, and nothing is stored for it.
+        """
+        if not self.streaks and not self.achievements:
+            return None
+        of_streaks = {
+            rule.need.property or ""
+            for rule in self.streaks.values()
+            if rule.need.kind is NeedKind.SUM and event_type in rule.event_types
+        }
+        of_achievements = {
+            each.property or ""
+            for rule in self.achievements.values()
+            for each in rule.conditions
+            if each.kind is ConditionKind.SUM and each.event_type == event_type
+        }
+        return tuple(sorted(of_streaks | of_achievements))

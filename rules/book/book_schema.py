@@ -4,12 +4,20 @@
 
 from typing import Any
 
+from rules.book.achievement_reading import ACHIEVEMENTS
+from rules.book.expiry import PERIODS
+from rules.book.streak_reading import STREAKS
+
 Schema = dict[str, Any]
 
 FORMAT = 1
 TYPES_MAX = 500
 BOOSTS_MAX = 100
 POINTS_MAX = 1_000_000
+DAYS_MAX = 3650
+REWARDS_MAX = 500
+STOCK_MAX = 1_000_000_000
+REWARD_NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 _INSTANT: Schema = {
     "type": "string",
@@ -75,6 +83,23 @@ _BOOST = _closed(
     },
     "multiplies the points of events that occurred between two instants",
 )
+_REWARD = _closed(
+    ["price_points", "brand"],
+    {
+        "price_points": _whole(1, 1_000_000_000, "of one; users never name it"),
+        "brand": {
+            "type": "string",
+            "pattern": REWARD_NAME,
+            "description": "on each ledger entry, and by which invoices are written",
+        },
+        "stock": _whole(0, STOCK_MAX, "how many there are in all; only ever raised. Left out: no end"),
+        "limit_per_user": _whole(1, 1_000_000, "how many one user may have; left out: any number"),
+        "valid_from": _INSTANT,
+        "valid_until": _INSTANT | {"description": "the first instant at which it is no longer offered"},
+        "description": {"type": "string", "maxLength": 500},
+    },
+    "one reward",
+)
 BOOK: Schema = {
     "$schema": "http://json-schema.org/draft-07/schema#",
     "title": "A book of rules",
@@ -108,6 +133,23 @@ BOOK: Schema = {
                 },
                 "pauses of a streak; left out: users can have none",
             ),
+            "expiry": _closed(
+                [],
+                {
+                    "after_days": _whole(1, DAYS_MAX, "so many days after the date they are earned for"),
+                    "end_of": {"enum": list(PERIODS), "description": "or with this period of that date"},
+                },
+                "when points expire; exactly one of after_days and end_of. Left out: never",
+            ),
+            "rewards": {
+                "type": "object",
+                "maxProperties": REWARDS_MAX,
+                "propertyNames": {"pattern": REWARD_NAME},
+                "additionalProperties": _REWARD,
+                "description": "the catalogue, by id",
+            },
+            "streaks": STREAKS,
+            "achievements": ACHIEVEMENTS,
         },
         "what earns what",
     ),

@@ -6,6 +6,7 @@ from datetime import datetime
 from itertools import combinations
 from typing import Any
 
+from rules.book.achievement_reading import achievement_faults, read_achievements
 from rules.book.book import (
     NO_FREEZES,
     NO_PAUSES,
@@ -18,6 +19,9 @@ from rules.book.book import (
     Period,
 )
 from rules.book.contracts import contract_faults
+from rules.book.expiry import DAYS
+from rules.book.rewards import read_rewards, reward_problems
+from rules.book.streak_reading import read_streaks, streak_faults
 from rules.days import parse_moment
 
 Path = tuple[str | int, ...]
@@ -52,12 +56,24 @@ def read_book(document: Mapping[str, Any]) -> Book:
         tuple(map(_boost, document.get("boosts", ()))),
         Freezes(**document["freezes"]) if "freezes" in document else NO_FREEZES,
         Pauses(**document["pauses"]) if "pauses" in document else NO_PAUSES,
+        _expiry(document.get("expiry")),
+        read_rewards(document),
+        read_streaks(document),
+        read_achievements(document),
     )
 
 
 def faults_of(document: Mapping[str, Any]) -> list[Fault]:
     """Return what makes no sense in a document that satisfies book_schema.BOOK."""
-    return [*_type_faults(document), *_boost_faults(document), *_pause_faults(document)]
+    return [
+        *_type_faults(document),
+        *_boost_faults(document),
+        *_pause_faults(document),
+        *_expiry_faults(document),
+        *(Fault(path, reason) for path, reason in reward_problems(document)),
+        *(Fault(path, reason) for path, reason in streak_faults(document)),
+        *(Fault(path, reason) for path, reason in achievement_faults(document)),
+    ]
 
 
 def _event_type(said: Mapping[str, Any]) -> EventType:
@@ -76,6 +92,12 @@ def _event_type(said: Mapping[str, Any]) -> EventType:
 def _boost(said: Mapping[str, Any]) -> Boost:
     since, until = _instant(said["since"]), _instant(said["until"])
     return Boost(since, until, said["factor"], frozenset(said.get("event_types", ())))
+
+
+def _expiry(said: Mapping[str, Any] | None) -> str | None:
+    if not said:
+        return None
+    return str(said["end_of"]) if "end_of" in said else f"{said['after_days']}{DAYS}"
 
 
 def _instant(text: str) -> datetime:
@@ -132,3 +154,8 @@ def _pause_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     pauses = document.get("pauses")
     if pauses and pauses["dates_max"] > pauses["dates_a_year"]:
         yield Fault(("pauses", "dates_max"), "is more than dates_a_year")
+
+
+def _expiry_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
+    if len(document.get("expiry", {"end_of": "year"})) != 1:
+        yield Fault(("expiry",), "must have after_days or end_of, and not both")

@@ -8,7 +8,6 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
 
 from rules.book.book import Book, Cap, Declarer
 from rules.days import EPOCH
@@ -18,7 +17,8 @@ from rules.days import EPOCH
 class Version:
     """A published book. number: 1, 2, 3 ... in the order of publishing. author: who published it.
 
-    read: returns the book; it is called once, and only for a version that something is judged by.
+    read: returns the book; it is called once, or twice by two threads at once, and only for a version that
+    something is judged by.
     """
 
     number: int
@@ -28,17 +28,27 @@ class Version:
     author: str = ""
     note: str = ""
 
-    @cached_property
+    @property
     def book(self) -> Book:
         """What the version says."""
-        return self.read()
+        # Until Python 3.12 functools.cached_property has one lock for all versions, held while one is read.
+        known: Book | None = self.__dict__.get("_book")
+        if known is None:
+            known = self.__dict__["_book"] = self.read()
+        return known
+
+    @property
+    def is_retroactive(self) -> bool:
+        """Whether it was in force before it was published: events that were judged are judged anew by it."""
+        return self.effective_at < self.published_at
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What an event is judged by, and under which version. It is fixed when the event is accepted.
 
-    points: before the cap. keeps_streak, declared_by: see rules.book.book.EventType.
+    points: before the cap. expiry: by which rule they expire (rules.book.expiry). keeps_streak, declared_by:
+    see rules.book.book.EventType. measured: see Book.measured.
     """
 
     version: int
@@ -46,6 +56,8 @@ class Terms:
     cap: Cap | None
     keeps_streak: bool
     declared_by: Declarer
+    expiry: str | None = None
+    measured: tuple[str, ...] | None = None
 
 
 class Books:
@@ -55,6 +67,7 @@ class Books:
         self.versions = tuple(sorted(versions, key=lambda each: each.number))
         self._in_order = sorted(self.versions, key=lambda each: (each.effective_at, each.number))
         self._since = [each.effective_at for each in self._in_order]
+        self._numbered = {each.number: each for each in self.versions}
 
     @property
     def newest(self) -> Version:
@@ -72,10 +85,33 @@ class Books:
 
     def numbered(self, number: int) -> Version:
         """Return a version; raises KeyError if it is not known."""
-        for each in self.versions:
-            if each.number == number:
-                return each
-        raise KeyError(f"there is no version {number} of the book")
+        if number not in self._numbered:
+            raise KeyError(f"there is no version {number} of the book")
+        return self._numbered[number]
+
+    def in_force(self, version: Version) -> tuple[datetime, datetime | None]:
+        """Return from when to when a version is in force; None: for good. Both are the same: it never is."""
+        following = self._in_order[self._in_order.index(version) + 1 :]
+        return version.effective_at, following[0].effective_at if following else None
+
+    def between(self, first: datetime, last: datetime) -> list[Version]:
+        """Return the versions that are in force at some time from one instant to another, both included."""
+        begin = max(0, bisect_right(self._since, first) - 1)
+        return self._in_order[begin : bisect_right(self._since, last)]
+
+    def rejudging(self, judged_by: int | None, event_type: str, occurred: datetime) -> Version | None:
+        """Return the version by which an event that was judged counts now; None if none here can tell.
+
+        That is the one that judged it, until a later one takes effect in the past and is in force when the
+        event occurred.
+        """
+        if judged_by is None:
+            return None
+        now = self.at(occurred)
+        if now.number > judged_by and now.is_retroactive and event_type in now.book.event_types:
+            return now
+        then = self._numbered.get(judged_by)
+        return then if then and event_type in then.book.event_types else None
 
     def judging(self, event_type: str, occurred: datetime, now: datetime) -> Iterator[Version]:
         """Yield the versions that may judge an event, as known at an instant: the first that takes it does.
@@ -101,4 +137,6 @@ def terms_of(version: Version, event_type: str, occurred: datetime) -> Terms:
         version.book.cap(event_type, occurred),
         rule.keeps_streak,
         rule.declared_by,
+        version.book.expiry,
+        version.book.measured(event_type),
     )

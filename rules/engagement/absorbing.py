@@ -7,31 +7,39 @@ covers; callers give `absorb` only entries newer than the profile's watermark.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 
-from rules.days import UnknownZone, skipped_dates
+from rules.days import UnknownZone, skipped_dates, unstamp
 from rules.engagement.account_state import Day, Profile
+from rules.engagement.clocks.clock_jumps import skews_seen
 from rules.engagement.earning import cap_key
 from rules.engagement.events import Event
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.goals.measures import with_measures
+from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.review import zones_seen
 from rules.engagement.streaks import net_freezes
 from rules.stream_places import newest
 
+DATE_LENGTH = len("2026-05-01")
+# What is older is kept together (adapters/engagement/goals). Nothing but a backfill comes as late.
+SETTLED_AFTER = timedelta(days=7)
+
 
 def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> dict[date, Day]:
-    """Count EARN entries into their days; returns the days that changed.
+    """Count entries into the days that they are of; returns the days that changed.
 
     An entry that is not newer than its day's watermark has been counted already, and is skipped.
     """
     changed: dict[date, Day] = {}
     for entry in entries:
         draft = entry.draft
-        if draft.kind is not EntryKind.EARN or draft.activity_date is None or draft.event_id is None:
+        if draft.kind not in EARNING or draft.activity_date is None:
             continue
         when = date.fromisoformat(draft.activity_date)
         day = changed.get(when) or days.get(when)
         if day is None:
+            if draft.kind is not EntryKind.EARN or draft.event_id is None:
+                continue  # what is taken back was earned before, so there is no such ledger
             day = Day(entry.account_id, when, draft.event_id, 0, 0, {}, "", entry.created_at)
         if entry.created_at <= day.ledger_head:
             continue
@@ -42,37 +50,39 @@ def absorb_days(days: Mapping[date, Day | None], entries: Iterable[Entry]) -> di
 def _with_entry(day: Day, entry: Entry) -> Day:
     draft = entry.draft
     first, last = _ends_with(day, draft)
+    events = {EntryKind.EARN: 1, EntryKind.CLAWBACK: -1}.get(draft.kind, 0)
     kind = cap_key(draft.event_type or "", draft.cap)
     return Day(
         user_id=day.user_id,
         activity_date=day.activity_date,
         first_event_id=first,
         last_event_id=last,
-        events_count=day.events_count + 1,
+        events_count=day.events_count + events,
         points_earned=day.points_earned + draft.points,
         points_by_cap={**day.points_by_cap, kind: day.points_by_cap.get(kind, 0) + draft.points},
         ledger_head=entry.created_at,
         created_at=day.created_at,
-        passive_events=day.passive_events + draft.is_passive,
+        passive_events=day.passive_events + events * draft.is_passive,
+        lots=_with_lot(day.lots, draft),
+        reversed_events=day.reversed_events + (events < 0 and not draft.is_passive),
+        measures=with_measures(day.measures, draft.event_type or "", draft.measures, events),
     )
+
+
+def _with_lot(lots: Mapping[str, int], draft: Draft) -> Mapping[str, int]:
+    if draft.expires_on is None:
+        return lots
+    return {**lots, draft.expires_on: lots.get(draft.expires_on, 0) + draft.points}
 
 
 def _ends_with(day: Day, draft: Draft) -> tuple[str, str]:
     """Return a day's first and last event with one more. Passive ones count while there are no others."""
     event_id = draft.event_id or ""
-    if day.events_count and draft.is_passive == day.is_active:
+    if draft.kind is not EntryKind.EARN:
+        return day.first_event_id, day.last_event_id
+    if draft.is_passive == day.was_active:
         return (day.first_event_id, day.last_event_id) if draft.is_passive else (event_id, event_id)
     return min(day.first_event_id, event_id), max(day.last_event_id, event_id)
-
-
-def active_dates(entries: Iterable[Entry]) -> set[date]:
-    """Return the dates that entries make active ones."""
-    drafts = (entry.draft for entry in entries)
-    return {
-        date.fromisoformat(each.activity_date)
-        for each in drafts
-        if each.activity_date and not each.is_passive
-    }
 
 
 def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
@@ -82,20 +92,34 @@ def absorb(profile: Profile, entries: Sequence[Entry]) -> Profile:
     """
     if not entries:
         return profile
-    freezes = list(profile.cover.freezes)
+    freezes, expiry, past_entry = list(profile.cover.freezes), profile.expiry, profile.past_entry
     for entry in entries:
         draft = entry.draft
+        if draft.kind in EARNING and draft.expires_on:
+            expiry = expiry.with_points(date.fromisoformat(draft.expires_on), draft.points)
+        if draft.measures and _is_of_the_past(entry):
+            past_entry = entry.created_at
+        if draft.kind is EntryKind.REVERSE and draft.reverses:
+            expiry = expiry.reopened(unstamp(draft.held_at or draft.reverses).date())
         if draft.freeze in (FreezeNote.GRANTED, FreezeNote.REVOKED) and draft.freeze_date:
             change = 1 if draft.freeze is FreezeNote.GRANTED else -1
             freezes.append((date.fromisoformat(draft.freeze_date), change))
-    earned = sum(entry.draft.points for entry in entries if entry.draft.kind is EntryKind.EARN)
+    earned = sum(entry.draft.points for entry in entries if entry.draft.kind in EARNING)
     return replace(
         profile,
         head=entries[-1].head,
         applied_through=entries[-1].applied_through,
         total_points=profile.total_points + earned,
         cover=replace(profile.cover, freezes=net_freezes(freezes)),
+        expiry=expiry,
+        past_entry=past_entry,
     )
+
+
+def _is_of_the_past(entry: Entry) -> bool:
+    """Whether an entry counts for a date that readers may have settled already."""
+    when = date.fromisoformat(entry.draft.activity_date or entry.created_at[:DATE_LENGTH])
+    return when < unstamp(entry.created_at).date() - SETTLED_AFTER
 
 
 def reaching(entries: list[Entry], before: Profile, events: Sequence[Event]) -> list[Entry]:
@@ -135,7 +159,7 @@ def observe(profile: Profile, events: Iterable[Event]) -> Profile:
         skipped |= _skipped(event)
         if event.timezone and event.event_id > at:
             zone, at = event.timezone, event.event_id
-    seen = zones_seen(profile, events)
+    seen = skews_seen(zones_seen(profile, events), events)
     if at == profile.observed_at and skipped == profile.cover.skipped:
         return seen
     return replace(seen, observed_zone=zone, observed_at=at, cover=replace(profile.cover, skipped=skipped))

@@ -4,7 +4,9 @@ The ledger is the journal; profile and days follow from it (rules/engagement/abs
 repairs what a dead writer left: it counts in the pending entries first, by the same code as new ones.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+# Long: all that decides about an account.
+
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import date, datetime
 
@@ -12,7 +14,6 @@ from rules.days import EPOCH, unstamp
 from rules.engagement.absorbing import (
     absorb,
     absorb_days,
-    active_dates,
     journalled_freezes,
     observe,
     reaching,
@@ -25,6 +26,8 @@ from rules.engagement.account_state import (
     Profile,
     is_active,
 )
+from rules.engagement.amnesty.amnesties import with_amnesties
+from rules.engagement.clocks.clock_jumps import with_clock_review
 from rules.engagement.earning import earnings
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
@@ -36,6 +39,7 @@ from rules.engagement.review import (
     with_flight_review,
     with_zone_review,
 )
+from rules.engagement.streak.active_dates import active_dates, lost_dates
 from rules.engagement.streaks import Cover, Streak, advance, fold
 
 TZ_CHANGES_KEPT_MAX = 10
@@ -96,27 +100,36 @@ def decide(
     before = account.profile
     repaired = absorb(before, account.pending)
     days = absorb_days(account.days, account.pending)
-    claimed, events = events, place(events, {**account.days, **days})
+    known = {**account.days, **days}
+    claimed, events = events, place(events, known)
     profile = _reviewed(repaired, zip(claimed, events, strict=True), observed, now)
-    profile = _flown(profile, flown_over(_placed(account.pending, events), {**account.days, **days}), now)
-    earned = earnings(events, {**account.days, **days})
-    streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover)
+    profile = _flown(profile, flown_over(_placed(account.pending, events), known), now)
+    earned, lost = earnings(events, known), lost_dates(known, account.pending, commands)
+    profile = with_amnesties(profile, account.amnesties, _first_folded(account, events, lost))
+    streak = _streak_with(account, events, absorb(profile, _unplaced(before.user_id, commands)).cover, lost)
     freezes = freeze_drafts(journalled_freezes(before, account.pending), streak)
     drafts = [*commands, *freezes, *earned]
+    # Long: a step a line.
     if not drafts and not account.pending:
-        return Decision(account, before.head, (), days, _touch(before, replace(profile, streak=streak), now))
+        return Decision(account, before.head, (), days, touch(before, replace(profile, streak=streak), now))
     arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
     entries = append(before.user_id, repaired.head, drafts, now, arrival) if drafts else []
     entries = reaching(entries, repaired, events)
-    days |= absorb_days({**account.days, **days}, entries)
+    days |= absorb_days(known, entries)
     changed = replace(absorb(profile, entries), streak=streak)
-    return Decision(account, repaired.head, entries, days, _touch(before, changed, now))
+    return Decision(account, repaired.head, entries, days, touch(before, changed, now))
+
+
+def _first_folded(account: Account, events: Iterable[Event], lost: Iterable[date]) -> date:
+    """Return the first date that may count differently than before; date.max if there is none."""
+    came = (event.activity_date for event in events if not event.is_passive)
+    return min([*came, *active_dates(account.pending), *lost], default=date.max)
 
 
 def _placed(pending: Iterable[Entry], events: Iterable[Event]) -> Iterator[tuple[str, date]]:
     """Yield events with the dates that they earn, also of entries that a dead writer has not counted in."""
     for draft in (entry.draft for entry in pending):
-        if draft.event_id and draft.activity_date and not draft.is_passive:
+        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date and not draft.is_passive:
             yield draft.event_id, date.fromisoformat(draft.activity_date)
     yield from ((event.event_id, event.activity_date) for event in events if not event.is_passive)
 
@@ -140,7 +153,7 @@ def _reviewed(
     counted, observed = [(came, event.activity_date) for came, event in placed], list(observed)
     seen = observe(profile, [event for event, _ in (*counted, *observed)])
     claims = [*counted, *not_seen_by_an_admin(profile, observed)]
-    return with_zone_review(with_claim_review(seen, claims, now), now)
+    return with_clock_review(with_zone_review(with_claim_review(seen, claims, now), now), now)
 
 
 def _unplaced(user_id: str, commands: Sequence[Draft]) -> list[Entry]:
@@ -148,21 +161,26 @@ def _unplaced(user_id: str, commands: Sequence[Draft]) -> list[Entry]:
     return [Entry(user_id, "", 0, 0, draft) for draft in commands if draft.freeze]
 
 
-def _streak_with(account: Account, events: Iterable[Event], cover: Cover) -> Streak | None:
-    """Return the streak with the dates of pending entries and of these events added, under a cover."""
+def _streak_with(
+    account: Account, events: Iterable[Event], cover: Cover, lost: Collection[date]
+) -> Streak | None:
+    """Return the streak with the dates of pending entries and of these events added, under a cover.
+
+    lost: dates that are active no more, but for these events.
+    """
     # Days may hold what is pending, and the streak does not.
-    changed = [*active_dates(account.pending), *_changed_before_the_last(account.profile, cover)]
-    dates = _dates_new_to(account, events)
-    return streak_after(account.profile.streak, cover, dates, account.history, changed)
+    pending = active_dates(account.pending).difference(lost)
+    changed = [*pending, *lost, *_changed_before_the_last(account.profile, cover)]
+    dates = _dates_new_to(account, events, lost) | pending
+    history = account.history
+    if history and lost:
+        history = replace(history, dates=[day for day in history.dates if day not in lost])
+    return streak_after(account.profile.streak, cover, dates, history, changed)
 
 
-def _dates_new_to(account: Account, events: Iterable[Event]) -> set[date]:
-    new = {
-        event.activity_date
-        for event in events
-        if not event.is_passive and not is_active(account.days.get(event.activity_date))
-    }
-    return new | active_dates(account.pending)
+def _dates_new_to(account: Account, events: Iterable[Event], lost: Container[date]) -> set[date]:
+    dates = {event.activity_date for event in events if not event.is_passive}
+    return {day for day in dates if day in lost or not is_active(account.days.get(day))}
 
 
 def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:
@@ -177,7 +195,8 @@ def _changed_before_the_last(profile: Profile, cover: Cover) -> list[date]:
     return [day for day in changed if day < profile.streak.last]
 
 
-def _touch(before: Profile, changed: Profile, now: datetime) -> Profile:
+def touch(before: Profile, changed: Profile, now: datetime) -> Profile:
+    """Return a changed profile as its next version; the one before if nothing has changed."""
     if changed == before:
         return before
     return replace(changed, version=before.version + 1, updated_at=now.isoformat())
@@ -189,9 +208,9 @@ def change_timezone(profile: Profile, zone: str, now: datetime) -> Profile:
         return profile
     changes = (*profile.tz_changes, (now.isoformat(), zone))[-TZ_CHANGES_KEPT_MAX:]
     changed = with_zone_review(replace(profile, timezone=zone, tz_changes=changes), now)
-    return _touch(profile, changed, now)
+    return touch(profile, changed, now)
 
 
 def release(profile: Profile, now: datetime) -> Profile:
     """End an account's review (rule 8)."""
-    return _touch(profile, released(profile, now), now)
+    return touch(profile, released(profile, now), now)

@@ -1,5 +1,7 @@
 """An engagement event as it is stored: ingest writes this shape, and processors read it."""
 
+# Long: each attribute is told, written and read.
+
 import hashlib
 import json
 import re
@@ -11,7 +13,9 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from rules.book.book import Cap
+from rules.book.expiry import expires_on
 from rules.days import Moment, stamp, unstamp
+from rules.engagement.goals.measures import amounts
 
 FUTURE_MAX = timedelta(minutes=5)
 LATE_MAX = timedelta(hours=72)
@@ -41,10 +45,13 @@ class Event:
 
     event_id: `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of
     user and idempotency key. activity_date: the date that it claims. zone: the zone that this date was read
-    in. timezone: the zone that the event itself named, if any. rules_version: the version of the book that
+    in. device_time: when the event occurred by its device's own clock, if that was wrong (rule 16). timezone:
+    the zone that the event itself named, if any. rules_version: the version of the book that
     judges it. points_awarded, cap: by that version; the points are those before the cap. is_passive: whether
-    it makes no date an active one. by_server: whether only a server may declare it. place: where it stands in
-    its table's stream (rules.stream_places), if it was read there; it is not stored.
+    it makes no date an active one. expiry: by which rule its points expire (rule 11). by_server: whether only
+    a server may declare it. measures: what it adds to streaks (rules.engagement.goals.measures), None where
+    nothing is counted. place: where it stands in its table's stream (rules.stream_places), if it was read
+    there; it is not stored.
     """
 
     user_id: str
@@ -60,7 +67,10 @@ class Event:
     rules_version: int = 1
     cap: Cap | None = None
     is_passive: bool = False
+    expiry: str | None = None
     by_server: bool = False
+    measures: str | None = None
+    device_time: str | None = None
     timezone: str | None = None
     properties: str | None = None
     properties_ref: str | None = None
@@ -116,6 +126,7 @@ def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
 
     index_key: whether the event is also put into IdempotencyIndex, which costs one more write unit.
     """
+    # Long: an attribute a line.
     arrived = unstamp(event.created_at)
     item = {
         "user_id": event.user_id,
@@ -126,12 +137,15 @@ def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
         "occurred_at": event.occurred_at,
         "activity_date": event.activity_date.isoformat(),
         "zone": event.zone,
+        "device_time": event.device_time,
         "timezone": event.timezone,
         "points_awarded": event.points_awarded,
         "rules_version": event.rules_version,
         "cap": event.cap and event.cap.text,
         "is_passive": event.is_passive or None,
+        "expiry": event.expiry,
         "by_server": event.by_server or None,
+        "measures": event.measures,
         "source": event.source,
         "properties": event.properties,
         "properties_ref": event.properties_ref,
@@ -141,8 +155,9 @@ def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
     return {name: value for name, value in item.items() if value is not None}
 
 
-def from_item(item: Mapping[str, Any]) -> Event:
-    """Read a stored event; raises MalformedItem, with the attribute and the reason."""
+def from_item(item: Mapping[str, Any], place: str = "") -> Event:
+    """Read a stored event; raises MalformedItem, with the attribute and the reason. place: see Event."""
+    # Long: an attribute a line.
     try:
         event = Event(
             user_id=text_of(item, "user_id"),
@@ -158,16 +173,24 @@ def from_item(item: Mapping[str, Any]) -> Event:
             rules_version=count_of(item, "rules_version") if "rules_version" in item else 1,
             cap=Cap.of(item.get("cap")),
             is_passive=bool(item.get("is_passive")),
+            expiry=item.get("expiry"),
             by_server=bool(item.get("by_server")),
+            measures=item.get("measures"),
+            device_time=item.get("device_time"),
             timezone=item.get("timezone"),
             properties=item.get("properties"),
             properties_ref=item.get("properties_ref"),
+            place=place,
         )
         unstamp(event.created_at)
+        if event.expiry is not None:
+            expires_on(text_of(item, "expiry"), event.activity_date)
+        if event.measures is not None:
+            amounts(event.event_type, text_of(item, "measures"))
     except MalformedItem:
         raise
     except ValueError as error:
-        raise MalformedItem(f"the stored event has a bad date or cap: {error}") from None
+        raise MalformedItem(f"the stored event has a bad date, cap, expiry or measure: {error}") from None
     return event
 
 

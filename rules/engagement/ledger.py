@@ -25,6 +25,14 @@ class EntryKind(StrEnum):
     REVERSE = "REVERSE"
     EXPIRE = "EXPIRE"
     ADJUST = "ADJUST"
+    CLAWBACK = "CLAWBACK"
+    RERATE = "RERATE"
+
+
+# Their points are what was ever earned, and belong to a date. All others spend, give back, or expire.
+EARNING = frozenset({EntryKind.EARN, EntryKind.CLAWBACK, EntryKind.RERATE})
+# What may leave less than nothing behind it, and so an account in debt (rule 12).
+INTO_DEBT = frozenset({EntryKind.CLAWBACK, EntryKind.RERATE})
 
 
 class FreezeNote(StrEnum):
@@ -37,7 +45,7 @@ class FreezeNote(StrEnum):
 
 
 class InsufficientBalance(Exception):
-    """The balance would fall below 0."""
+    """Somebody wants to spend more than there is."""
 
     def __init__(self, balance: int, wanted: int) -> None:
         super().__init__(f"balance {balance} does not cover {wanted} points")
@@ -48,7 +56,11 @@ class InsufficientBalance(Exception):
 class Draft:
     """An entry that has no place in the ledger yet.
 
-    points: signed; a redemption of 15 has -15. rules_version, cap, is_passive: those of an EARN's event.
+    points: signed; a redemption of 15 has -15. rules_version, cap, is_passive, measures: those of an EARN's
+    event, and of the CLAWBACK that reverses it. rules_version of a REDEEM: the version whose price it is;
+    of a RERATE: the newest one by which it was told. expires_on: the date on which an EARN's points expire,
+    or an EXPIRE's have. held_at: of a REDEEM that captures a hold, when that began. reason: of a CLAWBACK or
+    RERATE, why. brand: of the reward of a REDEEM or its REVERSE.
     """
 
     kind: EntryKind
@@ -63,6 +75,11 @@ class Draft:
     rules_version: int | None = None
     cap: Cap | None = None
     is_passive: bool = False
+    expires_on: str | None = None
+    held_at: str | None = None
+    reason: str | None = None
+    brand: str | None = None
+    measures: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +124,14 @@ def opening(account_id: str) -> Entry:
     return Entry(account_id, OPENED_AT, 0, 0, Draft(EntryKind.OPEN, 0))
 
 
+def entry_id(created_at: str) -> str:
+    """Return an entry's place as an id that fits into a path.
+
+    Example: 2026-03-03T00:20:00.000002Z becomes 20260303T002000000002Z.
+    """
+    return created_at.translate(str.maketrans("", "", "-:."))
+
+
 def append(
     account_id: str, head: Head | None, drafts: Sequence[Draft], now: datetime, after: datetime = EPOCH
 ) -> list[Entry]:
@@ -114,14 +139,14 @@ def append(
 
     after: the latest arrival among the events applied. The first place is now, or just after the head or
     `after` if that is later. So places increase strictly, whatever the clocks of two writers say.
-    Raises InsufficientBalance if the balance would fall below 0 at any entry.
+    Raises InsufficientBalance for a REDEEM that the balance does not cover. No other entry asks for anything.
     """
     entries = [] if head else [opening(account_id)]
     place = head or entries[0].head
     moment = max(now, after + MICROSECOND, unstamp(place.created_at) + MICROSECOND)
     for draft in drafts:
         balance = place.balance + draft.points
-        if balance < 0:
+        if balance < 0 and draft.kind is EntryKind.REDEEM and draft.points:
             raise InsufficientBalance(place.balance, -draft.points)
         entries.append(Entry(account_id, stamp(moment), place.seq + 1, balance, draft))
         place, moment = entries[-1].head, moment + MICROSECOND
@@ -133,5 +158,10 @@ def applied_by(entries: Iterable[Entry]) -> Applied:
     return {
         draft.event_id: (date.fromisoformat(draft.activity_date), draft.points)
         for draft in (entry.draft for entry in entries)
-        if draft.event_id and draft.activity_date
+        if draft.kind is EntryKind.EARN and draft.event_id and draft.activity_date
     }
+
+
+def debt_of(balance: int) -> int:
+    """Return what an account owes: what is earned next pays it."""
+    return max(0, -balance)

@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta
 from enum import StrEnum
 
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
-from rules.engagement.ledger import OPENED_AT, Entry, EntryKind
+from rules.engagement.ledger import EARNING, OPENED_AT, Entry
 from rules.engagement.rebuild import entries_up_to
 
 # An older entry that is still not in the lake is late. A younger one is in flight.
@@ -77,6 +77,14 @@ def _hash(entry: Entry) -> int:
     )
     if draft.rules_version is not None:  # an entry of before had no more values, and has its hash still
         values += (draft.rules_version, draft.cap and draft.cap.text, draft.is_passive or None)
+    if draft.expires_on or draft.held_at:
+        values += (draft.expires_on, draft.held_at)
+    if draft.reason:
+        values += (draft.reason,)
+    if draft.brand:
+        values += (draft.brand,)
+    if draft.measures is not None:
+        values += (draft.measures,)
     text = SEPARATOR.join("" if each is None else str(each) for each in values)
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
 
@@ -117,7 +125,7 @@ def contradictions(entries: Sequence[Entry], lake: LakeFigures) -> list[str]:
 def _other_figures(known: Sequence[Entry], lake: LakeFigures) -> list[str]:
     """Compare two journals that have the same number of entries."""
     points = sum(each.draft.points for each in known)
-    earned = sum(each.draft.points for each in known if each.draft.kind is EntryKind.EARN)
+    earned = sum(each.draft.points for each in known if each.draft.kind in EARNING)
     if (points, earned) != (lake.points, lake.earned):
         return [f"points {points}, earned {earned}; in the lake {lake.points} and {lake.earned}"]
     if (known[-1].seq, known[-1].balance) != (lake.seq, lake.balance):

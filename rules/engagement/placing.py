@@ -10,6 +10,7 @@ possible is never touched, in whatever order it arrives.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime, timedelta
+from functools import lru_cache
 
 from rules.days import DAY, unstamp
 from rules.engagement.account_state import Day
@@ -20,6 +21,7 @@ NEAR = timedelta(hours=8)
 OPENED_NEAR_MAX = 1
 
 
+@lru_cache(maxsize=4096)  # placing asks for an event's several times
 def instant_of(event_id: str) -> datetime:
     """Return when an event occurred, which its id begins with."""
     return unstamp(event_id.partition("#")[0])

@@ -5,11 +5,14 @@ give the same state. A missed date uses a freeze, in date order; without a freez
 or one that the user's zone skipped, is neutral: it is no miss.
 """
 
+# Long: the whole rule of streaks.
+
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from enum import StrEnum
 
+from rules.engagement.streak.archive_mark import ArchiveMark
 from rules.engagement.streak.checkpoints import Checkpoint, ends_month, place_before, with_checkpoint
 
 DAY = timedelta(days=1)
@@ -31,20 +34,22 @@ class Cover:
     freezes: (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each
     that was returned. If a freeze was spent before it was returned, the sum is too low by one: the next grant
     makes up for it. pauses: (first, last) dates, both included. skipped: dates that the user's zone never
-    had.
+    had. archived: what was put away of the first two; the cover is that of later dates then.
     """
 
     freezes: tuple[tuple[date, int], ...] = ()
     pauses: tuple[tuple[date, date], ...] = ()
     skipped: frozenset[date] = frozenset()
+    archived: ArchiveMark | None = None
 
     def is_neutral(self, day: date) -> bool:
         """Whether a date without activity is no miss."""
         return day in self.skipped or any(first <= day <= last for first, last in self.pauses)
 
     def granted(self, day: date) -> int:
-        """Freezes granted up to a date, less those reversed up to it."""
-        return sum(change for since, change in self.freezes if since <= day)
+        """Freezes granted up to a date, less those reversed up to it, and those that the archive has used."""
+        left = self.archived.left if self.archived else 0
+        return left + sum(change for since, change in self.freezes if since <= day)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class Streak:
     """The fold's state after an active date. `spent`: dates that a freeze covered, ascending.
 
     checkpoints: where the fold can be taken up again (rules.engagement.streak.checkpoints); None: unknown.
+    Both leave out what was put away (Cover.archived).
     """
 
     last: date
@@ -192,6 +198,6 @@ def return_date(state: Streak | None, cover: Cover, granted: date, today: date) 
     and return add up to nothing. One that has been used stays used, and is gone from today on.
     """
     as_of = max(today, state.last) if state else today
-    left = Cover((*cover.freezes, (granted, -1)), cover.pauses, cover.skipped)
+    left = replace(cover, freezes=(*cover.freezes, (granted, -1)))
     covered = enumerate(effective(state, cover, as_of).spent)
     return granted if all(left.granted(day) > before for before, day in covered) else max(today, granted)

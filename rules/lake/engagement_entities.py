@@ -6,6 +6,7 @@ from typing import Any
 
 from rules.days import stamp, unstamp
 from rules.engagement.earning import points_by_type
+from rules.engagement.streak.packed_dates import listed
 from rules.lake.schema import Entity, Field, Type
 
 TEXT, INTEGER, BOOLEAN, DATE, TIMESTAMP = Type
@@ -37,6 +38,15 @@ EVENTS = Entity(
             "version", INTEGER, "0 as first stored; then the number of its newest change, which grows", True
         ),
         *JUDGED,
+        Field("expiry", TEXT, "by which rule its points expire: 90d, or the end of which period", False, 32),
+        Field(
+            "measures",
+            TEXT,
+            "what the event adds to streaks: n,minutes=30500 (thousandths)",
+            False,
+            512,
+        ),
+        Field("device_time", TEXT, "occurred_at by the device's own clock, where that was wrong", False, 64),
     ),
     key=("event_id", "user_id"),
     occurred="occurred_at",
@@ -50,7 +60,7 @@ DAILY_ACTIVITY = Entity(
         Field("user_id", TEXT, "the user whose day it is", True, 256),
         Field("activity_date", DATE, "the activity date", True),
         Field("first_event_id", TEXT, "the day's earliest event", True, 128),
-        Field("events_count", INTEGER, "events that count for the date", True),
+        Field("events_count", INTEGER, "events that count for the date; 0: it is active no more", True),
         Field("points_earned", INTEGER, "points earned by them", True),
         Field("points_by_type", TEXT, "points earned by event type, JSON text"),
         Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in", True),
@@ -68,17 +78,28 @@ LEDGER = Entity(
         Field("account_id", TEXT, "the user", True, 256),
         Field("created_at", TIMESTAMP, "place in the account; strictly increasing in it", True),
         Field("seq", INTEGER, "0, 1, 2 ... without a gap", True),
-        Field("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE or ADJUST", True, 16),
+        Field("kind", TEXT, "OPEN, EARN, REDEEM, REVERSE, EXPIRE, ADJUST, CLAWBACK or RERATE", True, 16),
         Field("points", INTEGER, "signed: what the entry adds to the balance", True),
-        Field("balance", INTEGER, "balance after the entry", True),
-        Field("event_id", TEXT, "EARN: the event", False, 128),
-        Field("event_type", TEXT, "EARN: its type", False, 64),
-        Field("activity_date", DATE, "EARN: the date it counts for"),
+        Field("balance", INTEGER, "balance after the entry; below 0: a debt", True),
+        Field("event_id", TEXT, "EARN, CLAWBACK: the event", False, 128),
+        Field("event_type", TEXT, "EARN, CLAWBACK: its type; RERATE: whose points", False, 64),
+        Field("activity_date", DATE, "EARN, CLAWBACK: the date it counts for; RERATE: of the points"),
         Field("reward_id", TEXT, "REDEEM: what was bought", False, 512),
-        Field("reverses", TEXT, "REVERSE: created_at of the entry that it undoes", False, 64),
+        Field("reverses", TEXT, "REVERSE, CLAWBACK: created_at of the entry that it undoes", False, 64),
         Field("freeze", TEXT, "freeze_granted, freeze_revoked, freeze_spent or freeze_refunded", False, 32),
         Field("freeze_date", DATE, "the date of the grant or its reversal; or the date that it covers"),
         *JUDGED,
+        Field("expires_on", DATE, "EARN: when its points expire, at noon UTC; EXPIRE: when they have"),
+        Field("held_at", TEXT, "REDEEM of held points, or its reversal: when they were held", False, 32),
+        Field("reason", TEXT, "CLAWBACK, RERATE: why, in the words of who did it", False, 1024),
+        Field("brand", TEXT, "REDEEM of a reward, or its reversal: whose reward it is", False, 64),
+        Field(
+            "measures",
+            TEXT,
+            "EARN: what its event adds to streaks: n,minutes=30500 (thousandths)",
+            False,
+            512,
+        ),
     ),
     key=("account_id", "created_at"),
     occurred="created_at",
@@ -94,20 +115,22 @@ STREAKS = Entity(
         Field("longest_streak", INTEGER, "length of the longest run"),
         Field("last_activity_date", DATE, "the newest active date"),
         Field("active_days", INTEGER, "number of active dates"),
-        Field("freezes_spent", TEXT, "dates that a freeze covered, separated by commas"),
+        Field("freezes_spent", TEXT, "dates that a freeze covered, separated by commas: since the archive"),
         Field("total_bestie_points", INTEGER, "points ever earned", True),
-        Field("balance", INTEGER, "points that can be redeemed", True),
+        Field("balance", INTEGER, "points that can be redeemed; below 0: a debt", True),
         Field("ledger_head", TIMESTAMP, "place of the newest ledger entry counted in"),
         Field("ledger_seq", INTEGER, "seq of that entry"),
         Field("timezone", TEXT, "the zone that decides which date is today for the user", True, 64),
         Field("timezone_chosen", TEXT, "the zone that the user has set", False, 64),
-        Field("freezes", TEXT, "grants (+1) and reversed grants (-1): 2026-01-31+1, separated by commas"),
-        Field("pauses", TEXT, "paused dates, both included: 2026-01-01/2026-01-31, separated by commas"),
+        Field("freezes", TEXT, "grants (+1) and reversed ones (-1) since the archive: 2026-01-31+1, ..."),
+        Field("pauses", TEXT, "pauses since the archive, both dates included: 2026-01-01/2026-01-31, ..."),
         Field("skipped_dates", TEXT, "dates that the user's zone skipped, separated by commas"),
         Field("leaderboard_partition", TEXT, "region#shard", False, 64),
         Field("lapses_at", TIMESTAMP, "from when the streak shows 0 if nothing more happens"),
         Field("tz_review", BOOLEAN, "too many time-zone changes: to be reviewed"),
         Field("updated_at", TIMESTAMP, "when this version was written", True),
+        Field("freezes_archived", INTEGER, "dates that freezes covered before those of freezes_spent"),
+        Field("archived_until", DATE, "the active date up to which the archive has freezes and old pauses"),
     ),
     key=("user_id", "version"),
     occurred="updated_at",
@@ -134,20 +157,29 @@ def event_version(seconds: float, sequence: str) -> int:
 
 
 def day_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Add up a day's points by event type, whatever caps they were under."""
+    """Add up a day's points by event type, whatever caps they were under.
+
+    A day whose events were reversed, so that it is active no more, has 0 events here.
+    """
+    row = dict(row)
+    if row.pop("is_passive", None):
+        row["events_count"] = 0
     by_cap = row.get("points_by_cap")
     if not isinstance(by_cap, Mapping):
-        return dict(row)
+        return row
     others = {name: value for name, value in row.items() if name != "points_by_cap"}
     return others | {"points_by_type": points_by_type(by_cap)}
 
 
 def streak_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo what is stored for the leaderboard's index alone.
+    """Undo what is stored for the leaderboard's index alone, and what is packed.
 
     A lowered profile gets the length of its run back as current_streak. lapses_at becomes a timestamp.
     """
-    changed = dict(row)
+    changed = {**row, **listed(row)}
+    if mark := changed.pop("archived", None):
+        changed["archived_until"], _, spent, _ = mark.split(" ")
+        changed["freezes_archived"] = int(spent)
     if "run_length" in changed:
         changed["current_streak"] = changed.pop("run_length")
     lapse, updated = changed.get("lapses_at"), changed.get("updated_at")

@@ -6,7 +6,7 @@ is renamed. What a row has beyond its schema is kept as JSON text in the column 
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -34,6 +34,7 @@ from rules.lake.question_entities import (
     question_row,
     response_row,
 )
+from rules.lake.rule_entities import RULES, rule_rows
 from rules.lake.schema import EXTRA, Entity, Field, Type
 from rules.leads.lead_events import TYPE_KEY
 
@@ -52,6 +53,7 @@ __all__ = [
     "QUESTIONS",
     "RENAMED",
     "RESPONSES",
+    "RULES",
     "STREAKS",
     "Entity",
     "Field",
@@ -59,6 +61,7 @@ __all__ = [
     "Unplaceable",
     "event_version",
     "row_of",
+    "rows_of",
 ]
 
 ENTITIES = {
@@ -67,6 +70,7 @@ ENTITIES = {
         *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS),
         *(LEAD_EVENTS, LEAD_MEMORY, LEAD_FEATURES),
         *(QUESTIONS, RESPONSES, ANSWER_STATS, NOTIFICATIONS),
+        RULES,
     )
 }
 
@@ -87,20 +91,23 @@ RENAMED: dict[str, dict[str, str]] = {
         "newest_at": "newest_answer_at",
     },
     "notifications": {},
+    "rules": {},
 }
 LEFT_OUT: dict[str, set[str]] = {
     "events": {"idempotency_key", "ttl", "by_server"},
-    "daily_activity": {"last_event_id", "passive_events", "is_passive"},
+    "daily_activity": {"last_event_id", "passive_events", "lots", "measures", "reversed_events"},
     "ledger": {"active", "reversed_by", "folded", "applied_through"},
     "streaks": {
-        *("recent_tz_changes", "observed_zone", "observed_at", "zones_seen"),
+        *("recent_tz_changes", "observed_zone", "observed_at", "zones_seen", "skews_seen", "amnesties"),
         *("review_state", "review_since", "review_evidence", "released_at", "alias", "applied_through"),
-        "streak_checkpoints",
+        *("streak_checkpoints", "holds"),
+        *("expiry_shard", "expires_next", "expiry_settled_on", "expiry_settled_points"),
+        "past_entry",
     },
     # raw_payload may hold what people wrote (rule 10).
     "lead_events": {TYPE_KEY, "raw_payload"},
     "lead_memory": {"evidence"},
-    "lead_features": {"active_shard", "added", "pending"},
+    "lead_features": {"active_shard", "added", "pending", "regrouped"},
     # The former names of attributes are stored beside the new ones (rules/questions/former_names.py).
     "questions": {"status_shard", "closing_shard", "expires_at", "body_hash", "kind", "answers_count"},
     # What could name a person or tell their other hashes stays in the table.
@@ -113,6 +120,7 @@ LEFT_OUT: dict[str, set[str]] = {
         *("answers", "first_dates"),
     },
     "notifications": {"active", "last_notified_at", "expires_at"},
+    "rules": {"book"},
 }
 Row = dict[str, Any]
 SHAPED: dict[str, Callable[[Row, datetime, int], Row]] = {
@@ -127,10 +135,24 @@ SHAPED: dict[str, Callable[[Row, datetime, int], Row]] = {
     "answer_stats": lambda row, *_: answer_stats_row(row),
     "notifications": lambda row, _, corrected: notification_row(row, corrected),
 }
+# An item of most tables is one row. One of these is several, whose attributes are told here.
+EXPANDED: dict[str, Callable[[Mapping[str, Any], datetime], Iterable[Row]]] = {"rules": rule_rows}
 
 
 class Unplaceable(ValueError):
     """An item has no time that places its row. The text names the attribute at fault and the reason."""
+
+
+def rows_of(
+    entity: Entity, attributes: Mapping[str, Any], arrived: datetime, corrected: int
+) -> list[dict[str, Any]]:
+    """Return the rows that a table item is in the lake: usually one. Arguments and errors: see row_of.
+
+    Raises KeyError, TypeError or ValueError too, for an item that should be several rows and cannot be read.
+    """
+    expanded = EXPANDED.get(entity.name)
+    each_of = expanded(attributes, arrived) if expanded else [attributes]
+    return [row_of(entity, each, arrived, corrected) for each in each_of]
 
 
 def row_of(

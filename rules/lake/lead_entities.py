@@ -46,7 +46,7 @@ LEAD_EVENTS = Entity(
         Field("sentiment_milli", INTEGER, "messages and forms: sentiment in thousandths, -1000 to 1000"),
         Field("campaign_id", TEXT, "campaign events: the campaign", False, 2048),
         Field("change_number", INTEGER, "merges: number of the change; the higher number is the newer state"),
-        Field("change_groups", TEXT, "merges: leaves of each group after it, JSON text: a list of lists"),
+        Field("change_groups", TEXT, "merges: roots with the leaves that came to them, a JSON list of lists"),
         Field("foreign_minor", INTEGER, "orders in another currency than the organization's: their amount"),
     ),
     key=("source", "external_event_id"),
@@ -126,7 +126,7 @@ LEAD_FEATURES = Entity(
         Field(
             "merged_into", TEXT, "the root that absorbed this leaf: it has no features of its own", False, 128
         ),
-        Field("leaves", TEXT, "for a root with several leaves, all of them, separated by commas"),
+        Field("leaves", TEXT, "of earlier rows: all leaves of a root, separated by commas"),
         Field("active_on", DATE, "the date of the lead's last activity"),
         Field("topology", INTEGER, "number of the change that last merged or unmerged it"),
         *(Field(as_of_column(each), TIMESTAMP, f"as of when {each} were computed") for each in Input),

@@ -55,7 +55,8 @@ def _read(event: LeadEvent) -> dict[str, Any]:
     contributions(event)
     if event.event_type in IDENTITY_TYPES:
         number, groups = groups_of(event)
-        return {"change_number": number, "change_groups": json.dumps([each.leaves for each in groups])}
+        told = [[each.root, *(leaf for leaf in each.leaves if leaf != each.root)] for each in groups]
+        return {"change_number": number, "change_groups": json.dumps(told)}
     given = event.payload
     return {
         name: given[name]

@@ -21,9 +21,9 @@ class FeatureItem:
 
     features: as shown (rules.leads.features.shown). as_of: stamps by input. inputs: the state by input, and
     the digest of the declarations that it was kept by (rules/leads/declarations.py); None: the state has to
-    be built. Of campaigns, the state is when the unanswered ones were sent. active_on: an ISO date. topology:
-    the change that said which leads are one. added: the leaves that it added, if it did nothing else to this
-    group. pending: leaves that the state is still without.
+    be built. Of campaigns, the state is when the unanswered ones were sent. active_on: an ISO date.
+    merged_into: the lead's root, if it is not its own. topology: the change that said so. regrouped: grows
+    when leaves come to this root or leave it. pending: leaves that the state is still without.
     """
 
     lead_organization_id: str
@@ -33,16 +33,15 @@ class FeatureItem:
     computed_at: str | None = None
     inputs: Mapping[str, Any] | None = None
     active_on: str | None = None
-    leaves: tuple[str, ...] = ()
     merged_into: str | None = None
     topology: int = 0
-    added: tuple[str, ...] = ()
+    regrouped: int = 0
     pending: tuple[str, ...] = ()
 
     @property
-    def group(self) -> tuple[str, ...]:
-        """The leaves whose events are this lead's."""
-        return self.leaves or (self.lead_organization_id,)
+    def root(self) -> str:
+        """The root that its item says: the lead itself, or who absorbed it."""
+        return self.merged_into or self.lead_organization_id
 
     @property
     def is_current(self) -> bool:

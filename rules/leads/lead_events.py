@@ -89,7 +89,8 @@ class LeadEvent:
         preference_stated             preferences?: {name: value}, consent?, as above
         objection_raised              objections: [topic]
         campaign_*                    campaign_id
-        leads_merged, leads_unmerged  change: int, groups: [{root, leaves: [lead_organization_id]}]
+        leads_merged, leads_unmerged  change: int, groups: [{root, leaves: [lead_organization_id]}]: whom the
+                                      change moved, to which root, which is among the leaves
 
     raw_payload: what the integration sent, JSON text; raw_payload_ref: if it is too large, its s3:// URL.
     """
@@ -115,6 +116,11 @@ class LeadEvent:
         return str(uuid.uuid5(NAMESPACE, f"{self.source}\x00{self.external_event_id}"))
 
     @property
+    def place(self) -> str:
+        """Its sort key in the table: by time, then by id."""
+        return f"{self.occurred_at}#{self.id}"
+
+    @property
     def occurred(self) -> datetime:
         """When it happened."""
         return unstamp(self.occurred_at)
@@ -129,7 +135,7 @@ def to_item(event: LeadEvent) -> dict[str, Any]:
     """Return the event as table attributes; the caller leaves out those that are None."""
     return {
         "lead_organization_id": event.lead_organization_id,
-        SORT_KEY: f"{event.occurred_at}#{event.id}",
+        SORT_KEY: event.place,
         TYPE_KEY: f"{event.event_type}#{event.occurred_at}",
         "organization_id": event.organization_id,
         "root_id": event.root_id,

@@ -7,7 +7,10 @@ from rules.leads.lead_events import LeadEvent, MalformedLeadEvent
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Leads that are one, in one organization: lead_organization_ids; the root is one of the leaves."""
+    """Leads whose root this is from a change on, in one organization: lead_organization_ids.
+
+    The root is one of the leaves. Those that were there before need not be: so a change costs what it moves.
+    """
 
     root: str
     leaves: tuple[str, ...]
@@ -16,8 +19,7 @@ class Group:
 def groups_of(event: LeadEvent) -> tuple[int, tuple[Group, ...]]:
     """Read a leads_merged or leads_unmerged event: return the change's number, and the groups after it.
 
-    A change tells the whole state of every group that it touched, so a reader drops an older one that comes
-    late.
+    Of two changes that name a leaf, the one with the higher number is right; so they may come in any order.
     Raises MalformedLeadEvent.
     """
     try:

@@ -7,6 +7,7 @@ from rules.book.book import Declarer
 from rules.book.versions import Books, terms_of
 from rules.days import date_of, parse_moment, stamp
 from rules.engagement.events import Event, body_hash, event_id
+from rules.engagement.goals.measures import measures_of
 from rules.questions.responses import Response
 
 EVENT_TYPE = "QUESTION_ANSWERED"
@@ -23,6 +24,7 @@ def event_of_answer(response: Response, zone_stored: str | None, now: datetime, 
 
     The date is rule 1's: the answer's own timezone, else the zone that the user has set, else UTC.
     """
+    # Long: a field a line.
     moment, key = parse_moment(response.created_at), idempotency_key(response.question_id)
     version = next(books.judging(EVENT_TYPE, moment.utc, now), None)
     if response.user_id is None or version is None:
@@ -44,7 +46,9 @@ def event_of_answer(response: Response, zone_stored: str | None, now: datetime, 
         rules_version=terms.version,
         cap=terms.cap,
         is_passive=not terms.keeps_streak,
+        expiry=terms.expiry,
         by_server=terms.declared_by is Declarer.SERVER,
+        measures=measures_of(properties, terms.measured),
         timezone=response.timezone,
         properties=json.dumps(properties, separators=(",", ":")),
     )

@@ -19,6 +19,9 @@ CREATE TABLE IF NOT EXISTS lake.events (
     rules_version BIGINT ENCODE AZ64,
     cap VARCHAR(32) ENCODE ZSTD,
     is_passive BOOLEAN ENCODE RAW,
+    expiry VARCHAR(32) ENCODE ZSTD,
+    measures VARCHAR(512) ENCODE ZSTD,
+    device_time VARCHAR(64) ENCODE ZSTD,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (event_id, user_id)

@@ -17,6 +17,11 @@ CREATE TABLE IF NOT EXISTS lake.ledger (
     rules_version BIGINT ENCODE AZ64,
     cap VARCHAR(32) ENCODE ZSTD,
     is_passive BOOLEAN ENCODE RAW,
+    expires_on DATE ENCODE AZ64,
+    held_at VARCHAR(32) ENCODE ZSTD,
+    reason VARCHAR(1024) ENCODE ZSTD,
+    brand VARCHAR(64) ENCODE ZSTD,
+    measures VARCHAR(512) ENCODE ZSTD,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (account_id, created_at)

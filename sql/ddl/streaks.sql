@@ -21,6 +21,8 @@ CREATE TABLE IF NOT EXISTS lake.streaks (
     lapses_at TIMESTAMP ENCODE AZ64,
     tz_review BOOLEAN ENCODE RAW,
     updated_at TIMESTAMP NOT NULL ENCODE RAW,
+    freezes_archived BIGINT ENCODE AZ64,
+    archived_until DATE ENCODE AZ64,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (user_id, version)

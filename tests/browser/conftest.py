@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from processors import ranks
+from tests.browser.given import BOOK_DAYS, a_book, publish
 from tests.integration.conftest import engine, lone_redis_url
 from tests.support.api_stack import stack
 from tests.support.engine import Engine
@@ -48,6 +49,7 @@ def site(browser: Any, engine: Engine, lone_redis_url: str) -> Iterator[str]:
     with stack(engine, lone_redis_url), Pipeline(engine).running(), serving() as url:
         ranks._parts.cache_clear()
         ranks.handler({}, CONTEXT)  # as the schedule does
+        publish(a_book(), days_ago=BOOK_DAYS)
         yield url
 
 

@@ -2,6 +2,7 @@
 
 # Long: a short visit each, to one page.
 
+import time
 from functools import cache
 from importlib import resources
 from typing import Any
@@ -10,14 +11,15 @@ import pytest
 
 from adapters.settings.operations import PageSettings
 from ingest import page as page_function
-from tests.browser.conftest import PHONE, WIDE
+from tests.browser.conftest import PHONE, TIMEOUT_MILLISECONDS, WIDE
+from tests.browser.given import earn
 from tests.browser.test_rounds import post_question
 from tests.support.authority import Authority, authority
 from tests.support.gateway import token
 
 pytestmark = pytest.mark.xdist_group("browser")
 FIRST_VIEW_BYTES_MAX = 100_000
-VIEWS = ("answer", "you", "boards", "ask", "operations")
+VIEWS = ("answer", "you", "rewards", "achievements", "calendar", "boards", "ask", "book", "operations")
 SERIOUS = ("serious", "critical")
 
 
@@ -49,6 +51,7 @@ def test_no_serious_violation_of_accessibility(visit: Any, viewport: Any, scheme
     name = f"{viewport['width']}-{scheme}"
     guest.shoot(f"welcome-{name}")
     assert violations(guest.page) == []
+    earn("root", 3)
     person = visit(viewport=viewport, color_scheme=scheme, bypass_csp=True)
     page = person.sign_in("root", "admin")
     for view in VIEWS:
@@ -64,6 +67,7 @@ def test_no_serious_violation_of_accessibility(visit: Any, viewport: Any, scheme
 
 def test_every_view_fits_320_pixels(visit: Any) -> None:
     post_question("A word that does not break: " + "x" * 200)
+    earn("root", 3)
     person = visit(viewport={"width": 320, "height": 700})
     page = person.sign_in("root", "admin")
     for view in VIEWS:
@@ -168,6 +172,10 @@ def test_where_people_sign_in_a_link_signs_nobody_in_and_signing_out_ends_the_se
         assert "oidc-user" in page.evaluate("atob(sessionStorage['streakline.token'].split('.')[1])")
         Authority.ended.clear()
         page.get_by_role("button", name="Sign out").press("Enter")
+        # The page is left and comes back: it may not have been left yet.
+        until = time.monotonic() + TIMEOUT_MILLISECONDS / 1000
+        while not Authority.ended and time.monotonic() < until:
+            page.wait_for_timeout(50)
         page.wait_for_url(person.url)
         page.wait_for_selector(".welcome")
         assert [(each["client_id"], each["id_token_hint"]) for each in Authority.ended] == [

@@ -99,13 +99,13 @@ def test_a_granted_date_of_a_freeze_is_for_admins(me: Api, user: str) -> None:
 
 
 def test_too_many_events_a_minute_are_429_with_retry_after(stack: Stack, user: str) -> None:
-    # A window of one minute must not end while the test runs.
+    # A window is a minute: at its end the test begins with the next one, and on a slow machine it takes several.
     if (wait := 60 - time.time() % 60) < 15:
         time.sleep(wait)
     headers = {"authorization": f"Bearer {token(stack, user)}"}
     pool = urllib3.PoolManager()
     limited = None
-    for batch in range(14):
+    for batch in range(40):
         events = [event(user, f"{batch}-{number}") for number in range(100)]
         body = json.dumps({"events": events}).encode()
         answer = pool.request("POST", f"{stack.api_url}/v1/events", body=body, headers=headers, retries=False)

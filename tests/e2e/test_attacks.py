@@ -34,9 +34,9 @@ def earn(me: Api, user: str, lessons: int) -> None:
     assert me.call("POST", "/v1/events", {"events": events})[0] == 202
 
 
-def redeem(me: Api, user: str, points: int, key: str) -> tuple[int, Any]:
+def redeem(desk: Api, user: str, points: int, key: str) -> tuple[int, Any]:
     body = {"points": points, "reward_id": "mug", "idempotency_key": key}
-    return me.call("POST", f"/v1/users/{user}/redemptions", body)
+    return desk.call("POST", f"/v1/users/{user}/redemptions", body)
 
 
 def test_a_user_redeems_100_points_once_and_reverses_nothing(
@@ -44,14 +44,14 @@ def test_a_user_redeems_100_points_once_and_reverses_nothing(
 ) -> None:
     earn(me, user, 10)
     settled(user)
-    status, entry = redeem(me, user, 100, "one")
+    status, entry = redeem(desk, user, 100, "one")
     assert status == 201
     reversal = f"/v1/users/{user}/redemptions/{entry['entry_id']}/reversal"
     assert me.call("POST", reversal, {})[0] == 403
-    assert redeem(me, user, 100, "two")[1]["error"]["code"] == "insufficient_balance"
+    assert redeem(desk, user, 100, "two")[1]["error"]["code"] == "insufficient_balance"
     assert desk.call("POST", reversal, {})[0] == 201
     assert desk.call("GET", f"/v1/users/{user}")[0] == 403
-    assert redeem(me, user, 100, "three")[0] == 201
+    assert redeem(desk, user, 100, "three")[0] == 201
     settled(user)
 
 
@@ -96,7 +96,7 @@ def test_one_instant_in_three_zones_is_one_date_and_a_review(
     assert me.call("POST", "/v1/events", {"events": events})[1]["accepted"] == 3
     settled(user)
     assert me.get(f"/v1/users/{user}")["active_days"] == 1
-    assert redeem(me, user, 10, "r")[1]["error"]["code"] == "under_review"
+    assert redeem(admin, user, 10, "r")[1]["error"]["code"] == "under_review"
     assert me.call("GET", "/v1/review")[0] == 403
     listed, cursor = [], ""
     while True:
@@ -107,7 +107,7 @@ def test_one_instant_in_three_zones_is_one_date_and_a_review(
         cursor = f"&cursor={quote(page['cursor'])}"
     assert [each["evidence"] for each in listed if each["user_id"] == user]
     assert admin.call("POST", f"/v1/review/{user}/release")[0] == 200
-    status, entry = redeem(me, user, 10, "r")
+    status, entry = redeem(admin, user, 10, "r")
     assert (status, entry["balance"]) == (201, 20)
     assert me.call("PUT", f"/v1/users/{user}/timezone", {"timezone": "+18:00"})[0] == 422
 

@@ -63,7 +63,7 @@ def test_16_first_events_of_a_day_make_one_day(me: Api, user: str, settled: Sett
 
 
 def test_16_redemptions_of_the_whole_balance_succeed_once(
-    me: Api, user: str, post: Post, settled: Settled
+    me: Api, admin: Api, user: str, post: Post, settled: Settled
 ) -> None:
     post(*[event(user, f"k{number}") for number in range(10)])
     settled(user)
@@ -71,7 +71,7 @@ def test_16_redemptions_of_the_whole_balance_succeed_once(
 
     def redeem(number: int) -> tuple[int, Any]:
         body = {"points": 100, "reward_id": "mug", "idempotency_key": f"r{number}"}
-        return me.call("POST", f"/v1/users/{user}/redemptions", body)
+        return admin.call("POST", f"/v1/users/{user}/redemptions", body)
 
     answers = at_once([lambda number=number: redeem(number) for number in range(16)])  # type: ignore[misc]
     assert Counter(status for status, _ in answers) == {201: 1, 409: 15}
@@ -108,11 +108,11 @@ def test_a_redemption_is_reversed_once(me: Api, admin: Api, user: str, post: Pos
     settled(user)
     redemptions = f"/v1/users/{user}/redemptions"
     body = {"points": 10, "reward_id": "mug", "idempotency_key": "r"}
-    status, entry = me.call("POST", redemptions, body)
+    status, entry = admin.call("POST", redemptions, body)
     assert (status, entry["balance"], entry["points"]) == (201, 0, -10)
-    status, again = me.call("POST", redemptions, body)
+    status, again = admin.call("POST", redemptions, body)
     assert (status, again["entry_id"], again["duplicate"]) == (201, entry["entry_id"], True)
-    assert me.call("POST", redemptions, {**body, "points": 5})[1]["error"]["code"] == "conflict"
+    assert admin.call("POST", redemptions, {**body, "points": 5})[1]["error"]["code"] == "conflict"
     path = f"{redemptions}/{entry['entry_id']}/reversal"
     answers = at_once([lambda: admin.call("POST", path, {})] * 8)
     assert Counter(status for status, _ in answers) == {201: 1, 409: 7}

@@ -8,10 +8,9 @@ from local.cloud.tokens import token
 from local.operate import page_link
 from local.replay.api import Api
 from local.stack import Stack
-from tests.browser.conftest import Visit, browser
+from tests.browser.conftest import Visit
 from tests.e2e.test_questions import asked
 
-__all__ = ["browser"]
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
 MILLISECONDS = 60_000

@@ -93,6 +93,12 @@ def test_an_answer_moves_points_streak_and_leaderboard_of_who_gave_it(
     assert stats["total_points"] > 0
     assert stats["answers_by_category"] == {"naming": 1}
     assert stats["badges"]
+    earned = [
+        each["name"]
+        for each in me.get(f"/v1/users/{user}/achievements")["achievements"]
+        if each["achieved_at"]
+    ]
+    assert earned == ["first_answer"]
     assert me.get("/v1/stats?limit=10")["entries"]
 
 

@@ -1,6 +1,7 @@
 """The book of rules on the deployed cloud: a type is published by the command line while its events wait."""
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -30,9 +31,13 @@ def rules(*words: str) -> str:
     return done.stdout
 
 
-def waiting(stack: Stack, user: str, **how: bool) -> list[str]:
+def waiting(stack: Stack, user: str, *, only_list: bool = False) -> list[str]:
     """Why a user's events wait in the failure queues, once nothing is sent again."""
-    return [each["reason"] for each in redrive(stack, **how)["left"] if user in json.dumps(each["record"])]
+    return [
+        each["reason"]
+        for each in redrive(stack, only_list=only_list)["left"]
+        if user in json.dumps(each["record"])
+    ]
 
 
 def test_events_of_a_type_wait_until_the_book_has_learned_it(
@@ -49,8 +54,11 @@ def test_events_of_a_type_wait_until_the_book_has_learned_it(
     file = tmp_path / "book.yaml"
     shown = rules("show")
     file.write_text(
-        shown.replace(
-            "event_types:\n", f"event_types:\n  {name}:\n    points: 7\n    cap: {{points: 9, per: day}}\n"
+        re.sub(
+            r"^event_types:\n",
+            f"event_types:\n  {name}:\n    points: 7\n    cap: {{points: 9, per: day}}\n",
+            shown,
+            flags=re.MULTILINE,
         )
     )
     assert f"event_types.{name}: new" in rules("diff", str(file))

@@ -3,7 +3,7 @@
 import base64
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -15,6 +15,7 @@ import ingest.engagement.users_api
 
 START = datetime(2026, 3, 20, 12, tzinfo=UTC)
 KINDS = ("CONTRIBUTION", "CHECK_IN", "LESSON_COMPLETED")
+ADMIN = {"sub": "admin", "cognito:groups": "[streakline/admin]"}
 CONTEXT = SimpleNamespace(
     function_name="simulated", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
 )
@@ -30,6 +31,7 @@ class Report:
     redeemed: dict[tuple[str, str], str] = field(default_factory=dict)
     reversed: set[tuple[str, str]] = field(default_factory=set)
     zones: dict[str, str] = field(default_factory=dict)
+    is_judged_anew: bool = False
 
 
 class Callers:
@@ -39,6 +41,7 @@ class Callers:
     users: list[str]
     report: Report
     errors: list[str]
+    another_body = "2026-03-18T00:00:00+03:00"  # when it occurred, says who uses a key again
     tasks: list[Callable[[], bool]]
 
     def workload(self) -> None:
@@ -46,7 +49,7 @@ class Callers:
         for user in self.users:
             events = [self._body(user, number) for number in range(self.chance.randrange(5, 15))]
             events += self.chance.choices(events, k=3)
-            events.append({**events[0], "occurred_at": "2026-03-18T00:00:00+03:00"})  # a conflict
+            events.append({**events[0], "occurred_at": self.another_body})  # a conflict
             self.chance.shuffle(events)
             while events:
                 size = self.chance.randrange(1, 6)
@@ -72,7 +75,9 @@ class Callers:
             "occurred_at": moment.isoformat(),
         }
 
-    def _call(self, handler: Any, method: str, path: str, body: Any) -> tuple[int, Any]:
+    def _call(
+        self, handler: Any, method: str, path: str, body: Any, claims: Mapping[str, str] = ADMIN
+    ) -> tuple[int, Any]:
         event = {
             "version": "2.0",
             "routeKey": f"{method} {path}",
@@ -82,7 +87,7 @@ class Callers:
                 "http": {"method": method, "path": path},
                 "stage": "$default",
                 "requestId": "1",
-                "authorizer": {"jwt": {"claims": {"sub": "admin", "cognito:groups": "[streakline/admin]"}}},
+                "authorizer": {"jwt": {"claims": claims}},
             },
             "body": json.dumps(body),
             "isBase64Encoded": False,
@@ -113,6 +118,9 @@ class Callers:
         return not answer["batchItemFailures"]
 
     def _redeem(self, user: str, key: str, points: int) -> bool:
+        return self._asked_to_redeem(user, key, points)[0] in (201, 409)
+
+    def _asked_to_redeem(self, user: str, key: str, points: int) -> tuple[int, Any]:
         body = {"points": points, "reward_id": "mug", "idempotency_key": key}
         path = f"/v1/users/{user}/redemptions"
         status, answer = self._call(ingest.engagement.users_api.handler, "POST", path, body)
@@ -121,7 +129,7 @@ class Callers:
             if self.chance.random() < 0.5:
                 for _ in range(2):
                     self.tasks.append(lambda: self._reverse(user, answer["entry_id"]))
-        return status in (201, 409)
+        return status, answer
 
     def _reverse(self, user: str, entry_id: str) -> bool:
         path = f"/v1/users/{user}/redemptions/{entry_id}/reversal"

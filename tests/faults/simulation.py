@@ -8,6 +8,7 @@ handed over at every call to DynamoDB.
 """
 
 import itertools
+import math
 import random
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -16,6 +17,7 @@ from typing import Any
 
 import ingest.engagement.events_api
 import ingest.engagement.events_stream
+import ingest.engagement.users.parts
 import ingest.engagement.users_api
 import ingest.engagement.wiring
 import processors.engagement
@@ -31,6 +33,8 @@ RUNS = itertools.count()
 
 class Simulation(Callers):
     """One schedule."""
+
+    book_fresh_seconds = math.inf  # the same calls, however slow the machine is
 
     def __init__(self, engine: Engine, seed: int, patch: Any) -> None:
         self.seed, self.engine = seed, engine
@@ -56,7 +60,7 @@ class Simulation(Callers):
             "s3": lean_client(self.engine, "s3"),
         }
         for module in (
-            ingest.engagement.users_api,
+            ingest.engagement.users.parts,
             ingest.engagement.events_stream,
             ingest.engagement.wiring,
             processors.engagement,
@@ -70,6 +74,10 @@ class Simulation(Callers):
         ):
             patch.setattr(module.clock, "now", self._tick)
         patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
+        patch.setattr("adapters.book.book_store.FRESH_SECONDS", self.book_fresh_seconds)
+        for each in ("engagement.amnesty.amnesty_store", "privacy.tombstones"):
+            patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
+        patch.setenv("JOINT_PROJECTIONS", "false" if self.seed % 2 else "true")  # both ways are in use
         patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         self._new_process()
 
@@ -157,6 +165,10 @@ class Simulation(Callers):
     def run(self) -> None:
         """Run the workload to its end, then deliver everything that is still in the stream."""
         self.workload()
+        self._drain()
+
+    def _drain(self) -> None:
+        """Run what is left to do, until nothing is."""
         quiet = steps = 0
         while quiet < 2:
             steps += 1

@@ -1,17 +1,25 @@
-"""Rule 7 under seeded fault schedules: 60 in `make test`, 5,000 in `make soak`. SEED: replay just that one."""
+"""Rules 7 and 11 under seeded fault schedules: 60 in `make test`, 10,000 in `make soak`. SEED: replay just that one.
+
+Half of them are of points as money, which do all that the others do, and hold, capture, expire and publish;
+half of those also take back and sell rewards (test_taken_back.py).
+"""
 
 import os
 
 import pytest
 
 from tests.faults.invariants import violations
+from tests.faults.money import money_violations
 from tests.faults.simulation import Simulation
+from tests.faults.spenders import Spenders
 from tests.support.effort import effort
 from tests.support.engine import Engine
 
 GROUP = 10
-SCHEDULES = effort(60, soak=5000)
+SCHEDULES = effort(30, soak=5000)
+MONEY = effort(15, soak=2500)  # and as many in test_taken_back.py
 SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else list(range(SCHEDULES))
+MONEY_SEEDS = SEEDS if "SEED" in os.environ else list(range(MONEY))
 
 
 def run(engine: Engine, seed: int, patch: pytest.MonkeyPatch) -> list[str]:
@@ -22,6 +30,25 @@ def run(engine: Engine, seed: int, patch: pytest.MonkeyPatch) -> list[str]:
     return [
         each for user in simulation.users for each in violations(simulation.real, user, simulation.report)
     ]
+
+
+def run_money(engine: Engine, seed: int, patch: pytest.MonkeyPatch) -> list[str]:
+    """Run a schedule in which points are money; returns what it violates."""
+    with patch.context() as wiring:
+        schedule = Spenders(engine, seed, wiring)
+        schedule.run()
+    return [
+        each
+        for user in schedule.users
+        for each in violations(schedule.real, user, schedule.report) + money_violations(schedule, user)
+    ]
+
+
+@pytest.mark.parametrize("first", MONEY_SEEDS[::GROUP])
+def test_points_are_money_after(first: int, environment: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    for seed in MONEY_SEEDS[MONEY_SEEDS.index(first) : MONEY_SEEDS.index(first) + GROUP]:
+        found = run_money(environment, seed, monkeypatch)
+        assert not found, f"replay with SEED={seed} make test: {found}"
 
 
 @pytest.mark.parametrize("first", SEEDS[::GROUP])

@@ -12,13 +12,18 @@ from tests.support.template import ROOT, resources, template
 MASSES = {
     "MigrateFunction",
     "RanksFunction",
+    "ExpiryFunction",
+    "ErasureFunction",
     "RefreshFunction",
     "NotifyFunction",
     "RemindersFunction",
     "ExpireQuestionsFunction",
 }
 # Functions that speak to the identity database, or read telephone numbers.
-IDENTITY = {"HooksApiFunction", "IdentityApiFunction", "LeadsApiFunction", "LeadsFunction", "MigrateFunction"}
+IDENTITY = {
+    *("HooksApiFunction", "IdentityApiFunction", "LeadsApiFunction", "LeadsFunction", "MigrateFunction"),
+    *("PrivacyApiFunction", "ErasureFunction"),
+}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -36,9 +36,18 @@ def test_a_queue_s_consumer_reports_partial_failures_and_what_fails_for_good_is_
 
 
 def test_every_queue_of_work_has_a_consumer() -> None:
+    # Those who ship rewards bring a worker of their own.
     assert {
         name for each in QUEUE_MAPPINGS for name in logical_ids(properties(each)["EventSourceArn"])
-    } == WORK
+    } == WORK - {"Shipments"}
+
+
+def test_what_a_worker_cannot_ship_is_kept() -> None:
+    dead = properties("Shipments")["RedrivePolicy"]
+    assert logical_ids(dead["deadLetterTargetArn"]) == {"ShipmentFailures"}
+    assert dead["maxReceiveCount"] >= 5
+    assert properties("Shipments")["SqsManagedSseEnabled"] is True
+    assert properties("Shipments")["MessageRetentionPeriod"] == 14 * 24 * 3600
 
 
 @pytest.mark.parametrize("name", SUBSCRIPTIONS)
@@ -61,3 +70,12 @@ def test_live_events_of_leads_do_not_wait_behind_the_morning_round_or_a_rebuild(
     assert queues == {"FeatureRefresh"}
     assert queues.isdisjoint(announced)
     assert properties("FeatureRefreshMapping")["BatchSize"] == 1, "its messages are of 50 leads"
+
+
+@pytest.mark.parametrize(
+    ("function", "queue"), [("RefreshFunction", "FeatureRefresh"), ("FulfilmentFunction", "Shipments")]
+)
+def test_who_sends_many_messages_in_a_call_may_do_so_on_the_emulator_too(function: str, queue: str) -> None:
+    """AWS authorizes the call as the single one, the emulator by its own name."""
+    allowed = [each["Action"] for each, _ in statements(function) if queue in logical_ids(each["Resource"])]
+    assert allowed == [{"Fn::If": ["OnAws", "sqs:SendMessage", "sqs:SendMessageBatch"]}]

@@ -13,6 +13,7 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
         {
             "StreakLeaderboard": ("leaderboard_partition", "current_streak"),
             "UnderReview": ("review_state", "user_id"),
+            "ByExpiry": ("expiry_shard", "expires_next"),
         },
         "",
         "NEW_IMAGE",
@@ -25,8 +26,10 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     ),
     "DailyActivity": (("user_id", "activity_date"), {}, "", "NEW_IMAGE"),
     "RewardsLedger": (("account_id", "created_at"), {}, "", "NEW_IMAGE"),
+    "Rewards": (("holder", "place"), {}, "", "NEW_IMAGE"),
     "Limits": (("counter", ""), {}, "expires_at", ""),
-    "RuleBooks": (("book", "version"), {}, "", ""),
+    "RuleBooks": (("book", "version"), {}, "", "NEW_IMAGE"),
+    "Erasures": (("part", "place"), {}, "", ""),
     "IdempotencyKeys": (("user_id", "idempotency_key"), {}, "ttl", ""),
     "Boards": (("board", "part"), {}, "expires_at", ""),
     "Event": (
@@ -40,6 +43,7 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     ),
     "Memory": (("lead_organization_id", "memory_type#key"), {}, "expires_at", "NEW_IMAGE"),
     "Feature": (("lead_organization_id", ""), {"ByActivity": ("active_shard", "active_on")}, "", "NEW_IMAGE"),
+    "GroupEvents": (("root_id", "event_type#occurred_at#id"), {}, "", ""),
     "Questions": (
         ("question_id", ""),
         {
@@ -62,6 +66,8 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
         "expires_at",
         "NEW_IMAGE",
     ),
+    "WebhookEndpoints": (("registry", "endpoint_id"), {}, "", ""),
+    "Notifications": (("holder", "place"), {"ByDue": ("due_shard", "due_at")}, "expires_at", ""),
     "UserStats": (
         ("fingerprint_hash", ""),
         {"ByTotalPoints": ("leaderboard", "total_points")},

@@ -1,5 +1,7 @@
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from typing import Any
 
 import pytest
@@ -45,11 +47,25 @@ def lone_redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture(scope="module", params=["alone", "cluster"])
-def redis_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A real Redis, first alone and then in cluster mode: for tests of what we do with it."""
-    with redis_servers.running(tmp_path_factory.mktemp("redis"), request.param == "cluster") as url:
+@pytest.fixture(scope="session")
+def redis_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool], str]]:
+    """Starts a Redis of each kind once: a cluster's node takes no writes in its first two seconds."""
+    with ExitStack() as started:
+
+        @cache
+        def url(is_cluster: bool) -> str:
+            server = redis_servers.running(tmp_path_factory.mktemp("redis"), is_cluster)
+            return started.enter_context(server)
+
         yield url
+
+
+@pytest.fixture(scope="module", params=["alone", "cluster"])
+def redis_url(request: pytest.FixtureRequest, redis_of: Callable[[bool], str]) -> str:
+    """A real Redis that holds nothing, first alone and then in cluster mode: for tests of what we do with it."""
+    url = redis_of(request.param == "cluster")
+    Redis(url).call("FLUSHALL")
+    return url
 
 
 @pytest.fixture

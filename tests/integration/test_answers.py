@@ -9,7 +9,7 @@ from datetime import date
 import pytest
 
 import ingest.engagement.events_api
-import ingest.engagement.users_api
+import ingest.engagement.users.parts
 import ingest.questions.questions_api
 from adapters import clock
 from adapters.platform.aws import client
@@ -111,7 +111,7 @@ def test_an_answer_whose_event_s_key_the_person_has_used_counts_all_the_same() -
 
 def test_an_answer_without_a_zone_is_dated_in_the_one_that_the_user_has_set() -> None:
     user, person = f"u-{uuid.uuid4()}", somebody()
-    ingest.engagement.users_api._parts().preferences.set_timezone(user, "Asia/Tokyo", NOW)
+    ingest.engagement.users.parts.parts().preferences.set_timezone(user, "Asia/Tokyo", NOW)
     (response,) = some(person, 1, user, created_at="2026-06-01T20:00:00.000000Z")
     deliver(store([response]))
     assert [(each["activity_date"], each["zone"]) for each in events_of(user)] == [

@@ -9,7 +9,7 @@ import pytest
 from adapters.platform.items import item
 from rules.engagement.events import RETENTION
 from tests.support.engine import Engine
-from tests.support.site import PRODUCERS, Site
+from tests.support.site import FULFILMENT, PRODUCERS, Site
 
 NOW = datetime.now(UTC)
 LATER = NOW + RETENTION + timedelta(days=1)
@@ -51,16 +51,22 @@ def test_a_command_s_key_is_new_when_it_has_expired(
 ) -> None:
     api.send(user, *archive(), groups=(PRODUCERS,))
     body = {"idempotency_key": "r"} | ({"points": 5, "reward_id": "mug"} if path == "redemptions" else {})
-    first = api.call(user, "POST", f"/v1/users/{user}/{path}", body)
+    first = api.call(user, "POST", f"/v1/users/{user}/{path}", body, FULFILMENT)
     assert first[0] == 201
-    assert api.call(user, "POST", f"/v1/users/{user}/{path}", body)[1]["entry_id"] == first[1]["entry_id"]
+    assert (
+        api.call(user, "POST", f"/v1/users/{user}/{path}", body, FULFILMENT)[1]["entry_id"]
+        == first[1]["entry_id"]
+    )
     at(monkeypatch, LATER)
     if is_swept:
         sweep(engine, user)
-    again = api.call(user, "POST", f"/v1/users/{user}/{path}", body)
+    again = api.call(user, "POST", f"/v1/users/{user}/{path}", body, FULFILMENT)
     assert again[0] == 201, again
     assert again[1]["entry_id"] != first[1]["entry_id"]
-    assert api.call(user, "POST", f"/v1/users/{user}/{path}", body)[1]["entry_id"] == again[1]["entry_id"]
+    assert (
+        api.call(user, "POST", f"/v1/users/{user}/{path}", body, FULFILMENT)[1]["entry_id"]
+        == again[1]["entry_id"]
+    )
 
 
 def test_an_archive_imported_again_after_91_days_changes_nothing(

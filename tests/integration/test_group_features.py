@@ -61,14 +61,16 @@ def test_merge_and_unmerge_restore_exactly(leads: Leads, kinds: tuple[str, str])
     assert int(gone["expires_at"]["N"]) <= leads.now.timestamp()
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(3))
 def test_changes_among_events_in_flight(leads: Leads, seed: int) -> None:
     """Whatever meets: at the end, each group is what its leaves' events say."""
     chance = random.Random(seed)
     events = leads.some(16, seed, ("a", "b", "c"))
     leads.store(events)
+    # Told of all leaves, as before, or only of those that moved.
+    parted = ("ca", "b") if seed == 0 else ("c", "b")
     changes = [
-        leads.change(1, "ab"), leads.change(2, "cab"), leads.change(3, "ca", "b"), leads.change(4, "ac"),
+        leads.change(1, "ab"), leads.change(2, "cab"), leads.change(3, *parted), leads.change(4, "ac"),
         leads.change(5, "a", "c"), leads.change(6, "bc"),
     ]  # fmt: skip
     first, rest = events[:4], events[4:]
@@ -108,28 +110,28 @@ def test_events_for_a_merged_lead_that_was_alone_when_they_were_stored(leads: Le
 
 
 @pytest.mark.parametrize("kind", ["memory", "feature"])
-def test_while_a_change_is_half_set_events_of_its_leads_wait(
+def test_while_a_root_has_moved_and_its_leaf_has_not_the_leafs_events_wait(
     leads: Leads, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Else an event could be added to a root that has been built without its leaf, and stay there."""
+    """Else an event could be added to a root that is none any more."""
     monkeypatch.setattr("adapters.leads.feature_store.pauses", range)
-    own, theirs = (leads.event(n, "order_placed", START, which) for n, which in enumerate("ab"))
-    leads.store([own, theirs])
+    monkeypatch.setattr("adapters.leads.groups.topology.LEAVES_MAX", 2)
+    events = [leads.event(n, "order_placed", START, which) for n, which in enumerate("abz")]
+    leads.store(events)
     leads.both(leads.change(1, "ab"))
-    leads.both(own)
+    leads.both(events[0])
+    moved = leads.change(2, "zab")
     requests = Requests(leads.client)
-    parted = leads.change(2, "a", "b")
-    requests.take()
     requests.die_at, requests.after = 1, True
     with pytest.raises(Crash):
-        leads.feature(parted)
+        leads.feature(moved)
     requests.take()
+    assert (leads.root("a").merged_into, leads.root("b").merged_into) == (leads.leaf("z"), leads.leaf("a"))
     with pytest.raises(Unsettled):
-        getattr(leads, kind)(theirs)
-    leads.both(parted)
-    leads.both(theirs)
-    leads.check("a")
-    leads.check("b")
+        getattr(leads, kind)(events[1])
+    leads.both(moved)
+    leads.both(events[1])
+    leads.check("z", "a", "b")
 
 
 def test_evidence_of_a_departed_leaf_that_comes_late_is_undone(leads: Leads) -> None:

@@ -116,7 +116,7 @@ def test_what_a_change_tells_stays_as_it_was_told(registry: Registry) -> None:
     again, later = registry.see(B, C).changes
     assert again == change
     assert len(change.groups[0].leaves) == 2
-    assert len(later.groups[0].leaves) == 3
+    assert len(later.groups[0].leaves) == 2, "whom it moved, and the root"
 
 
 def test_a_merge_is_told_to_its_own_organization(registry: Registry) -> None:
@@ -126,6 +126,21 @@ def test_a_merge_is_told_to_its_own_organization(registry: Registry) -> None:
     assert (change.organization_id, change.groups) == ("acme", (Group(a.leaf, (a.leaf, b.leaf)),))
     assert change.at > NOW
     assert [registry.see(each, organization="other") for each in (A, B)] == other
+
+
+def test_the_next_lead_of_a_person_of_many_is_told_and_noted_alone(registry: Registry) -> None:
+    root, told = registry.see(A).leaf, list[Group]()
+    for number in range(12):
+        cookie = Identity("device", f"acme/shop/cookie-{number}")
+        leaf = registry.see(cookie).leaf
+        (change,) = registry.see(A, cookie).changes
+        registry.store.note_announced([change])
+        assert change.groups == (Group(root, (root, leaf)),)
+        told += change.groups
+    (most,) = registry.rows("SELECT max(cardinality(leads)) FROM identity.identity_change")
+    assert most == (2,)
+    (parted,) = registry.store.unmerge(None, change.number, "a friend's", "ann", NOW)
+    assert parted.groups == (Group(root, (root,)), Group(leaf, (leaf,)))
 
 
 def test_an_organization_undoes_its_own_merges_alone(registry: Registry) -> None:

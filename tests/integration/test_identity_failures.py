@@ -108,12 +108,12 @@ def limit(registry: Registry, name: str, value: str) -> Iterator[None]:
 )
 def test_what_waits_too_long_is_unavailable(registry: Registry, name: str, reason: str) -> None:
     kill_sessions(registry)
-    with limit(registry, name, "50ms"):
-        with registry.owner.transaction():
-            registry.owner.execute("LOCK TABLE identity.lead IN ACCESS EXCLUSIVE MODE")
-            with pytest.raises(IdentityUnavailable, match=reason):
-                registry.see(A)
-        assert registry.see(A).changes == ()
+    with limit(registry, name, "50ms"), registry.owner.transaction():
+        registry.owner.execute("LOCK TABLE identity.lead IN ACCESS EXCLUSIVE MODE")
+        with pytest.raises(IdentityUnavailable, match=reason):
+            registry.see(A)
+    # Not while the limit holds: a loaded machine takes 50 ms for less.
+    assert registry.see(A).changes == ()
 
 
 @both_ways

@@ -149,5 +149,5 @@ def test_both_roles_may_do_the_same(run: Runner, empty: str) -> None:
             for name in ROLES
         ]
     assert found[0] == found[1]
-    assert len(found[0][0]) == 10
+    assert len(found[0][0]) == 15
     assert found[0][1] == []

@@ -34,7 +34,7 @@ def test_the_everyday_event_takes_one_round_trip(registry: Registry) -> None:
     assert trips(registry, E1, K1) == 1  # a new cookie of a known person
     assert trips(registry, replace(P1, is_verified=False), D2) == 1  # claims nothing of a proven person
     assert trips(registry, K1, D2) == 1  # a new device beside a known cookie
-    assert trips(registry, E1, E2) == 5  # a new identity that proves somebody: read, decide, apply
+    assert trips(registry, E1, E2) == 2  # a new identity that proves somebody: read, decide, apply
 
 
 def test_the_same_identities_have_the_same_leaf_and_in_each_organization_another(registry: Registry) -> None:

@@ -8,7 +8,6 @@ from uuid import uuid4
 
 import pytest
 
-from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from ingest.leads import leads_api
 from rules.leads.lead_groups import Group
@@ -16,6 +15,7 @@ from tests.integration.test_lead_event_store import new_event
 from tests.integration.test_lead_views import get, put_event
 from tests.support.engine import Engine
 from tests.support.http_requests import called
+from tests.support.lead_processors import Leads
 from tests.support.lead_requests import context
 
 ACME, OTHER = "streakline/leads/acme", "streakline/leads/other streakline/leads streakline/leads/ac"
@@ -28,7 +28,7 @@ def test_another_organization_s_lead_is_as_unknown_as_one_that_is_not_there(
     lead, root = str(uuid4()), str(uuid4())
     put_event(served, lead)
     put_event(served, root)
-    FeatureStore(served.client("dynamodb"), "Feature", 2).set_topology(1, [Group(root, (root, lead))])
+    Leads(served.client("dynamodb"), "").topology.set(1, [Group(root, (root, lead))])
     unknown = get(f"{uuid4()}/{what}", scope=OTHER)
     assert unknown[0] == 404
     for known in (lead, root):

@@ -51,7 +51,7 @@ def test_each_queue_gets_its_types_raw(engine: Engine, topic: str) -> None:
         {"eventName": "INSERT", "dynamodb": {"NewImage": stored_form(each), "SequenceNumber": str(number)}}
         for number, each in enumerate(sent)
     ]
-    outcome = announce(records, Topic(engine.client("sns"), topic))
+    outcome = announce(records, Topic(engine.client("sns"), topic), lambda _: None)
     assert (outcome.announced, outcome.again, outcome.poison) == (23, [], [])
     told = [from_item(json.loads(each["Body"])) for each in received(engine, every, 23)]
     assert {each.id for each in told} == {each.id for each in sent}

@@ -83,7 +83,7 @@ def test_events_of_one_type_are_found_beside_a_thousand_others(served: Engine) -
     views = [leads.event(n, "page_viewed", START - timedelta(seconds=n)) for n in range(1000)]
     orders = [leads.event(2000 + n, "order_placed", START - n // 4 * DAY, "ab"[n % 2]) for n in range(12)]
     leads.store([*views, *orders])
-    leads.features.set_topology(1, [Group(leads.leaf("a"), (leads.leaf("a"), leads.leaf("b")))])
+    leads.topology.set(1, [Group(leads.leaf("a"), (leads.leaf("a"), leads.leaf("b")))])
     read, cursor, seen = ItemsRead(leads.client), "", list[str]()
     while cursor is not None:
         query = "type=order_placed&limit=3" + (f"&cursor={cursor}" if cursor else "")
@@ -132,8 +132,9 @@ def test_features_are_as_of_the_reading(served: Engine, monkeypatch: pytest.Monk
 def test_an_absorbed_lead_answers_with_its_root(served: Engine) -> None:
     root, leaf = str(uuid4()), str(uuid4())
     ids = [put_event(served, (root, leaf)[second % 2], second) for second in range(6)]
-    store = FeatureStore(served.client("dynamodb"), "Feature", 2)
-    store.set_topology(1, [Group(root, (root, leaf))])
+    leads = Leads(served.client("dynamodb"), "")
+    leads.topology.set(1, [Group(root, (root, leaf))])
+    assert len(leads.people.joining(features_of(served, leaf).get(root) or FeatureItem(root))) == 3
     features_of(served, root)
     for asked in (root, leaf):
         seen: list[str] = []

@@ -15,7 +15,7 @@ from processors.ranks import RankBuilder
 from tests.support.api_stack import forget
 from tests.support.engine import Engine
 from tests.support.gateway import GROUP_AGENTS
-from tests.support.site import Site, site
+from tests.support.site import FULFILMENT, Site, site
 
 NUMBERS = count()
 SUBS = (
@@ -111,7 +111,7 @@ def test_a_sub_of_any_issuer_is_a_user_id_on_every_route(api: Site, sub: str, wr
     assert api.call(sub, "PUT", f"{path}/timezone", {"timezone": "Europe/Oslo"})[0] == 200
     assert api.call(sub, "POST", f"{path}/freezes", {})[0] in (201, 409)
     body = {"points": 1, "reward_id": "mug", "idempotency_key": f"r{next(NUMBERS)}"}
-    entry = api.call(sub, "POST", f"{path}/redemptions", body)[1]["entry_id"]
+    entry = api.call(sub, "POST", f"{path}/redemptions", body, FULFILMENT)[1]["entry_id"]
     assert api.admin("POST", f"{path}/redemptions/{entry}/reversal", {})[0] == 201
     assert api.call("another", "GET", path)[0] == 403
     assert api.admin("POST", f"/v1/review/{written(sub)}/release")[0] == 200

@@ -32,7 +32,7 @@ def rich(api: Site, user: str, lessons: int = 10) -> None:
 
 def redeem(api: Site, user: str, points: int, key: str = "r") -> tuple[int, Any]:
     body = {"points": points, "reward_id": "mug", "idempotency_key": key}
-    return api.call(user, "POST", f"/v1/users/{user}/redemptions", body)
+    return api.call(user, "POST", f"/v1/users/{user}/redemptions", body, FULFILMENT)
 
 
 def test_a_user_reverses_no_redemption_and_fulfilment_and_admins_do(api: Site, user: str) -> None:

@@ -1,7 +1,8 @@
 """Each eligible subscriber is told of a question once: run twice, at once, killed anywhere."""
 
 import random
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -101,6 +102,34 @@ def test_a_thousand_subscribers_two_runs_at_once_and_three_deaths(town: World) -
     assert later[Told.DEAD] == 0
     assert set(phones.got.values()) == {1}
     assert untold.isdisjoint(phones.got), "sent again it might have come twice"
+
+
+@pytest.mark.parametrize("tokens", [("t1",), ()])
+def test_whoever_comes_late_leaves_no_endpoint_of_a_dead_token(town: World, tokens: tuple[str, ...]) -> None:
+    """Two runs read a person; one does its work while the other is about to make the phone's endpoint."""
+    town.fill([subscriber(1)])
+    asked = town.ask()
+    town.phones = phones = Slow(frozenset(tokens), lambda: town.announce(asked))
+    assert town.announce(asked) == {Told.DUPLICATE: 1}
+    assert phones.meanwhile == {Told.DEAD if tokens else Told.SENT: 1}
+    assert set(phones.endpoints.values()) == {"t1"} - set(tokens)
+    stored = plain(town.scan()[subscriber(1).subscription_id])
+    assert stored.get("endpoint_arn") == next(iter(phones.endpoints), None), "the living keep theirs"
+
+
+class Slow(Phones):
+    """Phones whose first sender is overtaken by another before it makes an endpoint."""
+
+    def __init__(self, dead: frozenset[str], overtake: Callable[[], Counter[Told]]) -> None:
+        super().__init__(dead)
+        self.overtake, self.meanwhile = overtake, Counter[Told]()
+        self.is_overtaken = False
+
+    def prepare(self, token: str) -> PushReceipt:
+        if not self.is_overtaken:
+            self.is_overtaken = True
+            self.meanwhile = self.overtake()
+        return super().prepare(token)
 
 
 def _check_dead(town: World, people: list[Subscription], dead: frozenset[str]) -> None:

@@ -30,7 +30,7 @@ def town(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         return replace(
             made,
             cap=chance.choice(CAPS),
-            rules_version=chance.randrange(1, 12),
+            rules_version=chance.randrange(2, 13),  # of which no book is here: what entries say counts
             is_passive=chance.random() < 0.5,
             points_awarded=chance.choice((0, 3, 10, 15)),
         )

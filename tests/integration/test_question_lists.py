@@ -223,8 +223,8 @@ def test_an_expired_question_leaves_the_list_of_open_ones(monkeypatch: pytest.Mo
     set_clock(monkeypatch, now + timedelta(hours=1))
     assert short not in listed(status="OPEN")
     assert short in listed(status="EXPIRED")
-    assert expire(lists, now + timedelta(hours=1)) == 0, "an answer may be on its way"
-    assert short in stored_open()
+    expire(lists, now + timedelta(hours=1))  # questions of other tests may be due
+    assert short in stored_open(), "an answer may be on its way"
     assert expire(lists, now + timedelta(hours=1, seconds=31)) >= 1
     assert expire(lists, now + timedelta(hours=1, seconds=31)) == 0
     assert short not in stored_open()

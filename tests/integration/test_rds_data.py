@@ -1,5 +1,7 @@
 """The Data API: round trips, answers that are lost, errors of the service, long answers, no driver."""
 
+# Long: a round trip, an answer or an error a test.
+
 import os
 import subprocess
 import sys
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
+from adapters.leads import identity_store
 from adapters.leads.identity_store import CannotMend, IdentityUnavailable
 from adapters.platform.aws import client
 from adapters.postgresql.rds_data import RdsData
@@ -40,19 +43,50 @@ def test_round_trips(registry: Registry) -> None:
     assert calls(registry, A) == [EXECUTE]  # all known
     assert calls(registry, A, organization="other") == [EXECUTE]
     registry.see(B)
-    assert calls(registry, A, B) == [EXECUTE, BEGIN, EXECUTE, EXECUTE, COMMIT]
+    assert calls(registry, A, B) == [EXECUTE, EXECUTE]  # a decision
     for kind in ("pending", "history"):
         before = len(registry.counting.api.calls)
         registry.store.pending() if kind == "pending" else registry.store.history(["acme"], "x")
         assert registry.counting.api.calls[before:] == [EXECUTE]
 
 
+def test_a_decision_that_is_always_late_is_made_in_a_transaction(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(identity_store, "PLANS", 0)
+    registry.see(A)
+    registry.see(B)
+    assert calls(registry, A, B) == [EXECUTE, BEGIN, EXECUTE, EXECUTE, COMMIT]
+
+
 @pytest.mark.parametrize("operation", [BEGIN, EXECUTE, COMMIT])
-def test_a_lost_answer_changes_nothing(registry: Registry, operation: str) -> None:
+def test_a_lost_answer_changes_nothing(
+    registry: Registry, operation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Of the commit it is the dangerous one: the merge has been made."""
+    monkeypatch.setattr(identity_store, "PLANS", 0)
     registry.see(A)
     registry.see(B)
     registry.counting.api.lost.append(operation)
+    (change,) = registry.see(A, B).changes
+    assert registry.rows("SELECT number FROM identity.identity_change") == [(change.number,)]
+    assert len(registry.groups()) == 1
+
+
+def test_a_decision_whose_answer_is_lost_is_made_once(
+    registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement that applies it has done so: the next attempt tells of the same change."""
+    registry.see(A)
+    registry.see(B)
+    real = identity_store._ask
+
+    def ask(*arguments: Any) -> Any:
+        found = real(*arguments)
+        registry.counting.api.lost.append(EXECUTE)
+        return found
+
+    monkeypatch.setattr(identity_store, "_ask", ask)
     (change,) = registry.see(A, B).changes
     assert registry.rows("SELECT number FROM identity.identity_change") == [(change.number,)]
     assert len(registry.groups()) == 1

@@ -12,6 +12,7 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.points.settling import Settler
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from ingest.engagement.history import Histories
@@ -20,6 +21,7 @@ from processors.engagement import EngagementProcessor
 from rules.engagement.account_state import Day, Profile
 from rules.engagement.events import to_item
 from rules.engagement.streaks import DAY, Cover, fold
+from tests.support.books import KnownBooks
 from tests.support.engagement_strategies import event
 from tests.support.engine import Engine
 from tests.support.site import PRODUCERS, Site, site
@@ -122,7 +124,9 @@ def test_a_late_event_reads_three_months_at_most_however_long_the_past(
 @pytest.mark.parametrize("active_days", [900, 3000])
 def test_a_question_about_the_past_reads_a_year_at_most(engine: Engine, active_days: int) -> None:
     profile, counting, accounts = long_past(engine, active_days)
-    view = Profiles(accounts, EventStore(counting, "BPEvents"), EngagementCache(""))
+    view = Profiles(
+        accounts, EventStore(counting, "BPEvents"), EngagementCache(""), Settler(accounts, KnownBooks())
+    )
     now = datetime(2026, 6, 1, 13, tzinfo=UTC)
     for asked in (LAST - DAY * 5, LAST - DAY * 100, LAST - DAY * 700):
         days = active_days - (LAST - asked).days
@@ -143,7 +147,9 @@ def test_only_what_is_kept_for_others_is_read_strongly(engine: Engine, lone_redi
     histories = Histories(accounts, events)
     for url, strong in (("", []), (lone_redis_url, ["get_item"])):
         counting.strong.clear()
-        Profiles(accounts, events, EngagementCache(url)).view(profile.user_id, None, datetime.now(UTC))
+        Profiles(accounts, events, EngagementCache(url), Settler(accounts, KnownBooks())).view(
+            profile.user_id, None, datetime.now(UTC)
+        )
         assert counting.strong == strong
     counting.strong.clear()
     histories.activity(profile.user_id, {})

@@ -11,6 +11,7 @@ import pytest
 from adapters.engagement.board_snapshots import BoardSnapshots
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.leaderboard_index import LeaderboardIndex
+from adapters.engagement.points.settling import Settler
 from adapters.engagement.projections import Projections
 from adapters.platform.items import Item, plain
 from adapters.platform.redis import Redis
@@ -18,6 +19,7 @@ from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.profiles import Profiles
 from processors.ranks import RankBuilder
 from rules.engagement.ledger import Draft, EntryKind, append
+from tests.support.books import KnownBooks
 from tests.support.corruptions import HAND
 from tests.support.engine import Engine
 from tests.support.town import SHARDS, START, Town, lived_in
@@ -115,7 +117,7 @@ def test_lowering_changes_no_answer_and_empties_the_index(town: Town, lone_redis
         Redis(lone_redis_url).call("FLUSHALL")
         told: list[Any] = []
         for cache in (EngagementCache(""), EngagementCache(lone_redis_url)):
-            profiles = Profiles(town.accounts, town.events, cache)
+            profiles = Profiles(town.accounts, town.events, cache, Settler(town.accounts, KnownBooks()))
             town.delete("Boards", board="manifest", part="newest")
             assert RankBuilder(town.real, "UserStreaks", "Boards", cache).build(town.now)["counted"]
             index = LeaderboardIndex(town.real, "UserStreaks", SHARDS)

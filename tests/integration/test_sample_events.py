@@ -78,6 +78,10 @@ def test_each_is_handled(handle: Any) -> None:
     assert (profile["current_streak"], profile["total_bestie_points"]) == (1, 5)
     assert handle("RanksFunction") == {"counted": 1, "rebuilt": True}
     assert handle("RanksFunction") == {"counted": None, "rebuilt": False}
+    assert handle("FulfilmentFunction") == {"batchItemFailures": []}
+    assert json.loads(handle("EndpointsApiFunction")["body"]) == {"endpoints": []}
+    assert handle("TellingFunction") == {"batchItemFailures": []}
+    assert handle("DeliverFunction") == {"lanes": 0}
     assert handle("PublisherFunction") == {"batchItemFailures": []}
     planned = handle("CurateFunction")
     assert (planned["tasks"], planned["tasks_key"]) == (4, "runs/nightly-2026-03-10/tasks.json")

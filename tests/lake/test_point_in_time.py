@@ -45,8 +45,9 @@ def live(history: History, lead: str, as_of: datetime) -> dict[str, Any]:
     changes = sorted(
         (groups_of(each) for each in usable if each.event_type in IDENTITY_TYPES), key=itemgetter(0)
     )
-    leaves = {leaf: group.leaves for _, groups in changes for group in groups for leaf in group.leaves}
-    own = [each for each in usable if each.lead_organization_id in leaves.get(lead, (lead,))]
+    roots = {leaf: group.root for _, groups in changes for group in groups for leaf in group.leaves}
+    root = roots.get(lead, lead)
+    own = [each for each in usable if roots.get(leaf := each.lead_organization_id, leaf) == root]
     state = build(own, as_of)
     contacts = [
         campaign_contact(each)

@@ -74,8 +74,12 @@ def test_the_whole_lake(tmp_path_factory: pytest.TempPathFactory, seed: int) -> 
         for day in days:
             for place in {"hour-00", chance.choice(("hour-00", "hour-01"))}:  # a row may come twice
                 rows.setdefault(("daily_activity", f"dt={day}/{place}"), []).append(
-                    {"user_id": user, "activity_date": day}
+                    {"user_id": user, "activity_date": day, "events_count": 1}
                 )
+        for day in set(dates) - days:
+            if chance.random() < 0.2:  # it was active until its events were reversed
+                gone = {"user_id": user, "activity_date": day, "events_count": 0}
+                rows.setdefault(("daily_activity", f"dt={day}/hour-00"), []).append(gone)
         ledger = rows.setdefault(("ledger", "dt=2026-03-01/hour-00"), [])
         ledger += [entry(user, 0, 0, 0), entry(user, 1, 7, 7)]
         for day in grants.get(user, ()):
@@ -110,7 +114,10 @@ def test_a_gap_in_the_lakes_ledger_is_seen(tmp_path: Path) -> None:
 
 def test_dates_thousands_of_years_apart_take_no_more_room(tmp_path: Path) -> None:
     days = [date.min, date.min + timedelta(days=1), BASE, date.max]
-    rows = {("daily_activity", f"dt={day}/day"): [{"user_id": "a", "activity_date": day}] for day in days}
+    rows = {
+        ("daily_activity", f"dt={day}/day"): [{"user_id": "a", "activity_date": day, "events_count": 1}]
+        for day in days
+    }
     (found,) = recompute(lake(tmp_path, rows), BASE).table.to_pylist()
     assert (found["last_activity_date"], found["current_streak"]) == (date.max, 1)
     assert (found["longest_streak"], found["active_days"]) == (2, 4)

@@ -44,7 +44,7 @@ class LedgerReading:
     used: dict[date, int] = field(default_factory=lambda: defaultdict(int))
     spendings: dict[str, Entry] = field(default_factory=dict)
     undone: dict[str, str] = field(default_factory=dict)
-    moved: list[int] = field(default_factory=list)
+    moved: dict[str, int] = field(default_factory=dict)
     together: dict[str, date] = field(default_factory=dict)
 
     def read(self, entries: Sequence[Entry]) -> "LedgerReading":
@@ -102,7 +102,7 @@ class LedgerReading:
             f"{name}: {taken.when} claimed for {taken.claimed} is {day}; allowed {sorted(map(str, allowed))}",
         )
         if day != taken.claimed:
-            self.moved.append(entry["seq"])
+            self.moved[entry["event_id"]] = entry["seq"]
         due = capped(taken.event_type, taken.worth, self.earned[day, taken.event_type])
         self.must(
             entry["points"] == due, f"{name}: {taken.event_type} on {day} earns {entry['points']}, not {due}"

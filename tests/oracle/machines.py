@@ -7,6 +7,7 @@ Threads take turns, as a seed says (tests/faults/turns.py). The turn is handed o
 
 import json
 import logging
+import math
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -20,6 +21,7 @@ from botocore.exceptions import EndpointConnectionError
 
 import adapters.clock
 import ingest.engagement.events_api
+import ingest.engagement.users.parts
 import ingest.engagement.users_api
 import ingest.engagement.wiring
 import processors.engagement
@@ -113,11 +115,13 @@ class Machines:
         self.turns = Turns(self.chance)
         losing = Losing(self, self.stream.real)
         clients = {"dynamodb": losing, "sqs": self.stream.sqs, "secretsmanager": None}
-        for module in (ingest.engagement.users_api, ingest.engagement.wiring, processors.engagement):
+        for module in (ingest.engagement.users.parts, ingest.engagement.wiring, processors.engagement):
             self.patch.setattr(module, "client", clients.__getitem__)
         self.patch.setattr(ingest.engagement.events_api, "client", clients.__getitem__)
         self.patch.setattr(adapters.clock, "now", self.clock)
         self.patch.setattr("adapters.platform.aws.time", SimpleNamespace(sleep=lambda _: None))
+        for each in ("book.book_store", "engagement.amnesty.amnesty_store", "privacy.tombstones"):
+            self.patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         self.patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
         self.patch.setattr("adapters.book.book_store.shipped_version", lambda: boosted(self.boosts))
         # Each lost answer is logged with its traceback, which takes longer than the call.

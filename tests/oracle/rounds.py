@@ -47,7 +47,10 @@ class Told:
 
 @dataclass
 class Round:
-    """unanswered: actions of which an attempt brought no answer. told: since the last judgement."""
+    """unanswered: actions of which an attempt brought no answer. told: since the last judgement.
+
+    applied: events by id, with the step at which a delivery of them was first confirmed.
+    """
 
     plan: plans.Plan
     machines: Machines
@@ -57,6 +60,7 @@ class Round:
     waiting: list[dict[str, Any]] = field(default_factory=list)
     seen: list[dict[str, Any]] = field(default_factory=list)
     bought: dict[str, str] = field(default_factory=dict)
+    applied: dict[str, int] = field(default_factory=dict)
 
     def play(self) -> list[str]:
         """Play the whole plan; returns what is wrong."""
@@ -126,6 +130,9 @@ class Round:
         def attempt() -> bool:
             answer = processors.engagement.handler({"Records": left}, CONTEXT)
             again = {each["itemIdentifier"] for each in answer["batchItemFailures"]}
+            for each in left:
+                if each["dynamodb"]["SequenceNumber"] not in again:
+                    self.applied.setdefault(each["dynamodb"]["Keys"]["event_id"]["S"], self.machines.step)
             left[:] = [each for each in left if each["dynamodb"]["SequenceNumber"] in again]
             return not left
 
@@ -186,7 +193,7 @@ class Round:
                 return machines.call(ingest.engagement.events_api.handler, "POST", "/v1/events", events, door)
             case plans.Redeem(key, points):
                 body = {"points": points, "reward_id": key, "idempotency_key": key}
-                return machines.call(handler, "POST", f"{user}/redemptions", body, "user")
+                return machines.call(handler, "POST", f"{user}/redemptions", body)
             case plans.TakeFreeze(key, door, granted):
                 when = {"granted_on": granted.isoformat()} if granted else {}
                 return machines.call(

@@ -106,7 +106,7 @@ def a_command_forgets_its_key(patch: Patch) -> None:
     def once(self: Any, user_id: str, key: Any, body: Any, now: Any, make: Any) -> Any:
         return self.retry(user_id, now, lambda account: self.attempt(account, now, make))
 
-    patch.setattr("ingest.engagement.commands.Commands.once", once)
+    patch.setattr("ingest.engagement.points.commands.Commands.once", once)
 
 
 def a_lost_answer_of_the_ledger_is_a_success(patch: Patch) -> None:

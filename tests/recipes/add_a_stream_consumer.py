@@ -154,6 +154,11 @@ def _redriven(scratch: Scratch) -> None:
     )
 
 
+def _inventory(scratch: Scratch) -> None:
+    listed = '            *("EventsStreamFailures", '
+    scratch.replace("rules/privacy/inventory.py", listed, f'            "ActiveDatesFailures",\n{listed}')
+
+
 STREAM_CONSUMER = (
     Step("processors/active_dates.py", _consumer, "tests/infra/test_functions.py", "processors.active_dates"),
     Step(
@@ -165,6 +170,7 @@ STREAM_CONSUMER = (
     Step("infra/app/engagement.yaml", _fragment, "tests/unit/platform/test_settings.py", "infra/app"),
     Step("make template", make_template, "infra.assemble --check"),
     Step("tests/infra/stateful_resources.json", _recorded, "tests/infra/test_stateful_resources.py"),
+    Step("rules/privacy/inventory.py", _inventory, "tests/infra/test_inventory.py", "ActiveDatesFailures"),
     Step("tests/events/ActiveDatesFunction.json", _sample_event, "tests/infra/test_functions.py"),
     Step("docs/runbook.md", _runbook, DOCUMENTED),
     Step("local/operate/redrive.py", _redriven, DOCUMENTED),

@@ -1,6 +1,7 @@
 """What several recipes do, and the checks that notice it."""
 
 from tests.recipes.scratch import Scratch
+from tests.support.node_tools import packages
 
 GENERATED = "tests/unit/lake/test_warehouse_columns.py"
 PUBLISHED = "tests/unit/lake/test_published_fields.py"
@@ -12,3 +13,9 @@ def make_models(scratch: Scratch) -> None:
 
 def make_template(scratch: Scratch) -> None:
     scratch.must(scratch.python("-m", "infra.assemble"))
+
+
+def make_clients(scratch: Scratch) -> None:
+    """Generate the clients' types, with this checkout's packages of npm; skips where there is no node."""
+    (scratch.root / "client/typescript/node_modules").symlink_to(packages().parent)
+    scratch.must(scratch.python("-m", "infra.client_types"))

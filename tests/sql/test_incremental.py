@@ -2,6 +2,7 @@
 
 # Long: the nights are one story.
 
+import json
 import random
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -19,11 +20,13 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.model_tests import check, check_model
 from analytics.warehouse.models import models
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import ENTITIES, RULES, rows_of
+from rules.lake.valid_row import read_row
 from tests.support.examples import examples
 from tests.support.lake_sample import Row, Sample, event, write
 from tests.support.lead_histories import History
 from tests.support.lead_histories import row as lead_event
+from tests.support.published_books import documents, published
 
 FIRST = datetime(2026, 1, 29, tzinfo=UTC)  # near the end of a month
 USERS = ("u1", "u2", "o'brien")
@@ -43,7 +46,7 @@ class Nights:
     """Writes nights of activity into a lake, and keeps what the ledger needs to be one."""
 
     def __init__(self, objects: FolderObjects) -> None:
-        self.objects, self.sample, self.version = objects, Sample(), 0
+        self.objects, self.sample, self.version, self.books = objects, Sample(), 0, 0
         self.seq: dict[str, int] = {}
         self.balance: dict[str, int] = {}
         self.history = History(5, leads=3, events=6, times=2)
@@ -69,10 +72,11 @@ class Nights:
             "properties": f'{{"amount":"{points}.50"}}',
             "source": ("web", "mobile")[points % 2],
             "activity_date": (moment + timedelta(days=points % 3 - 1)).date(),
+            "rules_version": 1 + points % 3,
         }
         moved = moment + timedelta(days=40 if points == 1 else 0)
         self.sample.put("events", event(user, moved, kind, number, points_awarded=points, **more))
-        head = self._entry(user, points)
+        head = self._entry(user, points, event_id=f"{moment:%Y-%m-%d}", event_type=kind, moment=moment)
         self.sample.put(
             "daily_activity",
             {
@@ -95,7 +99,15 @@ class Nights:
         streaks = {"current_streak": version, "longest_streak": version, "active_days": 1}
         self.sample.put("streaks", dict.fromkeys(names) | told | totals | streaks)
 
-    def _entry(self, user: str, points: int) -> datetime:
+    def _entry(self, user: str, points: int, moment: datetime, **more: Any) -> datetime:
+        """An entry, of a date near to its event's; the versions come later than entries that they judge."""
+        if points % 7 == 0:
+            self.publish_books()
+        more |= {
+            "activity_date": (moment + timedelta(days=points % 5 - 2)).date(),
+            "rules_version": 1 + points % 3,
+            "cap": f"{points}/{('day', 'week')[points % 2]}",
+        }
         names = [each.name for each in ENTITIES["ledger"].fields]
         if user not in self.seq:
             self.seq[user] = self.balance[user] = 0
@@ -107,12 +119,29 @@ class Nights:
         at = FIRST + timedelta(days=self.version % 9, minutes=self.version)
         while (user, at) in self.sample.rows["ledger"]:
             at += timedelta(minutes=1)
-        entry: Row = {"account_id": user, "created_at": at, "kind": "EARN", "points": points}
+        kind = "EARN"
+        if points % 4 == 1:
+            kind, more = "REVERSE", {"reward_id": "mug", "brand": f"brand{points % 8}"}
+        entry: Row = {"account_id": user, "created_at": at, "kind": kind, "points": points, **more}
         numbers = {"seq": self.seq[user], "balance": self.balance[user]}
         self.sample.put("ledger", dict.fromkeys([*names, "extra"]) | entry | numbers)
         return at
 
+    def publish_books(self) -> None:
+        """All versions so far, and one more."""
+        self.books += 1
+        for each in documents(published(*[BOOK] * min(2, self.books))):
+            for row in rows_of(RULES, each, FIRST, 0):
+                read = read_row(json.dumps(row).encode(), RULES, row["dt"], row["hour"])
+                self.sample.put("rules", read)
 
+
+BOOK: Row = {
+    "event_types": {
+        "CHECK_IN": {"points": 3, "cap": {"events": 2, "per": "week"}},
+        "PURCHASE_COMPLETED": {"points": 4, "cap": {"points": 5, "per": "day"}},
+    }
+}
 ZERO = {"seq": 0, "points": 0, "balance": 0}
 
 

@@ -25,7 +25,7 @@ PLANTED = {
     ),
     "a balance below 0": (
         "UPDATE lake.ledger SET balance = -1 WHERE account_id = 'user-1' AND seq = 2",
-        ("staging.ledger", "expression balance >= 0"),
+        ("marts.ledger_quality", "sql a balance below 0"),
     ),
     "an unknown kind": (
         "UPDATE lake.ledger SET kind = 'GIFT' WHERE account_id = 'user-1' AND seq = 2",

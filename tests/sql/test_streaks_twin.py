@@ -4,7 +4,7 @@
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from analytics.warehouse.models import models
 from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
 from rules.days import is_skipped, skipped_dates
+from rules.engagement.allowances import YEAR
 from rules.engagement.streaks import Cover, Streak, fold
 from tests.sql.conftest import Databases
 from tests.support.examples import examples
@@ -27,9 +28,9 @@ from tests.support.examples import examples
 BASES = (date(2026, 3, 1), date(2011, 12, 20), date(1995, 1, 5))
 ZONES = ("Pacific/Apia", "Pacific/Kiritimati", "UTC")
 TABLES = """
-CREATE TABLE lake.daily_activity (user_id VARCHAR(64), activity_date DATE);
+CREATE TABLE lake.daily_activity (user_id VARCHAR(64), activity_date DATE, events_count BIGINT);
 CREATE TABLE lake.ledger (account_id VARCHAR(64), kind VARCHAR(16), points BIGINT, "freeze" VARCHAR(32), freeze_date DATE);
-CREATE TABLE lake.streaks (user_id VARCHAR(64), version BIGINT, pauses VARCHAR(4000));
+CREATE TABLE lake.streaks (user_id VARCHAR(64), version BIGINT, pauses VARCHAR(4000), archived_until DATE);
 CREATE TABLE lake.events (user_id VARCHAR(64), zone VARCHAR(64), activity_date DATE)
 """
 Select = Callable[[Mapping[str, list[tuple[Any, ...]]]], list[tuple[Any, ...]]]
@@ -97,15 +98,36 @@ def rows(crowd: Mapping[str, User]) -> dict[str, list[tuple[Any, ...]]]:
         "events": [],
     }
     for name, user in crowd.items():
-        found["daily_activity"] += [(name, day) for day in user.days]
+        found["daily_activity"] += [(name, day, 1) for day in user.days]
+        if user.days:  # was active until its events were reversed
+            found["daily_activity"].append((name, min(user.days) - timedelta(days=1), 0))
         found["events"] += [(name, user.zone, day) for day in user.days]
         found["ledger"] += [(name, "EARN", points, None, None) for points in user.points]
         for day, change in user.freezes:
             note = "freeze_granted" if change > 0 else "freeze_revoked"
             found["ledger"].append((name, "REDEEM" if change > 0 else "REVERSE", 0, note, day))
-        pauses = ",".join(f"{first}/{last}" for first, last in user.pauses)
-        found["streaks"] += [(name, 9, "2000-01-01/2030-01-01"), (name, 10, pauses or None)]
+        found["streaks"] += profiles_of(name, user.pauses)
     return found
+
+
+def profiles_of(name: str, pauses: tuple[tuple[date, date], ...]) -> list[tuple[Any, ...]]:
+    """Return two versions of a profile: every other user's has put its oldest pauses away.
+
+    The older version has a pause that nobody has taken.
+    """
+
+    def listed(some: Iterable[tuple[date, date]]) -> str:
+        return ",".join(f"{first}/{last}" for first, last in some)
+
+    oldest = min((last for _, last in pauses), default=None)
+    if oldest is None or int(name[1:]) % 2:
+        return [(name, 9, "2000-01-01/2030-01-01", None), (name, 10, listed(pauses) or None, None)]
+    old = [each for each in pauses if each[1] <= oldest]
+    later = [each for each in pauses if each[1] > oldest]
+    return [
+        (name, 9, f"{listed(old)},2000-01-01/2030-01-01", None),
+        (name, 10, listed(later) or None, oldest + YEAR),
+    ]
 
 
 def query(dialect: str) -> str:

@@ -8,7 +8,15 @@ from datetime import date, datetime, timedelta
 from rules.engagement.account_state import Account, Day, Decision, History, NeedsHistory, Profile
 from rules.engagement.accounts import decide
 from rules.engagement.events import Event
-from rules.engagement.ledger import OPENED_AT, Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.ledger import (
+    EARNING,
+    INTO_DEBT,
+    OPENED_AT,
+    Draft,
+    Entry,
+    EntryKind,
+    FreezeNote,
+)
 from rules.engagement.placing import beside
 from rules.engagement.streaks import fold, resumed
 from tests.support.engagement_strategies import NOW
@@ -60,9 +68,11 @@ class World:
         try:
             return decide(account, fresh, self.now, commands, observed)
         except NeedsHistory as needs:
-            start = resumed(self.profile.streak, needs.since)
-            later = [day for day in self.days if start is None or day > start.last]
-            account = replace(account, history=History(later, start))
+            profile = self.reaching(needs.since)
+            start = resumed(profile.streak, needs.since)
+            active = [day for day, each in self.days.items() if each.is_active]
+            later = [day for day in active if start is None or day > start.last]
+            account = replace(account, profile=profile, history=History(later, start))
             return decide(account, fresh, self.now, commands, observed)
 
     def apply(
@@ -75,8 +85,16 @@ class World:
         for day in list(decision.days)[: max(0, writes - 1)]:
             self.days[day] = decision.days[day]
         if writes > len(decision.days) + 1:
-            self.profile = decision.profile
+            self.put(decision.profile)
         return decision
+
+    def put(self, profile: Profile) -> None:
+        """Store a profile."""
+        self.profile = profile
+
+    def reaching(self, since: date) -> Profile:
+        """Return a profile that can be folded from a date on."""
+        return self.profile
 
     def answer(self) -> object:
         """What may not depend on order, splits or crashes."""
@@ -100,17 +118,19 @@ class World:
         for seq, entry in enumerate(self.entries):
             balance += entry.draft.points
             assert (entry.seq, entry.balance) == (seq, balance)
-            assert entry.balance >= 0
+            assert entry.balance >= 0 or {each.draft.kind for each in self.entries} & INTO_DEBT
         places = [entry.created_at for entry in self.entries]
         assert places == sorted(set(places))
         assert not self.entries or places[0] == OPENED_AT
         earned = [entry.draft for entry in self.entries if entry.draft.kind is EntryKind.EARN]
         assert len({draft.event_id for draft in earned}) == len(earned)
         assert self.profile.balance == balance
-        assert self.profile.total_points == sum(draft.points for draft in earned)
+        kept = [entry.draft for entry in self.entries if entry.draft.kind in EARNING]
+        assert self.profile.total_points == sum(draft.points for draft in kept)
         assert self.profile.total_points == sum(day.points_earned for day in self.days.values())
-        assert len(earned) == sum(day.events_count for day in self.days.values())
-        folded = fold(self.days, self.profile.cover)
+        undone = sum(entry.draft.kind is EntryKind.CLAWBACK for entry in self.entries)
+        assert len(earned) - undone == sum(day.events_count for day in self.days.values())
+        folded = fold([day for day, each in self.days.items() if each.is_active], self.profile.cover)
         assert self.profile.streak == folded
         assert (
             self.profile.streak is None

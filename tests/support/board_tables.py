@@ -12,12 +12,14 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.points.settling import Settler
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from ingest.engagement.leaderboards import Leaderboards
 from ingest.engagement.profiles import Profiles
 from processors.ranks import RankBuilder
 from rules.engagement.account_state import Profile
+from tests.support.books import KnownBooks
 from tests.support.template import table_definition
 
 SHARDS = 2
@@ -47,6 +49,8 @@ class BoardTables:
         cache = cache or EngagementCache("")
         ledger = LedgerStore(self.dynamodb, "RewardsLedger")
         accounts = AccountStore(self.dynamodb, self.users, "DailyActivity", ledger, shards)
-        profiles = Profiles(accounts, EventStore(self.dynamodb, "BPEvents"), cache)
+        profiles = Profiles(
+            accounts, EventStore(self.dynamodb, "BPEvents"), cache, Settler(accounts, KnownBooks())
+        )
         index = LeaderboardIndex(self.dynamodb, self.users, shards)
         return Leaderboards(profiles, self.snapshots(), index, cache)

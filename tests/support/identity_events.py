@@ -54,15 +54,15 @@ def check(registry: Registry) -> None:
     assert noted == roots
     for moved, stayed in registry.rows(APART):
         assert {roots[lead] for lead in moved}.isdisjoint(roots[lead] for lead in stayed)
-    heard: dict[str, frozenset[str]] = {}
+    heard: dict[str, str] = {}
     for (told,) in registry.rows("SELECT announcement FROM identity.identity_change ORDER BY number"):
         for group in (group for groups in told.values() for group in groups):
             assert group["root"] == group["leaves"][0]
-            heard |= dict.fromkeys(group["leaves"], frozenset(group["leaves"]))
+            heard |= dict.fromkeys(group["leaves"], group["root"])
     held = registry.rows(
         "SELECT array_agg(lead_organization_id ORDER BY number) FROM identity.lead"
         " JOIN identity.lead_organization USING (lead_id) GROUP BY root_id"
     )
     for (leaves,) in held:
         for leaf in leaves:
-            assert heard.get(leaf, frozenset({leaf})) == frozenset(leaves)
+            assert heard.get(leaf, leaf) == leaves[0]

@@ -57,6 +57,7 @@ LAKE = {
     "entry with another balance": rewritten("ledger", first(balance=lambda balance: balance + 1000)),
     "entry with another event": rewritten("ledger", first(event_id="another")),
     "entry with another reward": rewritten("ledger", first(reward_id="car")),
+    "entry with another brand": rewritten("ledger", first(brand="other")),
     "entry of another place": rewritten("ledger", first(created_at=later)),
     "entry twice": rewritten("ledger", lambda rows: [*rows, rows[0]]),
     "entry made up": rewritten("ledger", lambda rows: [*rows, rows[-1] | {"seq": 99, "points": 1000}]),

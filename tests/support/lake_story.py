@@ -6,14 +6,17 @@ of the year, quotes and non-ASCII in texts, properties that are no JSON, an acco
 
 # Long: one history, told entity by entity.
 
+import json
 import random
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
-from rules.lake.entities import ENTITIES
+from rules.book.caps import points_left
+from rules.lake.entities import ENTITIES, RULES, rows_of
 from rules.lake.lead_entities import state_column
 from rules.lake.lead_states import states_of
+from rules.lake.valid_row import read_row
 from rules.leads.feature_changes import ALL, from_events
 from rules.leads.feature_items import FeatureItem
 from rules.leads.lead_events import LeadEvent
@@ -22,6 +25,7 @@ from tests.support.books import TYPES
 from tests.support.lake_sample import DAYS, FIRST, PROPERTIES, USERS, Row, Sample, event
 from tests.support.lead_histories import History, features_of, is_readable
 from tests.support.lead_histories import row as lead_event
+from tests.support.published_books import AT, a_document, documents, published
 
 
 class Story:
@@ -33,6 +37,7 @@ class Story:
         self.seq: dict[str, int] = {}
         self.version: dict[str, int] = {}
         self.redeemed: list[Row] = []
+        self.earned: dict[tuple[str, date, str], int] = {}
         self.leads = History(3, leads=8, events=60, times=2)  # so, few files
         self.answers = AnswerStory(self.sample)
 
@@ -47,6 +52,7 @@ class Story:
                     self.day(user, FIRST + timedelta(days=day), kinds)
             if self.balance.get(user, 0) > 40:
                 self.redeem(user, 15)
+                self.redeem(user, 2)
                 self.reverse(self.redeem(user, 20))
             self.profile(user)
         self.open("idle")
@@ -71,7 +77,33 @@ class Story:
             self.leads._event(self.random.choice(self.leads.leads))
         self.tell_leads(2)
         self.answers.late_part()
+        self.publish_books()
         return self.sample
+
+    def publish_books(self) -> None:
+        """The first publication: the shipped book is stored with it, and no event is judged by the new one."""
+        for each in documents(published(a_document())):
+            for row in rows_of(RULES, each, AT, 0):
+                read = read_row(json.dumps(row).encode(), RULES, row["dt"], row["hour"])
+                self.sample.put("rules", read)
+        for day in (date(2026, 4, 2), date(2026, 5, 30)):
+            read_at = f"{day}T10:00:00.000000Z#read"
+            said = {
+                "event_type": "READ",
+                "event_id": read_at,
+                "activity_date": day,
+                "measures": "n,pages=40000",
+            }
+            self.seq[USERS[1]] += 1
+            self._entry(
+                USERS[1], datetime.fromisoformat(f"{day}T11:00:00+00:00"), kind="EARN", points=0, **said
+            )
+
+    def judged(self, user: str, kind: str) -> Row:
+        """What an event is judged by. The first user's are older than the book."""
+        if user == USERS[0]:
+            return {}
+        return {"rules_version": 1, "cap": f"{TYPES[kind].cap_points}/day"}
 
     def day(self, user: str, day: date, kinds: list[str]) -> None:
         first, earned = None, 0
@@ -79,11 +111,15 @@ class Story:
             self.number += 1
             moment = datetime(day.year, day.month, day.day, self.random.choice([0, 23]), 59, 59, 999_999, UTC)
             more = {"properties": PROPERTIES[self.number % len(PROPERTIES)]} if "PURCHASE" in kind else {}
-            row = event(user, moment, kind, self.number, **more)
-            first, earned = first or row["event_id"], earned + row["points_awarded"]
+            more |= (terms := self.judged(user, kind))
+            row, limit = event(user, moment, kind, self.number, **more), TYPES[kind].cap_points
+            had = self.earned.get((user, day, kind), 0)
+            points = points_left(row["points_awarded"], limit, {limit or 0: had})
+            self.earned[user, day, kind] = had + points
+            first, earned = first or row["event_id"], earned + points
             self.sample.put("events", row)
-            named = {"event_id": row["event_id"], "event_type": kind, "activity_date": day}
-            head = self.entry(user, "EARN", row["points_awarded"], **named)["created_at"]
+            named = {"event_id": row["event_id"], "event_type": kind, "activity_date": day, **terms}
+            head = self.entry(user, "EARN", points, **named)["created_at"]
         held = self.sample.rows["daily_activity"].get((user, day), {})
         self.sample.put(
             "daily_activity",
@@ -125,13 +161,21 @@ class Story:
         return row
 
     def redeem(self, user: str, points: int) -> Row:
-        row = self.entry(user, "REDEEM", -points, reward_id="mug")
+        brand = {} if points % 2 else {"brand": "acme", "rules_version": 1}
+        row = self.entry(user, "REDEEM", -points, reward_id="mug", **brand)
         self.redeemed.append(row)
         return row
 
     def reverse(self, spent: Row) -> None:
         place = f"{spent['created_at']:%Y-%m-%dT%H:%M:%S.%f}Z"
-        self.entry(spent["account_id"], "REVERSE", -spent["points"], reverses=place, reward_id="mug")
+        self.entry(
+            spent["account_id"],
+            "REVERSE",
+            -spent["points"],
+            reverses=place,
+            reward_id="mug",
+            brand=spent["brand"],
+        )
 
     def profile(self, user: str, **more: Any) -> None:
         days = sorted(day for who, day in self.sample.rows["daily_activity"] if who == user)

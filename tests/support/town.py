@@ -12,11 +12,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from adapters.engagement.account_items import UNDATED
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.points.settling import Settler
 from adapters.engagement.projections import Projections
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
@@ -34,9 +36,9 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.nightly import night
-from ingest.engagement.commands import Commands
+from ingest.engagement.points.commands import Commands
+from ingest.engagement.points.rewards import Rewards
 from ingest.engagement.preferences import Preferences
-from ingest.engagement.rewards import Rewards
 from ingest.web.caller import ApiError
 from processors.engagement import EngagementProcessor
 from rules.days import date_of, parse_moment, stamp
@@ -78,7 +80,7 @@ class Recorder:
         return call
 
     def note(self, table: str, written: Item) -> None:
-        if not self.paused and table in ENTITY:
+        if not self.paused and table in ENTITY and written.get("activity_date", {}).get("S") not in UNDATED:
             entity = ENTITIES[ENTITY[table]]
             row = row_of(entity, plain(written), START, corrected=False)
             self.rows[entity.name, row["dt"], row["hour"]].append(json.dumps(row))
@@ -119,7 +121,9 @@ class Town:
         self.index_streaks(SHARDS)
         self.events = EventStore(self.dynamodb, "BPEvents")
         claims = ClaimStore(self.dynamodb, "IdempotencyKeys")
-        self.rewards = Rewards(Commands(self.accounts, claims, "IdempotencyKeys", self.redis), KnownBooks())
+        settler = Settler(self.accounts, KnownBooks())
+        commands = Commands(self.accounts, claims, "IdempotencyKeys", self.redis, settler)
+        self.rewards = Rewards(commands, KnownBooks())
         self.preferences = Preferences(self.accounts, self.redis, KnownBooks())
         self.projections = Projections(self.dynamodb, "UserStreaks", "DailyActivity")
         self.objects = FolderObjects(self.folder / "lake")

@@ -13,6 +13,7 @@ from functools import partial
 from adapters.engagement.account_store import AccountContended
 from adapters.platform.items import Item
 from adapters.platform.objects import Objects
+from adapters.privacy.tombstones import NOBODY, Erased
 from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import LakeDays
@@ -25,6 +26,7 @@ from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.split import TableScans
 from rules.engagement.ledger_doubts import LAKE_LAG
+from rules.privacy.tombstones import user_subject
 from rules.smoke_names import is_smoke
 
 USERS_AT_ONCE = 256
@@ -58,13 +60,14 @@ class ShareReconciliation:
     share: UserShare
     reconciler: Reconciler
     has_time: Callable[[], bool] = lambda: True
+    erased: Erased = NOBODY
 
     def run(self, now: datetime) -> Findings:
         """Compare a share of the tables with its recompute; repair by the ledger.
 
-        If users are left for another call, the findings' `after` is set. Users of smoke tests are left out:
-        their rows stay in the lake, and nothing of them in the tables. A share is done once.
-        Raises adapters.platform.objects.NoObject if the recompute has left no result.
+        If users are left for another call, the findings' `after` is set. Users of smoke tests, and those who
+        were erased, are left out: their rows stay in the lake, and nothing of them in the tables. A share is
+        done once. Raises adapters.platform.objects.NoObject if the recompute has left no result.
         """
         run_id = self.plan.run_id
         if done := Findings.of_share(self.objects, run_id, self.share):
@@ -104,13 +107,20 @@ class ShareReconciliation:
             closely |= scan.seen
         if before:
             closely |= whose_turn(lake, before, plan.at)
-        closely = {each for each in closely if not is_smoke(each)}
-        by_ledger = {each for each in to_compare(lake, before) if not is_smoke(each)}
+        closely = {each for each in closely if not self._is_left_out(each)}
+        by_ledger = {each for each in to_compare(lake, before) if not self._is_left_out(each)}
         return Suspects(scan, frozenset(closely), frozenset(by_ledger - closely), lake)
+
+    def _is_left_out(self, user_id: str) -> bool:
+        """Whether lake and tables differ for a reason: of smoke tests, and of users who were erased.
+
+        Also of one who came anew: the lake has another past of that id.
+        """
+        return is_smoke(user_id) or self.erased.of(user_subject(user_id)) is not None
 
     def _named(self, lake: Snapshot, now: datetime) -> Suspects:
         """Return all accounts that the warehouse has named, and nobody else: no table is scanned."""
-        named = [each for each in lake.ids if not is_smoke(each)]
+        named = [each for each in lake.ids if not self._is_left_out(each)]
         profiles = partial(self.reconciler.projections.some_profiles, named)
         scan = scan_profiles([profiles], lake, self.reconciler.shards, now)
         return Suspects(scan, frozenset(named), frozenset(), lake)

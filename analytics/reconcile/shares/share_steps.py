@@ -4,14 +4,17 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache, partial
 from typing import Any
 
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import Projections
 from adapters.platform.objects import Objects
+from adapters.privacy.tombstones import NOBODY, Erased
 from analytics.lake.layout import curated_files, run_key
 from analytics.lake.shares import UserShare
+from analytics.recompute.lake_books import lake_books
 from analytics.recompute.recompute import Recomputed, recompute
 from analytics.recompute.settled_users import FOLDED, LakeFiles
 from analytics.recompute.warehouse_accounts import unloaded_accounts
@@ -37,7 +40,10 @@ StepAnswer = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ShareSteps:
-    """share_bytes: how much of the last days' curated files one share is for (night_plan.py)."""
+    """share_bytes: how much of the last days' curated files one share is for (night_plan.py).
+
+    erased: who is left out.
+    """
 
     objects: Objects
     accounts: AccountStore
@@ -45,6 +51,7 @@ class ShareSteps:
     redis: EngagementCache
     shards: int
     share_bytes: int
+    erased: Erased = NOBODY
 
     def plan(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> the keys of what is to be done.
@@ -107,7 +114,8 @@ class ShareSteps:
         """{"run_id", "share", "repair"?} -> the figures, and whether users are left for another call."""
         plan = NightPlan.load(self.objects, event["run_id"])
         share, reconciler = UserShare(event["share"], plan.shares), self._reconciler(event)
-        findings = ShareReconciliation(self.objects, plan, share, reconciler, has_time).run(now)
+        compared = ShareReconciliation(self.objects, plan, share, reconciler, has_time, self.erased)
+        findings = compared.run(now)
         return {"counts": findings.counts, "is_left": findings.after is not None}
 
     def give_up(self, event: Mapping[str, Any]) -> StepAnswer:
@@ -122,4 +130,6 @@ class ShareSteps:
 
     def _reconciler(self, event: Mapping[str, Any]) -> Reconciler:
         past, repair = SettingsHistory(self.objects), event.get("repair") is True
-        return Reconciler(self.accounts, self.projections, self.redis, self.shards, past, repair)
+        books = cache(partial(lake_books, self.objects))  # read if anybody is looked at
+        written_to = (self.accounts, self.projections, self.redis)
+        return Reconciler(*written_to, self.shards, past, past.pauses, repair, books)

@@ -26,13 +26,14 @@ from adapters.platform.objects import Objects
 from analytics.lake import curated_files, layout
 from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.lake.shares import SHARE, UserShare
+from analytics.recompute.activity_runs import ACTIVE_COLUMNS
 from analytics.recompute.ledger_totals import ENTRY_COLUMNS, SETTINGS
 from analytics.reconcile.candidates import SEGMENTS
 from analytics.reconcile.shares.night_plan import ACCOUNTS, NightPlan
 from rules.lake.user_shares import share_of
 
 COLUMNS = {
-    "daily_activity": ("user_id",),
+    "daily_activity": ACTIVE_COLUMNS,
     "ledger": ENTRY_COLUMNS,
     "streaks": ("user_id", *SETTINGS),
 }

@@ -9,7 +9,7 @@ killed its function is found begun, is told as failed, and is not tried again.
 import json
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -80,12 +80,17 @@ class WarehouseNight:
         return cls(**told | {"items": items})
 
     def save(self, objects: Objects) -> None:
-        """Store what has come of it so far."""
-        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(asdict(self), indent=1).encode())
+        """Store what has come of it so far. It is stored before each item: copies and indents took 20 ms."""
+        told = {each: getattr(self, each) for each in NIGHT_FIELDS}
+        items = [{each: getattr(item, each) for each in ITEM_FIELDS} for item in self.items]
+        objects.put(run_key(self.run_id, WAREHOUSE_RESULT), json.dumps(told | {"items": items}).encode())
 
     def of(self, *states: State) -> list[Item]:
         """Return the items in one of these states."""
         return [each for each in self.items if each.state in states]
+
+
+ITEM_FIELDS, NIGHT_FIELDS = ([each.name for each in fields(shape)] for shape in (Item, WarehouseNight))
 
 
 def items_of(entities: Iterable[str], models: Iterable[str]) -> list[Item]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import matplotlib as mpl
 
+from adapters.engagement.account_items import UNDATED
 from adapters.platform.items import plain
 from local.paths import WAREHOUSE
 from local.stack import Stack
@@ -39,7 +40,8 @@ def scan_table(stack: Stack, table: str) -> Rows:
 
 def write(stack: Stack, path: Path) -> None:
     """Write the report."""
-    profiles, days = scan_table(stack, "UserStreaks"), scan_table(stack, "DailyActivity")
+    profiles = scan_table(stack, "UserStreaks")
+    days = [each for each in scan_table(stack, "DailyActivity") if each["activity_date"] not in UNDATED]
     events, ledger = scan_table(stack, "BPEvents"), scan_table(stack, "RewardsLedger")
     plots = [
         ("Events and active users per day", lambda axes: _daily(axes, days)),

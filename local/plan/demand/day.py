@@ -34,7 +34,11 @@ def reading_parts(traffic: Traffic, units: MeasuredUnits) -> Iterator[Part]:
     """Yield what users read and buy. What a board costs may depend on how many users are on it."""
     users = traffic.daily_actives
     yield users * traffic.reads_per_user, units.paths["read.profile"]
-    yield users * traffic.redemptions_per_user, units.paths["redeem"]
+    yield users * traffic.redemptions_per_user, units.paths["redeem.reward"]
+    for path in ("hold", "hold.capture"):
+        yield users * traffic.holds_per_user, units.paths[path]
+    yield traffic.accounts * traffic.expiries_per_account / 10, units.paths["expiry.10"]
+    yield traffic.events * traffic.clawbacks, units.paths["clawback"]
     for board in BOARDS:
         for what in ("top", "rank"):
             each = users * traffic.boards_per_user / (2 * len(BOARDS))

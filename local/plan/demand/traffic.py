@@ -17,9 +17,11 @@ class Traffic:
     daily_actives: users who do something. users: all who have an account; 0: four for each active one.
     events_per_user, events_per_batch: of an active user, and in one request. new_users: share of the active
     users who open an account. reads_per_user: profile reads; boards_per_user: top lists and ranks;
-    redemptions_per_user. lead_events: webhooks; leads: known leads whose features are refreshed each morning;
-    lead_reads. questions, answers_per_question; phones: how many are told of each question. retention_days:
-    how long the system has run, and so what is stored. peak: the busiest second against the mean.
+    redemptions_per_user; holds_per_user: each is captured; expiries_per_account: how often some points of
+    an account expire; clawbacks: share of the events that are reversed later. lead_events: webhooks; leads:
+    those whose features are refreshed each morning; lead_reads. questions, answers_per_question; phones:
+    how many are told of each question. retention_days: how long the system has run, and so what is stored.
+    peak: the busiest second against the mean.
     """
 
     daily_actives: float = 0.0
@@ -30,6 +32,9 @@ class Traffic:
     reads_per_user: float = 3.0
     boards_per_user: float = 0.5
     redemptions_per_user: float = 0.02
+    holds_per_user: float = 0.0
+    expiries_per_account: float = 0.0
+    clawbacks: float = 0.0
     lead_events: float = 0.0
     leads: float = 0.0
     lead_reads: float = 0.0
@@ -49,6 +54,8 @@ class Traffic:
             raise BadTraffic("--peak must be 1 or more: the busiest second is not below the mean")
         if self.new_users > 1:
             raise BadTraffic("--new-users is a share: 0 to 1")
+        if self.clawbacks > 1:
+            raise BadTraffic("--clawbacks is a share of the events: 0 to 1")
         if self.users and self.users < self.daily_actives:
             raise BadTraffic("--users must not be below --daily-actives")
 

@@ -43,11 +43,11 @@ def handler_modules() -> dict[str, str]:
 
 @cache
 def consumers(table: str) -> tuple[StreamConsumer, ...]:
-    """Return the functions that a table's changes are handed to."""
+    """Return the functions that a table's changes are handed to, but those that are off by default."""
     mappings = (
         each["Properties"]
         for each in template()["Resources"].values()
-        if each["Type"] == "AWS::Lambda::EventSourceMapping"
+        if each["Type"] == "AWS::Lambda::EventSourceMapping" and "Condition" not in each
     )
     return tuple(
         StreamConsumer(

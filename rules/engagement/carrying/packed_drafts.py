@@ -2,9 +2,10 @@
 
 An event's id is a moment and a uuid (rules.engagement.events), so it is written as numbers. After the form's
 number and a count come the kinds, each once, with their lengths. A kind is an event type and what it was
-judged by, such as `CHECK_IN v2 5/day`. Then comes a record for each entry: the moment in microseconds, the
-uuid, how many days the entry's date is after the moment's date in UTC, the place of its kind, and its points.
-An entry that does not go into a record is not carried.
+judged by, such as `CHECK_IN v2 5/day +90 #n`: version, cap, after how many days its points expire, and what
+it adds to streaks. Then comes a record for each entry: the moment in microseconds, the uuid, how many days
+the entry's date is after the moment's date in UTC, the place of its kind, and its points. An entry that does
+not go into a record is not carried.
 """
 
 import re
@@ -22,6 +23,8 @@ from rules.engagement.ledger import Draft, EntryKind
 
 FORM = 1
 PASSIVE = "passive"
+LASTS = "+"
+MEASURED = "#"
 HEADER_BYTES = 2
 STAMP_LENGTH = len(stamp(EPOCH))
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
@@ -34,15 +37,31 @@ RECORD_BYTES = _RECORD.size
 
 def kind_of(draft: Draft) -> str:
     """Return an entry's event type and what its event was judged by, as one text."""
-    return _kind(draft.event_type or "", draft.rules_version, draft.cap, draft.is_passive)
+    lasts = _days_between(draft.activity_date or "", draft.expires_on) if draft.expires_on else None
+    more = lasts, draft.measures
+    return _kind(draft.event_type or "", draft.rules_version, draft.cap, draft.is_passive, more)
+
+
+@lru_cache(maxsize=2048)  # a writer asks for each entry, and there are few dates
+def _days_between(first: str, last: str) -> int:
+    return date.fromisoformat(last).toordinal() - date.fromisoformat(first).toordinal()
 
 
 @lru_cache(maxsize=1024)  # a writer asks for each entry, and there are few kinds
-def _kind(event_type: str, version: int | None, cap: Cap | None, is_passive: bool) -> str:
+def _kind(
+    event_type: str,
+    version: int | None,
+    cap: Cap | None,
+    is_passive: bool,
+    more: tuple[int | None, str | None],
+) -> str:
+    lasts, measures = more
     judged = [
         "" if version is None else f"v{version}",
         cap.text if cap else "",
         PASSIVE if is_passive else "",
+        "" if lasts is None else f"{LASTS}{lasts}",
+        "" if measures is None else f"{MEASURED}{measures}",
     ]
     return " ".join([event_type, *filter(None, judged)])
 
@@ -56,6 +75,10 @@ def _judged_by(kind: str) -> dict[str, Any]:
             told["rules_version"] = int(each[1:])
         elif each == PASSIVE:
             told["is_passive"] = True
+        elif each.startswith(LASTS):
+            told["lasts"] = int(each.removeprefix(LASTS))
+        elif each.startswith(MEASURED):
+            told["measures"] = each.removeprefix(MEASURED)
         else:
             told["cap"] = Cap.of(each)
     return told
@@ -92,9 +115,10 @@ def _numbers(draft: Draft) -> tuple[bytes, bytes, int] | None:
     event_id, activity_date = draft.event_id, draft.activity_date
     if draft.kind is not EntryKind.EARN or not (event_id and activity_date and draft.event_type):
         return None
-    if draft.reward_id or draft.reverses or draft.freeze or draft.freeze_date:
+    if draft.reward_id or draft.reverses or draft.freeze or draft.freeze_date or draft.held_at or draft.brand:
         return None
-    if not (ID.fullmatch(event_id) and DATE.fullmatch(activity_date)):
+    dates = (activity_date, draft.expires_on or activity_date)
+    if not (ID.fullmatch(event_id) and all(map(DATE.fullmatch, dates))):
         return None
     if not 0 <= draft.points < 2**16 or kind_bytes(kind_of(draft)) > 2**8 or " " in draft.event_type:
         return None
@@ -127,8 +151,12 @@ def unpack(packed: bytes) -> list[Draft]:
     for micros, unique, days, of, points in _RECORD.iter_unpack(packed[place:]):
         moment = EPOCH + int.from_bytes(micros, "big") * MICROSECOND
         event_id = f"{stamp(moment)}#{UUID(bytes=unique)}"
-        when = (moment.date() + timedelta(days)).isoformat()
-        drafts.append(Draft(EntryKind.EARN, points, event_id, activity_date=when, **kinds[of]))
+        when = moment.date() + timedelta(days)
+        told = dict(kinds[of])
+        lasts = told.pop("lasts", None)
+        expires = None if lasts is None else (when + timedelta(lasts)).isoformat()
+        earned = {"activity_date": when.isoformat(), "expires_on": expires, **told}
+        drafts.append(Draft(EntryKind.EARN, points, event_id, **earned))
     return drafts
 
 

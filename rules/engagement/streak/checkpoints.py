@@ -25,6 +25,17 @@ class Checkpoint:
     active_days: int
     spent: int
 
+    @property
+    def text(self) -> str:
+        """The checkpoint as it is stored: `2026-05-31 12 90 300 4`."""
+        return f"{self.last.isoformat()} {self.length} {self.longest} {self.active_days} {self.spent}"
+
+    @classmethod
+    def of(cls, text: str) -> "Checkpoint":
+        """Read a text; raises ValueError."""
+        last, length, longest, active_days, spent = text.split(" ")
+        return cls(date.fromisoformat(last), int(length), int(longest), int(active_days), int(spent))
+
 
 def with_checkpoint(checkpoints: tuple[Checkpoint, ...], checkpoint: Checkpoint) -> tuple[Checkpoint, ...]:
     """Add a month's checkpoint. The third newest goes, unless it is the last of its year."""

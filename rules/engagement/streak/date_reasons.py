@@ -13,6 +13,7 @@ class DateReason(StrEnum):
     FREEZE = "covered_by_freeze"
     PAUSE = "paused"
     SKIPPED = "skipped_by_zone"
+    AMNESTY = "amnesty"
     MISSED = "missed"
     OPEN = "not_over_yet"
     BEFORE = "before_first_activity"

@@ -1,23 +1,32 @@
--- Generated from rules/book/shipped.json by `make models`.
--- Each event type of the rule table, and each that left the table but that older events still carry.
-WITH rules AS (
-    SELECT 'APP_OPENED' AS event_type, 1 AS points, 1 AS daily_cap
-    UNION ALL SELECT 'CHALLENGE_COMPLETED', 25, 100
-    UNION ALL SELECT 'CHECK_IN', 5, 5
-    UNION ALL SELECT 'CONTRIBUTION', 10, 100
-    UNION ALL SELECT 'FRIEND_INVITED', 50, 250
-    UNION ALL SELECT 'LESSON_COMPLETED', 10, 200
-    UNION ALL SELECT 'PURCHASE_COMPLETED', 20, 200
-    UNION ALL SELECT 'QUESTION_ANSWERED', 10, 150
-    UNION ALL SELECT 'WORKOUT_COMPLETED', 15, 60
+-- Each event type of the book of rules, with what the version in force says of it, and each that has left the book.
+-- In force means: at the newest instant that the warehouse knows of, an event's or a publication's.
+WITH known AS (
+    SELECT MAX(last_occurred_at) AS known_at FROM facts.event_totals
+    UNION ALL
+    SELECT MAX(published_at) AS known_at FROM dimensions.event_type_versions
+),
+latest AS (
+    SELECT MAX(known_at) AS as_of FROM known
+),
+rules AS (
+    SELECT versions.version, versions.event_type, versions.points, versions.cap, versions.per, versions.keeps_streak
+    FROM dimensions.event_type_versions AS versions
+    CROSS JOIN latest
+    WHERE versions.effective_from <= latest.as_of
+        AND (versions.effective_to IS NULL OR versions.effective_to > latest.as_of)
 ),
 seen AS (
-    SELECT DISTINCT event_type FROM facts.event_totals
+    SELECT event_type FROM facts.event_totals
+    UNION
+    SELECT event_type FROM dimensions.event_type_versions
 )
 SELECT
-    COALESCE(rules.event_type, seen.event_type) AS event_type,
+    seen.event_type,
     rules.points,
-    rules.daily_cap,
+    CASE WHEN rules.per = 'day' THEN rules.cap END AS daily_cap,
+    CASE WHEN rules.per = 'week' THEN rules.cap END AS weekly_cap,
+    rules.keeps_streak,
+    rules.version AS rules_version,
     CASE WHEN rules.event_type IS NULL THEN FALSE ELSE TRUE END AS is_current
-FROM rules
-FULL OUTER JOIN seen ON seen.event_type = rules.event_type
+FROM seen
+LEFT JOIN rules ON rules.event_type = seen.event_type

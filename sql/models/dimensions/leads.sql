@@ -19,12 +19,15 @@ SELECT
     everybody.lead_organization_id,
     COALESCE(live.merged_into, everybody.lead_organization_id) AS root_id,
     CASE WHEN live.merged_into IS NULL THEN TRUE ELSE FALSE END AS is_root,
-    CASE WHEN live.merged_into IS NULL THEN live.leaves END AS leaves,
     happened.organization_id,
     happened.first_event_at,
     happened.last_event_at,
     COALESCE(happened.events, 0) AS events,
-    live.active_on
+    live.active_on,
+    CASE
+        WHEN live.merged_into IS NULL
+        THEN COUNT(*) OVER (PARTITION BY COALESCE(live.merged_into, everybody.lead_organization_id))
+    END AS leaf_count
 FROM everybody
 LEFT JOIN happened ON happened.lead_organization_id = everybody.lead_organization_id
 LEFT JOIN staging.lead_features AS live ON live.lead_organization_id = everybody.lead_organization_id

@@ -5,4 +5,5 @@ SELECT
     CAST(SUM(events_count) AS BIGINT) AS events_count,
     CAST(SUM(points_earned) AS BIGINT) AS points_earned
 FROM facts.daily_activity
+WHERE events_count > 0
 GROUP BY activity_date

@@ -4,6 +4,7 @@ SELECT
     event_type,
     COUNT(*) AS events,
     MIN(activity_date) AS first_activity_date,
-    MAX(activity_date) AS last_activity_date
+    MAX(activity_date) AS last_activity_date,
+    MAX(occurred_at) AS last_occurred_at
 FROM facts.events
 GROUP BY occurred_date, event_type

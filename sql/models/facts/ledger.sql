@@ -16,5 +16,10 @@ SELECT
     rules_version,
     cap,
     is_passive,
+    expires_on,
+    held_at,
+    reason,
+    brand,
+    measures,
     load_number
 FROM staging.ledger

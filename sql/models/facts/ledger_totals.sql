@@ -7,6 +7,8 @@ SELECT
     CAST(SUM(CASE WHEN kind = 'REVERSE' THEN points ELSE 0 END) AS BIGINT) AS reversed,
     CAST(SUM(CASE WHEN kind = 'EXPIRE' THEN -points ELSE 0 END) AS BIGINT) AS expired,
     CAST(SUM(CASE WHEN kind = 'ADJUST' THEN points ELSE 0 END) AS BIGINT) AS adjusted,
+    CAST(SUM(CASE WHEN kind = 'CLAWBACK' THEN -points ELSE 0 END) AS BIGINT) AS clawed_back,
+    CAST(SUM(CASE WHEN kind = 'RERATE' THEN points ELSE 0 END) AS BIGINT) AS rerated,
     CAST(SUM(points) AS BIGINT) AS change
 FROM facts.ledger
 WHERE entry_date IS NOT NULL

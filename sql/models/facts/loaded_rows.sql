@@ -39,3 +39,7 @@ UNION ALL
 SELECT 'notifications' AS entity, CAST(claimed_at AS DATE) AS dt, COUNT(*) AS loaded
 FROM lake.notifications
 GROUP BY CAST(claimed_at AS DATE)
+UNION ALL
+SELECT 'rules' AS entity, CAST(stored_at AS DATE) AS dt, COUNT(*) AS loaded
+FROM lake.rules
+GROUP BY CAST(stored_at AS DATE)

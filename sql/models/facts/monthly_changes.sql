@@ -7,6 +7,7 @@ WITH followed AS (
         activity_date,
         LEAD(activity_date) OVER (PARTITION BY user_id ORDER BY activity_date) AS next_date
     FROM facts.daily_activity
+    WHERE events_count > 0
 ),
 changes AS (
     SELECT activity_date AS date_day, 1 AS change FROM followed

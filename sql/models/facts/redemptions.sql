@@ -5,6 +5,7 @@ SELECT
     spent.created_at,
     spent.entry_date AS redemption_date,
     spent.reward_id,
+    spent.brand,
     -spent.points AS points,
     CASE WHEN undone.created_at IS NULL THEN FALSE ELSE TRUE END AS is_reversed,
     undone.created_at AS reversed_at,

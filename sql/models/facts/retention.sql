@@ -7,6 +7,7 @@ WITH activity AS (
         users.first_active_date
     FROM facts.daily_activity AS days
     INNER JOIN dimensions.users AS users ON users.user_id = days.user_id
+    WHERE days.events_count > 0
 ),
 periods AS (
     SELECT DISTINCT

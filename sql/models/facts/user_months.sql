@@ -9,6 +9,7 @@ WITH ordered AS (
         load_number,
         ROW_NUMBER() OVER (PARTITION BY user_id, activity_month ORDER BY activity_date) AS place
     FROM facts.daily_activity
+    WHERE events_count > 0
 )
 SELECT
     user_id,

@@ -7,6 +7,7 @@ WITH earned AS (
         user_id,
         points_earned AS points
     FROM facts.daily_activity
+    WHERE events_count > 0
     UNION ALL
     SELECT
         'month' AS period_kind,
@@ -14,6 +15,7 @@ WITH earned AS (
         user_id,
         CAST(SUM(points_earned) AS BIGINT) AS points
     FROM facts.daily_activity
+    WHERE events_count > 0
     GROUP BY activity_month, user_id
 ),
 placed AS (

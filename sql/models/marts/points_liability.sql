@@ -9,6 +9,8 @@ SELECT
     COALESCE(moved.reversed, 0) AS reversed,
     COALESCE(moved.expired, 0) AS expired,
     COALESCE(moved.adjusted, 0) AS adjusted,
+    COALESCE(moved.clawed_back, 0) AS clawed_back,
+    COALESCE(moved.rerated, 0) AS rerated,
     CAST(SUM(COALESCE(moved.change, 0)) OVER (ORDER BY dates.date_day ROWS UNBOUNDED PRECEDING) AS BIGINT)
         AS outstanding
 FROM dimensions.dates AS dates

@@ -36,22 +36,37 @@ purses AS (
     SELECT user_id, MAX(granted) AS freezes_max FROM held GROUP BY user_id HAVING MAX(granted) > 0
 ),
 profiles AS (
-    SELECT user_id, pauses, ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY version DESC) AS place
+    SELECT
+        user_id,
+        pauses,
+        archived_until,
+        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY version DESC) AS place
     FROM lake.streaks
 ),
-pauses AS (
-    SELECT profiles.user_id, SPLIT_PART(profiles.pauses, ',', numbers.n) AS pause
+-- A profile puts away pauses that ended more than a year before a date: older versions have these.
+listed AS (
+    SELECT user_id, pauses, CAST(NULL AS DATE) AS last_until
     FROM profiles
+    WHERE place = 1 AND pauses <> ''
+    UNION
+    SELECT older.user_id, older.pauses, newest.archived_until - 365 AS last_until
+    FROM profiles AS older
+    INNER JOIN profiles AS newest ON newest.user_id = older.user_id
+    WHERE newest.place = 1 AND newest.archived_until IS NOT NULL AND older.pauses <> ''
+),
+pauses AS (
+    SELECT listed.user_id, listed.last_until, SPLIT_PART(listed.pauses, ',', numbers.n) AS pause
+    FROM listed
     INNER JOIN numbers
-        ON numbers.n <= LENGTH(profiles.pauses) - LENGTH(REPLACE(profiles.pauses, ',', '')) + 1
-    WHERE profiles.place = 1 AND profiles.pauses <> ''
+        ON numbers.n <= LENGTH(listed.pauses) - LENGTH(REPLACE(listed.pauses, ',', '')) + 1
 ),
 paused AS (
-    SELECT
+    SELECT DISTINCT
         user_id,
         CAST(SPLIT_PART(pause, '/', 1) AS DATE) AS first_date,
         CAST(SPLIT_PART(pause, '/', 2) AS DATE) AS last_date
     FROM pauses
+    WHERE last_until IS NULL OR SPLIT_PART(pause, '/', 2) <= CAST(last_until AS VARCHAR(10))
 ),
 -- Each user's neutral dates (paused or skipped), each of them once.
 neutral AS (
@@ -69,6 +84,8 @@ days AS (
         activity_date,
         LAG(activity_date) OVER (PARTITION BY user_id ORDER BY activity_date) AS previous_date
     FROM lake.daily_activity
+    -- A row of no events was active once, until its events were reversed.
+    WHERE events_count > 0
 ),
 gaps AS (
     SELECT user_id, previous_date, activity_date, activity_date - previous_date - 1 AS dates_between
@@ -235,7 +252,7 @@ streaks AS (
 points AS (
     SELECT
         account_id AS user_id,
-        SUM(CASE WHEN kind = 'EARN' THEN points ELSE 0 END) AS total_bestie_points,
+        SUM(CASE WHEN kind IN ('EARN', 'CLAWBACK', 'RERATE') THEN points ELSE 0 END) AS total_bestie_points,
         SUM(points) AS balance
     FROM lake.ledger
     GROUP BY account_id

@@ -18,5 +18,8 @@ SELECT
     rules_version,
     cap,
     is_passive,
+    expiry,
+    measures,
+    device_time,
     load_number
 FROM lake.events

@@ -20,5 +20,10 @@ SELECT
     rules_version,
     cap,
     is_passive,
+    expires_on,
+    held_at,
+    reason,
+    brand,
+    measures,
     load_number
 FROM lake.ledger

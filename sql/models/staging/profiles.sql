@@ -21,6 +21,8 @@ SELECT
     lapses_at,
     COALESCE(tz_review, FALSE) AS tz_review,
     updated_at,
+    freezes_archived,
+    archived_until,
     load_number
 FROM (
     SELECT

@@ -1,5 +1,7 @@
 """Which version of the book judges an event."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -67,3 +69,17 @@ def test_the_version_in_force_is_the_newest_that_has_begun(hours: list[int], ask
     ]
     first = min((each.effective_at, each.number) for each in versions)
     assert judge(Books(versions), asked) == max(begun, default=first)[1]
+
+
+def test_two_versions_are_read_at_once() -> None:
+    """One lock for all versions would let each thread wait for the other."""
+    met = threading.Barrier(2, timeout=5)
+
+    def read() -> Book:
+        met.wait()
+        return book
+
+    book = Book({"READ": EventType(1)})
+    versions = [Version(number, START, read) for number in (1, 2)]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(lambda each: each.book, versions)) == [book, book]

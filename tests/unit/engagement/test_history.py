@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.engagement.history import Histories, created_at, entry_id
+from ingest.engagement.history import Histories, created_at
 from ingest.web.caller import ApiError
 from ingest.web.validate import first_problem
 from rules.days import stamp, unstamp
+from rules.engagement.ledger import entry_id
 from tests.support.http_requests import BAD_PARAMETER, cursor
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

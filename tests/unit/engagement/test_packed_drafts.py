@@ -37,6 +37,7 @@ def earned(draw: st.DrawFn) -> Draft:
         rules_version=draw(st.none() | st.integers(1, 999)),
         cap=draw(caps),
         is_passive=draw(st.booleans()),
+        measures=draw(st.sampled_from((None, "n", "n,minutes=30500", "n,a=1,b=2"))),
     )
 
 

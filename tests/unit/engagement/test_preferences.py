@@ -26,9 +26,12 @@ class Settled:
     def settle(self, user_id: str, now: datetime) -> Account:
         return self.account
 
-    def put_profile(self, profile: Profile) -> None:
+    def put_profile(self, profile: Profile, also: Any = ()) -> None:
         assert profile.version == self.account.profile.version + 1
         self.account = Account(profile, {})
+
+    def whole(self, profile: Profile) -> Profile:
+        return profile
 
 
 def test_a_pause_that_was_granted_is_kept_or_the_next_one_is_refused() -> None:
@@ -75,7 +78,10 @@ def test_one_pause_too_many_says_so_and_changes_nothing() -> None:
     assert store.account.profile == before
     with pytest.raises(ApiError) as refused:
         preferences.pause("u", start + timedelta(days=366), start + timedelta(days=366), NOW)
-    assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
+    assert (refused.value.status, refused.value.details) == (
+        422,
+        [{"field": "first", "reason": "is more than a year ahead"}],
+    )
 
 
 def test_a_pause_in_the_past_is_refused() -> None:
@@ -83,7 +89,10 @@ def test_a_pause_in_the_past_is_refused() -> None:
     yesterday = NOW.date() - timedelta(days=1)
     with pytest.raises(ApiError) as refused:
         Preferences(store, EngagementCache(""), KnownBooks()).pause("u", yesterday, NOW.date(), NOW)
-    assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
+    assert (refused.value.status, refused.value.details) == (
+        422,
+        [{"field": "first", "reason": "is before today"}],
+    )
 
 
 def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_refused() -> None:
@@ -96,5 +105,8 @@ def test_a_pause_before_an_active_date_that_a_zone_further_east_has_begun_is_ref
     preferences = Preferences(store, EngagementCache(""), KnownBooks())
     with pytest.raises(ApiError) as refused:
         preferences.pause("u", NOW.date(), tomorrow, NOW)
-    assert (refused.value.status, refused.value.details) == (422, [{"field": "first"}])
+    assert (refused.value.status, refused.value.details) == (
+        422,
+        [{"field": "first", "reason": "is before the newest active date, 2026-06-02"}],
+    )
     assert preferences.pause("u", tomorrow, tomorrow, NOW).cover.pauses == ((tomorrow, tomorrow),)

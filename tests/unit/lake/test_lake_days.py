@@ -1,8 +1,10 @@
 """Signatures of days: from the lake's entries by SQL, from an item by Python."""
 
+from dataclasses import fields, replace
 from datetime import date, timedelta
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,6 +17,7 @@ from analytics.lake.arrow_schema import arrow_schema
 from analytics.recompute.lake_days import LakeDays, signature
 from rules.days import EPOCH, stamp
 from rules.engagement.absorbing import absorb_days
+from rules.engagement.account_state import Day
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.lake.entities import LEDGER
 from tests.support.examples import examples
@@ -26,6 +29,9 @@ entries = st.lists(
         st.sampled_from(("CHECK_IN", "CONTRIBUTION")),
         st.integers(0, 3),
         st.integers(0, 9),
+        st.none() | st.integers(5, 7),  # days until the points expire
+        st.sampled_from((None, "n", "n,pages=500", "n,minutes=1,pages=2000")),
+        st.booleans(),  # whether it keeps no streak
     ),
     max_size=30,
 )
@@ -43,6 +49,9 @@ def write(folder: Path, listed: list[Entry]) -> FolderObjects:
             "event_id": each.draft.event_id,
             "event_type": each.draft.event_type,
             "activity_date": date.fromisoformat(each.draft.activity_date or ""),
+            "expires_on": date.fromisoformat(each.draft.expires_on) if each.draft.expires_on else None,
+            "measures": each.draft.measures,
+            "is_passive": each.draft.is_passive or None,
         }
         for each in listed
     ]
@@ -56,7 +65,8 @@ def write(folder: Path, listed: list[Entry]) -> FolderObjects:
 @settings(max_examples=examples(25))
 @given(drawn=entries)
 def test_the_lake_and_the_rule_count_days_alike(
-    tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[str, str, int, int]]
+    tmp_path_factory: pytest.TempPathFactory,
+    drawn: list[tuple[str, str, int, int, int | None, str | None, bool]],
 ) -> None:
     listed = [
         Entry(
@@ -64,9 +74,14 @@ def test_the_lake_and_the_rule_count_days_alike(
             stamp(EPOCH + timedelta(microseconds=seq)),
             seq,
             0,
-            Draft(EntryKind.EARN, points, f"{points}#{seq}", kind, str(BASE + timedelta(days=day))),
+            Draft(
+                *(EntryKind.EARN, points, f"{points}#{seq}", kind, str(BASE + timedelta(days=day))),
+                expires_on=str(BASE + timedelta(days=lasts)) if lasts else None,
+                measures=measures,
+                is_passive=is_passive,
+            ),
         )
-        for seq, (user, kind, day, points) in enumerate(drawn, 1)
+        for seq, (user, kind, day, points, lasts, measures, is_passive) in enumerate(drawn, 1)
     ]
     objects = write(tmp_path_factory.mktemp("days"), listed)
     lake = LakeDays.read(objects)
@@ -83,7 +98,28 @@ def test_the_lake_and_the_rule_count_days_alike(
     assert lake.place("a", "no date") is None
     some = LakeDays.read(objects, BASE + timedelta(days=1), BASE + timedelta(days=2))
     assert {each["activity_date"] for each in some.table_keys()} <= {"2026-03-02", "2026-03-03"}
-    assert some.users(some.unseen()) == {user for user, _, day, _ in drawn if day in (1, 2)}
+    assert some.users(some.unseen()) == {user for user, _, day, *_ in drawn if day in (1, 2)}
+
+
+OTHERS: dict[str, Any] = {
+    "first_event_id": "a",
+    "events_count": 3,
+    "points_earned": 6,
+    "points_by_cap": {"CHECK_IN": 6},
+    "ledger_head": stamp(EPOCH),
+    "created_at": stamp(EPOCH),
+    "last_event_id": "z",
+    "passive_events": 1,
+    "lots": {"2026-04-01": 5},
+    "reversed_events": 1,
+    "measures": {"CHECK_IN": 1},
+}
+
+
+@pytest.mark.parametrize("name", [each.name for each in fields(Day)][2:])
+def test_whatever_else_a_day_says_is_another_signature(name: str) -> None:
+    day = Day("a", BASE, "e", 2, 5, {"CHECK_IN": 5}, "2026", "2026", "f")
+    assert signature(replace(day, **{name: OTHERS[name]})) != signature(day)
 
 
 def test_dates_before_1970_have_keys_too(tmp_path: Path) -> None:

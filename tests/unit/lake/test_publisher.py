@@ -11,6 +11,7 @@ from adapters import settings
 from adapters.platform import firehose
 from adapters.platform.firehose import DeliveryStream
 from adapters.platform.items import item
+from adapters.privacy import tombstones
 from adapters.settings.lake import PublisherSettings
 from processors import publisher
 from processors.publisher import PublishedBatch, Publisher, table_of
@@ -191,6 +192,7 @@ def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name(monkeypatch:
     for field in fields(PublisherSettings):
         monkeypatch.setenv(settings.variable(field.name), field.name)
     monkeypatch.setattr(publisher, "client", lambda _: None)
+    monkeypatch.setattr(tombstones, "client", lambda _: None)
     publisher._parts.cache_clear()
     destinations = publisher._parts()[0].destinations
     publisher._parts.cache_clear()

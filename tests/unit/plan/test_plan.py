@@ -17,9 +17,9 @@ from local.plan.bill import CostPlan, by_service, make_plan
 from local.plan.demand.traffic import BadTraffic, Traffic
 from local.plan.given.deployed import template
 from local.plan.given.environments import Deployment, UnknownEnvironment, deployment, overrides
-from local.plan.given.measured_units import MeasuredUnits, load_units, minus
+from local.plan.given.measured_units import MeasuredUnits, load_units, minus, total
 from local.plan.given.price_list import BadPriceList, Price, PriceList, fact, prices_of
-from local.plan.given.schedules import fires_a_day
+from local.plan.given.schedules import DAYS_A_MONTH, fires_a_day
 from local.plan.idle import acu_hours, idle
 from local.plan.limits import OWN, SHARED, crossing
 from local.plan.picture import picture
@@ -105,6 +105,14 @@ def test_the_naive_design_costs_nine_to_ten_units_an_event_and_ours_less_the_lar
     assert 9 <= per_event(20, naive=True) <= 10
     assert per_event(1, naive=False) > per_event(5, naive=False) > per_event(20, naive=False)
     assert per_event(20, naive=False) < 0.4 * per_event(20, naive=True)
+
+
+def test_a_clawback_costs_what_was_measured() -> None:
+    traffic = Traffic(daily_actives=1000, events_per_user=5)
+    plain, some = (
+        planned(each).ours.amounts["dynamodb.write"] for each in (traffic, replace(traffic, clawbacks=0.1))
+    )
+    assert some - plain == pytest.approx(DAYS_A_MONTH * 500 * total(units().paths["clawback"], "write"))
 
 
 # ---- what was measured
@@ -212,6 +220,7 @@ def test_a_schedule_that_is_not_of_every_day_is_refused() -> None:
         ({"events_per_batch": 101}, "--events-per-batch"),
         ({"peak": 0.5}, "--peak"),
         ({"new_users": 2}, "--new-users"),
+        ({"clawbacks": 1.5}, "--clawbacks"),
         ({"daily_actives": 10, "users": 5}, "--users"),
     ],
 )

@@ -13,7 +13,7 @@ import pytest
 from local.operate.redrive import CONSUMERS
 from tests.support.template import ROOT, template
 
-GUIDES = (ROOT / "sql/README.md", ROOT / "client/README.md")
+GUIDES = (ROOT / "sql/README.md", *(ROOT / "client").glob("*/README.md"))
 # docs/recipes names files that are yet to be made; `make recipes` carries it out.
 DOCS = sorted(
     str(each.relative_to(ROOT))
@@ -24,13 +24,16 @@ FOLDERS = sorted(each.name for each in ROOT.iterdir() if each.is_dir() and not e
 TEXTS = {".py", ".md", ".sql", ".yml", ".yaml", ".toml", ".json", ".js", ".html", ".css"}
 PATH = re.compile(rf"(?<![\w./{{-])(?:{'|'.join(FOLDERS)})/[\w./-]*[\w/]")
 PLACEHOLDER = re.compile(r"/(?!README)[A-Z]+\b")  # infra/app/DOMAIN.yaml
-MODULE = re.compile(r"(?<![\w./])(?:rules|adapters|ingest|processors|analytics|local|bench)(?:\.[a-z]\w*)+")
+MODULE = re.compile(
+    r"(?<![\w./])(?:rules|adapters|ingest|processors|analytics|local|bench)(?:\.(?!md\b)[a-z]\w*)+"
+)
 LINK = re.compile(r"\]\((?!https?://)([^)#\s]+)")
 NAMED_TEST = re.compile(r"(tests/[\w/]+\.py)::(\w+)")
 CITED = re.compile(r"\b[Rr]ules? (\d+(?:(?:, | and | to )\d+)*)")
 EXAMPLES = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 FIRST_DESIGN = "DES" + "IGN"  # a document that is not in the repository
-RULES = 10
+RULES = {*range(1, 19)}
+OF_PARTNERS = {"ShipmentFailures": "-"}  # no consumer of ours takes from them
 
 
 @cache
@@ -42,6 +45,8 @@ def sources() -> Iterator[str]:
     """Every text of the repository, by path."""
     paths = [*ROOT.glob("*"), *(each for name in FOLDERS for each in (ROOT / name).rglob("*"))]
     for path in paths:
+        if "node_modules" in path.parts:
+            continue
         if path.is_file() and (path.suffix in TEXTS or path.name == "Makefile"):
             yield str(path.relative_to(ROOT))
 
@@ -74,7 +79,7 @@ def test_tests_that_are_named_are_there() -> None:
 
 def test_every_rule_that_is_cited_is_written_down() -> None:
     written = {int(each) for each in re.findall(r"^## Rule (\d+):", text("docs/rules.md"), re.MULTILINE)}
-    assert written == set(range(1, RULES + 1))
+    assert written == RULES
     cited = {
         int(each)
         for name in sources()
@@ -98,11 +103,12 @@ def test_the_examples_of_the_rules_hold() -> None:
 
 
 def test_every_rule_that_is_built_says_where_and_how_it_is_tested() -> None:
-    sections = re.split(r"^## Rule ", text("docs/rules.md"), flags=re.MULTILINE)[1:RULES]
+    sections = re.split(r"^## Rule ", text("docs/rules.md"), flags=re.MULTILINE)[1:]
     assert [
         each.split(":")[0]
         for each in sections
-        if "- **Where**: `" not in each or "- **Tested**: `tests/" not in each
+        if "**Not built yet.**" not in each
+        and ("- **Where**: `" not in each or "- **Tested**: `tests/" not in each)
     ] == []
 
 
@@ -151,6 +157,6 @@ def test_the_runbook_tells_of_every_failure_queue() -> None:
     queues = {name for name in deployed("AWS::SQS::Queue") if name.endswith("Failures")}
     assert set(told) == queues, f"docs/runbook.md, Failure queues: {sorted(set(told) ^ queues)}"
     redriven = {f"{queue}Failures": consumer for consumer, (_, queue) in CONSUMERS.items()}
-    assert redriven == told, (
+    assert redriven | OF_PARTNERS == told, (
         f"CONSUMERS in local/operate/redrive.py: {sorted(set(told.items()) ^ set(redriven.items()))}"
     )

@@ -34,6 +34,8 @@ COMPLETE = {
     "LIMITS_TABLE": "Limits",
     "RATE_LIMIT_PER_MINUTE": "60",
     "INDEX_IDEMPOTENCY_KEYS": "false",
+    "ERASURES_TABLE": "Erasures",
+    "ERASURE_SECRET_ARN": "secret",
 }
 
 

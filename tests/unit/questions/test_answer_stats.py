@@ -12,12 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from adapters.book.shipped import shipped_document
 from adapters.platform.items import item, plain
 from adapters.questions.user_stats_items import stats_attributes, stats_from, total_answers
 from bench.counting.item_sizes import item_bytes
+from rules.book.achievement_rules import ConditionKind
+from rules.book.reading import read_book
 from rules.days import stamp
 from rules.engagement import streaks
 from rules.questions.answer_days import ANSWERS_COUNTED_MAX, Tally, decode, encode
+from rules.questions.answer_events import EVENT_TYPE
 from rules.questions.answer_points import DAILY_POINTS_MAX
 from rules.questions.answer_stats import CATEGORIES_KEPT, DATES_KEPT, Stats, TooOld, add, fold, streak_now
 from rules.questions.badges import BADGES, Badge, BadgeMeasure, earned_badges
@@ -118,6 +122,24 @@ def _count(badge: Badge, history: list[Response]) -> int:
     return {"answers": len(history), "streak_days": longest, "categories": len(stats.categories)}[
         badge.counted
     ]
+
+
+def test_badges_are_achievements_of_the_shipped_book() -> None:
+    """Whoever has signed in earns them by his ledger, everybody by his stats: the tables say the same."""
+    told = {
+        (ConditionKind.COUNT, EVENT_TYPE, None): BadgeMeasure.ANSWERS,
+        (ConditionKind.STREAK, None, "answering"): BadgeMeasure.STREAK_DAYS,
+    }
+    book = read_book(shipped_document())
+    assert book.streaks["answering"].event_types == {EVENT_TYPE}
+    of_book = {
+        Badge(name, rule.title, told[each.kind, each.event_type, each.streak], each.at_least)
+        for name, rule in book.achievements.items()
+        for each in rule.conditions
+        if rule.of_history
+    }
+    assert of_book == {each for each in BADGES if each.counted is not BadgeMeasure.CATEGORIES}
+    assert len(of_book) == len(book.achievements)
 
 
 def test_the_table_of_badges_is_reached() -> None:

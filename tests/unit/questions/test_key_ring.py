@@ -127,6 +127,14 @@ def test_a_damaged_secret_is_no_key(text: str) -> None:
     assert raised.value.__context__ is None or raised.value.__suppress_context__
 
 
+def test_a_generated_key_may_begin_with_a_brace() -> None:
+    key = "{" + '"keys:' + 57 * "x"
+    assert len(key) == 64
+    assert from_text(key) == KeyRing((key,))
+    with pytest.raises(ValueError, match="ring"):
+        from_text(key[:-1])
+
+
 def test_a_plain_text_is_a_key_that_was_never_rotated() -> None:
     ring = from_text("as the template generates it")
     assert ring == KeyRing(("as the template generates it",))

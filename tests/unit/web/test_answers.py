@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import ingest.engagement.users.parts
 import ingest.engagement.users_api
 import ingest.operations_api
 from ingest import openapi
@@ -28,10 +29,11 @@ from tests.support.template import ROOT
 def test_a_refusal_has_the_contract_s_shape(
     method: str, path: str, status: int, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never() -> Any:
+    def never(_: str) -> Any:
         raise AssertionError("no store may be asked")
 
-    monkeypatch.setattr(ingest.engagement.users_api, "_parts", never)
+    ingest.engagement.users.parts.parts.cache_clear()
+    monkeypatch.setattr(ingest.engagement.users.parts, "client", never)
     answer = called(ingest.engagement.users_api.handler, method, path)
     error = json.loads(answer["body"])["error"]
     assert (answer["statusCode"], error["code"]) == (status, code)

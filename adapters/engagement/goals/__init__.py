@@ -1,0 +1,1 @@
+"""What readers have settled of streaks that the book declares."""

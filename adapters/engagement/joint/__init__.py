@@ -1,0 +1,1 @@
+"""Writes of several accounts in one request."""

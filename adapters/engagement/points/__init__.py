@@ -1,0 +1,1 @@
+"""Points as money: expiry."""

@@ -1,0 +1,89 @@
+"""The events of a person: those of a root and of all its leaves, without a query for each leaf."""
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from itertools import islice
+from operator import itemgetter
+from typing import Any, Protocol
+
+from adapters.leads.feature_store import FeatureStore
+from adapters.leads.groups.group_events import LEAF, EventKey, EventPage, GroupEvents
+from adapters.leads.lead_event_store import LeadEventStore
+from adapters.platform.batches import READ_MAX, chunks
+from rules.leads.feature_items import FeatureItem
+from rules.leads.lead_events import SORT_KEY, LeadEvent
+
+ALL = EventPage("", "0", "~", READ_MAX)
+
+
+class PersonTables(Protocol):
+    """Settings that name the tables."""
+
+    @property
+    def event_table(self) -> str: ...  # noqa: D102
+    @property
+    def group_events_table(self) -> str: ...  # noqa: D102
+    @property
+    def feature_table(self) -> str: ...  # noqa: D102
+
+
+class PersonEvents:
+    """Reads of a root its own events and those of its pending leaves, and of all others what rows name."""
+
+    def __init__(self, events: LeadEventStore, rows: GroupEvents, features: FeatureStore) -> None:
+        self.events, self.rows, self.features = events, rows, features
+
+    @classmethod
+    def of(cls, dynamodb: Any, config: PersonTables, features: FeatureStore | None = None) -> "PersonEvents":
+        """Return the reader over a function's tables. features: its own store of these, if it has one."""
+        events = LeadEventStore(dynamodb, config.event_table)
+        rows = GroupEvents(dynamodb, config.group_events_table)
+        return cls(events, rows, features or FeatureStore(dynamodb, config.feature_table))
+
+    def joining(self, item: FeatureItem) -> list[LeadEvent]:
+        """Return the events of a root's pending leaves, each noted: they need not be pending any more."""
+        root = item.lead_organization_id
+        found = list(self.events.of_leaves(item.pending))
+        self.rows.note((root, each) for each in found)
+        return found
+
+    def of_person(self, item: FeatureItem) -> Iterator[LeadEvent]:
+        """Yield all events of a root as of its item, strongly consistent, in no order; notes what is joining.
+
+        A leaf that moves meanwhile changes the root's item, so what is made of the events cannot be written.
+        """
+        yield from self.events.of_leaves([item.lead_organization_id])
+        yield from self.joining(item)
+        if not item.regrouped:  # no leaf ever came: there are no rows
+            return
+        for some in chunks(self._noted(item, ALL, item.pending), READ_MAX):
+            yield from self.events.of_keys(some)
+
+    def newest(self, item: FeatureItem, lead: str, page: EventPage) -> list[dict[str, Any]]:
+        """Return a page of a root's events, newest first, as table attributes.
+
+        lead: a leaf whose own events count in any case. It reads a few times the page's limit, whatever the
+        number of leaves; and as much again of each leaf that is pending.
+        """
+        near = list(dict.fromkeys((item.lead_organization_id, *item.pending, lead)))
+        asked = (page.since, page.until, page.limit)
+        if page.event_type:
+            found = self.events.newest_of_type(near, page.event_type, *asked)
+        else:
+            found = self.events.newest(near, *asked)
+        if not item.regrouped:
+            return found
+        if len(found) == page.limit:
+            page = replace(page, since=found[-1][SORT_KEY])
+        found += self.events.rows_of_keys(list(islice(self._noted(item, page, near), page.limit)))
+        return heapq.nlargest(page.limit, found, key=itemgetter(SORT_KEY))
+
+    def _noted(self, item: FeatureItem, page: EventPage, near: Iterable[str]) -> Iterator[EventKey]:
+        """Yield the keys that rows name, newest first, of leaves that are there now. near: left out."""
+        root, here = item.lead_organization_id, dict.fromkeys(near, False)
+        for some in chunks(self.rows.newest(root, page), page.limit):
+            unknown = {each[LEAF] for each in some} - here.keys()
+            members = self.features.members(root, unknown)
+            here |= {each: each in members for each in unknown}
+            yield from (each for each in some if here[each[LEAF]])

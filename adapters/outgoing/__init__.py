@@ -1,0 +1,1 @@
+"""Outgoing webhooks: endpoints, notifications, what waits for delivery, and how it is sent."""

@@ -1,0 +1,115 @@
+"""Endpoints in the table WebhookEndpoints; their secrets are in Secrets Manager (adapters/leads/hooks)."""
+
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from adapters.platform.batches import query_all
+from adapters.platform.items import Item, item, plain
+from rules.outgoing.endpoints import BUS, Endpoint
+
+FRESH_SECONDS = 20.0
+REGISTRY = "endpoints"  # all are in one partition: they are few
+
+
+class NoEndpoint(LookupError):
+    """There is no endpoint with this id."""
+
+
+class EndpointStore:
+    """All endpoints of a deployment. bus: the name of an EventBridge bus; "": there is none."""
+
+    def __init__(self, dynamodb: Any, table: str, bus: str = "") -> None:
+        self._dynamodb, self._table, self._bus = dynamodb, table, bus
+        self._known: tuple[float, Sequence[Endpoint]] | None = None
+
+    def all(self) -> list[Endpoint]:
+        """Return all endpoints by their age, the bus first; strongly consistent."""
+        stored = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression="registry = :registry",
+            ExpressionAttributeValues=item({":registry": REGISTRY}),
+            ConsistentRead=True,
+        )
+        found = map(_endpoint_from, stored)
+        own = [Endpoint(BUS, "", self._bus)] if self._bus else []
+        return own + sorted(found, key=lambda each: (each.created_at, each.endpoint_id))
+
+    def known(self) -> Sequence[Endpoint]:
+        """Return all endpoints as they were at most 20 seconds ago."""
+        if self._known is None or time.monotonic() - self._known[0] > FRESH_SECONDS:
+            self._known = time.monotonic(), self.all()
+        return self._known[1]
+
+    def get(self, endpoint_id: str) -> Endpoint:
+        """Return an endpoint, strongly consistent; raises NoEndpoint."""
+        if endpoint_id == BUS and self._bus:
+            return Endpoint(BUS, "", self._bus)
+        answer = self._dynamodb.get_item(TableName=self._table, Key=_key(endpoint_id), ConsistentRead=True)
+        if "Item" not in answer:
+            raise NoEndpoint(endpoint_id)
+        return _endpoint_from(answer["Item"])
+
+    def put(self, endpoint: Endpoint) -> None:
+        """Store a new endpoint."""
+        self._dynamodb.put_item(
+            TableName=self._table,
+            Item=_endpoint_item(endpoint),
+            ConditionExpression="attribute_not_exists(endpoint_id)",
+        )
+
+    def set_disabled(self, endpoint_id: str, why: str) -> Endpoint:
+        """Say why nothing is sent to an endpoint, or by "" that it is again; raises NoEndpoint."""
+        found = self.get(endpoint_id)
+        try:
+            self._dynamodb.update_item(
+                TableName=self._table,
+                Key=_key(endpoint_id),
+                UpdateExpression="SET disabled = :why",
+                ConditionExpression="attribute_exists(endpoint_id)",
+                ExpressionAttributeValues=item({":why": why}),
+            )
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            raise NoEndpoint(endpoint_id) from None
+        return replace(found, disabled=why)
+
+    def remove(self, endpoint_id: str) -> None:
+        """Delete an endpoint, if it is there."""
+        self._dynamodb.delete_item(TableName=self._table, Key=_key(endpoint_id))
+
+
+def _key(endpoint_id: str) -> Item:
+    return item({"registry": REGISTRY, "endpoint_id": endpoint_id})
+
+
+def _endpoint_item(endpoint: Endpoint) -> Item:
+    return item(
+        {
+            "registry": REGISTRY,
+            "endpoint_id": endpoint.endpoint_id,
+            "organization_id": endpoint.organization_id,
+            "url": endpoint.url,
+            "types": sorted(endpoint.types) or None,
+            "filters": json.dumps(endpoint.filters) if endpoint.filters else None,
+            "description": endpoint.description or None,
+            "created_at": endpoint.created_at,
+            "disabled": endpoint.disabled or None,
+        }
+    )
+
+
+def _endpoint_from(stored: Item) -> Endpoint:
+    found = plain(stored)
+    return Endpoint(
+        found["endpoint_id"],
+        found["organization_id"],
+        found["url"],
+        frozenset(found.get("types", ())),
+        json.loads(found.get("filters", "{}")),
+        found.get("description", ""),
+        found["created_at"],
+        found.get("disabled", ""),
+    )

@@ -1,0 +1,176 @@
+"""Erasures under way and certificates, in the table Erasures (the journal in it: tombstones.py).
+
+| part | place | holds |
+|---|---|---|
+| open | ERASURE_ID | who is being erased, and how far it is; gone when it is finished |
+| done | ERASURE_ID | the certificate, which names nobody |
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from adapters.platform.batches import chunks, query_all
+from adapters.platform.items import Item, item, plain
+from adapters.privacy.person import Person
+from adapters.privacy.tombstones import journal_puts
+from rules.privacy.erasures import Erasure, PersonKind
+from rules.privacy.tombstones import JournalEntry
+
+OPEN, DONE = "open", "done"
+ENTRIES_MAX = 90  # a transaction takes 100 actions
+
+
+class ErasureMoved(Exception):
+    """Somebody else has gone on with the erasure since it was read: leave it to them."""
+
+
+class ErasureJobs:
+    """All erasures."""
+
+    def __init__(self, dynamodb: Any, table: str) -> None:
+        self._dynamodb, self._table = dynamodb, table
+
+    def begin(self, erasure: Erasure, entries: list[JournalEntry]) -> None:
+        """Write the tombstones and the erasure, all or nothing; again it changes nothing."""
+        self._transact([*journal_puts(self._table, entries), {"Put": self._put(erasure, is_new=True)}])
+
+    def note(self, entries: list[JournalEntry]) -> None:
+        """Write further tombstones. Each part of them is whole, and writing them again changes nothing."""
+        for some in chunks(entries, ENTRIES_MAX):
+            self._transact(journal_puts(self._table, some))
+
+    def opened(self) -> Iterator[Erasure]:
+        """Yield the erasures that are not finished, the oldest id first; strongly consistent."""
+        found = query_all(
+            self._dynamodb,
+            TableName=self._table,
+            KeyConditionExpression="#part = :open",
+            ExpressionAttributeNames={"#part": "part"},
+            ExpressionAttributeValues=item({":open": OPEN}),
+            ConsistentRead=True,
+        )
+        return (_erasure(plain(each)) for each in found)
+
+    def get(self, erasure_id: str) -> Erasure | None:
+        """Return one that is not finished, or None."""
+        found = self._item(OPEN, erasure_id)
+        return _erasure(plain(found)) if found else None
+
+    def certificate(self, erasure_id: str) -> dict[str, Any] | None:
+        """Return the certificate of one that is finished, or None."""
+        found = self._item(DONE, erasure_id)
+        certificate: dict[str, Any] | None = json.loads(found["certificate"]["S"]) if found else None
+        return certificate
+
+    def go_on(self, erasure: Erasure) -> Erasure:
+        """Store how far it is; returns it as stored. Raises ErasureMoved."""
+        after = replace(erasure, version=erasure.version + 1)
+        try:
+            self._dynamodb.put_item(**self._put(after))
+        except self._dynamodb.exceptions.ConditionalCheckFailedException:
+            raise ErasureMoved(erasure.erasure_id) from None
+        return after
+
+    def finish(self, erasure: Erasure, certificate: dict[str, Any]) -> None:
+        """Put the certificate in the place of the erasure: from now on nothing tells who it was."""
+        text = json.dumps(certificate, sort_keys=True)
+        made = item({"part": DONE, "place": erasure.erasure_id, "certificate": text})
+        key = item({"part": OPEN, "place": erasure.erasure_id})
+        self._transact(
+            [
+                {"Put": {"TableName": self._table, "Item": made}},
+                {"Delete": {"TableName": self._table, "Key": key, **_unchanged(erasure)}},
+            ]
+        )
+
+    def _transact(self, actions: list[dict[str, Any]]) -> None:
+        try:
+            self._dynamodb.transact_write_items(TransactItems=actions)
+        except self._dynamodb.exceptions.TransactionCanceledException as error:
+            codes = {each.get("Code") for each in error.response.get("CancellationReasons", [])}
+            if "ConditionalCheckFailed" in codes:
+                raise ErasureMoved("somebody else was first") from None
+            raise
+
+    def _put(self, erasure: Erasure, is_new: bool = False) -> dict[str, Any]:
+        condition = {"ConditionExpression": "attribute_not_exists(place)"}
+        if not is_new:
+            condition = _unchanged(replace(erasure, version=erasure.version - 1))
+        return {"TableName": self._table, "Item": _stored(erasure), **condition}
+
+    def _item(self, part: str, erasure_id: str) -> Item | None:
+        key = item({"part": part, "place": erasure_id})
+        found: Item | None = self._dynamodb.get_item(TableName=self._table, Key=key, ConsistentRead=True).get(
+            "Item"
+        )
+        return found
+
+
+def _unchanged(erasure: Erasure) -> dict[str, Any]:
+    values = item({":read": erasure.version})
+    return {"ConditionExpression": "version = :read", "ExpressionAttributeValues": values}
+
+
+def _stored(erasure: Erasure) -> Item:
+    return item(
+        {
+            "part": OPEN,
+            "place": erasure.erasure_id,
+            "kind": erasure.kind.value,
+            "subject": erasure.subject,
+            "digest": erasure.digest,
+            "started_at": erasure.started_at,
+            "organization": erasure.organization,
+            "known": {name: list(each) for name, each in erasure.known.items()},
+            "sweep": erasure.sweep,
+            "done": list(erasure.done),
+            "counted": erasure.counted,
+            "found": dict(erasure.found),
+            "found_now": erasure.found_now,
+            "waits_until": erasure.waits_until,
+            "version": erasure.version,
+        }
+    )
+
+
+def _erasure(stored: dict[str, Any]) -> Erasure:
+    return Erasure(
+        erasure_id=stored["place"],
+        kind=PersonKind(stored["kind"]),
+        subject=stored["subject"],
+        digest=stored["digest"],
+        started_at=stored["started_at"],
+        organization=stored["organization"],
+        known={name: tuple(each) for name, each in stored["known"].items()},
+        sweep=stored["sweep"],
+        done=tuple(stored["done"]),
+        counted=stored["counted"],
+        found=stored["found"],
+        found_now=stored["found_now"],
+        waits_until=stored["waits_until"],
+        version=stored["version"],
+    )
+
+
+def lead_of(erasure: Erasure) -> Person:
+    """Return the lead of an erasure, as far as it is known."""
+    known = erasure.known
+    pairs = zip(known.get("channels", ()), known.get("names", ()), strict=True)
+    return Person(
+        erasure.digest,
+        organization=erasure.organization,
+        leads=tuple(dict.fromkeys([erasure.subject, *known.get("leads", ())])),
+        identities=tuple(pairs),
+    )
+
+
+def with_lead(erasure: Erasure, person: Person) -> Erasure:
+    """Return an erasure that knows a lead with these leaves and identities."""
+    known = {
+        "leads": person.leads,
+        "channels": tuple(channel for channel, _ in person.identities),
+        "names": tuple(name for _, name in person.identities),
+    }
+    return replace(erasure, organization=person.organization, known=known)

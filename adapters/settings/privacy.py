@@ -1,0 +1,45 @@
+"""What the functions of erasures and exports read from their environment."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyTables:
+    """Where persons are. Copies and caches of it are in ErasureSettings alone."""
+
+    user_streaks_table: str
+    bp_events_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rewards_table: str
+    idempotency_keys_table: str
+    limits_table: str
+    event_table: str
+    memory_table: str
+    feature_table: str
+    responses_table: str
+    subscriptions_table: str
+    user_stats_table: str
+    notifications_table: str
+    payload_bucket: str
+    identity_url: str
+    fingerprint_secret_arn: str
+    erasures_table: str
+    erasure_secret_arn: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrivacyApiSettings(PrivacyTables):
+    """ingest.privacy.privacy_api."""
+
+    phone_regions: str
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureSettings(PrivacyTables):
+    """processors.erasure. settle_seconds: after so long nobody writes who does not know a new tombstone."""
+
+    boards_table: str
+    group_events_table: str
+    redis_url: str
+    settle_seconds: int

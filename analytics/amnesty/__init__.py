@@ -1,0 +1,1 @@
+"""Whom an amnesty concerns, as the lake knows it."""

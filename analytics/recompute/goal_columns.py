@@ -1,0 +1,224 @@
+"""Streaks that the book declares, recomputed in columns from the curated lake: all users at once.
+
+Twin of sql/models/marts/goal_streaks_recomputed.sql: the same rows, from the files alone. It reads the whole
+ledger and all profiles. Users are rows and periods are columns of a matrix, and a walk goes over the columns.
+"""
+
+# Long: one matrix, from its columns to its rows.
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from adapters.platform.objects import Objects
+from analytics.lake.curated_files import table_of
+from analytics.lake.duckdb_memory import connect, query, registered
+from analytics.recompute.lake_books import lake_books
+from analytics.recompute.ledger_totals import Totals
+from analytics.recompute.settled_users import LakeFiles, SettledUsers
+from analytics.recompute.user_fold import covers_of
+from rules.book.streak_rules import COUNTED, NeedKind, StreakPeriod, StreakRule
+from rules.book.versions import Books
+from rules.engagement.goals.goal_streaks import rule_of
+from rules.engagement.ledger import EntryKind
+from rules.engagement.streaks import Cover
+
+Numbers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+EPOCH = date(1970, 1, 1)
+NEVER = -(1 << 40)
+ENTRIES = f"""
+SELECT account_id AS user_id, datediff('day', DATE '1970-01-01', activity_date) AS day, event_type, measures,
+  count(*) FILTER (kind = '{EntryKind.EARN}') - count(*) FILTER (kind = '{EntryKind.CLAWBACK}') AS events
+FROM ledger WHERE measures IS NOT NULL AND activity_date IS NOT NULL
+GROUP BY ALL HAVING events > 0 ORDER BY user_id
+"""  # noqa: S608 (no input)
+ROWS = pa.schema(
+    [
+        ("user_id", pa.string()),
+        ("name", pa.string()),
+        ("per", pa.string()),
+        ("last_reached", pa.date32()),
+        ("current_streak", pa.int64()),
+        ("longest_streak", pa.int64()),
+        ("periods_reached", pa.int64()),
+        ("freezes_used", pa.int64()),
+    ]
+)
+
+
+def recomputed_goals(objects: Objects) -> pa.Table:
+    """Return a row (ROWS) for each user and streak that the user has ever reached, by user and name."""
+    db = connect()
+    with table_of(db, "ledger", objects, "ledger"):
+        entries = query(db, ENTRIES)
+    return goals_of(entries, lake_books(objects), lake_covers(objects))
+
+
+def lake_covers(objects: Objects) -> dict[str, Cover]:
+    """Return the cover of every user who has or had one, as ledger and profiles in the lake tell it."""
+    files = LakeFiles.of_all(objects).read
+    with registered(db := connect(), "settled", SettledUsers().table):
+        totals = Totals(db)
+        totals.read(objects, files["ledger"], files["streaks"])
+        return covers_of(totals)
+
+
+def goals_of(entries: pa.Table, books: Books, covers: Mapping[str, Cover]) -> pa.Table:
+    """Return the rows of recomputed_goals. entries: what the query ENTRIES gives."""
+    pers = {name: each.per for version in books.versions for name, each in version.book.streaks.items()}
+    found = [] if not entries.num_rows else [_rows(name, pers[name], entries, books, covers) for name in pers]
+    return pa.concat_tables([ROWS.empty_table(), *found]).sort_by(
+        [("user_id", "ascending"), ("name", "ascending")]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The periods of a streak, one after the other. starts: first dates, as days since 1970, and one more."""
+
+    starts: Numbers
+    rules: list[StreakRule | None]
+
+    @classmethod
+    def of(cls, name: str, per: StreakPeriod, days: Numbers, books: Books) -> "Columns":
+        """Return the periods of all these days."""
+        first, last = per.first(_date(int(days.min()))), _date(int(days.max()))
+        firsts = [first]
+        while firsts[-1] <= last:
+            firsts.append(per.after(firsts[-1]))
+        rules = rule_of(books, name)
+        starts = np.array([(each - EPOCH).days for each in firsts], np.int64)
+        return cls(starts, list(map(rules, firsts[:-1])))
+
+    def flags(self, name: str) -> Flags:
+        """Return for each period whether freezes, or pauses, may cover it."""
+        return np.array([bool(each and getattr(each, name)) for each in self.rules])
+
+
+def lengths_of(
+    name: str, per: StreakPeriod, entries: pa.Table, books: Books, covers: Mapping[str, Cover]
+) -> tuple[Columns, Numbers]:
+    """Return a streak's periods, and its length after each of them, by user (as entries first name them)."""
+    users = entries["user_id"].combine_chunks().dictionary_encode()
+    ids = users.dictionary.to_pylist()
+    columns = Columns.of(name, per, _numbers(entries["day"]), books)
+    reached = _reached(columns, entries, _numbers(users.indices), len(ids))
+    _, lengths = _walked(columns, reached, _neutral(columns, ids, covers), _granted(columns, ids, covers))
+    return columns, np.where(reached, lengths, 0)
+
+
+def _date(number: int) -> date:
+    return EPOCH + timedelta(days=number)
+
+
+def _rows(
+    name: str, per: StreakPeriod, entries: pa.Table, books: Books, covers: Mapping[str, Cover]
+) -> pa.Table:
+    users = entries["user_id"].combine_chunks().dictionary_encode()
+    ids = users.dictionary.to_pylist()
+    columns = Columns.of(name, per, _numbers(entries["day"]), books)
+    reached = _reached(columns, entries, _numbers(users.indices), len(ids))
+    told, _ = _walked(columns, reached, _neutral(columns, ids, covers), _granted(columns, ids, covers))
+    has_any = told[0] > NEVER
+    last, *others = (each[has_any] for each in told)
+    values = [
+        pa.array(ids).filter(pa.array(has_any)),
+        pa.array([name] * len(last), pa.string()),
+        pa.array([per.value] * len(last), pa.string()),
+        pa.array(last.astype(np.int32)).cast(pa.date32()),
+        *map(pa.array, others),
+    ]
+    return pa.table(values, schema=ROWS)
+
+
+def _reached(columns: Columns, entries: pa.Table, user: Numbers, users: int) -> Flags:
+    """Return for each user and period whether it has what it needs."""
+    # Long: each kind of need is counted in its way.
+    day, events = _numbers(entries["day"]), _numbers(entries["events"])
+    column = np.searchsorted(columns.starts, day, side="right") - 1
+    types = entries["event_type"].combine_chunks().dictionary_encode()
+    texts = entries["measures"].combine_chunks().dictionary_encode()
+    names, kinds = types.dictionary.to_pylist(), _numbers(types.indices)
+    have = np.zeros((users, len(columns.rules)), np.int64)
+    for rule in {each for each in columns.rules if each}:
+        in_force = np.array([each == rule for each in columns.rules])
+        listed = np.array([each in rule.event_types for each in names])
+        at = np.flatnonzero(in_force[column] & listed[kinds])
+        if rule.need.kind is NeedKind.ACTIVE_DAYS:
+            seen = np.unique(np.stack([user[at], column[at], day[at]]), axis=1)
+            np.add.at(have, (seen[0], seen[1]), 1)
+            continue
+        each_adds = np.ones(len(at), np.int64)
+        if rule.need.kind is NeedKind.SUM:
+            sums = np.array([_amount(text, rule.need.property) for text in texts.dictionary.to_pylist()])
+            each_adds = sums[_numbers(texts.indices)[at]]
+        np.add.at(have, (user[at], column[at]), each_adds * events[at])
+    least = np.array([each.need.at_least if each else 1 for each in columns.rules], np.int64)
+    return have >= least
+
+
+def _amount(measures: str, name: str | None) -> int:
+    said = dict(each.split("=") for each in measures.split(",") if each != COUNTED)
+    return int(said.get(name or "", 0))
+
+
+def _neutral(columns: Columns, ids: list[str], covers: Mapping[str, Cover]) -> Flags:
+    """Return for each user and period whether most of its dates are skipped, or paused if that counts."""
+    first, end = int(columns.starts[0]), int(columns.starts[-1])
+    found = np.zeros((len(ids), len(columns.rules)), np.bool_)
+    bounds, dates = columns.starts[:-1] - first, np.diff(columns.starts)
+    for row, user in enumerate(ids):
+        cover = covers.get(user)
+        if cover is None or not (cover.pauses or cover.skipped):
+            continue
+        skipped, paused = np.zeros(end - first, np.int64), np.zeros(end - first, np.int64)
+        for begun, last in cover.pauses:
+            paused[max(0, (begun - EPOCH).days - first) : max(0, (last - EPOCH).days + 1 - first)] = 1
+        for day in cover.skipped:
+            if first <= (day - EPOCH).days < end:
+                skipped[(day - EPOCH).days - first] = 1
+        either = np.add.reduceat(paused | skipped, bounds)
+        free = np.where(columns.flags("pauses"), either, np.add.reduceat(skipped, bounds))
+        found[row] = 2 * free > dates
+    return found
+
+
+def _granted(columns: Columns, ids: list[str], covers: Mapping[str, Cover]) -> Numbers:
+    """Return for each user and period the freezes granted up to its end; 0 where none may cover it."""
+    found = np.zeros((len(ids), len(columns.rules)), np.int64)
+    for row, user in enumerate(ids):
+        for day, change in covers.get(user, Cover()).freezes:
+            found[row] += np.where(columns.starts[1:] > (day - EPOCH).days, change, 0)
+    return np.where(columns.flags("freezes"), found, 0)
+
+
+def _walked(
+    columns: Columns, reached: Flags, neutral: Flags, granted: Numbers
+) -> tuple[tuple[Numbers, ...], Numbers]:
+    """Return the figures of ROWS after each user's newest period reached; and all lengths, user by user.
+
+    The first figure is that period (NEVER for none).
+    """
+    last, run, longest, count, spent, kept, used = (np.zeros(len(reached), np.int64) for _ in range(7))
+    last += NEVER
+    lengths = np.zeros(reached.shape, np.int64)
+    for column, rule in enumerate(columns.rules):
+        now = reached[:, column] & (rule is not None)
+        missed = ~now & ~neutral[:, column] & (run > 0) & (rule is not None)
+        covered = missed & (granted[:, column] > spent)
+        spent += covered
+        run = np.where(now, run + 1, np.where(missed & ~covered, 0, run))
+        lengths[:, column] = run
+        longest, count = np.maximum(longest, run), count + now
+        last = np.where(now, columns.starts[column], last)
+        kept, used = np.where(now, run, kept), np.where(now, spent, used)
+    return (last, kept, longest, count, used), lengths
+
+
+def _numbers(column: pa.ChunkedArray | pa.Array) -> Numbers:
+    return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False), np.int64)

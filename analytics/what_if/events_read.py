@@ -1,0 +1,124 @@
+"""What the events say that the ledger does not: the dates that they claim, their zones, their properties."""
+
+import json
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+import pyarrow as pa
+
+from adapters.platform.objects import Objects
+from analytics.lake.curated_files import table_of
+from analytics.lake.duckdb_memory import query, registered
+from analytics.lake.layout import curated_files
+from analytics.what_if.ledger_parts import EVENTS, small
+from rules.book.book import Book
+
+Row = dict[str, Any]
+Refuses = Callable[[Any, Any], bool]
+BATCH_ROWS = 20_000
+DOUBTED_BYTES = 300_000_000  # of curated files: some five million events
+# Of one calendar the dates of later instants are never earlier, and three of them take more than a day.
+DOUBTFUL = """
+WITH dates AS (
+  SELECT user_id, activity_date AS day, min(occurred_at) AS first, max(occurred_at) AS last
+  FROM events WHERE hash(user_id) % ? = ? GROUP BY user_id, activity_date
+), beside AS (
+  SELECT user_id, day, last, lead(day) OVER per_user AS next_day, lead(first) OVER per_user AS next_first,
+    lead(day, 2) OVER per_user AS third_day, lead(first, 2) OVER per_user AS third_first
+  FROM dates WINDOW per_user AS (PARTITION BY user_id ORDER BY day)
+)
+SELECT DISTINCT user_id FROM beside
+WHERE next_first <= last OR (next_day >= day + 2 AND next_first < last + INTERVAL 1 DAY)
+  OR third_first < last + INTERVAL 1 DAY
+"""
+LEDGER_OF = (
+    "SELECT ledger.* FROM ledger SEMI JOIN asked ON asked.user_id = account_id ORDER BY account_id, seq"
+)
+CLAIMS_OF = """SELECT user_id, event_id, activity_date, zone FROM events SEMI JOIN asked USING (user_id)
+ORDER BY user_id"""
+PROPERTIES = """SELECT DISTINCT event_type, properties FROM events
+WHERE event_type IN (SELECT event_type FROM contracts)
+  AND (properties IS NOT NULL OR properties_ref IS NULL)"""
+UNREAD = """SELECT count(*) FROM events SEMI JOIN contracts USING (event_type)
+WHERE properties IS NULL AND properties_ref IS NOT NULL"""
+BROKEN_BY = """SELECT user_id, event_id FROM events SEMI JOIN refused
+ON refused.event_type = events.event_type AND refused.properties IS NOT DISTINCT FROM events.properties
+WHERE properties_ref IS NULL OR events.properties IS NOT NULL"""
+
+
+def doubtful_users(objects: Objects) -> set[str]:
+    """Return the users with events whose dates no single calendar gives: a flight, or contradicting zones.
+
+    The events are gone through for some of the users at a time, because sums of all do not fit into memory.
+    """
+    parts = sum(each.size for each in curated_files(objects, "events")) // DOUBTED_BYTES + 1
+    found: set[str] = set()
+    with table_of(db := small(), "events", objects, "events"):
+        for part in range(parts):
+            found |= set(query(db, DOUBTFUL, [parts, part])["user_id"].to_pylist())
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenContracts:
+    """events: those whose properties a book refuses (EVENTS). unread: how many have theirs elsewhere."""
+
+    events: pa.Table
+    unread: int = 0
+
+
+def broken_contracts(objects: Objects, book: Book | None, refuses: Refuses) -> BrokenContracts:
+    """Hold the events of types that have a contract against it: each different text of properties once.
+
+    refuses: whether a contract refuses properties.
+    """
+    types = book.event_types.items() if book else ()
+    contracts = {name: rule.properties for name, rule in types if rule.properties}
+    if not contracts:
+        return BrokenContracts(EVENTS.empty_table())
+    with table_of(db := small(), "events", objects, "events"):
+        with registered(db, "contracts", pa.table({"event_type": list(contracts)})):
+            texts = query(db, PROPERTIES).to_pylist()
+            unread = int(query(db, UNREAD).column(0)[0].as_py())
+        found = [each for each in texts if refuses(contracts[each["event_type"]], _read(each["properties"]))]
+        schema = pa.schema([("event_type", pa.string()), ("properties", pa.string())])
+        with registered(db, "refused", pa.Table.from_pylist(found, schema)):
+            return BrokenContracts(query(db, BROKEN_BY).cast(EVENTS), unread)
+
+
+def _read(text: str | None) -> Any:
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return {}
+
+
+def ledgers_of(objects: Objects, users: Collection[str]) -> Iterator[tuple[str, list[Row]]]:
+    """Yield some users with their ledger's rows, in the order of the ids."""
+    yield from _grouped(objects, "ledger", LEDGER_OF, "account_id", users)
+
+
+def claims_of(objects: Objects, users: Collection[str]) -> dict[str, dict[str, tuple[date, str]]]:
+    """Return, by user and event, the date that it claims and the zone that it was read in."""
+    found = _grouped(objects, "events", CLAIMS_OF, "user_id", users)
+    return {
+        user: {each["event_id"]: (each["activity_date"], each["zone"]) for each in rows}
+        for user, rows in found
+    }
+
+
+def _grouped(
+    objects: Objects, entity: str, sql: str, key: str, users: Collection[str]
+) -> Iterator[tuple[str, list[Row]]]:
+    if not users:
+        return
+    asked = pa.table({"user_id": pa.array(sorted(users), pa.string())})
+    with table_of(db := small(), entity, objects, entity), registered(db, "asked", asked):
+        reader = db.sql(sql).to_arrow_reader(BATCH_ROWS)
+        rows = (row for batch in reader for row in batch.to_pylist())
+        for user, some in groupby(rows, key=itemgetter(key)):
+            yield user, list(some)

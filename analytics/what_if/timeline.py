@@ -1,0 +1,185 @@
+"""Which book judges an entry's event, if a candidate had been in force for a while instead of what was.
+
+The candidate takes the place of all versions in force in [since, until). An event that occurred then is
+judged by it. So is an earlier event that was judged by a version of that time, because it had waited for its
+type. If the candidate does not take an event, the first version after `until` that does, and that was known
+when the event arrived, judges it. Otherwise it would have been refused.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+
+from rules.book.book import Book, Cap, Freezes, Pauses
+from rules.book.versions import Books, Version
+from rules.days import stamp
+
+FIRST_INSTANT = datetime.min.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What judges an entry's event.
+
+    points, cap: before and under the cap; points is None where the ledger's own count (it names no version
+    that is known). keeps_streak: None for as the entry says. expiry: the rule by which its points expire.
+    is_new: whether the candidate judges. is_refused: nobody takes the event, but for what `later` says: from
+    which arrival on which version does. factor: of the boost in `points`. version: None for the candidate.
+    """
+
+    points: int | None
+    cap: Cap | None = None
+    keeps_streak: bool | None = None
+    expiry: str | None = None
+    is_new: bool = False
+    is_refused: bool = False
+    later: tuple[tuple[datetime, "Ruling"], ...] = ()
+    factor: int = 1
+    version: int | None = None
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """real: all versions. candidate: None for each event by the version that has judged it.
+
+    since, until: when the candidate is in force; None: open on that side. expiries: by version, by which rule
+    its events' points expire, where known.
+    """
+
+    real: Books
+    candidate: Book | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    expiries: dict[int, str] = field(default_factory=dict)
+
+    @cached_property
+    def boundaries(self) -> list[datetime]:
+        """The instants at which what an event earns may change, ascending."""
+        books = [self.candidate] if self.candidate else []
+        if self.is_partial:
+            books += [each.book for each in self.real.versions]
+        ends = {end for book in books for boost in book.boosts for end in (boost.since, boost.until)}
+        return sorted(ends | {each for each in (self.since, self.until) if each})
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether events may be judged by the versions that were."""
+        return self.candidate is None or self.since is not None or self.until is not None
+
+    @property
+    def stamps(self) -> list[str]:
+        """The boundaries as texts that event ids can be compared with."""
+        return [stamp(each) for each in self.boundaries]
+
+    def begin_of(self, segment: int) -> datetime:
+        """Return an instant of a segment: the events that so many boundaries are not after."""
+        return self.boundaries[segment - 1] if segment else FIRST_INSTANT
+
+    def is_candidates(self, instant: datetime) -> bool:
+        """Whether the candidate is in force at an instant."""
+        is_begun = self.since is None or self.since <= instant
+        return self.candidate is not None and is_begun and (self.until is None or instant < self.until)
+
+    def ruling(self, event_type: str, version: int | None, occurred: datetime, *, is_broken: bool) -> Ruling:
+        """Return what judges an event. version: that of its entry. is_broken: the candidate's contract is."""
+        judged_by, candidate = self._known(version), self.candidate
+        waited = judged_by is not None and self.is_candidates(judged_by.effective_at)
+        is_before = self.since is not None and occurred < self.since
+        if candidate is None or not (self.is_candidates(occurred) or (is_before and waited)):
+            return self._as_it_was(judged_by, event_type, occurred)
+        if event_type in candidate.event_types and not is_broken:
+            return _judged(candidate, event_type, occurred, candidate.expiry)
+        if judged_by and self.until and judged_by.effective_at >= self.until:
+            return self._as_it_was(judged_by, event_type, occurred)
+        return Ruling(0, is_refused=True, is_new=True, later=tuple(self._later(event_type, occurred)))
+
+    def _later(self, event_type: str, occurred: datetime) -> Iterator[tuple[datetime, Ruling]]:
+        """Yield the versions after the candidate's time that take a type: the first that is known judges."""
+        if self.until is None:
+            return
+        in_order = sorted(self.real.versions, key=lambda each: (each.effective_at, each.number))
+        at_end = self.real.at(self.until)
+        for each in (at_end, *(each for each in in_order if each.effective_at > self.until)):
+            if event_type in each.book.event_types:
+                rule = self.expiries.get(each.number)
+                begins = max(each.effective_at, each.published_at, self.until)
+                yield begins, _judged(each.book, event_type, occurred, rule, each.number)
+
+    def _as_it_was(self, version: Version | None, event_type: str, occurred: datetime) -> Ruling:
+        if version is None or event_type not in version.book.event_types:
+            return Ruling(None)
+        book, number = version.book, version.number
+        return Ruling(
+            book.points(event_type, occurred),
+            book.cap(event_type, occurred),
+            expiry=self.expiries.get(number),
+            factor=book.factor(event_type, occurred),
+            version=number,
+        )
+
+    def _known(self, number: int | None) -> Version | None:
+        return self._numbered.get(number or 0)
+
+    @cached_property
+    def _numbered(self) -> dict[int, Version]:
+        return {each.number: each for each in self.real.versions}
+
+    # ---- what freezes and pauses cost
+
+    def freezes(self, now: datetime) -> Freezes:
+        """Return what freezes cost at an instant."""
+        return self.book_at(now).freezes
+
+    def pauses(self, now: datetime) -> Pauses:
+        """Return how much may be paused at an instant."""
+        return self.book_at(now).pauses
+
+    def book_at(self, now: datetime) -> Book:
+        """Return the book in force at an instant."""
+        return self.candidate if self.candidate and self.is_candidates(now) else self.real_at(now)
+
+    def real_at(self, now: datetime) -> Book:
+        """Return the book that was in force at an instant, as far as it was published then."""
+        known = [each for each in self.real.versions if each.published_at <= now]
+        return (Books(known) if known else self.real).at(now).book
+
+    def price(self, reward_id: str, was: int, now: datetime) -> int | str:
+        """Return what a reward costs that was redeemed at an instant, or why it cannot be. was: its price."""
+        if self.candidate is None or not self.is_candidates(now):
+            return was
+        reward = self.candidate.rewards.get(reward_id)
+        if reward is None:
+            return f"the reward {reward_id} is not in this book"
+        if not reward.is_valid(now):
+            return f"the reward {reward_id} would not have been offered then"
+        return reward.price_points
+
+    @cached_property
+    def changes_freezes(self) -> bool:
+        """Whether freezes cost something else at any instant."""
+        return any(self.freezes(at) != self.real_at(at).freezes for at in self._instants)
+
+    @cached_property
+    def changes_pauses(self) -> bool:
+        """Whether another number of dates may be paused at any instant."""
+        return any(self.pauses(at) != self.real_at(at).pauses for at in self._instants)
+
+    @cached_property
+    def _instants(self) -> list[datetime]:
+        begins = [max(each.effective_at, each.published_at) for each in self.real.versions]
+        return [FIRST_INSTANT, *begins, *(each for each in (self.since, self.until) if each)]
+
+
+def _judged(
+    book: Book, event_type: str, occurred: datetime, expiry: str | None, version: int | None = None
+) -> Ruling:
+    return Ruling(
+        book.points(event_type, occurred),
+        book.cap(event_type, occurred),
+        book.event_types[event_type].keeps_streak,
+        expiry,
+        is_new=True,
+        factor=book.factor(event_type, occurred),
+        version=version,
+    )

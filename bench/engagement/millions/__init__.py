@@ -1,0 +1,1 @@
+"""One Redis with millions of profiles."""

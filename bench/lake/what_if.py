@@ -1,0 +1,108 @@
+"""What-if over a large lake: its time and memory, beside those of the recompute on the same files.
+
+The lake is the recompute's (users with random active dates), with all that a judgement reads: events of four
+types with their versions and caps, redemptions, and profiles. The candidate changes points, caps of a day and
+of a week, a boost and expiry, and lacks a type. Each way runs in a process of its own.
+
+ROWS sets the size, WAYS what is measured. `recompute` is what a night does, from all partitions;
+`rules recompute` judges all points.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from resource import RUSAGE_SELF, getrusage
+from typing import Any
+
+from bench.figure import Figure
+from bench.lake.recompute_lakes import DENSE
+from bench.lake.what_if_lake import CANDIDATE, write_lake
+
+ROWS = int(os.environ.get("ROWS", "50000000"))
+MEMORY_MB = 600
+OURS, NIGHT, POINTS = "what-if", "recompute", "rules recompute"
+
+
+def what_if_users(folder: Path) -> int:
+    from adapters.platform.objects import FolderObjects
+    from analytics.what_if.what_if import Asked, what_if
+    from local.what_if.summary import summary
+    from rules.book.reading import read_book
+
+    found = what_if(FolderObjects(folder), Asked(read_book(CANDIDATE), datetime.now(UTC)))
+    told = summary(found, "candidate")
+    print(json.dumps({"points": told["points"], "users": told["users"], "replayed": _replayed(found)}))
+    return int(found.users.num_rows)
+
+
+def _replayed(found: Any) -> int:
+    import pyarrow.compute as pc
+
+    return int(pc.sum(found.users["is_replayed"]).as_py() or 0)
+
+
+def recompute_users(folder: Path) -> int:
+    from adapters.platform.objects import FolderObjects
+    from analytics.recompute.recompute import recompute
+
+    return int(recompute(FolderObjects(folder), datetime.now(UTC).date(), anew=True).table.num_rows)
+
+
+def recompute_points(folder: Path) -> int:
+    from adapters.platform.objects import FolderObjects
+    from analytics.recompute.book_points import recomputed_points
+
+    return int(recomputed_points(FolderObjects(folder)).num_rows)
+
+
+WAYS: dict[str, Callable[[Path], int]] = {
+    OURS: what_if_users,
+    NIGHT: recompute_users,
+    POINTS: recompute_points,
+}
+
+
+def measure(way: str, folder: Path) -> None:
+    """Run one way in this process, and print its time and memory."""
+    start = time.perf_counter()
+    rows = WAYS[way](folder)
+    seconds, cpu = time.perf_counter() - start, time.process_time()
+    peak_mb = getrusage(RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "peak_mb": peak_mb, "rows": rows}))
+
+
+def measured(way: str, folder: Path) -> dict[str, float]:
+    """Measure a way in a fresh process."""
+    command = [sys.executable, "-m", "bench.lake.what_if", way, str(folder)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def run() -> Iterator[Figure]:
+    ways = [each for each in WAYS if each in os.environ.get("WAYS", f"{OURS},{NIGHT}").split(",")]
+    with tempfile.TemporaryDirectory() as name:
+        rows = write_lake(Path(name), DENSE, ROWS)
+        took = {way: measured(way, Path(name)) for way in ways}
+    detail = ", ".join(
+        f"{way} {each['seconds']:.1f} s ({each['cpu']:.1f} s of CPU), {each['peak_mb']:.0f} MB"
+        for way, each in took.items()
+    )
+    yield Figure(
+        "what-if: times the recompute's time", _ratio(took), "<=", None, f"{rows:,} entries: {detail}"
+    )
+    yield Figure("what-if: MB of memory", took[OURS]["peak_mb"], "<=", MEMORY_MB, f"{rows:,} entries")
+
+
+def _ratio(took: dict[str, dict[str, float]]) -> float:
+    return took[OURS]["seconds"] / took[NIGHT]["seconds"]
+
+
+if __name__ == "__main__":
+    measure(sys.argv[1], Path(sys.argv[2]))

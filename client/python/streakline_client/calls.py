@@ -1,0 +1,101 @@
+"""Calls of the API: sent again while that may help, refused with the service's reason."""
+
+import json
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from streakline_client.errors import Refused, StreaklineError, Unreachable
+from streakline_client.transport import Reply, Request, Transport
+
+ATTEMPTS_MAX = 5
+PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.25, 20.0
+AGAIN = frozenset({429, 503})
+
+
+class Calls:
+    """The service, reached by a transport."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        token: Callable[[], str],
+        timeout: float,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """timeout: seconds for one attempt."""
+        self._send, self._token, self._timeout, self._sleep = transport, token, timeout, sleep
+
+    def call(
+        self, method: str, path: str, query: Any = None, body: Any = None, timeout: float | None = None
+    ) -> Any:
+        """Send a request, and repeat it while that may help. It only reads or has a key, so it may be.
+
+        Raises Refused, Unreachable.
+        """
+        target = with_query(path, query or {})
+        for attempt in range(ATTEMPTS_MAX - 1):
+            try:
+                reply = self.once(method, target, body, timeout)
+            except Unreachable:
+                self._sleep(pause(attempt, None))
+                continue
+            if reply.status not in AGAIN:
+                return _content(reply)
+            self._sleep(pause(attempt, reply.headers.get("retry-after")))
+        return _content(self.once(method, target, body, timeout))
+
+    def once(self, method: str, target: str, body: Any = None, timeout: float | None = None) -> Reply:
+        """Send a request once; returns a reply of any status. Raises Unreachable."""
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self._token()}", "Accept": "application/json"}
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        return self._send(Request(method, target, headers, data, timeout or self._timeout))
+
+
+def part(text: str) -> str:
+    """Return a text as one part of a path."""
+    return quote(text, safe="")
+
+
+def with_query(path: str, query: Any) -> str:
+    """Return a path with its query. What is None is left out."""
+    asked = urlencode({name: value for name, value in query.items() if value is not None})
+    return path + (f"?{asked}" if asked else "")
+
+
+def pause(
+    attempt: int, retry_after: str | None, first: float = PAUSE_SECONDS, most: float = PAUSE_SECONDS_MAX
+) -> float:
+    """Return the seconds to wait: what the service says, else a random time that grows (full jitter)."""
+    if retry_after and retry_after.isascii() and retry_after.isdigit():
+        return min(most, float(retry_after))
+    return random.uniform(0, min(most, first * 2.0 ** min(attempt, 30)))  # noqa: S311 (no secret)
+
+
+def refusal_of(reply: Reply) -> Refused:
+    """Return the error that a reply tells. A gateway's own is {"message"}, without {"error"} around it."""
+    content = _json(reply)
+    told = content if isinstance(content, dict) else {}
+    error = told["error"] if isinstance(told.get("error"), dict) else told
+    message = str(error.get("message", "no reason given"))
+    return Refused(reply.status, str(error.get("code", "unknown")), message, error.get("details"))
+
+
+def _content(reply: Reply) -> Any:
+    if not 200 <= reply.status < 300:
+        raise refusal_of(reply)
+    content = _json(reply)
+    if not isinstance(content, dict):
+        raise StreaklineError(f"the service answered {reply.status} without a JSON object")
+    return content
+
+
+def _json(reply: Reply) -> Any:
+    try:
+        return json.loads(reply.body)
+    except ValueError:
+        return None

@@ -1,0 +1,111 @@
+"""The client: one user's events, streak and points; one agent's questions."""
+
+import time
+from collections.abc import Callable, Mapping
+from datetime import date
+from typing import Any
+
+from streakline_client.calls import Calls
+from streakline_client.profile import ShownProfile
+from streakline_client.questions import QuestionCalls
+from streakline_client.shapes import Balance, Entry, Event, Explanation, Leaderboard, Rank, Rewards
+from streakline_client.tracker import Queueing, Tracker
+from streakline_client.transport import Transport, over_http
+from streakline_client.users import Board, UserCalls
+
+
+class Streakline(QuestionCalls):
+    """The service at a URL, for one caller: a person whose events these are, or an agent who asks."""
+
+    def __init__(  # noqa: PLR0913 (settings, by name)
+        self,
+        url: str,
+        token: str | Callable[[], str],
+        *,
+        user: str | None = None,
+        queue: Queueing | None = None,
+        transport: Transport | None = None,
+        timeout: float = 10.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        """token: a bearer token, or a function that returns a fresh one. timeout: seconds, without `wait`.
+
+        user: the token's `sub`; who only asks questions needs none. queue: where and how the user's events
+        wait.
+        """
+        calls = Calls(
+            transport or over_http(url), token if callable(token) else lambda: token, timeout, sleep
+        )
+        super().__init__(calls, timeout, sleep)
+        self._users = UserCalls(calls, user) if user else None
+        self._tracker = Tracker(calls, user, queue or Queueing()) if user else None
+
+    def track(self, event_type: str, properties: Mapping[str, Any] | None = None) -> str:
+        """Say that something happened, now and here; returns its key.
+
+        It is kept when this returns, and sent whenever that is possible. Raises ValueError or TypeError for
+        properties that are no JSON.
+        """
+        return self._tracking.track(event_type, properties)
+
+    def flush(self) -> int:
+        """Try to send now; returns how many events wait still."""
+        return self._tracking.flush()
+
+    def waiting(self) -> list[Event]:
+        """Return what waits, the oldest first."""
+        return self._tracking.waiting()
+
+    def close(self) -> None:
+        """Stop sending. What waits is kept."""
+        if self._tracker:
+            self._tracker.close()
+
+    def profile(self) -> ShownProfile:
+        """Return the profile from the service, with what waits counted in."""
+        return self._tracking.corrected(self._of_user.profile())
+
+    def estimate(self) -> ShownProfile:
+        """Return the profile as it is to be shown now, without the service: the last one, with what waits."""
+        return self._tracking.estimate()
+
+    def explain(self, day: date) -> Explanation:
+        """Return why a date counts or not."""
+        return self._of_user.explain(day)
+
+    def balance(self) -> Balance:
+        """Return the points, read strongly from the ledger."""
+        return self._of_user.balance()
+
+    def rewards(self) -> Rewards:
+        """Return what can be redeemed, and what of it this user can."""
+        return self._of_user.rewards()
+
+    def redeem(self, reward: str, *, price_points: int | None = None, key: str | None = None) -> Entry:
+        """Redeem a reward. price_points: what the user was shown.
+
+        key: keep it until this returns, and a lost answer costs nobody twice.
+        """
+        return self._of_user.redeem(reward, price_points=price_points, key=key)
+
+    def leaderboard(
+        self, board: Board, *, region: str | None = None, limit: int | None = None
+    ) -> Leaderboard:
+        """Return the best of a board."""
+        return self._of_user.leaderboard(board, region=region, limit=limit)
+
+    def rank(self, board: Board, *, region: str | None = None) -> Rank:
+        """Return this user's exact rank."""
+        return self._of_user.rank(board, region=region)
+
+    @property
+    def _of_user(self) -> UserCalls:
+        if self._users is None:
+            raise ValueError("this client has no user: Streakline(url, token, user=...)")
+        return self._users
+
+    @property
+    def _tracking(self) -> Tracker:
+        if self._tracker is None:
+            raise ValueError("this client has no user: Streakline(url, token, user=...)")
+        return self._tracker

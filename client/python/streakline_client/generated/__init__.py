@@ -1,0 +1,1 @@
+"""Types made from the API's document. `make clients` writes them."""

@@ -1,0 +1,1381 @@
+"""Made by `make clients` from the API with the digest a5ade6e89fdc1a8637bb1fa5492af36caad38827aeb180204bdc5bda5c3c890c."""
+
+# Long: a type a shape, generated.
+
+from __future__ import annotations
+
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
+
+
+class ErrorError(TypedDict):
+    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "conflict", "contract_broken", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "redemption_ended", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
+    message: str
+    details: NotRequired[Any]
+
+
+class Error(TypedDict):
+    error: ErrorError
+
+
+class Event(TypedDict):
+    idempotency_key: str
+    event_type: str
+    occurred_at: str
+    timezone: NotRequired[str]
+    source: NotRequired[str]
+    user_id: NotRequired[str]
+    properties: NotRequired[dict[str, Any]]
+
+
+class BookEventTypesCap(TypedDict):
+    points: NotRequired[int]
+    events: NotRequired[int]
+    per: Literal["day", "week"]
+
+
+class BookEventTypes(TypedDict):
+    points: int
+    cap: NotRequired[BookEventTypesCap]
+    declared_by: NotRequired[Literal["anybody", "server"]]
+    keeps_streak: NotRequired[bool]
+    properties: NotRequired[dict[str, Any]]
+    description: NotRequired[str]
+
+
+class BookBoost(TypedDict):
+    since: str
+    until: str
+    factor: int
+    event_types: NotRequired[list[str]]
+
+
+class BookFreezes(TypedDict):
+    held_max: int
+    free_a_month: int
+    price_points: int
+
+
+class BookPauses(TypedDict):
+    dates_max: int
+    dates_a_year: int
+
+
+class BookExpiry(TypedDict):
+    after_days: NotRequired[int]
+    end_of: NotRequired[Literal["month", "next_month", "quarter", "next_quarter", "year", "next_year"]]
+
+
+class BookRewards(TypedDict):
+    price_points: int
+    brand: str
+    stock: NotRequired[int]
+    limit_per_user: NotRequired[int]
+    valid_from: NotRequired[str]
+    valid_until: NotRequired[str]
+    description: NotRequired[str]
+
+
+class BookStreaksNeedsSum(TypedDict):
+    property: str
+    at_least: float
+
+
+class BookStreaksNeeds(TypedDict):
+    active_days: NotRequired[int]
+    events: NotRequired[int]
+    sum: NotRequired[BookStreaksNeedsSum]
+
+
+class BookStreaks(TypedDict):
+    per: Literal["day", "week", "month"]
+    needs: BookStreaksNeeds
+    event_types: NotRequired[list[str]]
+    freezes: NotRequired[bool]
+    pauses: NotRequired[bool]
+    description: NotRequired[str]
+
+
+class BookAchievementsAllItemSum(TypedDict):
+    event_type: str
+    property: str
+
+
+class BookAchievementsAllItem(TypedDict):
+    points_earned: NotRequired[int]
+    count: NotRequired[str]
+    streak: NotRequired[str]
+    sum: NotRequired[BookAchievementsAllItemSum]
+    at_least: NotRequired[float]
+
+
+class BookAchievementsAnyItemSum(TypedDict):
+    event_type: str
+    property: str
+
+
+class BookAchievementsAnyItem(TypedDict):
+    points_earned: NotRequired[int]
+    count: NotRequired[str]
+    streak: NotRequired[str]
+    sum: NotRequired[BookAchievementsAnyItemSum]
+    at_least: NotRequired[float]
+
+
+class BookAchievements(TypedDict):
+    all: NotRequired[list[BookAchievementsAllItem]]
+    any: NotRequired[list[BookAchievementsAnyItem]]
+    withdrawn: NotRequired[Literal["never", "when_untrue"]]
+    history: NotRequired[bool]
+    title: NotRequired[str]
+    description: NotRequired[str]
+
+
+class Book(TypedDict):
+    format: NotRequired[Literal[1]]
+    event_types: dict[str, BookEventTypes]
+    boosts: NotRequired[list[BookBoost]]
+    freezes: NotRequired[BookFreezes]
+    pauses: NotRequired[BookPauses]
+    expiry: NotRequired[BookExpiry]
+    rewards: NotRequired[dict[str, BookRewards]]
+    streaks: NotRequired[dict[str, BookStreaks]]
+    achievements: NotRequired[dict[str, BookAchievements]]
+
+
+class PostEventsRequest(TypedDict):
+    events: list[Event]
+
+
+class PostEventsResponseResult(TypedDict):
+    idempotency_key: str | None
+    status: Literal["accepted", "duplicate", "conflict", "rejected"]
+    event_id: NotRequired[str]
+    error: NotRequired[dict[str, Any]]
+
+
+class PostEventsResponse(TypedDict):
+    accepted: int
+    duplicates: int
+    rejected: int
+    results: list[PostEventsResponseResult]
+
+
+class GetUsersUserIdResponse(TypedDict):
+    user_id: str
+    current_streak: int
+    longest_streak: int
+    streak_status: Literal["active", "at_risk", "broken", "none"]
+    last_activity_date: str | None
+    timezone: str
+    total_bestie_points: int
+    balance: int
+    debt: NotRequired[int]
+    freezes_available: int
+    active_days: int
+    as_of: NotRequired[str]
+
+
+class DeleteUsersUserIdResponse(TypedDict):
+    erasure_id: str
+    status: Literal["open", "finished"]
+    started_at: NotRequired[str]
+    found: NotRequired[dict[str, int]]
+    certificate: NotRequired[dict[str, Any]]
+
+
+class GetUsersUserIdEventsResponse(TypedDict):
+    pass
+
+
+class GetUsersUserIdActivityResponse(TypedDict):
+    pass
+
+
+class GetUsersUserIdLedgerResponse(TypedDict):
+    pass
+
+
+class GetUsersUserIdStreakExplainResponse(TypedDict):
+    pass
+
+
+class GetUsersUserIdStreaksResponseStreakPeriod(TypedDict):
+    first: str
+    last: str
+    counts: NotRequired[Literal["active_days", "events", "sum"]]
+    property: NotRequired[str]
+    needs: NotRequired[float]
+    have: NotRequired[float]
+    missing: NotRequired[float]
+
+
+class GetUsersUserIdStreaksResponseStreak(TypedDict):
+    name: str
+    per: Literal["day", "week", "month"]
+    current_streak: int
+    longest_streak: int
+    status: Literal["active", "at_risk", "broken", "none"]
+    reached: int
+    last_reached: str | None
+    freezes_used: NotRequired[int]
+    period: NotRequired[GetUsersUserIdStreaksResponseStreakPeriod]
+
+
+class GetUsersUserIdStreaksResponse(TypedDict):
+    user_id: str
+    as_of: str
+    streaks: list[GetUsersUserIdStreaksResponseStreak]
+
+
+class GetUsersUserIdStreaksNameExplainResponsePeriod(TypedDict):
+    first: str
+    last: str
+    counts: NotRequired[Literal["active_days", "events", "sum"]]
+    property: NotRequired[str]
+    needs: NotRequired[float]
+    have: NotRequired[float]
+    missing: NotRequired[float]
+
+
+class GetUsersUserIdStreaksNameExplainResponseContribution(TypedDict):
+    date: str
+    adds: float
+
+
+class GetUsersUserIdStreaksNameExplainResponse(TypedDict):
+    user_id: str
+    name: str
+    date: str
+    counts: bool
+    reason: Literal["reached", "covered_by_freeze", "paused", "skipped_by_zone", "missed", "not_over_yet", "not_asked", "before_first_period"]
+    rule: str
+    rules_version: int
+    streak_length: int
+    period: GetUsersUserIdStreaksNameExplainResponsePeriod
+    contributions: list[GetUsersUserIdStreaksNameExplainResponseContribution]
+
+
+class GetUsersUserIdAchievementsResponseAchievementCondition(TypedDict):
+    counts: Literal["points_earned", "count", "sum", "streak"]
+    event_type: NotRequired[str]
+    property: NotRequired[str]
+    streak: NotRequired[str]
+    needs: float
+    have: float
+
+
+class GetUsersUserIdAchievementsResponseAchievement(TypedDict):
+    name: str
+    title: str
+    achieved: bool
+    achieved_at: str | None
+    needs: Literal["all", "any"]
+    conditions: list[GetUsersUserIdAchievementsResponseAchievementCondition]
+
+
+class GetUsersUserIdAchievementsResponse(TypedDict):
+    user_id: str
+    achievements: list[GetUsersUserIdAchievementsResponseAchievement]
+
+
+class GetUsersUserIdBalanceResponseHold(TypedDict):
+    hold_id: str
+    points: int
+    reward_id: str
+    held_at: str
+    until: str
+    status: Literal["held", "captured", "released", "lapsed"]
+    duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdBalanceResponseExpiringItem(TypedDict):
+    at: str
+    points: int
+
+
+class GetUsersUserIdBalanceResponse(TypedDict):
+    user_id: str
+    balance: NotRequired[int]
+    held: NotRequired[int]
+    available: NotRequired[int]
+    debt: NotRequired[int]
+    as_of: str
+    known_balance: NotRequired[int]
+    true_balance: NotRequired[int]
+    holds: NotRequired[list[GetUsersUserIdBalanceResponseHold]]
+    expiring: NotRequired[list[GetUsersUserIdBalanceResponseExpiringItem]]
+
+
+class PostUsersUserIdHoldsRequest(TypedDict):
+    points: int
+    reward_id: str
+    idempotency_key: str
+    seconds: NotRequired[int]
+
+
+class PostUsersUserIdHoldsResponse(TypedDict):
+    hold_id: str
+    points: int
+    reward_id: str
+    held_at: str
+    until: str
+    status: Literal["held", "captured", "released", "lapsed"]
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdHoldsHoldIdCaptureRequest(TypedDict):
+    points: NotRequired[int]
+
+
+class PostUsersUserIdHoldsHoldIdCaptureResponse(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdHoldsHoldIdReleaseResponse(TypedDict):
+    hold_id: str
+    points: int
+    reward_id: str
+    held_at: str
+    until: str
+    status: Literal["held", "captured", "released", "lapsed"]
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdRedemptionsRequest(TypedDict):
+    reward: NotRequired[str]
+    price_points: NotRequired[int]
+    points: NotRequired[int]
+    reward_id: NotRequired[str]
+    idempotency_key: str
+
+
+class PostUsersUserIdRedemptionsResponse(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdRedemptionsResponseRedemption(TypedDict):
+    entry_id: str
+    user_id: str
+    reward: str
+    brand: str
+    price_points: int
+    rules_version: int
+    created_at: str
+    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
+    changed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class GetUsersUserIdRedemptionsResponse(TypedDict):
+    redemptions: list[GetUsersUserIdRedemptionsResponseRedemption]
+    cursor: str | None
+
+
+class PostUsersUserIdRedemptionsEntryIdReversalResponse(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdClawbacksRequest(TypedDict):
+    event_id: str
+    reason: str
+    idempotency_key: str
+
+
+class PostUsersUserIdClawbacksResponse(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdFreezesRequest(TypedDict):
+    idempotency_key: NotRequired[str]
+    granted_on: NotRequired[str]
+
+
+class PostUsersUserIdFreezesResponse(TypedDict):
+    entry_id: str
+    kind: str
+    points: int
+    balance: int
+    debt: NotRequired[int]
+    reason: NotRequired[str]
+    created_at: str
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdPausesRequest(TypedDict):
+    first: str
+    last: str
+
+
+class PostUsersUserIdPausesResponse(TypedDict):
+    pass
+
+
+class PutUsersUserIdAliasRequest(TypedDict):
+    alias: str | None
+
+
+class PutUsersUserIdAliasResponse(TypedDict):
+    user_id: str
+    alias: str | None
+    shown_as: str
+
+
+class PutUsersUserIdTimezoneRequest(TypedDict):
+    timezone: str
+
+
+class PutUsersUserIdTimezoneResponse(TypedDict):
+    pass
+
+
+class GetReviewResponseAccount(TypedDict):
+    user_id: str
+    since: str | None
+    evidence: list[str]
+
+
+class GetReviewResponse(TypedDict):
+    accounts: list[GetReviewResponseAccount]
+    cursor: str | None
+
+
+class PostReviewUserIdReleaseResponse(TypedDict):
+    user_id: str
+    under_review: bool
+    evidence: list[str]
+    released_at: NotRequired[str | None]
+
+
+class GetLeaderboardsBoardResponseEntry(TypedDict):
+    rank: int
+    alias: str
+    score: int
+    is_me: bool
+
+
+class GetLeaderboardsBoardResponse(TypedDict):
+    board: str
+    region: str
+    as_of: str
+    entries: list[GetLeaderboardsBoardResponseEntry]
+
+
+class GetLeaderboardsBoardUsersUserIdResponse(TypedDict):
+    alias: str
+    board: str
+    region: str
+    user_id: str
+    score: int
+    rank: int | None
+    as_of: str
+
+
+GetAmnestiesResponseAmnesty = TypedDict(
+    "GetAmnestiesResponseAmnesty",
+    {
+        "number": NotRequired[int],
+        "from": NotRequired[str],
+        "to": NotRequired[str],
+        "zones": NotRequired[list[str] | None],
+        "listed": NotRequired[bool],
+        "reason": NotRequired[str],
+        "author": NotRequired[str],
+        "declared_at": NotRequired[str],
+        "revoked_at": NotRequired[str | None],
+    },
+)
+
+
+class GetAmnestiesResponse(TypedDict):
+    amnesties: NotRequired[list[GetAmnestiesResponseAmnesty]]
+
+
+PostAmnestiesRequestZone: TypeAlias = str
+
+
+PostAmnestiesRequest = TypedDict(
+    "PostAmnestiesRequest",
+    {
+        "from": str,
+        "to": str,
+        "zones": NotRequired[list[PostAmnestiesRequestZone]],
+        "listed": NotRequired[bool],
+        "reason": str,
+    },
+)
+
+
+PostAmnestiesResponse = TypedDict(
+    "PostAmnestiesResponse",
+    {
+        "number": NotRequired[int],
+        "from": NotRequired[str],
+        "to": NotRequired[str],
+        "zones": NotRequired[list[str] | None],
+        "listed": NotRequired[bool],
+        "reason": NotRequired[str],
+        "author": NotRequired[str],
+        "declared_at": NotRequired[str],
+        "revoked_at": NotRequired[str | None],
+    },
+)
+
+
+PostAmnestiesNumberApplyRequestUser: TypeAlias = str
+
+
+class PostAmnestiesNumberApplyRequest(TypedDict):
+    users: list[PostAmnestiesNumberApplyRequestUser]
+    dry_run: NotRequired[bool]
+
+
+class PostAmnestiesNumberApplyResponseUser(TypedDict):
+    user_id: NotRequired[str]
+    changed: NotRequired[bool]
+    streak_before: NotRequired[int]
+    streak_after: NotRequired[int]
+    freezes_returned: NotRequired[int]
+
+
+class PostAmnestiesNumberApplyResponse(TypedDict):
+    users: NotRequired[list[PostAmnestiesNumberApplyResponseUser]]
+
+
+PostAmnestiesNumberRevokeResponse = TypedDict(
+    "PostAmnestiesNumberRevokeResponse",
+    {
+        "number": NotRequired[int],
+        "from": NotRequired[str],
+        "to": NotRequired[str],
+        "zones": NotRequired[list[str] | None],
+        "listed": NotRequired[bool],
+        "reason": NotRequired[str],
+        "author": NotRequired[str],
+        "declared_at": NotRequired[str],
+        "revoked_at": NotRequired[str | None],
+    },
+)
+
+
+class GetRewardsResponseReward(TypedDict):
+    reward: str
+    price_points: int
+    brand: str
+    limit_per_user: NotRequired[int]
+    valid_from: NotRequired[str]
+    valid_until: NotRequired[str]
+    left: NotRequired[int]
+
+
+class GetRewardsResponse(TypedDict):
+    version: int
+    cursor: str | None
+    rewards: list[GetRewardsResponseReward]
+
+
+class GetUsersUserIdRewardsResponseReward(TypedDict):
+    reward: str
+    price_points: int
+    brand: str
+    limit_per_user: NotRequired[int]
+    valid_from: NotRequired[str]
+    valid_until: NotRequired[str]
+    left: NotRequired[int]
+    affordable: bool
+    left_for_user: NotRequired[int]
+
+
+class GetUsersUserIdRewardsResponse(TypedDict):
+    version: int
+    cursor: str | None
+    user_id: str
+    available: int
+    rewards: list[GetUsersUserIdRewardsResponseReward]
+
+
+class GetUsersUserIdRedemptionsEntryIdResponse(TypedDict):
+    entry_id: str
+    user_id: str
+    reward: str
+    brand: str
+    price_points: int
+    rules_version: int
+    created_at: str
+    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
+    changed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdRedemptionsEntryIdFulfilledResponse(TypedDict):
+    entry_id: str
+    user_id: str
+    reward: str
+    brand: str
+    price_points: int
+    rules_version: int
+    created_at: str
+    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
+    changed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class PostUsersUserIdRedemptionsEntryIdFailedResponse(TypedDict):
+    entry_id: str
+    user_id: str
+    reward: str
+    brand: str
+    price_points: int
+    rules_version: int
+    created_at: str
+    fulfilment: Literal["requested", "fulfilled", "failed", "reversed"]
+    changed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class GetRulesResponse(TypedDict):
+    version: int
+    effective_at: str
+    published_at: str
+    author: NotRequired[str]
+    note: str
+    book: Book
+
+
+class PostRulesRequest(TypedDict):
+    book: dict[str, Any]
+    effective: NotRequired[str]
+    note: NotRequired[str]
+    rerate: NotRequired[bool]
+
+
+class PostRulesResponse(TypedDict):
+    version: int
+    effective_at: str
+    published_at: str
+    author: NotRequired[str]
+    note: str
+
+
+class GetRulesVersionsResponseVersion(TypedDict):
+    version: int
+    effective_at: str
+    published_at: str
+    author: NotRequired[str]
+    note: str
+
+
+class GetRulesVersionsResponse(TypedDict):
+    versions: list[GetRulesVersionsResponseVersion]
+
+
+class PostHooksOrganizationSourceResponse(TypedDict):
+    accepted: int
+
+
+class OptionsHooksOrganizationSourceResponse(TypedDict):
+    pass
+
+
+class PostLeadsEventsRequest(TypedDict):
+    organization_id: str
+    source: Literal["ecommerce", "email_campaign", "generic", "web_form", "whatsapp"]
+    integration: NotRequired[str]
+    payload: dict[str, Any] | list[Any]
+
+
+class PostLeadsEventsResponseEvent(TypedDict):
+    external_event_id: str
+    event_type: str
+
+
+class PostLeadsEventsResponseRejectedItem(TypedDict):
+    field: str
+    reason: str
+
+
+class PostLeadsEventsResponse(TypedDict):
+    accepted: int
+    events: list[PostLeadsEventsResponseEvent]
+    rejected: NotRequired[list[PostLeadsEventsResponseRejectedItem]]
+
+
+class GetLeadsResponse(TypedDict):
+    pass
+
+
+class GetLeadsLeadIdEventsResponse(TypedDict):
+    pass
+
+
+class GetLeadsLeadIdMemoryResponse(TypedDict):
+    pass
+
+
+class GetLeadsLeadIdFeaturesResponseFeatures(TypedDict):
+    monetary_total: NotRequired[float | None]
+    monetary_30d: NotRequired[float | None]
+    monetary_90d: NotRequired[float | None]
+    monetary_365d: NotRequired[float | None]
+    frequency_purchases_30d: NotRequired[float | None]
+    frequency_purchases_90d: NotRequired[float | None]
+    frequency_purchases_365d: NotRequired[float | None]
+    average_order_value: NotRequired[float | None]
+    days_since_last_purchase: NotRequired[float | None]
+    tenure_days: NotRequired[float | None]
+    has_purchased: NotRequired[bool | None]
+    recency_days: NotRequired[float | None]
+    sentiment_avg_30d: NotRequired[float | None]
+    campaign_ignored: NotRequired[float | None]
+
+
+class GetLeadsLeadIdFeaturesResponse(TypedDict):
+    lead_id: str
+    features: GetLeadsLeadIdFeaturesResponseFeatures
+    money: NotRequired[dict[str, Any]]
+    money_total: NotRequired[dict[str, Any] | None]
+    computed_at: str | None
+    as_of: NotRequired[dict[str, Any]]
+
+
+class PostLeadsLookupRequest(TypedDict):
+    organization_id: str
+    email: NotRequired[str]
+    phone: NotRequired[str]
+
+
+class PostLeadsLookupResponse(TypedDict):
+    pass
+
+
+class GetLeadsLeadIdChangesResponse(TypedDict):
+    pass
+
+
+PostLeadsMergesRequestLead: TypeAlias = str
+
+
+class PostLeadsMergesRequest(TypedDict):
+    leads: list[PostLeadsMergesRequestLead]
+    reason: str
+    unite: NotRequired[bool]
+
+
+class PostLeadsMergesResponse(TypedDict):
+    pass
+
+
+class PostLeadsChangesChangeReversalRequest(TypedDict):
+    reason: str
+    organization_id: NotRequired[str]
+
+
+class PostLeadsChangesChangeReversalResponse(TypedDict):
+    pass
+
+
+PostQuestionsRequestOption: TypeAlias = str
+
+
+PostQuestionsRequestAudienceItem: TypeAlias = str
+
+
+class PostQuestionsRequest(TypedDict):
+    idempotency_key: str
+    type: NotRequired[Literal["text", "multiple_choice"]]
+    kind: NotRequired[Literal["text", "choice"]]
+    prompt: str
+    options: NotRequired[list[PostQuestionsRequestOption]]
+    audience: NotRequired[list[PostQuestionsRequestAudienceItem]]
+    category: NotRequired[str]
+    required_responses: int
+    closes_at: NotRequired[str]
+
+
+class PostQuestionsResponse(TypedDict):
+    question_id: str
+    agent_id: str
+    type: str
+    kind: NotRequired[str]
+    prompt: str
+    options: list[str]
+    audience: list[str]
+    category: str
+    required_responses: int
+    current_responses: int
+    answers_count: NotRequired[int]
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    created_at: str
+    closes_at: str
+    closed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class GetQuestionsResponseQuestion(TypedDict):
+    question_id: str
+    agent_id: str
+    type: str
+    kind: NotRequired[str]
+    prompt: str
+    options: list[str]
+    audience: list[str]
+    category: str
+    required_responses: int
+    current_responses: int
+    answers_count: NotRequired[int]
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    created_at: str
+    closes_at: str
+    closed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class GetQuestionsResponse(TypedDict):
+    questions: list[GetQuestionsResponseQuestion]
+    cursor: str | None
+
+
+class GetQuestionsQuestionIdResponse(TypedDict):
+    question_id: str
+    agent_id: str
+    type: str
+    kind: NotRequired[str]
+    prompt: str
+    options: list[str]
+    audience: list[str]
+    category: str
+    required_responses: int
+    current_responses: int
+    answers_count: NotRequired[int]
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    created_at: str
+    closes_at: str
+    closed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class GetAgentsAgentIdQuestionsResponseQuestion(TypedDict):
+    question_id: str
+    agent_id: str
+    type: str
+    kind: NotRequired[str]
+    prompt: str
+    options: list[str]
+    audience: list[str]
+    category: str
+    required_responses: int
+    current_responses: int
+    answers_count: NotRequired[int]
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    created_at: str
+    closes_at: str
+    closed_at: NotRequired[str]
+    duplicate: NotRequired[bool]
+
+
+class GetAgentsAgentIdQuestionsResponse(TypedDict):
+    questions: list[GetAgentsAgentIdQuestionsResponseQuestion]
+    cursor: str | None
+
+
+class PostQuestionsQuestionIdResponsesRequest(TypedDict):
+    selected_option: NotRequired[int]
+    option_index: NotRequired[int]
+    text: NotRequired[str]
+    confidence: NotRequired[int]
+    response_time_ms: NotRequired[int]
+    timezone: NotRequired[str]
+    fingerprint: NotRequired[str]
+
+
+class PostQuestionsQuestionIdResponsesResponse(TypedDict):
+    question_id: str
+    response_id: str
+    number: int
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    current_responses: NotRequired[int]
+    answers_count: NotRequired[int]
+    points: int
+    points_for: dict[str, Any]
+    created_at: str
+    activity_date: NotRequired[str]
+    timezone: NotRequired[str]
+
+
+class GetQuestionsQuestionIdResponsesResponseResponse(TypedDict):
+    response_id: str
+    number: int
+    selected_option: NotRequired[int]
+    option_index: NotRequired[int]
+    text: NotRequired[str]
+    confidence: NotRequired[int]
+    response_time_ms: NotRequired[int]
+    created_at: str
+
+
+class GetQuestionsQuestionIdResponsesResponse(TypedDict):
+    question_id: str
+    status: Literal["OPEN", "PARTIAL", "CLOSED", "EXPIRED"]
+    current_responses: int
+    answers_count: NotRequired[int]
+    required_responses: NotRequired[int]
+    done: bool
+    cursor: str
+    responses: list[GetQuestionsQuestionIdResponsesResponseResponse]
+
+
+class GetUsersUserIdAnswersResponseAnswer(TypedDict):
+    question_id: str
+    response_id: str
+    type: str
+    kind: NotRequired[str]
+    category: str
+    selected_option: NotRequired[int]
+    option_index: NotRequired[int]
+    text: NotRequired[str]
+    confidence: NotRequired[int]
+    response_time_ms: NotRequired[int]
+    points: int
+    created_at: str
+    activity_date: NotRequired[str]
+    timezone: NotRequired[str]
+
+
+class GetUsersUserIdAnswersResponse(TypedDict):
+    cursor: str | None
+    answers: list[GetUsersUserIdAnswersResponseAnswer]
+
+
+class GetStatsResponseEntry(TypedDict):
+    rank: int
+    alias: str
+    points: int
+    total_answers: int
+    answers: int
+    is_me: bool
+
+
+class GetStatsResponse(TypedDict):
+    entries: list[GetStatsResponseEntry]
+
+
+class GetStatsFingerprintResponseBadgesEarnedItem(TypedDict):
+    badge: str
+    title: str
+    earned_on: str
+
+
+class GetStatsFingerprintResponse(TypedDict):
+    fingerprint: str
+    alias: str
+    total_points: int
+    total_answers: int
+    answers: NotRequired[int]
+    streak_days: int
+    longest_streak_days: int
+    streak_status: Literal["active", "at_risk", "broken", "none"]
+    last_activity_date: str | None
+    timezone: str
+    created_at: str | None
+    badges: list[str]
+    badges_earned: NotRequired[list[GetStatsFingerprintResponseBadgesEarnedItem]]
+    answers_by_category: dict[str, int]
+
+
+PostSubscriptionsRequestAudienceItem: TypeAlias = str
+
+
+PostSubscriptionsRequestQuietHours = TypedDict(
+    "PostSubscriptionsRequestQuietHours",
+    {
+        "from": str,
+        "to": str,
+    },
+)
+
+
+class PostSubscriptionsRequest(TypedDict):
+    fcm_token: str
+    audience: NotRequired[list[PostSubscriptionsRequestAudienceItem]]
+    min_interval_minutes: NotRequired[Literal[0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080]]
+    timezone: NotRequired[str]
+    quiet_hours: NotRequired[PostSubscriptionsRequestQuietHours | None]
+    streak_reminders: NotRequired[bool]
+
+
+PostSubscriptionsResponseAudienceItem: TypeAlias = str
+
+
+PostSubscriptionsResponseQuietHours = TypedDict(
+    "PostSubscriptionsResponseQuietHours",
+    {
+        "from": str,
+        "to": str,
+    },
+)
+
+
+class PostSubscriptionsResponse(TypedDict):
+    subscription_id: str
+    audience: list[PostSubscriptionsResponseAudienceItem]
+    min_interval_minutes: Literal[0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080]
+    timezone: str
+    quiet_hours: PostSubscriptionsResponseQuietHours | None
+    streak_reminders: bool
+    created_at: str
+    updated_at: str
+
+
+PostSubscriptionsResponse1AudienceItem: TypeAlias = str
+
+
+PostSubscriptionsResponse1QuietHours = TypedDict(
+    "PostSubscriptionsResponse1QuietHours",
+    {
+        "from": str,
+        "to": str,
+    },
+)
+
+
+class PostSubscriptionsResponse1(TypedDict):
+    subscription_id: str
+    audience: list[PostSubscriptionsResponse1AudienceItem]
+    min_interval_minutes: Literal[0, 15, 30, 60, 120, 240, 480, 720, 1440, 2880, 10080]
+    timezone: str
+    quiet_hours: PostSubscriptionsResponse1QuietHours | None
+    streak_reminders: bool
+    created_at: str
+    updated_at: str
+
+
+class DeleteSubscriptionsSubscriptionIdResponse(TypedDict):
+    pass
+
+
+class PostWebhookEndpointsRequestFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersPointsChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersRewardRedeemed(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersStreakAtRisk(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersStreakCorrected(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersStreakExtended(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersStreakLost(TypedDict):
+    at_least: float
+
+
+PostWebhookEndpointsRequestFilters = TypedDict(
+    "PostWebhookEndpointsRequestFilters",
+    {
+        "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersHoldExpired]]],
+        "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersPointsChanged]]],
+        "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersProfileChanged]]],
+        "reward.redeemed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersRewardRedeemed]]],
+        "streak.at_risk": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersStreakAtRisk]]],
+        "streak.corrected": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersStreakCorrected]]],
+        "streak.extended": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersStreakExtended]]],
+        "streak.lost": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersStreakLost]]],
+    },
+)
+
+
+class PostWebhookEndpointsRequest(TypedDict):
+    organization_id: str
+    url: str
+    types: NotRequired[list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
+    filters: NotRequired[PostWebhookEndpointsRequestFilters]
+    description: NotRequired[str]
+
+
+class PostWebhookEndpointsResponseFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersPointsChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersRewardRedeemed(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersStreakAtRisk(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersStreakCorrected(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersStreakExtended(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersStreakLost(TypedDict):
+    at_least: float
+
+
+PostWebhookEndpointsResponseFilters = TypedDict(
+    "PostWebhookEndpointsResponseFilters",
+    {
+        "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersHoldExpired]]],
+        "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersPointsChanged]]],
+        "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersProfileChanged]]],
+        "reward.redeemed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersRewardRedeemed]]],
+        "streak.at_risk": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersStreakAtRisk]]],
+        "streak.corrected": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersStreakCorrected]]],
+        "streak.extended": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersStreakExtended]]],
+        "streak.lost": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersStreakLost]]],
+    },
+)
+
+
+class PostWebhookEndpointsResponse(TypedDict):
+    endpoint_id: str
+    organization_id: str
+    url: str
+    types: list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    filters: PostWebhookEndpointsResponseFilters
+    description: str
+    created_at: str
+    disabled: str
+    secret: str
+
+
+class GetWebhookEndpointsResponseEndpointFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersPointsChanged(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersRewardRedeemed(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersStreakAtRisk(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersStreakCorrected(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersStreakExtended(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersStreakLost(TypedDict):
+    at_least: float
+
+
+GetWebhookEndpointsResponseEndpointFilters = TypedDict(
+    "GetWebhookEndpointsResponseEndpointFilters",
+    {
+        "hold.expired": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersHoldExpired]]],
+        "points.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersPointsChanged]]],
+        "profile.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersProfileChanged]]],
+        "reward.redeemed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersRewardRedeemed]]],
+        "streak.at_risk": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakAtRisk]]],
+        "streak.corrected": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakCorrected]]],
+        "streak.extended": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakExtended]]],
+        "streak.lost": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakLost]]],
+    },
+)
+
+
+class GetWebhookEndpointsResponseEndpoint(TypedDict):
+    endpoint_id: str
+    organization_id: str
+    url: str
+    types: list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    filters: GetWebhookEndpointsResponseEndpointFilters
+    description: str
+    created_at: str
+    disabled: str
+
+
+class GetWebhookEndpointsResponse(TypedDict):
+    endpoints: list[GetWebhookEndpointsResponseEndpoint]
+
+
+class DeleteWebhookEndpointsEndpointIdResponse(TypedDict):
+    pass
+
+
+class PostWebhookEndpointsEndpointIdSecretRequest(TypedDict):
+    overlap_hours: NotRequired[int]
+
+
+class PostWebhookEndpointsEndpointIdSecretResponse(TypedDict):
+    secret: str
+    former_until: str
+
+
+class PostWebhookEndpointsEndpointIdTestRequest(TypedDict):
+    pass
+
+
+class PostWebhookEndpointsEndpointIdTestResponse(TypedDict):
+    message_id: str
+
+
+class PostWebhookEndpointsEndpointIdEnableRequest(TypedDict):
+    pass
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersPointsChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersRewardRedeemed(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakAtRisk(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakCorrected(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakExtended(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakLost(TypedDict):
+    at_least: float
+
+
+PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
+    "PostWebhookEndpointsEndpointIdEnableResponseFilters",
+    {
+        "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired]]],
+        "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersPointsChanged]]],
+        "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersProfileChanged]]],
+        "reward.redeemed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersRewardRedeemed]]],
+        "streak.at_risk": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakAtRisk]]],
+        "streak.corrected": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakCorrected]]],
+        "streak.extended": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakExtended]]],
+        "streak.lost": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakLost]]],
+    },
+)
+
+
+class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
+    endpoint_id: str
+    organization_id: str
+    url: str
+    types: list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
+    description: str
+    created_at: str
+    disabled: str
+
+
+class PostUsersUserIdLiftResponse(TypedDict):
+    lifted: int
+
+
+class DeleteLeadsLeadIdResponse(TypedDict):
+    erasure_id: str
+    status: Literal["open", "finished"]
+    started_at: NotRequired[str]
+    found: NotRequired[dict[str, int]]
+    certificate: NotRequired[dict[str, Any]]
+
+
+class PostLeadsLiftRequest(TypedDict):
+    organization_id: str
+    email: NotRequired[str]
+    phone: NotRequired[str]
+
+
+class PostLeadsLiftResponse(TypedDict):
+    lifted: int
+
+
+class GetErasuresErasureIdResponse(TypedDict):
+    erasure_id: str
+    status: Literal["open", "finished"]
+    started_at: NotRequired[str]
+    found: NotRequired[dict[str, int]]
+    certificate: NotRequired[dict[str, Any]]
+
+
+class GetOperationsResponse(TypedDict):
+    pass
+
+
+class GetHealthResponse(TypedDict):
+    pass
+
+
+class GetOpenapiJsonResponse(TypedDict):
+    pass

@@ -1,0 +1,97 @@
+"""The profile that is shown before the service has answered (rule 2, as far as a device knows it)."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+from typing import Any, cast
+
+from streakline_client.shapes import Profile
+
+DAY = timedelta(days=1)
+
+
+class ShownProfile(Profile):
+    """A profile with what waits. waiting: how many events.
+
+    is_estimate: the service has not yet seen all that this counts.
+    """
+
+    waiting: int
+    is_estimate: bool
+
+
+def nobody(user: str) -> Profile:
+    """Return the profile of a user of whom nothing is known."""
+    return {
+        "user_id": user,
+        "current_streak": 0,
+        "longest_streak": 0,
+        "streak_status": "none",
+        "last_activity_date": None,
+        "timezone": "UTC",
+        "total_bestie_points": 0,
+        "balance": 0,
+        "freezes_available": 0,
+        "active_days": 0,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run of dates. last: the last active one; until: up to which date it is alive, None: it is not."""
+
+    last: date | None
+    until: date | None
+    length: int
+    freezes: int
+
+    def reached(self, day: date) -> "_Run":
+        """Return it as it is on the morning of a date: each missed date uses up a freeze, or ends it."""
+        if self.until is None:
+            return replace(self, length=0)
+        missed = max(0, (day - self.until).days - 1)
+        if missed > max(0, self.freezes):
+            return replace(self, length=0, freezes=min(0, self.freezes))
+        return replace(self, freezes=self.freezes - missed)
+
+    def with_date(self, day: date) -> "_Run":
+        before = self.reached(day)
+        return replace(before, last=day, until=day, length=before.length + 1)
+
+
+def estimated(profile: Profile, dates: Iterable[date], today: date) -> Profile:
+    """Return what a profile will be when the service has these dates, as of today.
+
+    Dates up to the last known one are left to the service: they may join runs. So are pauses, points, and
+    types that keep no streak.
+    """
+    run = _run_of(profile)
+    later = sorted({day for day in dates if run.last is None or day > run.last})
+    longest = profile["longest_streak"]
+    for day in later:
+        run = run.with_date(day)
+        longest = max(longest, run.length)
+    shown: Any = {
+        **profile,
+        "longest_streak": longest,
+        "last_activity_date": run.last and run.last.isoformat(),
+        "active_days": profile["active_days"] + len(later),
+        "as_of": today.isoformat(),
+    }
+    return _as_of(shown, run, today)
+
+
+def _as_of(shown: Any, run: _Run, today: date) -> Profile:
+    is_active = run.last is not None and run.last >= today
+    now = run if is_active else run.reached(today)
+    status = "active" if is_active else "at_risk" if now.length else "broken" if run.last else "none"
+    state = {"current_streak": now.length, "streak_status": status, "freezes_available": now.freezes}
+    return cast("Profile", {**shown, **state})
+
+
+def _run_of(profile: Profile) -> _Run:
+    told, as_of = profile["last_activity_date"], profile.get("as_of")
+    last, until = date.fromisoformat(told) if told else None, None
+    if last and profile["streak_status"] in ("active", "at_risk"):
+        until = max(last, date.fromisoformat(as_of) - DAY) if as_of else last
+    return _Run(last, until, profile["current_streak"], profile["freezes_available"])

@@ -1,0 +1,137 @@
+"""Questions: an agent asks, people answer, and the agent reads the answers as they come."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from streakline_client.calls import Calls, part
+from streakline_client.model import Answer, Question, Stats
+from streakline_client.shapes import GivenAnswer, OpenQuestions
+
+WAIT_SECONDS_MAX = 20
+# The least time between two polls without answers, for a service that answers at once instead of waiting.
+POLL_SECONDS_MIN = 0.5
+
+
+class QuestionCalls:
+    """The calls of questions."""
+
+    def __init__(self, calls: Calls, timeout: float, sleep: Callable[[float], None]) -> None:
+        """timeout: seconds of a request, without `wait`."""
+        self._calls, self._timeout, self._sleep = calls, timeout, sleep
+
+    def ask(  # noqa: PLR0913 (a question's own attributes, by name)
+        self,
+        prompt: str,
+        *,
+        options: Sequence[str] = (),
+        required_responses: int = 1,
+        audience: Sequence[str] = (),
+        category: str | None = None,
+        closes_in: timedelta | None = None,
+        closes_at: datetime | None = None,
+        idempotency_key: str | None = None,
+    ) -> Question:
+        """Ask people. With options (2 to 10) they choose one; without, they write a text.
+
+        Raises Refused; its code is "conflict" if the key was used for another question.
+        """
+        body = {
+            "idempotency_key": idempotency_key or str(uuid.uuid4()),
+            "type": "multiple_choice" if options else "text",
+            "prompt": prompt,
+            "options": list(options) or None,
+            "required_responses": required_responses,
+            "audience": list(audience) or None,
+            "category": category,
+            "closes_at": _closing(closes_in, closes_at),
+        }
+        sent = {name: value for name, value in body.items() if value is not None}
+        return Question.read(self._call("POST", "/v1/questions", body=sent))
+
+    def question(self, question_id: str) -> Question:
+        """Return a question as it is now; raises Refused (404) if there is none."""
+        return Question.read(self._call("GET", f"/v1/questions/{part(question_id)}"))
+
+    def questions(self, agent_id: str, *, limit: int = 50) -> Iterator[Question]:
+        """Yield an agent's questions, newest first, a page of `limit` at a time."""
+        cursor = None
+        while True:
+            query = {"limit": limit, "cursor": cursor}
+            page = self._call("GET", f"/v1/agents/{part(agent_id)}/questions", query)
+            yield from map(Question.read, page["questions"])
+            cursor = page.get("cursor")
+            if not cursor:
+                return
+
+    def answers(
+        self, question_id: str, *, wait: int = WAIT_SECONDS_MAX, timeout: float | None = None
+    ) -> Iterator[Answer]:
+        """Yield each answer once, as it comes, until the question is done.
+
+        wait: seconds that one request may stay open; with 0 it yields the answers that are there, and stops.
+        timeout: seconds after which it stops in any case; None: never.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        path, after = f"/v1/questions/{part(question_id)}/responses", None
+        while True:
+            left = wait if until is None else max(0, min(wait, int(until - time.monotonic())))
+            started = time.monotonic()
+            page = self._call("GET", path, {"wait": left, "after": after}, timeout=self._timeout + left)
+            for each in page["responses"]:
+                yield Answer.read({**each, "question_id": question_id})
+            after = page["cursor"]
+            if page["done"] or (until is not None and time.monotonic() >= until):
+                return
+            if not page["responses"]:
+                if wait == 0:
+                    return
+                self._sleep(max(0.0, POLL_SECONDS_MIN - (time.monotonic() - started)))
+
+    def stats(self, fingerprint: str = "me") -> Stats:
+        """Return the stats of a person who answers; by default the caller's own."""
+        return Stats.read(self._call("GET", f"/v1/stats/{part(fingerprint)}"))
+
+    def open_questions(self, *, limit: int = 20, cursor: str | None = None) -> OpenQuestions:
+        """Return a page of the questions that this person may answer."""
+        found: OpenQuestions = self._call("GET", "/v1/questions", {"limit": limit, "cursor": cursor})
+        return found
+
+    def answer(
+        self,
+        question_id: str,
+        *,
+        confidence: int,
+        selected_option: int | None = None,
+        text: str | None = None,
+        timezone: str | None = None,
+    ) -> GivenAnswer:
+        """Answer a question, once a person: an option (from 0), or a text. confidence: 1 to 5.
+
+        timezone: decides the date on which the answer counts; UTC if it is left out.
+        """
+        body = {
+            "confidence": confidence,
+            "selected_option": selected_option,
+            "text": text,
+            "timezone": timezone,
+        }
+        sent = {name: value for name, value in body.items() if value is not None}
+        path = f"/v1/questions/{part(question_id)}/responses"
+        given: GivenAnswer = self._call("POST", path, body=sent)
+        return given
+
+    def _call(
+        self, method: str, path: str, query: Any = None, body: Any = None, timeout: float | None = None
+    ) -> Any:
+        return self._calls.call(method, path, query, body, timeout)
+
+
+def _closing(closes_in: timedelta | None, closes_at: datetime | None) -> str | None:
+    if closes_in is not None:
+        closes_at = datetime.now(UTC) + closes_in
+    if closes_at is not None and closes_at.tzinfo is None:
+        raise ValueError("closes_at needs a time zone")
+    return closes_at.astimezone(UTC).isoformat() if closes_at else None

@@ -1,0 +1,1 @@
+"""Events that wait on disk until the service has them."""

@@ -1,0 +1,170 @@
+"""What is known of the device's clock, while it is moved (rule 16). The twin of
+client/typescript/src/clock.ts.
+
+The service corrects a wrong clock by `sent_at`: "now, by the clock that occurred_at was read from". Between
+an event and its sending somebody may have moved the clock. So each event keeps the sum of all moves until
+then, its `shift`, and `sent_at` is now without the moves since. All times are milliseconds.
+
+Moves are seen by ticks, a count of milliseconds that nobody can move. On some systems these stand still
+while the machine sleeps. So time that is missing there is a *doubt*: sleep, or a move forward. So is the
+time for which no process ran. The service's own time, at the next contact, tells which.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+# Less than this is no move: clocks are also put right slowly.
+STILL = 30_000
+# As rule 16: what the service takes for the delay of a request.
+STEADY = 120_000
+DOUBTS_MAX = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Time that may be a move of the clock.
+
+    start: the first event after it. exact: a move by `most`, or none; else a move by at most so much.
+    """
+
+    start: int
+    most: int
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """A move that was found later. It belongs to the events from `start` on and before `until`."""
+
+    start: int
+    until: int
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One reading of both clocks. run: which ticks they are: they begin anew with another one."""
+
+    wall: int
+    ticks: int
+    run: str
+    counts_sleep: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """What one process remembers between two looks."""
+
+    base: int
+    noticed: int
+
+
+@dataclass(slots=True)
+class ClockState:
+    """All that is stored. All processes of a user share it.
+
+    shift: the sum of all moves. noticed: of all that was noticed, doubts included. seen: the clock without
+    its moves, when somebody last looked. anchor: what has to be added to that to get the service's time;
+    None: no contact yet. run, base: whose ticks, and the clock minus these ticks.
+    """
+
+    shift: int = 0
+    noticed: int = 0
+    seen: int | None = None
+    anchor: int | None = None
+    doubts: list[Doubt] = field(default_factory=list)
+    fixes: list[Fix] = field(default_factory=list)
+    run: str = ""
+    base: int = 0
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether the service should be asked for its time before anything is sent."""
+        return bool(self.doubts) and self.anchor is not None
+
+
+def look(state: ClockState, watch: Watch | None, now: Reading, following: int) -> Watch:
+    """Notice whether the clock was moved; changes the state, and returns what to remember.
+
+    following: the number of the next event.
+    """
+    base = now.wall - now.ticks
+    known = Watch(state.base, state.noticed) if state.run == now.run else watch
+    kept = base
+    if known is None:
+        _begin(state, now.wall, following)
+    else:
+        gap = base - known.base
+        rest = gap - (state.noticed - known.noticed)
+        if abs(gap) <= STILL:
+            kept = known.base
+        elif abs(rest) > STILL:
+            state.noticed += rest
+            if rest < 0 or now.counts_sleep:
+                state.shift += rest
+            else:
+                _doubt(state, Doubt(following, rest, exact=True))
+    state.run, state.base, state.seen = now.run, kept, now.wall - state.shift
+    return Watch(kept, state.noticed)
+
+
+def _begin(state: ClockState, wall: int, following: int) -> None:
+    """Note that a process starts: nobody knows for how long none ran. A clock that went back was moved."""
+    if state.seen is None:
+        return
+    passed = wall - state.shift - state.seen
+    if passed < -STILL:
+        state.shift += passed
+        state.noticed += passed
+    _doubt(state, Doubt(following, max(0, passed), exact=False))
+
+
+def _doubt(state: ClockState, one: Doubt) -> None:
+    state.doubts = [*state.doubts, one][-DOUBTS_MAX:]
+
+
+def contact(state: ClockState, server_time: int | None, wall: int, following: int) -> None:
+    """Take the service's time (None: it is not told): it decides all doubts. wall: the clock then."""
+    if server_time is not None:
+        now = server_time - (wall - state.shift)
+        ahead = 0 if state.anchor is None else state.anchor - now
+        for each, by in _explained(state.doubts, ahead):
+            state.fixes.append(Fix(each.start, following, by))
+            state.shift += by
+        state.seen = wall - state.shift
+        state.anchor = server_time - state.seen
+    state.doubts = []
+
+
+def _explained(doubts: Sequence[Doubt], ahead: int) -> list[tuple[Doubt, int]]:
+    """Return which doubts were moves, and by how much, if the clock is ahead of what is known by so much."""
+    if abs(ahead) <= STEADY:
+        return []
+    exact = [each for each in doubts if each.exact]
+    best: tuple[Doubt, ...] = ()
+    for number in range(1, len(exact) + 1):
+        best = min(best, *combinations(exact, number), key=lambda some: _left(some, ahead))
+    if _left(best, ahead) <= STEADY:
+        return [(each, each.most) for each in best]
+    closed = [each for each in doubts if not each.exact and ahead <= each.most + STEADY]
+    return [(closed[-1], ahead)] if closed else []
+
+
+def _left(some: Sequence[Doubt], ahead: int) -> int:
+    return abs(ahead - sum(each.most for each in some))
+
+
+def shift_of(state: ClockState, number: int, shift: int) -> int:
+    """Return the sum of the clock's moves until an event, as it is known now."""
+    return shift + sum(each.by for each in state.fixes if each.start <= number < each.until)
+
+
+def sent_at(state: ClockState, shift: int, wall: int) -> int:
+    """Return what time it is now by the clock that an event was read from."""
+    return wall - (state.shift - shift)
+
+
+def right_time(state: ClockState, wall: int, shift: int) -> int:
+    """Return the right time of what the clock said, as far as it is known. shift: of that moment."""
+    return wall if state.anchor is None else wall - shift + state.anchor

@@ -1,0 +1,170 @@
+"""The events that wait, in an SQLite file: in the order in which they happened, each with its key.
+
+Several processes and threads may use one file.
+"""
+
+import json
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from streakline_client.queue import clock
+from streakline_client.queue.clock import ClockState, Reading, Watch
+from streakline_client.queue.kept import Kept
+from streakline_client.queue.moments import date_at, here, offset_of, written
+from streakline_client.shapes import Event
+
+BATCH_MAX = 100
+# The service takes a million; properties alone may have 64 KB.
+BATCH_BYTES_MAX = 500_000
+SAME_CLOCK = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """An event that waits. number: its place. shift: the clock's moves until then. wall: what it said."""
+
+    number: int
+    shift: int
+    wall: int
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Some events that one clock has read, and what time it is now by that clock."""
+
+    events: list[Waiting]
+    sent_at: str
+
+
+class EventQueue(Kept):
+    """A user's events in a file; without a path in memory, which ends with the process."""
+
+    def __init__(self, path: Path | None, clocks: Callable[[], Reading], zone: str | None, most: int) -> None:
+        """zone: IANA name of the place; None: the machine's. most: how many may wait."""
+        super().__init__(path)
+        self._clocks, self._zone, self._most = clocks, zone, most
+        self._watch: Watch | None = None
+
+    def add(
+        self, event_type: str, properties: Mapping[str, Any] | None, user: str
+    ) -> tuple[Event, list[Event]]:
+        """Keep an event as it is now; returns it, and what had to go as the queue is full: the oldest."""
+        now = self._clocks()
+        place = here(now.wall, self._zone)
+        event: Event = {
+            "idempotency_key": str(uuid.uuid4()),
+            "event_type": event_type,
+            "occurred_at": written(now.wall, place.offset),
+            "user_id": user,
+        }
+        if place.zone:
+            event["timezone"] = place.zone
+        if properties:
+            event["properties"] = dict(properties)
+        text = json.dumps(event)
+        with self.change() as state:
+            late = self._look(state.clock)
+            row = (state.clock.shift - late(now), now.wall, text)
+            self._base.execute("INSERT INTO waiting (shift, wall, event) VALUES (?, ?, ?)", row)
+            gone = self._give_up(state.flying)
+        return event, gone
+
+    def _look(self, state: ClockState) -> Callable[[Reading], int]:
+        """Look at the clock, with the lock held; returns a function: its move since a reading."""
+        now = self._clocks()
+        self._watch = clock.look(state, self._watch, now, self._next())
+
+        def since(then: Reading) -> int:
+            moved = (now.wall - now.ticks) - (then.wall - then.ticks)
+            return moved if abs(moved) > clock.STILL and (moved < 0 or now.counts_sleep) else 0
+
+        return since
+
+    def _next(self) -> int:
+        found = self._base.execute("SELECT seq FROM sqlite_sequence WHERE name = 'waiting'").fetchone()
+        return int(found[0]) + 1 if found else 1
+
+    def _give_up(self, flying: int) -> list[Event]:
+        """Take the oldest out that is not under way, if more wait than may."""
+        over = max(0, len(self) - self._most)
+        query = (
+            "DELETE FROM waiting WHERE number IN (SELECT number FROM waiting WHERE number > ? ORDER BY number"
+        )
+        rows = self._base.execute(f"{query} LIMIT ?) RETURNING event", (flying, over)).fetchall()
+        return [json.loads(text) for (text,) in rows]
+
+    def __len__(self) -> int:
+        with self._lock:
+            return int(self._base.execute("SELECT count(*) FROM waiting").fetchone()[0])
+
+    def waiting(self, most: int = -1) -> list[Waiting]:
+        """Return what waits, the oldest first. most: how many; -1: all."""
+        query = "SELECT number, shift, wall, event FROM waiting ORDER BY number LIMIT ?"
+        with self._lock:
+            rows = self._base.execute(query, (most,)).fetchall()
+        return [Waiting(number, shift, wall, json.loads(text)) for number, shift, wall, text in rows]
+
+    def batch(self, most: int) -> Batch | None:
+        """Return the next batch, the oldest events first, all of one clock; None: nothing waits."""
+        waiting = self.waiting(min(most, BATCH_MAX))
+        with self.change() as state:
+            self._look(state.clock)
+            if not waiting:
+                state.clock.fixes = []
+                return None
+            shift = clock.shift_of(state.clock, waiting[0].number, waiting[0].shift)
+            events = _of_one_clock(waiting, state.clock, shift)
+            state.flying = events[-1].number
+        return Batch(events, written(clock.sent_at(state.clock, shift, self._clocks().wall), 0))
+
+    def settle(self, events: list[Waiting]) -> None:
+        """Forget events that are settled."""
+        with self.change() as state:
+            self._base.executemany(
+                "DELETE FROM waiting WHERE number = ?", [(each.number,) for each in events]
+            )
+            state.flying = 0
+
+    def is_in_doubt(self) -> bool:
+        """Whether somebody should ask the service for its time first."""
+        with self.change() as state:
+            self._look(state.clock)
+        return state.clock.is_in_doubt
+
+    def heard(self, server_time: int | None) -> None:
+        """Take the service's time; None: it was not told."""
+        with self.change() as state:
+            clock.contact(state.clock, server_time, self._clocks().wall, self._next())
+
+    def date_of(self, one: Waiting, known: ClockState | None = None) -> date:
+        """Return the date on which an event was, at its place and by the right time, as far as known."""
+        known = known or self.state().clock
+        right = clock.right_time(known, one.wall, clock.shift_of(known, one.number, one.shift))
+        return date_at(right, offset_of(one.event["occurred_at"]))
+
+    def dates(self, counts: Callable[[Event], bool]) -> tuple[list[date], date]:
+        """Return the dates on which waiting events were, and today's."""
+        with self.change() as state:
+            self._look(state.clock)
+        dates = [self.date_of(each, state.clock) for each in self.waiting() if counts(each.event)]
+        wall = self._clocks().wall
+        return dates, date_at(
+            clock.right_time(state.clock, wall, state.clock.shift), here(wall, self._zone).offset
+        )
+
+
+def _of_one_clock(waiting: list[Waiting], state: ClockState, shift: int) -> list[Waiting]:
+    """Return the first of these events that one clock has read, as many as one request carries."""
+    size, some = 0, list[Waiting]()
+    for each in waiting:
+        size += len(json.dumps(each.event))
+        is_other = abs(clock.shift_of(state, each.number, each.shift) - shift) > SAME_CLOCK
+        if is_other or (some and size > BATCH_BYTES_MAX):
+            break
+        some.append(each)
+    return some

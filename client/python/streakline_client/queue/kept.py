@@ -1,0 +1,96 @@
+"""The SQLite file of a queue: its tables, its state, and who may send."""
+
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from streakline_client.queue.clock import ClockState, Doubt, Fix
+
+BUSY_SECONDS_MAX = 30.0
+SENDING_SECONDS_MAX = 600.0
+TABLES = (
+    """CREATE TABLE IF NOT EXISTS waiting (number INTEGER PRIMARY KEY AUTOINCREMENT, shift INTEGER NOT NULL,
+    wall INTEGER NOT NULL, event TEXT NOT NULL)""",
+    "CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+)
+
+
+@dataclass(slots=True)
+class QueueState:
+    """What all processes share. flying: the newest event under way; up to it nothing is given up."""
+
+    clock: ClockState = field(default_factory=ClockState)
+    flying: int = 0
+
+
+class Kept:
+    """A file that several threads and processes use; without a path it is in memory."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lock, self._sender = threading.RLock(), threading.Lock()
+        if path:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        self._base = _opened(str(path or ":memory:"), BUSY_SECONDS_MAX)
+        for table in TABLES:
+            self._base.execute(table)
+
+    def get(self, name: str) -> Any:
+        """Return what is kept under a name; None: nothing."""
+        with self._lock:
+            found = self._base.execute("SELECT value FROM kept WHERE name = ?", (name,)).fetchone()
+        return json.loads(found[0]) if found else None
+
+    def put(self, name: str, value: Any) -> None:
+        """Keep a JSON value under a name."""
+        with self._lock:
+            self._base.execute("INSERT OR REPLACE INTO kept VALUES (?, ?)", (name, json.dumps(value)))
+
+    def state(self) -> QueueState:
+        """Return the state as it is now."""
+        told = self.get("state")
+        if told is None:
+            return QueueState()
+        known = told["clock"]
+        doubts, fixes = [Doubt(**each) for each in known["doubts"]], [Fix(**each) for each in known["fixes"]]
+        return QueueState(ClockState(**{**known, "doubts": doubts, "fixes": fixes}), told["flying"])
+
+    @contextmanager
+    def change(self) -> Iterator[QueueState]:
+        """Change state and events at once, or not at all."""
+        with self._lock:
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                state = self.state()
+                yield state
+                self.put("state", asdict(state))
+                self._base.execute("COMMIT")
+            except BaseException:
+                if self._base.in_transaction:
+                    self._base.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def sending(self) -> Iterator[None]:
+        """Hold the right to send. It is a lock of SQLite: it ends with the process, however that ends."""
+        with self._sender:
+            if self._path is None:
+                yield
+                return
+            with closing(_opened(f"{self._path}.sender", SENDING_SECONDS_MAX)) as lock:
+                lock.execute("BEGIN EXCLUSIVE")
+                yield
+
+    def close(self) -> None:
+        """Close the file. What waits is kept."""
+        with self._lock:
+            self._base.close()
+
+
+def _opened(path: str, wait_seconds: float) -> sqlite3.Connection:
+    return sqlite3.connect(path, timeout=wait_seconds, isolation_level=None, check_same_thread=False)

@@ -1,0 +1,161 @@
+"""Sends what waits, one process at a time, and goes by what the service says of each event."""
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from typing import Any, Literal
+
+from streakline_client.calls import AGAIN, Calls, pause, refusal_of
+from streakline_client.errors import Unreachable
+from streakline_client.queue.event_queue import BATCH_MAX, Batch, EventQueue, Waiting
+from streakline_client.shapes import Event
+from streakline_client.transport import Reply
+
+FIRST_SECONDS, MOST_SECONDS = 1.0, 300.0
+# The service refuses the batch as a whole.
+WHOLE = frozenset({400, 413, 422})
+HALF_A_SECOND = 500
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedEvent:
+    """An event that the service refuses for good: which field, and why."""
+
+    event: Event
+    code: str
+    field: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What keeps events waiting."""
+
+    kind: Literal["unreachable", "unauthorized", "other_user", "unavailable"]
+    reason: str
+
+
+@dataclass(slots=True)
+class Verdict:
+    """What a reply says of a batch. halve: less of it may be sent at once."""
+
+    taken: list[Waiting] = field(default_factory=list)
+    refused: list[tuple[Waiting, RefusedEvent]] = field(default_factory=list)
+    trouble: Trouble | None = None
+    halve: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Who is told what. taken: the service has these events."""
+
+    refused: Callable[[RefusedEvent], None]
+    trouble: Callable[[Trouble], None]
+    taken: Callable[[list[Waiting]], None]
+
+
+class Sender:
+    """Sends a queue."""
+
+    def __init__(self, queue: EventQueue, calls: Calls, told: Told) -> None:
+        self._queue, self._calls, self._told = queue, calls, told
+        self._attempt, self._size = 0, BATCH_MAX
+
+    def drain(self) -> float | None:
+        """Send until nothing waits. Returns None then, else the seconds after which to try again."""
+        with self._queue.sending():
+            while True:
+                wait = self._step()
+                if wait != 0:
+                    return wait
+
+    def _step(self) -> float | None:
+        """Send one batch. Returns 0: go on; None: nothing waits; else the seconds to wait."""
+        try:
+            if self._queue.is_in_doubt():
+                self._queue.heard(_time_of(self._calls.once("GET", "/v1/health")))
+            batch = self._queue.batch(self._size)
+            if batch is None:
+                return None
+            body = {"events": [each.event for each in batch.events], "sent_at": batch.sent_at}
+            return self._judged(batch, self._calls.once("POST", "/v1/events", body))
+        except Unreachable as error:
+            return self._again(Trouble("unreachable", str(error)), None)
+
+    def _judged(self, batch: Batch, reply: Reply) -> float:
+        found = verdict(batch.events, reply)
+        for _, refused in found.refused:
+            self._told.refused(refused)
+        done = [*found.taken, *(one for one, _ in found.refused)]
+        self._queue.settle(done)
+        self._queue.heard(_time_of(reply))
+        if found.taken:
+            self._told.taken(found.taken)
+        self._size = max(1, len(batch.events) // 2) if found.halve else BATCH_MAX
+        if found.trouble:
+            return self._again(found.trouble, reply.headers.get("retry-after"))
+        self._attempt = 0
+        return 0
+
+    def _again(self, trouble: Trouble, retry_after: str | None) -> float:
+        self._told.trouble(trouble)
+        self._attempt += 1
+        # All clients that a service has sent away at once do not come back at once.
+        spread = random.uniform(0, FIRST_SECONDS) if retry_after else 0.0  # noqa: S311 (no secret)
+        return max(0.001, spread + pause(self._attempt - 1, retry_after, FIRST_SECONDS, MOST_SECONDS))
+
+
+def verdict(events: list[Waiting], reply: Reply) -> Verdict:
+    """Return what a reply says of a batch."""
+    results = _results_of(reply)
+    if results is not None and len(results) == len(events):
+        return _of_each(events, results)
+    refusal = refusal_of(reply)
+    if reply.status in (401, 403):
+        return Verdict(trouble=Trouble("unauthorized", refusal.message))
+    if reply.status not in WHOLE or reply.status in AGAIN:
+        return Verdict(trouble=Trouble("unavailable", f"{reply.status} {refusal.message}"))
+    if len(events) > 1:
+        return Verdict(halve=True)
+    details = refusal.details if isinstance(refusal.details, list) else []
+    name = details[0].get("field") if details and isinstance(details[0], dict) else None
+    return Verdict(
+        refused=[(one, RefusedEvent(one.event, refusal.code, name, refusal.message)) for one in events]
+    )
+
+
+def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
+    """Return one result for each event: in the answer, or in the details of a refusal of all of them."""
+    try:
+        body = json.loads(reply.body)
+        results = body["results"] if reply.status == 202 else body["error"]["details"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return results if isinstance(results, list) and all("status" in each for each in results) else None
+
+
+def _of_each(events: list[Waiting], results: list[dict[str, Any]]) -> Verdict:
+    found = Verdict()
+    for one, result in zip(events, results, strict=True):
+        error = result.get("error") or {}
+        code, name, reason = error.get("code", "unknown"), error.get("field"), error.get("message", "")
+        if result["status"] in ("accepted", "duplicate"):
+            found.taken.append(one)
+        elif code == "unavailable":
+            found.trouble = Trouble("unavailable", reason)
+        elif code == "forbidden" and name == "user_id":
+            # The token is another user's: this says nothing against the event.
+            found.trouble = Trouble("other_user", reason)
+        else:
+            found.refused.append((one, RefusedEvent(one.event, code, name, reason)))
+    return found
+
+
+def _time_of(reply: Reply) -> int | None:
+    """Return the service's time in milliseconds since 1970; None: it does not tell. It is cut to seconds."""
+    try:
+        return int(parsedate_to_datetime(reply.headers["date"]).timestamp() * 1000) + HALF_A_SECOND
+    except (KeyError, ValueError):
+        return None

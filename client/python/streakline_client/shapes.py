@@ -1,0 +1,14 @@
+"""The shapes of the API by short names; all of them are generated."""
+
+from streakline_client.generated import api
+
+Event = api.Event
+Profile = api.GetUsersUserIdResponse
+Explanation = api.GetUsersUserIdStreakExplainResponse
+Balance = api.GetUsersUserIdBalanceResponse
+Rewards = api.GetUsersUserIdRewardsResponse
+Entry = api.PostUsersUserIdRedemptionsResponse
+Leaderboard = api.GetLeaderboardsBoardResponse
+Rank = api.GetLeaderboardsBoardUsersUserIdResponse
+OpenQuestions = api.GetQuestionsResponse
+GivenAnswer = api.PostQuestionsQuestionIdResponsesResponse

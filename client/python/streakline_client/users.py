@@ -1,0 +1,65 @@
+"""One user's streak and points."""
+
+import uuid
+from datetime import date
+from typing import Any, Literal
+
+from streakline_client.calls import Calls, part
+from streakline_client.shapes import Balance, Entry, Explanation, Leaderboard, Profile, Rank, Rewards
+
+Board = Literal["streaks", "points"]
+
+
+class UserCalls:
+    """The calls about a user and the boards."""
+
+    def __init__(self, calls: Calls, user: str) -> None:
+        self._calls, self._user = calls, part(user)
+
+    def profile(self) -> Profile:
+        """Return the profile as the service has it."""
+        found: Profile = self._get("")
+        return found
+
+    def explain(self, day: date) -> Explanation:
+        """Return why a date counts or not."""
+        found: Explanation = self._get("/streak/explain", date=day.isoformat())
+        return found
+
+    def balance(self) -> Balance:
+        """Return the points, read strongly from the ledger."""
+        found: Balance = self._get("/balance")
+        return found
+
+    def rewards(self) -> Rewards:
+        """Return what can be redeemed, and what of it this user can."""
+        found: Rewards = self._get("/rewards")
+        return found
+
+    def redeem(self, reward: str, *, price_points: int | None = None, key: str | None = None) -> Entry:
+        """Redeem a reward. price_points: what the user was shown.
+
+        key: keep it until this returns, and a lost answer costs nobody twice.
+        """
+        body: dict[str, Any] = {"reward": reward, "idempotency_key": key or str(uuid.uuid4())}
+        if price_points is not None:
+            body["price_points"] = price_points
+        entry: Entry = self._calls.call("POST", f"/v1/users/{self._user}/redemptions", body=body)
+        return entry
+
+    def leaderboard(
+        self, board: Board, *, region: str | None = None, limit: int | None = None
+    ) -> Leaderboard:
+        """Return the best of a board. region: global if it is left out."""
+        query = {"region": region, "limit": limit}
+        found: Leaderboard = self._calls.call("GET", f"/v1/leaderboards/{part(board)}", query)
+        return found
+
+    def rank(self, board: Board, *, region: str | None = None) -> Rank:
+        """Return this user's exact rank."""
+        path = f"/v1/leaderboards/{part(board)}/users/{self._user}"
+        found: Rank = self._calls.call("GET", path, {"region": region})
+        return found
+
+    def _get(self, path: str, **query: Any) -> Any:
+        return self._calls.call("GET", f"/v1/users/{self._user}{path}", query)

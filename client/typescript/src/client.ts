@@ -1,0 +1,271 @@
+/** The client: one user's events, streak and points. */
+
+import { Http, withQuery, type Token } from './http.js';
+import { browser } from './platform/browser.js';
+import { newKey, type Channel, type Platform } from './platform/platform.js';
+import { estimated, nobody, type ShownProfile } from './profile.js';
+import { Queue, type Waiting } from './queue.js';
+import { QuestionsApi } from './questions.js';
+import { Sender, type RefusedEvent, type Trouble } from './sender.js';
+import type { Balance, Board, Entry, Explanation, Leaderboard, Profile, Rank, Region, Rewards, SentEvent } from './types.js';
+
+export interface Options {
+  /** The service's address. */
+  url: string;
+  /** A bearer token of the user, or a function that returns a fresh one. */
+  token: Token;
+  /** Whose events these are: the token's `sub`. Each user has a queue of his own. */
+  user: string;
+  platform?: Platform;
+  fetch?: typeof globalThis.fetch;
+  /** How many events may wait. One more, and the oldest goes, and `onDropped` tells. */
+  queueMax?: number;
+  /** The service refused an event for good. It is told at least once, also in another page. */
+  onRefused?: (refused: RefusedEvent) => void;
+  /** The queue was full: this event is given up. */
+  onDropped?: (event: SentEvent) => void;
+  /** Storage is full or away: this event waits in memory, and ends with the page. */
+  onUnkept?: (event: SentEvent) => void;
+  /** Events wait, and why. */
+  onTrouble?: (trouble: Trouble) => void;
+  /** The profile as it is to be shown, whenever it changes: first as an estimate, then as the service says. */
+  onProfile?: (profile: ShownProfile) => void;
+  /** Whether an event keeps the streak; by default each does. For the estimate only. */
+  keepsStreak?: (event: SentEvent) => boolean;
+}
+
+/** What became of an event that was tracked. kept: it survives the page. */
+export interface Tracked { key: string; kept: boolean }
+
+interface KeptProfile { profile: Profile; ahead: { date: string; at: number }[] }
+
+const QUEUE_MAX = 10_000;
+const PROFILE = 'profile';
+const GLANCE = 5_000;
+const OTHERS_LOOK = 50;
+/** So long a date that the service has taken may be missing in its profile: it is applied a moment later. */
+const AHEAD_MAX = 60_000;
+const ASK_AGAIN = 1_500;
+/** What happens within so short a time goes in one request. */
+const SOON = 100;
+const STORAGE_AGAIN = 60_000;
+
+export class Streakline extends QuestionsApi {
+  private readonly platform: Platform;
+  private readonly queue: Queue;
+  private readonly sender: Sender;
+  private readonly channel: Channel | undefined;
+  private readonly stops: (() => void)[] = [];
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private glanceTimer: ReturnType<typeof setTimeout> | undefined;
+  private draining: Promise<void> | undefined;
+  /** Whether something came while a sending was under way; whether the service is to be left in peace. */
+  private isAgain = false;
+  private isResting = false;
+  private isClosed = false;
+
+  constructor(private readonly options: Options) {
+    const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
+    super(new Http(options.url, options.token, fetch));
+    const name = `streakline:${options.url}:${options.user}`;
+    this.platform = options.platform ?? browser(name);
+    this.channel = this.platform.channel?.(name, (message) => this.heard(message));
+    this.queue = new Queue(this.platform, options.queueMax ?? QUEUE_MAX, this.othersLook());
+    this.sender = new Sender(this.queue, this.http, this.platform.locks, {
+      refused: (event) => this.tell(options.onRefused, event),
+      trouble: (trouble) => this.tell(options.onTrouble, trouble),
+      settled: (events, taken) => this.settled(events, taken),
+    });
+    const stop = this.platform.signs?.(() => this.wake(0), () => this.sender.parting());
+    if (stop) this.stops.push(stop);
+    this.glances();
+    this.wake(SOON);
+    void this.show();
+  }
+
+  /** Say that something happened, now and here. Resolves when it is kept; it is sent whenever that is possible. */
+  async track(type: string, properties?: SentEvent['properties']): Promise<Tracked> {
+    const [event, wall] = this.queue.event(type, properties, this.options.user);
+    const { kept, gone } = await this.queue.add(event, wall);
+    if (!kept) this.tell(this.options.onUnkept, event);
+    for (const one of gone) this.tell(this.options.onDropped, one.event);
+    this.soon();
+    void this.show();
+    return { key: event.idempotency_key, kept };
+  }
+
+  /** Try to send now. Returns how many events wait still. */
+  async flush(): Promise<number> {
+    await this.queue.glance();
+    await this.draining;
+    await this.drain();
+    return (await this.queue.waiting()).length;
+  }
+
+  /** Return what waits, the oldest first. */
+  async waiting(): Promise<SentEvent[]> {
+    return (await this.queue.waiting()).map(({ event }) => event);
+  }
+
+  /** Stop. What waits is kept. */
+  close(): void {
+    this.isClosed = true;
+    clearTimeout(this.timer);
+    clearTimeout(this.glanceTimer);
+    for (const stop of this.stops) stop();
+    this.channel?.close();
+  }
+
+  /** Return the profile from the service, with what waits counted in. */
+  async profile(): Promise<ShownProfile> {
+    const profile: Profile = await this.http.call('GET', this.path(''));
+    const kept = await this.keptProfile();
+    await this.keepProfile({ profile, ahead: kept.ahead });
+    return this.estimate();
+  }
+
+  /** Return the profile as it is to be shown now, without the service: the last one known, with what waits counted in. */
+  async estimate(): Promise<ShownProfile> {
+    const { profile, ahead } = await this.keptProfile();
+    const { dates, today, waiting } = await this.queue.dates(this.options.keepsStreak ?? (() => true));
+    const taken = ahead.filter(({ date, at }) => isAhead(date, at, profile, this.platform.wall())).map(({ date }) => date);
+    const is_estimate = dates.length + taken.length > 0 || profile.as_of !== today;
+    return { ...estimated(profile, [...dates, ...taken], today), waiting, is_estimate };
+  }
+
+  /** Return why a date (YYYY-MM-DD) counts or not. */
+  explain(date: string): Promise<Explanation> {
+    return this.http.call('GET', withQuery(this.path('/streak/explain'), { date }));
+  }
+
+  balance(): Promise<Balance> {
+    return this.http.call('GET', this.path('/balance'));
+  }
+
+  /** Return what can be redeemed, and what of it this user can. */
+  rewards(): Promise<Rewards> {
+    return this.http.call('GET', this.path('/rewards'));
+  }
+
+  /** Redeem a reward. price_points: what the user was shown. key: keep it until this returns, and a lost answer costs nobody twice. */
+  redeem(reward: string, { price_points, key }: { price_points?: number; key?: string } = {}): Promise<Entry> {
+    const body = { reward, ...(price_points === undefined ? {} : { price_points }), idempotency_key: key ?? newKey() };
+    return this.http.call('POST', this.path('/redemptions'), body);
+  }
+
+  leaderboard(board: Board, query: { region?: Region; limit?: number } = {}): Promise<Leaderboard> {
+    return this.http.call('GET', withQuery(`/v1/leaderboards/${board}`, query));
+  }
+
+  /** Return this user's exact rank. */
+  rank(board: Board, query: { region?: Region } = {}): Promise<Rank> {
+    return this.http.call('GET', withQuery(`/v1/leaderboards/${board}/users/${encodeURIComponent(this.options.user)}`, query));
+  }
+
+  private path(part: string): string {
+    return `/v1/users/${encodeURIComponent(this.options.user)}${part}`;
+  }
+
+  private async keptProfile(): Promise<KeptProfile> {
+    const text = await this.platform.storage.getItem(PROFILE).catch(() => null);
+    return text ? (JSON.parse(text) as KeptProfile) : { profile: nobody(this.options.user), ahead: [] };
+  }
+
+  private async keepProfile({ profile, ahead }: KeptProfile): Promise<void> {
+    const left = ahead.filter(({ date, at }) => isAhead(date, at, profile, this.platform.wall()));
+    await this.platform.storage.setItem(PROFILE, JSON.stringify({ profile, ahead: left })).catch(() => undefined);
+  }
+
+  private async show(): Promise<void> {
+    if (!this.options.onProfile || this.isClosed) return;
+    const shown = await this.estimate().catch(() => null);
+    if (shown) this.tell(this.options.onProfile, shown);
+  }
+
+  private async settled(events: Waiting[], taken: Waiting[]): Promise<void> {
+    this.channel?.tell(JSON.stringify(events.map(({ event }) => event.idempotency_key)));
+    const counts = this.options.keepsStreak ?? (() => true);
+    const at = this.platform.wall();
+    const dates = taken.filter(({ event }) => counts(event)).map((one) => ({ date: this.queue.dateOf(one), at }));
+    const { profile, ahead } = await this.keptProfile();
+    await this.keepProfile({ profile, ahead: [...ahead, ...dates] });
+    if (this.options.onProfile) void this.correct();
+  }
+
+  /** Have the service correct what is shown: it applies events a moment after it has taken them. */
+  private async correct(): Promise<void> {
+    for (const wait of [0, ASK_AGAIN, 4 * ASK_AGAIN]) {
+      await new Promise<void>((go) => idly(go, wait));
+      if (this.isClosed) return;
+      const shown = await this.profile().catch(() => null);
+      if (shown === null) return;
+      await this.show();
+      if (!shown.is_estimate) return;
+    }
+  }
+
+  private drain(): Promise<void> {
+    this.isAgain = false;
+    this.draining ??= this.sender
+      .drain()
+      .catch((error: unknown) => {
+        this.tell(this.options.onTrouble, { kind: 'unavailable', reason: String(error) });
+        return STORAGE_AGAIN;
+      })
+      .then((wait) => {
+        this.draining = undefined;
+        this.isResting = wait !== null;
+        if (wait !== null) this.wake(wait);
+        else if (this.isAgain) this.wake(SOON);
+      });
+    return this.draining;
+  }
+
+  /** Something waits: send it soon, unless the service is to be left in peace for a while. */
+  private soon(): void {
+    this.isAgain = true;
+    if (!this.draining && !this.isResting) this.wake(SOON);
+  }
+
+  private wake(wait: number): void {
+    clearTimeout(this.timer);
+    if (!this.isClosed) this.timer = idly(() => void this.drain(), wait);
+  }
+
+  /** Have the user's other pages look at their clocks first: they know what one that has just been opened cannot. */
+  private async othersLook(): Promise<void> {
+    if (!this.channel) return;
+    this.channel.tell('look');
+    await new Promise((go) => setTimeout(go, OTHERS_LOOK));
+  }
+
+  private glances(): void {
+    if (this.isClosed) return;
+    this.glanceTimer = idly(() => this.glances(), GLANCE);
+    void this.queue.glance().catch(() => undefined);
+  }
+
+  private heard(message: string): void {
+    if (message === 'look') void this.queue.glance(true).catch(() => undefined);
+    else this.queue.forget(JSON.parse(message) as string[]);
+  }
+
+  private tell<T>(callback: ((value: T) => void) | undefined, value: T): void {
+    try {
+      callback?.(value);
+    } catch (error) {
+      console.error(error); // an app's own error stops no sending
+    }
+  }
+}
+
+/** Call back later. In Node this alone keeps no process alive. */
+function idly(work: () => void, wait: number): ReturnType<typeof setTimeout> {
+  const timer = setTimeout(work, wait);
+  (timer as { unref?: () => void }).unref?.();
+  return timer;
+}
+
+function isAhead(date: string, at: number, profile: Profile, wall: number): boolean {
+  return (profile.last_activity_date ?? '') < date && Math.abs(wall - at) < AHEAD_MAX;
+}

@@ -1,0 +1,4547 @@
+// Made by `make clients` from the API with the digest a5ade6e89fdc1a8637bb1fa5492af36caad38827aeb180204bdc5bda5c3c890c.
+
+export interface paths {
+    "/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The web page */
+        get: operations["get"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/app/{file}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A file of the web page */
+        get: operations["getFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/agents/{agent_id}/questions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** An agent's own questions, newest first */
+        get: operations["getAgentsAgentIdQuestions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/amnesties": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All amnesties (admins) */
+        get: operations["getAmnesties"];
+        put?: never;
+        /**
+         * Declare that an outage counts against nobody (admins)
+         * @description The dates that it touched are no misses. Apply it to all who have lost something.
+         */
+        post: operations["postAmnesties"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/amnesties/{number}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Apply an amnesty, or its revocation, to some users (admins) */
+        post: operations["postAmnestiesNumberApply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/amnesties/{number}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Revoke an amnesty (admins) */
+        post: operations["postAmnestiesNumberRevoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/erasures/{erasure_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How far an erasure is, and at its end the certificate
+         * @description The id is a secret of whoever asked for the erasure; what it leads to names nobody.
+         */
+        get: operations["getErasuresErasureId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send 1 to 100 events */
+        post: operations["postEvents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Health */
+        get: operations["getHealth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/hooks/{organization}/{source}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Answer a vendor that asks whether this address is ours */
+        get: operations["getHooksOrganizationSource"];
+        put?: never;
+        /**
+         * Take a vendor's webhook, or a browser's form
+         * @description It needs no token, but the source's signature; 401 for whatever does not fit. 200 means that it is kept. A delivery that comes again changes nothing. `streakline hook add` makes a hook.
+         */
+        post: operations["postHooksOrganizationSource"];
+        delete?: never;
+        /** Let a page of an allowed origin send a form as JSON */
+        options: operations["optionsHooksOrganizationSource"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leaderboards/{board}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The best */
+        get: operations["getLeaderboardsBoard"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leaderboards/{board}/users/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A user's exact rank */
+        get: operations["getLeaderboardsBoardUsersUserId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The lead that an integration's event was stored for */
+        get: operations["getLeads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/{lead_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Erase a lead, with all leads that are the same person
+         * @description Addresses, numbers and ids of the person make no lead again, either. Everything is gone within the hour; GET /v1/erasures/{erasure_id} shows the progress, and then the certificate. The id answers 410 until an admin lifts that. Asking again answers the same.
+         */
+        delete: operations["deleteLeadsLeadId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/{lead_id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The merges, undoings and refusals that touched a lead
+         * @description Oldest first, each with its evidence: the event that proved it, or who did it and why. After a pause the database wakes up first: a 5xx within the first minute means that you try again.
+         */
+        get: operations["getLeadsLeadIdChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/{lead_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A lead's events, newest first
+         * @description With `type`, those of one type: an event appears there a moment after it was stored.
+         */
+        get: operations["getLeadsLeadIdEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/{lead_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Everything that is known of a lead, as a ZIP of JSON and CSV
+         * @description Over 4 MB it answers 303, with a URL that works for an hour.
+         */
+        get: operations["getLeadsLeadIdExport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/{lead_id}/features": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A lead's features */
+        get: operations["getLeadsLeadIdFeatures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/{lead_id}/memory": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is remembered of a lead */
+        get: operations["getLeadsLeadIdMemory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/changes/{change}/reversal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Undo a merge of leads
+         * @description 202 means that the command is kept. The merge is undone a moment later; after a pause, this may take half a minute.
+         */
+        post: operations["postLeadsChangesChangeReversal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send an integration's webhook
+         * @description 202 means that the webhook is kept and will not be lost. Its lead and its events become visible a moment later; after a pause in which nobody sent anything, this may take half a minute, because the database of identities has to wake up.
+         */
+        post: operations["postLeadsEvents"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/lift": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let an erased person's addresses, numbers and ids make a lead anew (admins)
+         * @description One of them is named; all that were erased with it are lifted. What happened before is refused for good.
+         */
+        post: operations["postLeadsLift"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The lead of an e-mail address or a telephone number
+         * @description The value may be written in any way that a webhook may write it. It is 404 for a value that nobody has, or that many people gave. After a pause the database wakes up first: a 5xx within the first minute means that you try again.
+         */
+        post: operations["postLeadsLookup"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/leads/merges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge two leads by hand
+         * @description `change` is the number to undo it by, null if the leads were one already. Memory and features follow a moment later. Leads that an operator has parted are refused unless `unite` is true; then what that parting kept apart may be one again. After a pause the database wakes up first: a 5xx within the first minute means that you try again.
+         */
+        post: operations["postLeadsMerges"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** This document */
+        get: operations["getOpenapiJson"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/operations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The pipeline, live (admins) */
+        get: operations["getOperations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/questions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Questions for the caller, newest first */
+        get: operations["getQuestions"];
+        put?: never;
+        /** Ask a question (agents) */
+        post: operations["postQuestions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/questions/{question_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A question */
+        get: operations["getQuestionsQuestionId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/questions/{question_id}/responses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Answers, in order (the agent who asked) */
+        get: operations["getQuestionsQuestionIdResponses"];
+        put?: never;
+        /** Answer a question, once */
+        post: operations["postQuestionsQuestionIdResponses"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/review": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Accounts under review, by user id (admins) */
+        get: operations["getReview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/review/{user_id}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End a review (admins) */
+        post: operations["postReviewUserIdRelease"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rewards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Rewards that are offered now, by id */
+        get: operations["getRewards"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The book of rules in force
+         * @description Its schema is components.schemas.Book.
+         */
+        get: operations["getRules"];
+        put?: never;
+        /**
+         * Publish a version of the book (admins)
+         * @description Every function knows it within a minute. An event is judged by the version in force when it occurred, as far as it is known when the event arrives.
+         */
+        post: operations["postRules"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/rules/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All versions, the newest first (admins) */
+        get: operations["getRulesVersions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stats": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The best by points */
+        get: operations["getStats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stats/{fingerprint}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A person's stats */
+        get: operations["getStatsFingerprint"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/subscriptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Be told of questions on a phone */
+        post: operations["postSubscriptions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/subscriptions/{subscription_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Be told nothing more there */
+        delete: operations["deleteSubscriptionsSubscriptionId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Profile */
+        get: operations["getUsersUserId"];
+        put?: never;
+        post?: never;
+        /**
+         * Erase a user (the user, or an admin)
+         * @description All that is known of the user is deleted; it cannot be undone. Everything is gone within the hour; GET /v1/erasures/{erasure_id} shows the progress, and then the certificate. The id answers 410 until an admin lifts that. Asking again answers the same.
+         */
+        delete: operations["deleteUsersUserId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/achievements": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Achievements that the book declares: which, since when, and how far the others are */
+        get: operations["getUsersUserIdAchievements"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Active dates, newest first
+         * @description With covered=true, from and to: also `covered`, the dates without activity, up to today, that a freeze, a pause or the zone covers, each with its reason.
+         */
+        get: operations["getUsersUserIdActivity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/alias": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Choose a name for the boards */
+        put: operations["putUsersUserIdAlias"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/answers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A user's own answers, newest first; by default those of 30 days */
+        get: operations["getUsersUserIdAnswers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/balance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Points, read strongly from the ledger
+         * @description With as_of: what the ledger said at that instant (known_balance), and what was so by then, late events and expiry included (true_balance).
+         */
+        get: operations["getUsersUserIdBalance"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/clawbacks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Reverse an event and what it earned (streakline/fulfilment)
+         * @description Once an event; the answer is its CLAWBACK entry. What was spent stays spent. So the balance may become a debt, which what is earned next pays.
+         */
+        post: operations["postUsersUserIdClawbacks"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Events, newest first */
+        get: operations["getUsersUserIdEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Everything that is known of a user, as a ZIP of JSON and CSV
+         * @description Over 4 MB it answers 303, with a URL that works for an hour.
+         */
+        get: operations["getUsersUserIdExport"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/freezes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Get a freeze
+         * @description Some a month are free, further ones cost points. What an admin gives is free.
+         */
+        post: operations["postUsersUserIdFreezes"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/holds": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Reserve points (streakline/fulfilment) */
+        post: operations["postUsersUserIdHolds"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/holds/{hold_id}/capture": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Spend held points, all or some (streakline/fulfilment) */
+        post: operations["postUsersUserIdHoldsHoldIdCapture"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/holds/{hold_id}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give held points back (streakline/fulfilment) */
+        post: operations["postUsersUserIdHoldsHoldIdRelease"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/ledger": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Ledger entries, newest first */
+        get: operations["getUsersUserIdLedger"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/lift": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Let an erased id be used anew (admins)
+         * @description What happened before is refused for good.
+         */
+        post: operations["postUsersUserIdLift"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/pauses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Pause the streak */
+        post: operations["postUsersUserIdPauses"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/redemptions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Redeemed rewards, newest first */
+        get: operations["getUsersUserIdRedemptions"];
+        put?: never;
+        /**
+         * Redeem a reward
+         * @description At the book's price. Who is in streakline/fulfilment may name points instead.
+         */
+        post: operations["postUsersUserIdRedemptions"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/redemptions/{entry_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A redeemed reward, and what has become of it */
+        get: operations["getUsersUserIdRedemptionsEntryId"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/redemptions/{entry_id}/failed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The user will not get the reward: its points go back, once
+         * @description streakline/fulfilment, or streakline/fulfilment/ with the brand
+         */
+        post: operations["postUsersUserIdRedemptionsEntryIdFailed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/redemptions/{entry_id}/fulfilled": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The user has the reward
+         * @description streakline/fulfilment, or streakline/fulfilment/ with the brand
+         */
+        post: operations["postUsersUserIdRedemptionsEntryIdFulfilled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/redemptions/{entry_id}/reversal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Undo a redemption (streakline/fulfilment) */
+        post: operations["postUsersUserIdRedemptionsEntryIdReversal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/rewards": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The same, with what the user can have */
+        get: operations["getUsersUserIdRewards"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/streak/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a day counts or not */
+        get: operations["getUsersUserIdStreakExplain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/streaks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All streaks: the daily one, and those that the book declares */
+        get: operations["getUsersUserIdStreaks"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/streaks/{name}/explain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a date's period counts for a streak or not */
+        get: operations["getUsersUserIdStreaksNameExplain"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/users/{user_id}/timezone": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Set the zone */
+        put: operations["putUsersUserIdTimezone"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhook-endpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** All endpoints (admins) */
+        get: operations["getWebhook-Endpoints"];
+        put?: never;
+        /**
+         * Register an endpoint for outgoing webhooks (admins)
+         * @description Messages are signed as Standard Webhooks say. Every function knows it within a minute.
+         */
+        post: operations["postWebhook-Endpoints"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhook-endpoints/{endpoint_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End an endpoint (admins) */
+        delete: operations["deleteWebhook-EndpointsEndpointId"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhook-endpoints/{endpoint_id}/enable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send to an endpoint again that had answered 410 Gone (admins) */
+        post: operations["postWebhook-EndpointsEndpointIdEnable"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhook-endpoints/{endpoint_id}/secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Rotate an endpoint's secret: for a while both sign (admins) */
+        post: operations["postWebhook-EndpointsEndpointIdSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/webhook-endpoints/{endpoint_id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send an endpoint a test message (admins) */
+        post: operations["postWebhook-EndpointsEndpointIdTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
+export type webhooks = Record<string, never>;
+export interface components {
+    schemas: {
+        /**
+         * A book of rules
+         * @description what earns what
+         */
+        Book: {
+            /** @description achievements, by name */
+            achievements?: {
+                [key: string]: {
+                    all?: {
+                        at_least?: number;
+                        /** @description events of this type */
+                        count?: string;
+                        /** @description points ever earned */
+                        points_earned?: number;
+                        /** @description a streak of this book */
+                        streak?: string;
+                        /** @description the sum of a property over the events of a type */
+                        sum?: {
+                            event_type: string;
+                            property: string;
+                        };
+                    }[];
+                    any?: {
+                        at_least?: number;
+                        /** @description events of this type */
+                        count?: string;
+                        /** @description points ever earned */
+                        points_earned?: number;
+                        /** @description a streak of this book */
+                        streak?: string;
+                        /** @description the sum of a property over the events of a type */
+                        sum?: {
+                            event_type: string;
+                            property: string;
+                        };
+                    }[];
+                    description?: string;
+                    /** @description whether it is dated before it was declared, too: false */
+                    history?: boolean;
+                    title?: string;
+                    /**
+                     * @description whether one that was shown goes when it is no longer true: never
+                     * @enum {unknown}
+                     */
+                    withdrawn?: "never" | "when_untrue";
+                };
+            };
+            boosts?: {
+                /** @description the types whose points are multiplied; left out: all */
+                event_types?: string[];
+                /** @description what points are multiplied by */
+                factor: number;
+                /** @description an instant with its zone (RFC 3339), such as 2027-01-01T00:00:00Z */
+                since: string;
+                /** @description the first instant at which it no longer applies */
+                until: string;
+            }[];
+            /** @description by name */
+            event_types: {
+                [key: string]: {
+                    /** @description the most that one user earns with this type; exactly one of points and events */
+                    cap?: {
+                        /** @description or the most events that earn; a boost lifts what they earn */
+                        events?: number;
+                        /**
+                         * @description an activity date, or the seven from a Monday
+                         * @enum {unknown}
+                         */
+                        per: "day" | "week";
+                        /** @description the most points */
+                        points?: number;
+                    };
+                    /**
+                     * @description server: only admins, producers and the Kinesis stream may send it
+                     * @enum {unknown}
+                     */
+                    declared_by?: "anybody" | "server";
+                    description?: string;
+                    /** @description whether it makes its date an active one: true */
+                    keeps_streak?: boolean;
+                    /** @description points of one event, before the cap */
+                    points: number;
+                    /** @description the data contract: a JSON Schema that an event's properties must satisfy */
+                    properties?: Record<string, unknown>;
+                };
+            };
+            /** @description when points expire; exactly one of after_days and end_of. Left out: never */
+            expiry?: {
+                /** @description so many days after the date they are earned for */
+                after_days?: number;
+                /**
+                 * @description or with this period of that date
+                 * @enum {unknown}
+                 */
+                end_of?: "month" | "next_month" | "quarter" | "next_quarter" | "year" | "next_year";
+            };
+            /**
+             * @description of this document
+             * @constant
+             */
+            format?: 1;
+            /** @description streak freezes; left out: users can have none */
+            freezes?: {
+                /** @description for nothing in a month (UTC) */
+                free_a_month: number;
+                /** @description how many of a user's may wait to be used */
+                held_max: number;
+                /** @description of each further one */
+                price_points: number;
+            };
+            /** @description pauses of a streak; left out: users can have none */
+            pauses?: {
+                /** @description of any 365 dates in a row */
+                dates_a_year: number;
+                /** @description of one pause */
+                dates_max: number;
+            };
+            /** @description the catalogue, by id */
+            rewards?: {
+                [key: string]: {
+                    /** @description on each ledger entry, and by which invoices are written */
+                    brand: string;
+                    description?: string;
+                    /** @description how many one user may have; left out: any number */
+                    limit_per_user?: number;
+                    /** @description of one; users never name it */
+                    price_points: number;
+                    /** @description how many there are in all; only ever raised. Left out: no end */
+                    stock?: number;
+                    /** @description an instant with its zone (RFC 3339), such as 2027-01-01T00:00:00Z */
+                    valid_from?: string;
+                    /** @description the first instant at which it is no longer offered */
+                    valid_until?: string;
+                };
+            };
+            /** @description streaks beside the daily one of the profile, by name */
+            streaks?: {
+                [key: string]: {
+                    description?: string;
+                    /** @description whose events count; left out: of all types that keep streaks */
+                    event_types?: string[];
+                    /** @description whether a freeze covers a missed period: false */
+                    freezes?: boolean;
+                    /** @description what each period needs; exactly one of active_days, events and sum */
+                    needs: {
+                        active_days?: number;
+                        events?: number;
+                        /** @description the sum of a property over the period's events */
+                        sum?: {
+                            /** @description with up to three decimals */
+                            at_least: number;
+                            /** @description a number of the data contract */
+                            property: string;
+                        };
+                    };
+                    /** @description whether a pause covers one: false */
+                    pauses?: boolean;
+                    /**
+                     * @description a week begins on Monday
+                     * @enum {unknown}
+                     */
+                    per: "day" | "week" | "month";
+                };
+            };
+        };
+        Error: {
+            error: {
+                /**
+                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is older than 72 hours: that needs the permission to backfill; conflict: the key was used with another body; or somebody else has just published a version; contract_broken: the properties are not as the event type's data contract says; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: the reward has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute; redemption_ended: what became of the redemption is settled; details say how; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
+                 * @enum {string}
+                 */
+                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "conflict" | "contract_broken" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "redemption_ended" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
+                details?: unknown;
+                message: string;
+            };
+        };
+        /**
+         * @example {
+         *       "idempotency_key": "3f1c",
+         *       "event_type": "LESSON_COMPLETED",
+         *       "occurred_at": "2026-11-20T23:30:00-05:00",
+         *       "timezone": "America/New_York"
+         *     }
+         */
+        Event: {
+            /** @description a type of the book of rules (GET /v1/rules); some only servers may declare: streakline/producers or streakline/admin */
+            event_type: string;
+            /** @description scope: the user; kept for 90 days */
+            idempotency_key: string;
+            /** @description RFC 3339 with Z or an offset; at most 72 hours ago (admins, producers: any time from 1970 on), at most 5 minutes ahead */
+            occurred_at: string;
+            /** @description anything, up to 64 KB as JSON */
+            properties?: Record<string, unknown>;
+            source?: string;
+            /** @description IANA name or offset (-07:00); decides the activity date */
+            timezone?: string;
+            /** @description admins and producers; else the caller's own */
+            user_id?: string;
+        };
+    };
+    responses: never;
+    parameters: never;
+    requestBodies: never;
+    headers: never;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    get: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The web page */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+        };
+    };
+    getFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                file: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A file of the web page */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "*/*": string;
+                };
+            };
+        };
+    };
+    getAgentsAgentIdQuestions: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+                status?: "OPEN" | "PARTIAL" | "CLOSED" | "EXPIRED";
+            };
+            header?: never;
+            path: {
+                agent_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description An agent's own questions, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description where to go on, also after a short page */
+                        cursor: string | null;
+                        questions: {
+                            agent_id: string;
+                            /** @description former name, for one version */
+                            answers_count?: number;
+                            audience: string[];
+                            category: string;
+                            closed_at?: string;
+                            closes_at: string;
+                            created_at: string;
+                            current_responses: number;
+                            duplicate?: boolean;
+                            /** @description former name, for one version */
+                            kind?: string;
+                            options: string[];
+                            prompt: string;
+                            question_id: string;
+                            required_responses: number;
+                            /** @enum {string} */
+                            status: "OPEN" | "PARTIAL" | "CLOSED" | "EXPIRED";
+                            type: string;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    getAmnesties: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All amnesties (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        amnesties?: {
+                            author?: string;
+                            /** Format: date-time */
+                            declared_at?: string;
+                            /** Format: date-time */
+                            from?: string;
+                            listed?: boolean;
+                            number?: number;
+                            reason?: string;
+                            revoked_at?: string | null;
+                            /** Format: date-time */
+                            to?: string;
+                            zones?: string[] | null;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    postAmnesties: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: date-time
+                     * @description when the outage began
+                     */
+                    from: string;
+                    /** @description only for those to whom it is applied by name */
+                    listed?: boolean;
+                    reason: string;
+                    /**
+                     * Format: date-time
+                     * @description when it was over
+                     */
+                    to: string;
+                    /** @description whom it concerns, by zone; left out: everybody */
+                    zones?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Declare that an outage counts against nobody (admins) */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        author?: string;
+                        /** Format: date-time */
+                        declared_at?: string;
+                        /** Format: date-time */
+                        from?: string;
+                        listed?: boolean;
+                        number?: number;
+                        reason?: string;
+                        revoked_at?: string | null;
+                        /** Format: date-time */
+                        to?: string;
+                        zones?: string[] | null;
+                    };
+                };
+            };
+        };
+    };
+    postAmnestiesNumberApply: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description only say what would become of them */
+                    dry_run?: boolean;
+                    users: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description Apply an amnesty, or its revocation, to some users (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        users?: {
+                            changed?: boolean;
+                            freezes_returned?: number;
+                            streak_after?: number;
+                            streak_before?: number;
+                            user_id?: string;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    postAmnestiesNumberRevoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                number: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Revoke an amnesty (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        author?: string;
+                        /** Format: date-time */
+                        declared_at?: string;
+                        /** Format: date-time */
+                        from?: string;
+                        listed?: boolean;
+                        number?: number;
+                        reason?: string;
+                        revoked_at?: string | null;
+                        /** Format: date-time */
+                        to?: string;
+                        zones?: string[] | null;
+                    };
+                };
+            };
+        };
+    };
+    getErasuresErasureId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                erasure_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How far an erasure is, and at its end the certificate */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        certificate?: Record<string, unknown>;
+                        erasure_id: string;
+                        found?: {
+                            [key: string]: number;
+                        };
+                        started_at?: string;
+                        /** @enum {string} */
+                        status: "open" | "finished";
+                    };
+                };
+            };
+        };
+    };
+    postEvents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description each is checked by itself: a bad one never spoils its neighbours */
+                    events: components["schemas"]["Event"][];
+                };
+            };
+        };
+        responses: {
+            /** @description Send 1 to 100 events */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        accepted: number;
+                        duplicates: number;
+                        /** @description conflicts included */
+                        rejected: number;
+                        results: {
+                            error?: Record<string, unknown>;
+                            event_id?: string;
+                            idempotency_key: string | null;
+                            /** @enum {string} */
+                            status: "accepted" | "duplicate" | "conflict" | "rejected";
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    getHealth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Health */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getHooksOrganizationSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization: string;
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Answer a vendor that asks whether this address is ours */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/plain": string;
+                };
+            };
+        };
+    };
+    postHooksOrganizationSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization: string;
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description Take a vendor's webhook, or a browser's form */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        accepted: number;
+                    };
+                };
+            };
+        };
+    };
+    optionsHooksOrganizationSource: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                organization: string;
+                source: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Let a page of an allowed origin send a form as JSON */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getLeaderboardsBoard: {
+        parameters: {
+            query?: {
+                limit?: number;
+                region?: "global" | "africa" | "america" | "antarctica" | "arctic" | "asia" | "atlantic" | "australia" | "europe" | "indian" | "pacific" | "other";
+            };
+            header?: never;
+            path: {
+                board: "streaks" | "points";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The best */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /**
+                         * Format: date-time
+                         * @description when the scores were compared
+                         */
+                        as_of: string;
+                        board: string;
+                        entries: {
+                            /** @description chosen by the user, or a stable pseudonym */
+                            alias: string;
+                            is_me: boolean;
+                            rank: number;
+                            score: number;
+                        }[];
+                        region: string;
+                    };
+                };
+            };
+        };
+    };
+    getLeaderboardsBoardUsersUserId: {
+        parameters: {
+            query?: {
+                region?: "global" | "africa" | "america" | "antarctica" | "arctic" | "asia" | "atlantic" | "australia" | "europe" | "indian" | "pacific" | "other";
+            };
+            header?: never;
+            path: {
+                board: "streaks" | "points";
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A user's exact rank */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description under which others see the user */
+                        alias: string;
+                        /**
+                         * Format: date-time
+                         * @description when the scores were compared
+                         */
+                        as_of: string;
+                        board: string;
+                        /** @description null: not on this board */
+                        rank: number | null;
+                        region: string;
+                        /** @description as it is now */
+                        score: number;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    getLeads: {
+        parameters: {
+            query: {
+                external_event_id: string;
+                integration: string;
+                organization_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The lead that an integration's event was stored for */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    deleteLeadsLeadId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lead_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Erase a lead, with all leads that are the same person */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        certificate?: Record<string, unknown>;
+                        erasure_id: string;
+                        found?: {
+                            [key: string]: number;
+                        };
+                        started_at?: string;
+                        /** @enum {string} */
+                        status: "open" | "finished";
+                    };
+                };
+            };
+        };
+    };
+    getLeadsLeadIdChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lead_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The merges, undoings and refusals that touched a lead */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getLeadsLeadIdEvents: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                from?: string;
+                limit?: number;
+                to?: string;
+                type?: "campaign_bounced" | "campaign_clicked" | "campaign_opened" | "campaign_replied" | "campaign_sent" | "campaign_unsubscribed" | "form_submitted" | "leads_merged" | "leads_unmerged" | "message_received" | "objection_raised" | "order_cancelled" | "order_charged" | "order_placed" | "order_refunded" | "page_viewed" | "preference_stated";
+            };
+            header?: never;
+            path: {
+                lead_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A lead's events, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getLeadsLeadIdExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lead_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Everything that is known of a lead, as a ZIP of JSON and CSV */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+        };
+    };
+    getLeadsLeadIdFeatures: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                lead_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A lead's features */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description by input: as of when its features are: the request */
+                        as_of?: Record<string, unknown>;
+                        /** @description when they were last stored */
+                        computed_at: string | null;
+                        features: {
+                            /** @description spent, less refunds, by orders */
+                            average_order_value?: number | null;
+                            /** @description campaigns of 90 dates without any reaction, the last three dates' left out */
+                            campaign_ignored?: number | null;
+                            /** @description since the last order */
+                            days_since_last_purchase?: number | null;
+                            /** @description orders in 30 dates */
+                            frequency_purchases_30d?: number | null;
+                            /** @description orders in 90 dates */
+                            frequency_purchases_90d?: number | null;
+                            /** @description orders in 365 dates */
+                            frequency_purchases_365d?: number | null;
+                            /** @description whether there is an order */
+                            has_purchased?: boolean | null;
+                            /** @description the same in 30 dates */
+                            monetary_30d?: number | null;
+                            /** @description the same in 90 dates */
+                            monetary_90d?: number | null;
+                            /** @description the same in 365 dates */
+                            monetary_365d?: number | null;
+                            /** @description spent, less refunds */
+                            monetary_total?: number | null;
+                            /** @description since the lead last did anything */
+                            recency_days?: number | null;
+                            /** @description -1 to 1, of messages in 30 dates */
+                            sentiment_avg_30d?: number | null;
+                            /** @description since the first order */
+                            tenure_days?: number | null;
+                        };
+                        lead_id: string;
+                        /** @description by currency: orders, and what was spent, less refunds */
+                        money?: Record<string, unknown>;
+                        /** @description spent, in one currency by ExchangeRates; null where a rate is missing */
+                        money_total?: Record<string, unknown> | null;
+                    };
+                };
+            };
+        };
+    };
+    getLeadsLeadIdMemory: {
+        parameters: {
+            query?: {
+                key?: string;
+                type?: string;
+            };
+            header?: never;
+            path: {
+                lead_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is remembered of a lead */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    postLeadsChangesChangeReversal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                change: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description whose change it is (default: that of your organizations which has it) */
+                    organization_id?: string;
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Undo a merge of leads */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    postLeadsEvents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description the scope of external event ids and customer ids (default: the source's name) */
+                    integration?: string;
+                    organization_id: string;
+                    /** @description the webhook's body, as it came */
+                    payload: Record<string, unknown> | unknown[];
+                    /**
+                     * @description which decoder reads the payload
+                     * @enum {string}
+                     */
+                    source: "ecommerce" | "email_campaign" | "generic" | "web_form" | "whatsapp";
+                };
+            };
+        };
+        responses: {
+            /** @description Send an integration's webhook */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        accepted: number;
+                        events: {
+                            event_type: string;
+                            external_event_id: string;
+                        }[];
+                        /** @description parts of a batch that are no events, at most 100 of them; all are kept for an operator, with the reason */
+                        rejected?: {
+                            field: string;
+                            reason: string;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    postLeadsLift: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    email?: string;
+                    organization_id: string;
+                    phone?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Let an erased person's addresses, numbers and ids make a lead anew (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        lifted: number;
+                    };
+                };
+            };
+        };
+    };
+    postLeadsLookup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    email?: string;
+                    organization_id: string;
+                    phone?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description The lead of an e-mail address or a telephone number */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    postLeadsMerges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    leads: string[];
+                    reason: string;
+                    /** @description also if an operator has parted them before */
+                    unite?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Merge two leads by hand */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getOpenapiJson: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description This document */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getOperations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The pipeline, live (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getQuestions: {
+        parameters: {
+            query?: {
+                audience?: string;
+                cursor?: string;
+                limit?: number;
+                status?: "OPEN" | "PARTIAL" | "CLOSED" | "EXPIRED";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Questions for the caller, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description where to go on, also after a short page */
+                        cursor: string | null;
+                        questions: {
+                            agent_id: string;
+                            /** @description former name, for one version */
+                            answers_count?: number;
+                            audience: string[];
+                            category: string;
+                            closed_at?: string;
+                            closes_at: string;
+                            created_at: string;
+                            current_responses: number;
+                            duplicate?: boolean;
+                            /** @description former name, for one version */
+                            kind?: string;
+                            options: string[];
+                            prompt: string;
+                            question_id: string;
+                            required_responses: number;
+                            /** @enum {string} */
+                            status: "OPEN" | "PARTIAL" | "CLOSED" | "EXPIRED";
+                            type: string;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    postQuestions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description tags, one of which a person's token has; empty: everybody */
+                    audience?: string[];
+                    /** @description default: general */
+                    category?: string;
+                    /** @description RFC 3339, at most 30 days ahead; default: in 24 hours */
+                    closes_at?: string;
+                    /** @description scope: the agent; the same body again gives the question */
+                    idempotency_key: string;
+                    /**
+                     * @description former name of type
+                     * @enum {string}
+                     */
+                    kind?: "text" | "choice";
+                    /** @description of a multiple_choice question; they differ in more than case and spaces */
+                    options?: string[];
+                    /** @description plain text */
+                    prompt: string;
+                    required_responses: number;
+                    /** @enum {string} */
+                    type?: "text" | "multiple_choice";
+                };
+            };
+        };
+        responses: {
+            /** @description Ask a question (agents) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        agent_id: string;
+                        /** @description former name, for one version */
+                        answers_count?: number;
+                        audience: string[];
+                        category: string;
+                        closed_at?: string;
+                        closes_at: string;
+                        created_at: string;
+                        current_responses: number;
+                        duplicate?: boolean;
+                        /** @description former name, for one version */
+                        kind?: string;
+                        options: string[];
+                        prompt: string;
+                        question_id: string;
+                        required_responses: number;
+                        /** @enum {string} */
+                        status: "OPEN" | "PARTIAL" | "CLOSED" | "EXPIRED";
+                        type: string;
+                    };
+                };
+            };
+            /** @description Ask a question (agents) */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        agent_id: string;
+                        /** @description former name, for one version */
+                        answers_count?: number;
+                        audience: string[];
+                        category: string;
+                        closed_at?: string;
+                        closes_at: string;
+                        created_at: string;
+                        current_responses: number;
+                        duplicate?: boolean;
+                        /** @description former name, for one version */
+                        kind?: string;
+                        options: string[];
+                        prompt: string;
+                        question_id: string;
+                        required_responses: number;
+                        /** @enum {string} */
+                        status: "OPEN" | "PARTIAL" | "CLOSED" | "EXPIRED";
+                        type: string;
+                    };
+                };
+            };
+        };
+    };
+    getQuestionsQuestionId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                question_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A question */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        agent_id: string;
+                        /** @description former name, for one version */
+                        answers_count?: number;
+                        audience: string[];
+                        category: string;
+                        closed_at?: string;
+                        closes_at: string;
+                        created_at: string;
+                        current_responses: number;
+                        duplicate?: boolean;
+                        /** @description former name, for one version */
+                        kind?: string;
+                        options: string[];
+                        prompt: string;
+                        question_id: string;
+                        required_responses: number;
+                        /** @enum {string} */
+                        status: "OPEN" | "PARTIAL" | "CLOSED" | "EXPIRED";
+                        type: string;
+                    };
+                };
+            };
+        };
+    };
+    getQuestionsQuestionIdResponses: {
+        parameters: {
+            query?: {
+                after?: number;
+                limit?: number;
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                question_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Answers, in order (the agent who asked) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description former name, for one version */
+                        answers_count?: number;
+                        current_responses: number;
+                        /** @description for `after` */
+                        cursor: string;
+                        /** @description no answer will follow after the cursor */
+                        done: boolean;
+                        question_id: string;
+                        required_responses?: number;
+                        responses: {
+                            confidence?: number;
+                            created_at: string;
+                            number: number;
+                            /** @description former name, for one version */
+                            option_index?: number;
+                            response_id: string;
+                            response_time_ms?: number;
+                            selected_option?: number;
+                            text?: string;
+                        }[];
+                        /** @enum {string} */
+                        status: "OPEN" | "PARTIAL" | "CLOSED" | "EXPIRED";
+                    };
+                };
+            };
+        };
+    };
+    postQuestionsQuestionIdResponses: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                question_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    confidence?: number;
+                    /** @description agents: whose answer is relayed; kept as a keyed hash only */
+                    fingerprint?: string;
+                    /** @description former name of selected_option */
+                    option_index?: number;
+                    response_time_ms?: number;
+                    /** @description of multiple_choice: from 0 */
+                    selected_option?: number;
+                    text?: string;
+                    /** @description IANA name or offset (-07:00); decides the activity date; default: UTC */
+                    timezone?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Answer a question, once */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        activity_date?: string;
+                        /** @description former name, for one version */
+                        answers_count?: number;
+                        created_at: string;
+                        current_responses?: number;
+                        /** @description its place among the answers */
+                        number: number;
+                        /** @description before the daily cap */
+                        points: number;
+                        points_for: Record<string, unknown>;
+                        question_id: string;
+                        response_id: string;
+                        /** @enum {string} */
+                        status: "OPEN" | "PARTIAL" | "CLOSED" | "EXPIRED";
+                        timezone?: string;
+                    };
+                };
+            };
+        };
+    };
+    getReview: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accounts under review, by user id (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        accounts: {
+                            evidence: string[];
+                            since: string | null;
+                            user_id: string;
+                        }[];
+                        /** @description null: no more */
+                        cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    postReviewUserIdRelease: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description End a review (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        evidence: string[];
+                        released_at?: string | null;
+                        /** @description true: redemptions wait */
+                        under_review: boolean;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    getRewards: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Rewards that are offered now, by id */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description null: no more */
+                        cursor: string | null;
+                        rewards: {
+                            brand: string;
+                            /** @description about so many; left out: no end of them */
+                            left?: number;
+                            limit_per_user?: number;
+                            price_points: number;
+                            reward: string;
+                            /** Format: date-time */
+                            valid_from?: string;
+                            /** Format: date-time */
+                            valid_until?: string;
+                        }[];
+                        /** @description of the book of rules */
+                        version: number;
+                    };
+                };
+            };
+        };
+    };
+    getRules: {
+        parameters: {
+            query?: {
+                at?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The book of rules in force */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description admins alone */
+                        author?: string;
+                        book: components["schemas"]["Book"];
+                        /** Format: date-time */
+                        effective_at: string;
+                        note: string;
+                        /** Format: date-time */
+                        published_at: string;
+                        version: number;
+                    };
+                };
+            };
+        };
+    };
+    postRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description as GET /v1/rules shows it: components.schemas.Book */
+                    book: Record<string, unknown>;
+                    /** @description `now`, as if left out, or an instant with its zone: from when it is in force */
+                    effective?: string;
+                    /** @description why, for those who come later */
+                    note?: string;
+                    /** @description effective may be in the past: `streakline rerate` judges anew what came since */
+                    rerate?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Publish a version of the book (admins) */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description admins alone */
+                        author?: string;
+                        /** Format: date-time */
+                        effective_at: string;
+                        note: string;
+                        /** Format: date-time */
+                        published_at: string;
+                        version: number;
+                    };
+                };
+            };
+        };
+    };
+    getRulesVersions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All versions, the newest first (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        versions: {
+                            /** @description admins alone */
+                            author?: string;
+                            /** Format: date-time */
+                            effective_at: string;
+                            note: string;
+                            /** Format: date-time */
+                            published_at: string;
+                            version: number;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    getStats: {
+        parameters: {
+            query?: {
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The best by points */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        entries: {
+                            alias: string;
+                            /** @description former name, for one version */
+                            answers: number;
+                            is_me: boolean;
+                            points: number;
+                            rank: number;
+                            total_answers: number;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    getStatsFingerprint: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                fingerprint: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A person's stats */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        alias: string;
+                        /** @description former name, for one version */
+                        answers?: number;
+                        /** @description the first 9 categories; *: answers in all others */
+                        answers_by_category: {
+                            [key: string]: number;
+                        };
+                        badges: string[];
+                        badges_earned?: {
+                            badge: string;
+                            earned_on: string;
+                            title: string;
+                        }[];
+                        /** @description of the first answer */
+                        created_at: string | null;
+                        fingerprint: string;
+                        last_activity_date: string | null;
+                        longest_streak_days: number;
+                        streak_days: number;
+                        /** @enum {string} */
+                        streak_status: "active" | "at_risk" | "broken" | "none";
+                        timezone: string;
+                        total_answers: number;
+                        total_points: number;
+                    };
+                };
+            };
+        };
+    };
+    postSubscriptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description those of the token's tags to hear of, beside questions without tags; default: all */
+                    audience?: string[];
+                    /** @description of the phone; registered by another person, it is theirs from then on */
+                    fcm_token: string;
+                    /**
+                     * @description the least minutes between two announcements (default 60)
+                     * @enum {integer}
+                     */
+                    min_interval_minutes?: 0 | 15 | 30 | 60 | 120 | 240 | 480 | 720 | 1440 | 2880 | 10080;
+                    /** @description wall-clock times, the first included; may wrap midnight; nothing is sent late */
+                    quiet_hours?: {
+                        from: string;
+                        to: string;
+                    } | null;
+                    /** @description a message in the evening while the streak would end tonight (default false) */
+                    streak_reminders?: boolean;
+                    /** @description IANA name or offset (-07:00); default UTC */
+                    timezone?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Be told of questions on a phone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description those of the token's tags to hear of, beside questions without tags; default: all */
+                        audience: string[];
+                        created_at: string;
+                        /**
+                         * @description the least minutes between two announcements (default 60)
+                         * @enum {integer}
+                         */
+                        min_interval_minutes: 0 | 15 | 30 | 60 | 120 | 240 | 480 | 720 | 1440 | 2880 | 10080;
+                        /** @description wall-clock times, the first included; may wrap midnight; nothing is sent late */
+                        quiet_hours: {
+                            from: string;
+                            to: string;
+                        } | null;
+                        /** @description a message in the evening while the streak would end tonight (default false) */
+                        streak_reminders: boolean;
+                        subscription_id: string;
+                        /** @description IANA name or offset (-07:00); default UTC */
+                        timezone: string;
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description Be told of questions on a phone */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description those of the token's tags to hear of, beside questions without tags; default: all */
+                        audience: string[];
+                        created_at: string;
+                        /**
+                         * @description the least minutes between two announcements (default 60)
+                         * @enum {integer}
+                         */
+                        min_interval_minutes: 0 | 15 | 30 | 60 | 120 | 240 | 480 | 720 | 1440 | 2880 | 10080;
+                        /** @description wall-clock times, the first included; may wrap midnight; nothing is sent late */
+                        quiet_hours: {
+                            from: string;
+                            to: string;
+                        } | null;
+                        /** @description a message in the evening while the streak would end tonight (default false) */
+                        streak_reminders: boolean;
+                        subscription_id: string;
+                        /** @description IANA name or offset (-07:00); default UTC */
+                        timezone: string;
+                        updated_at: string;
+                    };
+                };
+            };
+        };
+    };
+    deleteSubscriptionsSubscriptionId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                subscription_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Be told nothing more there */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getUsersUserId: {
+        parameters: {
+            query?: {
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Profile */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        active_days: number;
+                        as_of?: string;
+                        /** @description below 0: a debt */
+                        balance: number;
+                        current_streak: number;
+                        /** @description what is owed: what is earned next pays it */
+                        debt?: number;
+                        /** @description below 0: a debt */
+                        freezes_available: number;
+                        last_activity_date: string | null;
+                        longest_streak: number;
+                        /** @enum {string} */
+                        streak_status: "active" | "at_risk" | "broken" | "none";
+                        timezone: string;
+                        total_bestie_points: number;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    deleteUsersUserId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Erase a user (the user, or an admin) */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        certificate?: Record<string, unknown>;
+                        erasure_id: string;
+                        found?: {
+                            [key: string]: number;
+                        };
+                        started_at?: string;
+                        /** @enum {string} */
+                        status: "open" | "finished";
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdAchievements: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Achievements that the book declares: which, since when, and how far the others are */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        achievements: {
+                            achieved: boolean;
+                            /** @description when the event occurred by which it became true */
+                            achieved_at: string | null;
+                            conditions: {
+                                /** @enum {string} */
+                                counts: "points_earned" | "count" | "sum" | "streak";
+                                event_type?: string;
+                                /** @description of a streak: the longest */
+                                have: number;
+                                needs: number;
+                                property?: string;
+                                streak?: string;
+                            }[];
+                            name: string;
+                            /** @enum {string} */
+                            needs: "all" | "any";
+                            title: string;
+                        }[];
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdActivity: {
+        parameters: {
+            query?: {
+                covered?: boolean;
+                cursor?: string;
+                from?: string;
+                limit?: number;
+                to?: string;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Active dates, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    putUsersUserIdAlias: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description 3 to 24 letters, digits, spaces, dots, dashes, but none that begins with player-; null: a pseudonym. It is no proof: two users may have the same */
+                    alias: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Choose a name for the boards */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        alias: string | null;
+                        /** @description the alias, or the pseudonym */
+                        shown_as: string;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdAnswers: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                from?: string;
+                limit?: number;
+                to?: string;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A user's own answers, newest first; by default those of 30 days */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        answers: {
+                            activity_date?: string;
+                            category: string;
+                            confidence?: number;
+                            created_at: string;
+                            /** @description former name, for one version */
+                            kind?: string;
+                            /** @description former name, for one version */
+                            option_index?: number;
+                            /** @description before the daily cap */
+                            points: number;
+                            question_id: string;
+                            response_id: string;
+                            response_time_ms?: number;
+                            selected_option?: number;
+                            text?: string;
+                            timezone?: string;
+                            type: string;
+                        }[];
+                        cursor: string | null;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdBalance: {
+        parameters: {
+            query?: {
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Points, read strongly from the ledger */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: date-time */
+                        as_of: string;
+                        /** @description what can be spent: balance - held */
+                        available?: number;
+                        /** @description of the newest ledger entry; below 0: a debt */
+                        balance?: number;
+                        /** @description what is owed: what is earned next pays it */
+                        debt?: number;
+                        /** @description what is left of each lot that is yet to expire, the next one first */
+                        expiring?: {
+                            /** Format: date-time */
+                            at: string;
+                            points: number;
+                        }[];
+                        /** @description points that open holds reserve */
+                        held?: number;
+                        holds?: {
+                            duplicate?: boolean;
+                            /** Format: date-time */
+                            held_at: string;
+                            hold_id: string;
+                            points: number;
+                            reward_id: string;
+                            /** @enum {string} */
+                            status: "held" | "captured" | "released" | "lapsed";
+                            /**
+                             * Format: date-time
+                             * @description then it lapses by itself
+                             */
+                            until: string;
+                        }[];
+                        /** @description with as_of: of the newest entry then */
+                        known_balance?: number;
+                        /** @description with as_of: with what was written later of then */
+                        true_balance?: number;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    postUsersUserIdClawbacks: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    event_id: string;
+                    /** @description scope: the user; kept for 90 days */
+                    idempotency_key: string;
+                    /** @description why; the user sees it in the ledger */
+                    reason: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Reverse an event and what it earned (streakline/fulfilment) */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description after this entry; below 0: a debt */
+                        balance: number;
+                        created_at: string;
+                        /** @description what is owed after this entry */
+                        debt?: number;
+                        duplicate?: boolean;
+                        entry_id: string;
+                        kind: string;
+                        /** @description signed */
+                        points: number;
+                        /** @description of a CLAWBACK or RERATE */
+                        reason?: string;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdEvents: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                from?: string;
+                limit?: number;
+                to?: string;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getUsersUserIdExport: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Everything that is known of a user, as a ZIP of JSON and CSV */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": string;
+                };
+            };
+        };
+    };
+    postUsersUserIdFreezes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description admins: the first date that the freeze can cover (default: the user's today) */
+                    granted_on?: string;
+                    /** @description scope: the user; kept for 90 days */
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Get a freeze */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description after this entry; below 0: a debt */
+                        balance: number;
+                        created_at: string;
+                        /** @description what is owed after this entry */
+                        debt?: number;
+                        duplicate?: boolean;
+                        entry_id: string;
+                        kind: string;
+                        /** @description signed */
+                        points: number;
+                        /** @description of a CLAWBACK or RERATE */
+                        reason?: string;
+                    };
+                };
+            };
+        };
+    };
+    postUsersUserIdHolds: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description scope: the user; kept for 90 days */
+                    idempotency_key: string;
+                    points: number;
+                    reward_id: string;
+                    /** @description for how long; 900 if it is left out */
+                    seconds?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Reserve points (streakline/fulfilment) */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        duplicate?: boolean;
+                        /** Format: date-time */
+                        held_at: string;
+                        hold_id: string;
+                        points: number;
+                        reward_id: string;
+                        /** @enum {string} */
+                        status: "held" | "captured" | "released" | "lapsed";
+                        /**
+                         * Format: date-time
+                         * @description then it lapses by itself
+                         */
+                        until: string;
+                    };
+                };
+            };
+        };
+    };
+    postUsersUserIdHoldsHoldIdCapture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                hold_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description how many of the held points are spent; all if it is left out */
+                    points?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Spend held points, all or some (streakline/fulfilment) */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description after this entry; below 0: a debt */
+                        balance: number;
+                        created_at: string;
+                        /** @description what is owed after this entry */
+                        debt?: number;
+                        duplicate?: boolean;
+                        entry_id: string;
+                        kind: string;
+                        /** @description signed */
+                        points: number;
+                        /** @description of a CLAWBACK or RERATE */
+                        reason?: string;
+                    };
+                };
+            };
+        };
+    };
+    postUsersUserIdHoldsHoldIdRelease: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                hold_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Give held points back (streakline/fulfilment) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        duplicate?: boolean;
+                        /** Format: date-time */
+                        held_at: string;
+                        hold_id: string;
+                        points: number;
+                        reward_id: string;
+                        /** @enum {string} */
+                        status: "held" | "captured" | "released" | "lapsed";
+                        /**
+                         * Format: date-time
+                         * @description then it lapses by itself
+                         */
+                        until: string;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdLedger: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                from?: string;
+                limit?: number;
+                to?: string;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ledger entries, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    postUsersUserIdLift: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Let an erased id be used anew (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        lifted: number;
+                    };
+                };
+            };
+        };
+    };
+    postUsersUserIdPauses: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description not before the user's today */
+                    first: string;
+                    /** @description at most 90 days after the first */
+                    last: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Pause the streak */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getUsersUserIdRedemptions: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redeemed rewards, newest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description null: no more */
+                        cursor: string | null;
+                        redemptions: {
+                            brand: string;
+                            /**
+                             * Format: date-time
+                             * @description when that changed
+                             */
+                            changed_at?: string;
+                            /** Format: date-time */
+                            created_at: string;
+                            /** @description it stood so before */
+                            duplicate?: boolean;
+                            /** @description of the ledger entry */
+                            entry_id: string;
+                            /** @enum {string} */
+                            fulfilment: "requested" | "fulfilled" | "failed" | "reversed";
+                            price_points: number;
+                            reward: string;
+                            /** @description of the book that named the price */
+                            rules_version: number;
+                            user_id: string;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    postUsersUserIdRedemptions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description scope: the user; kept for 90 days */
+                    idempotency_key: string;
+                    /** @description in place of `reward`, with reward_id: streakline/fulfilment or streakline/admin */
+                    points?: number;
+                    /** @description the price that the user was shown: at another one nothing is redeemed */
+                    price_points?: number;
+                    /** @description a reward of the book (GET /v1/rewards), at the book's price */
+                    reward?: string;
+                    /** @description what the points are spent on */
+                    reward_id?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Redeem a reward */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description after this entry; below 0: a debt */
+                        balance: number;
+                        created_at: string;
+                        /** @description what is owed after this entry */
+                        debt?: number;
+                        duplicate?: boolean;
+                        entry_id: string;
+                        kind: string;
+                        /** @description signed */
+                        points: number;
+                        /** @description of a CLAWBACK or RERATE */
+                        reason?: string;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdRedemptionsEntryId: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A redeemed reward, and what has become of it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        brand: string;
+                        /**
+                         * Format: date-time
+                         * @description when that changed
+                         */
+                        changed_at?: string;
+                        /** Format: date-time */
+                        created_at: string;
+                        /** @description it stood so before */
+                        duplicate?: boolean;
+                        /** @description of the ledger entry */
+                        entry_id: string;
+                        /** @enum {string} */
+                        fulfilment: "requested" | "fulfilled" | "failed" | "reversed";
+                        price_points: number;
+                        reward: string;
+                        /** @description of the book that named the price */
+                        rules_version: number;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    postUsersUserIdRedemptionsEntryIdFailed: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user will not get the reward: its points go back, once */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        brand: string;
+                        /**
+                         * Format: date-time
+                         * @description when that changed
+                         */
+                        changed_at?: string;
+                        /** Format: date-time */
+                        created_at: string;
+                        /** @description it stood so before */
+                        duplicate?: boolean;
+                        /** @description of the ledger entry */
+                        entry_id: string;
+                        /** @enum {string} */
+                        fulfilment: "requested" | "fulfilled" | "failed" | "reversed";
+                        price_points: number;
+                        reward: string;
+                        /** @description of the book that named the price */
+                        rules_version: number;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    postUsersUserIdRedemptionsEntryIdFulfilled: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The user has the reward */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        brand: string;
+                        /**
+                         * Format: date-time
+                         * @description when that changed
+                         */
+                        changed_at?: string;
+                        /** Format: date-time */
+                        created_at: string;
+                        /** @description it stood so before */
+                        duplicate?: boolean;
+                        /** @description of the ledger entry */
+                        entry_id: string;
+                        /** @enum {string} */
+                        fulfilment: "requested" | "fulfilled" | "failed" | "reversed";
+                        price_points: number;
+                        reward: string;
+                        /** @description of the book that named the price */
+                        rules_version: number;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    postUsersUserIdRedemptionsEntryIdReversal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                entry_id: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Undo a redemption (streakline/fulfilment) */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description after this entry; below 0: a debt */
+                        balance: number;
+                        created_at: string;
+                        /** @description what is owed after this entry */
+                        debt?: number;
+                        duplicate?: boolean;
+                        entry_id: string;
+                        kind: string;
+                        /** @description signed */
+                        points: number;
+                        /** @description of a CLAWBACK or RERATE */
+                        reason?: string;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdRewards: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The same, with what the user can have */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description points that can be spent */
+                        available: number;
+                        /** @description null: no more */
+                        cursor: string | null;
+                        rewards: {
+                            /** @description whether `available` covers the price */
+                            affordable: boolean;
+                            brand: string;
+                            /** @description about so many; left out: no end of them */
+                            left?: number;
+                            /** @description how many more the user may have */
+                            left_for_user?: number;
+                            limit_per_user?: number;
+                            price_points: number;
+                            reward: string;
+                            /** Format: date-time */
+                            valid_from?: string;
+                            /** Format: date-time */
+                            valid_until?: string;
+                        }[];
+                        user_id: string;
+                        /** @description of the book of rules */
+                        version: number;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdStreakExplain: {
+        parameters: {
+            query: {
+                date: string;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Why a day counts or not */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    getUsersUserIdStreaks: {
+        parameters: {
+            query?: {
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All streaks: the daily one, and those that the book declares */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        as_of: string;
+                        streaks: {
+                            current_streak: number;
+                            freezes_used?: number;
+                            /** @description the first date of the newest one */
+                            last_reached: string | null;
+                            longest_streak: number;
+                            /** @description daily: the streak of the profile */
+                            name: string;
+                            /** @enum {string} */
+                            per: "day" | "week" | "month";
+                            /** @description a date, a week or a month, with what it needs; without that: nothing is asked */
+                            period?: {
+                                /** @enum {string} */
+                                counts?: "active_days" | "events" | "sum";
+                                first: string;
+                                have?: number;
+                                last: string;
+                                missing?: number;
+                                needs?: number;
+                                property?: string;
+                            };
+                            /** @description periods that were reached, in all */
+                            reached: number;
+                            /** @enum {string} */
+                            status: "active" | "at_risk" | "broken" | "none";
+                        }[];
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    getUsersUserIdStreaksNameExplain: {
+        parameters: {
+            query: {
+                date: string;
+            };
+            header?: never;
+            path: {
+                name: string;
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Why a date's period counts for a streak or not */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        contributions: {
+                            adds: number;
+                            date: string;
+                        }[];
+                        counts: boolean;
+                        date: string;
+                        name: string;
+                        /** @description a date, a week or a month, with what it needs; without that: nothing is asked */
+                        period: {
+                            /** @enum {string} */
+                            counts?: "active_days" | "events" | "sum";
+                            first: string;
+                            have?: number;
+                            last: string;
+                            missing?: number;
+                            needs?: number;
+                            property?: string;
+                        };
+                        /** @enum {string} */
+                        reason: "reached" | "covered_by_freeze" | "paused" | "skipped_by_zone" | "missed" | "not_over_yet" | "not_asked" | "before_first_period";
+                        rule: string;
+                        rules_version: number;
+                        streak_length: number;
+                        user_id: string;
+                    };
+                };
+            };
+        };
+    };
+    putUsersUserIdTimezone: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                user_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    timezone: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Set the zone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    "getWebhook-Endpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description All endpoints (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        endpoints: {
+                            /** Format: date-time */
+                            created_at: string;
+                            description: string;
+                            /** @description why nothing is sent; empty while it is */
+                            disabled: string;
+                            endpoint_id: string;
+                            /** @description by type: what fields of `data` must be: one of some values, or a number at least */
+                            filters: {
+                                "hold.expired"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "points.changed"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "profile.changed"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "reward.redeemed"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "streak.at_risk"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "streak.corrected"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "streak.extended"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "streak.lost"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                            };
+                            organization_id: string;
+                            /** @description of notifications; left out or empty: all of them */
+                            types: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                            /** @description https, at a public address */
+                            url: string;
+                        }[];
+                    };
+                };
+            };
+        };
+    };
+    "postWebhook-Endpoints": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    description?: string;
+                    /** @description by type: what fields of `data` must be: one of some values, or a number at least */
+                    filters?: {
+                        "hold.expired"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "points.changed"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "profile.changed"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "reward.redeemed"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "streak.at_risk"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "streak.corrected"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "streak.extended"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "streak.lost"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                    };
+                    organization_id: string;
+                    /** @description of notifications; left out or empty: all of them */
+                    types?: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                    /** @description https, at a public address */
+                    url: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Register an endpoint for outgoing webhooks (admins) */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: date-time */
+                        created_at: string;
+                        description: string;
+                        /** @description why nothing is sent; empty while it is */
+                        disabled: string;
+                        endpoint_id: string;
+                        /** @description by type: what fields of `data` must be: one of some values, or a number at least */
+                        filters: {
+                            "hold.expired"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "points.changed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "profile.changed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "reward.redeemed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "streak.at_risk"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "streak.corrected"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "streak.extended"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "streak.lost"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                        };
+                        organization_id: string;
+                        /** @description it is shown this once */
+                        secret: string;
+                        /** @description of notifications; left out or empty: all of them */
+                        types: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        /** @description https, at a public address */
+                        url: string;
+                    };
+                };
+            };
+        };
+    };
+    "deleteWebhook-EndpointsEndpointId": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description End an endpoint (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, unknown>;
+                };
+            };
+        };
+    };
+    "postWebhook-EndpointsEndpointIdEnable": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, unknown>;
+            };
+        };
+        responses: {
+            /** @description Send to an endpoint again that had answered 410 Gone (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: date-time */
+                        created_at: string;
+                        description: string;
+                        /** @description why nothing is sent; empty while it is */
+                        disabled: string;
+                        endpoint_id: string;
+                        /** @description by type: what fields of `data` must be: one of some values, or a number at least */
+                        filters: {
+                            "hold.expired"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "points.changed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "profile.changed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "reward.redeemed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "streak.at_risk"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "streak.corrected"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "streak.extended"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "streak.lost"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                        };
+                        organization_id: string;
+                        /** @description of notifications; left out or empty: all of them */
+                        types: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        /** @description https, at a public address */
+                        url: string;
+                    };
+                };
+            };
+        };
+    };
+    "postWebhook-EndpointsEndpointIdSecret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": {
+                    /** @description 24, if left out */
+                    overlap_hours?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Rotate an endpoint's secret: for a while both sign (admins) */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description until then both sign */
+                        former_until: string;
+                        /** @description it is shown this once */
+                        secret: string;
+                    };
+                };
+            };
+        };
+    };
+    "postWebhook-EndpointsEndpointIdTest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                endpoint_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": Record<string, unknown>;
+            };
+        };
+        responses: {
+            /** @description Send an endpoint a test message (admins) */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        message_id: string;
+                    };
+                };
+            };
+        };
+    };
+}

@@ -1,0 +1,121 @@
+/** One request and its reply; and how long to wait before the next attempt. */
+
+import { Refused, Unreachable } from './errors.js';
+
+export interface Reply {
+  status: number;
+  body: unknown;
+  /** Milliseconds that the service asks for; null: it says nothing. */
+  retryAfter: number | null;
+  /** The service's time, in milliseconds since 1970; null: the browser does not show it. */
+  time: number | null;
+}
+
+export type Token = string | (() => string | Promise<string>);
+
+const ATTEMPTS_MAX = 5;
+const PAUSE = 250;
+const PAUSE_MAX = 20_000;
+const TIMEOUT = 30_000;
+export const isAgain = (status: number): boolean => status === 429 || status === 503;
+
+/** Return the milliseconds to wait: what the service says, else a random time that grows by attempt (full jitter). */
+export function pause(attempt: number, retryAfter: number | null, first = PAUSE, most = PAUSE_MAX): number {
+  if (retryAfter !== null) return Math.min(most, retryAfter);
+  return Math.random() * Math.min(most, first * 2 ** attempt);
+}
+
+const sleep = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+export class Http {
+  private lastToken: string | undefined;
+
+  constructor(private readonly url: string, private readonly token: Token, private readonly fetch: typeof globalThis.fetch) {}
+
+  /** Send a request once, and return a reply of any status; throws Unreachable. */
+  async once(method: string, path: string, body?: unknown, timeout = TIMEOUT): Promise<Reply> {
+    const stop = new AbortController();
+    const timer = setTimeout(() => stop.abort(), timeout);
+    try {
+      this.lastToken = typeof this.token === 'function' ? await this.token() : this.token;
+      const answered = await this.send(method, path, body, { signal: stop.signal });
+      const text = await answered.text();
+      return { status: answered.status, body: json(text), retryAfter: seconds(answered), time: timeOf(answered) };
+    } catch (error) {
+      throw new Unreachable(`${method} ${path}: ${String(error)}`);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  private send(method: string, path: string, body: unknown, more: RequestInit): Promise<Response> {
+    return this.fetch(this.url.replace(/\/$/, '') + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${this.lastToken ?? ''}`,
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      },
+      // A redirect would carry the token to another address.
+      redirect: 'error',
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...more,
+    });
+  }
+
+  /** Send a request that outlives the page. Nobody reads its answer. */
+  parting(path: string, body: unknown): void {
+    if (this.lastToken) void this.send('POST', path, body, { keepalive: true }).catch(() => undefined);
+  }
+
+  /** Send a request, and again while that may help; it reads only, or has a key. Throws Refused, Unreachable. */
+  async call<T>(method: string, path: string, body?: unknown, timeout = TIMEOUT): Promise<T> {
+    for (let attempt = 0; ; attempt += 1) {
+      const isLast = attempt === ATTEMPTS_MAX - 1;
+      try {
+        const reply = await this.once(method, path, body, timeout);
+        if (isLast || !isAgain(reply.status)) return content(reply) as T;
+        await sleep(pause(attempt, reply.retryAfter));
+      } catch (error) {
+        if (isLast || !(error instanceof Unreachable)) throw error;
+        await sleep(pause(attempt, null));
+      }
+    }
+  }
+}
+
+/** Return a path with its query. What is undefined is left out. */
+export function withQuery(path: string, query: Record<string, string | number | undefined>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  return given.length ? `${path}?${given.map(([name, value]) => `${name}=${encodeURIComponent(value as string)}`).join('&')}` : path;
+}
+
+/** Return the error that a reply tells; a gateway's own is {"message"}, without {"error"} around it. */
+export function refusalOf({ status, body }: Reply): Refused {
+  const told = (body ?? {}) as { error?: { code?: string; message?: string; details?: unknown }; message?: string };
+  const { code = 'unknown', message = 'no reason given', details } = told.error ?? { ...(told.message ? { message: told.message } : {}) };
+  return new Refused(status, code, message, details);
+}
+
+function content(reply: Reply): unknown {
+  if (reply.status < 200 || reply.status > 299) throw refusalOf(reply);
+  if (typeof reply.body !== 'object' || reply.body === null) throw new Refused(reply.status, 'unknown', 'the answer is no JSON object');
+  return reply.body;
+}
+
+function json(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function seconds(answered: Response): number | null {
+  const text = answered.headers.get('retry-after') ?? '';
+  return /^\d+$/.test(text) ? Number(text) * 1000 : null;
+}
+
+function timeOf(answered: Response): number | null {
+  const time = Date.parse(answered.headers.get('date') ?? '');
+  return Number.isNaN(time) ? null : time + 500; // it is cut to seconds
+}

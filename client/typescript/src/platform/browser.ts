@@ -1,0 +1,84 @@
+/** Browsers: IndexedDB, Web Locks, BroadcastChannel. Where one of them is missing, what is left does. */
+
+import { inMemory, ownLocks, plain, type KeyValues, type Locks, type Platform } from './platform.js';
+
+const STORE = 'kept';
+
+function asked<T>(request: IDBRequest<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}
+
+/** Storage in IndexedDB. */
+export function inIndexedDb(name: string): KeyValues {
+  let opening: Promise<IDBDatabase> | undefined;
+  const open = (): Promise<IDBDatabase> => {
+    opening ??= new Promise<IDBDatabase>((resolve, reject) => {
+      const request = indexedDB.open(name, 1);
+      request.onupgradeneeded = () => request.result.createObjectStore(STORE);
+      request.onsuccess = () => {
+        // The browser closes it when the user clears what sites keep: then it is opened anew.
+        request.result.onclose = () => (opening = undefined);
+        resolve(request.result);
+      };
+      request.onerror = () => reject(request.error);
+    }).catch((error: unknown) => {
+      opening = undefined;
+      throw error;
+    });
+    return opening;
+  };
+  const read = async <T>(ask: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> =>
+    asked(ask((await open()).transaction(STORE, 'readonly').objectStore(STORE)));
+  const write = async (change: (store: IDBObjectStore) => IDBRequest): Promise<void> => {
+    const transaction = (await open()).transaction(STORE, 'readwrite');
+    change(transaction.objectStore(STORE));
+    // A full disk shows when the transaction ends, and not at the request.
+    await new Promise<void>((resolve, reject) => {
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = transaction.onerror = () => reject(transaction.error);
+    });
+  };
+  return {
+    getItem: async (key) => (await read((store) => store.get(key))) as string | undefined ?? null,
+    setItem: (key, value) => write((store) => store.put(value, key)),
+    removeItem: (key) => write((store) => store.delete(key)),
+    getAllKeys: async () => (await read((store) => store.getAllKeys())) as string[],
+  };
+}
+
+const webLocks = (name: string): Locks => ({
+  exclusive: async (part, work) => navigator.locks.request(`${name}:${part}`, work),
+});
+
+/** Return what this browser has. name: of the user's queue. */
+export function browser(name: string): Platform {
+  return {
+    ...plain(typeof indexedDB === 'undefined' ? inMemory() : inIndexedDb(name)),
+    locks: typeof navigator !== 'undefined' && navigator.locks ? webLocks(name) : ownLocks(),
+    ...(typeof BroadcastChannel === 'undefined' ? {} : { channel }),
+    ...(typeof document === 'undefined' ? {} : { signs }),
+  };
+}
+
+function channel(name: string, heard: (message: string) => void): { tell(message: string): void; close(): void } {
+  const line = new BroadcastChannel(name);
+  line.onmessage = (event: MessageEvent) => heard(String(event.data));
+  return { tell: (message) => line.postMessage(message), close: () => line.close() };
+}
+
+function signs(online: () => void, parting: () => void): () => void {
+  const hidden = (): void => {
+    if (document.visibilityState === 'hidden') parting();
+  };
+  addEventListener('online', online);
+  addEventListener('pagehide', parting);
+  document.addEventListener('visibilitychange', hidden);
+  return () => {
+    removeEventListener('online', online);
+    removeEventListener('pagehide', parting);
+    document.removeEventListener('visibilitychange', hidden);
+  };
+}

@@ -1,0 +1,71 @@
+/** What a platform gives: a place to keep things, one worker at a time, clocks. */
+
+/** Keeps texts by name, across closing and crashes. AsyncStorage of React Native is one as it is. */
+export interface KeyValues {
+  getItem(key: string): Promise<string | null>;
+  setItem(key: string, value: string): Promise<void>;
+  removeItem(key: string): Promise<void>;
+  getAllKeys(): Promise<readonly string[]>;
+}
+
+/** Lets one worker at a time do something, of all that share the storage. */
+export interface Locks {
+  exclusive<T>(name: string, work: () => Promise<T>): Promise<T>;
+}
+
+/** Tells the other pages of a user something. They need not hear it. */
+export interface Channel {
+  tell(message: string): void;
+  close(): void;
+}
+
+export interface Platform {
+  storage: KeyValues;
+  locks: Locks;
+  /** A count of milliseconds that nobody can move, and which count it is: another run begins anew. */
+  ticks: () => number;
+  run: string;
+  /** Whether the ticks go on while the machine sleeps. */
+  countsSleep: boolean;
+  wall: () => number;
+  channel?: (name: string, heard: (message: string) => void) => Channel;
+  /** Calls back when the network is there again, and when the page may end; returns how to stop that. */
+  signs?: (online: () => void, parting: () => void) => () => void;
+}
+
+/** Locks for one process: each worker waits for the one before. */
+export function ownLocks(): Locks {
+  const last = new Map<string, Promise<unknown>>();
+  return {
+    exclusive<T>(name: string, work: () => Promise<T>): Promise<T> {
+      const mine = (last.get(name) ?? Promise.resolve()).then(work, work);
+      last.set(name, mine.catch(() => undefined));
+      return mine;
+    },
+  };
+}
+
+/** Storage that ends with the process. */
+export function inMemory(): KeyValues {
+  const kept = new Map<string, string>();
+  return {
+    getItem: async (key) => kept.get(key) ?? null,
+    setItem: async (key, value) => void kept.set(key, value),
+    removeItem: async (key) => void kept.delete(key),
+    getAllKeys: async () => [...kept.keys()],
+  };
+}
+
+export const newKey = (): string =>
+  globalThis.crypto?.randomUUID?.() ??
+  'xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx'.replace(/x/g, () => Math.floor(Math.random() * 16).toString(16));
+
+/** A platform around any storage, for one process: React Native, a worker, tests. */
+export const plain = (storage: KeyValues): Platform => ({
+  storage,
+  locks: ownLocks(),
+  ticks: () => performance.now(),
+  run: newKey(),
+  countsSleep: false,
+  wall: () => Date.now(),
+});

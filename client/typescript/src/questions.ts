@@ -1,0 +1,63 @@
+/** Questions: an agent asks, people answer. */
+
+import { withQuery, type Http } from './http.js';
+import { newKey } from './platform/platform.js';
+import type { Asked, GivenAnswer, NewAnswer, NewQuestion, Question, Questions, Responses, Stats } from './types.js';
+
+const WAIT_MAX = 20;
+const TIMEOUT = 10_000;
+const POLL_MIN = 500;
+
+export class QuestionsApi {
+  constructor(protected readonly http: Http) {}
+
+  /** Ask people. The key makes asking again harmless. */
+  ask(question: NewQuestion): Promise<Asked> {
+    return this.http.call('POST', '/v1/questions', { ...question, idempotency_key: question.idempotency_key ?? newKey() });
+  }
+
+  /** Return a question as it is now. */
+  question(id: string): Promise<Question> {
+    return this.http.call('GET', `/v1/questions/${encodeURIComponent(id)}`);
+  }
+
+  /** Return a page of the questions that this person may answer. */
+  openQuestions(query: { limit?: number; cursor?: string } = {}): Promise<Questions> {
+    return this.http.call('GET', withQuery('/v1/questions', query));
+  }
+
+  /** Yield an agent's questions, the newest first. */
+  async *questions(agent: string, limit = 50): AsyncGenerator<Question> {
+    let cursor: string | undefined;
+    do {
+      const path = withQuery(`/v1/agents/${encodeURIComponent(agent)}/questions`, { limit, cursor });
+      const page: { questions: Question[]; cursor?: string | null } = await this.http.call('GET', path);
+      yield* page.questions;
+      cursor = page.cursor ?? undefined;
+    } while (cursor);
+  }
+
+  /** Yield each answer once, as it comes, until the question is done. wait: seconds that a request may stay open; with 0 it stops where there is no more. */
+  async *answers(id: string, wait = WAIT_MAX): AsyncGenerator<Responses['responses'][number]> {
+    let after: string | undefined;
+    for (;;) {
+      const started = Date.now();
+      const path = withQuery(`/v1/questions/${encodeURIComponent(id)}/responses`, { wait, after });
+      const page: Responses = await this.http.call('GET', path, undefined, TIMEOUT + wait * 1000);
+      yield* page.responses;
+      after = page.cursor;
+      if (page.done || (!page.responses.length && wait === 0)) return;
+      if (!page.responses.length) await new Promise((go) => setTimeout(go, Math.max(0, POLL_MIN - (Date.now() - started))));
+    }
+  }
+
+  /** Answer a question; once a person. */
+  answer(id: string, answer: NewAnswer): Promise<GivenAnswer> {
+    return this.http.call('POST', `/v1/questions/${encodeURIComponent(id)}/responses`, answer);
+  }
+
+  /** Return the stats of a person who answers; the caller's own, if none is named. */
+  stats(fingerprint = 'me'): Promise<Stats> {
+    return this.http.call('GET', `/v1/stats/${encodeURIComponent(fingerprint)}`);
+  }
+}

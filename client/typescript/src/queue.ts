@@ -1,0 +1,264 @@
+/** The events that wait, on the platform's storage: in the order in which they happened, each with its key. */
+
+import { contact, isInDoubt, look, newClock, rightTime, sentAt, shiftOf, STILL, type ClockState, type Reading, type Watch } from './clock.js';
+import { dateAt, here, offsetOf, written } from './moment.js';
+import type { Platform } from './platform/platform.js';
+import { newKey } from './platform/platform.js';
+import type { SentEvent } from './types.js';
+
+/** An event that waits. number: its place. shift: the sum of the clock's moves until then. wall: what the clock said. */
+export interface Waiting { number: number; shift: number; wall: number; event: SentEvent }
+
+/** Some events that one clock has read, and what time it is now by that clock. */
+export interface Batch { events: Waiting[]; sent_at: string }
+
+/** What all pages share. flying: the newest event of a batch under way; up to it nothing is given up. */
+interface State { next: number; count: number; flying: number; clock: ClockState }
+
+const STATE = 'state';
+const EVENT = 'event:';
+const BATCH_MAX = 100;
+/** The service takes a million; properties alone may have 64 KB. */
+const BATCH_BYTES_MAX = 500_000;
+/** Moves are measured to a few milliseconds. */
+const SAME_CLOCK = 1_000;
+const keyOf = ({ number, event }: Waiting): string => `${EVENT}${String(number).padStart(12, '0')}:${event.idempotency_key}`;
+
+export class Queue {
+  private watch: Watch | null = null;
+  /** What storage did not take. It waits as the others do, and ends with this page. */
+  private unkept: Waiting[] = [];
+  /** What this page knows to wait, for the page's end, when there is no time to read. */
+  readonly known = new Map<string, Waiting>();
+  private last: State = { next: 1, count: 0, flying: 0, clock: newClock() };
+  /** Storage refused the newest state: this page goes on with its own, as long as nobody else has stored another. */
+  private isBehind = false;
+  /** The stored state that this page has seen last, and what it remembered of the clock then. */
+  private stored: string | null = null;
+  private joined: Watch | null = null;
+
+  /** ready: when the user's other pages have had time to look at their clocks. */
+  constructor(private readonly platform: Platform, private readonly max: number, private readonly ready: Promise<void>) {}
+
+  /** Return an event as it is now, with the time and the place of this moment. */
+  event(type: string, properties: SentEvent['properties'], user: string): [SentEvent, number] {
+    const wall = this.platform.wall();
+    const { offset, zone } = here(wall);
+    const event: SentEvent = { idempotency_key: newKey(), event_type: type, occurred_at: written(wall, offset), user_id: user };
+    if (zone) event.timezone = zone;
+    if (properties) event.properties = JSON.parse(JSON.stringify(properties)) as NonNullable<SentEvent['properties']>;
+    return [event, wall];
+  }
+
+  /** Keep an event. Returns whether storage has it, and what had to go because the queue is full: the oldest. */
+  async add(event: SentEvent, wall: number): Promise<{ kept: boolean; gone: Waiting[] }> {
+    const base = wall - this.platform.ticks();
+    this.known.set(event.idempotency_key, { number: this.last.next, shift: this.last.clock.shift, wall, event });
+    await this.ready;
+    return this.platform.locks.exclusive('write', async () => {
+      const state = await this.state();
+      const moved = this.platform.wall() - this.platform.ticks() - base; // while it stood in line
+      const isMoved = Math.abs(moved) > STILL;
+      this.lookAt(state, isMoved ? state.next + 1 : state.next);
+      const since = isMoved && (moved < 0 || this.platform.countsSleep) ? moved : 0;
+      const one = { number: state.next++, shift: state.clock.shift - since, wall, event };
+      this.known.set(event.idempotency_key, one);
+      const kept = await this.keep(one);
+      state.count += 1;
+      const gone = state.count > this.max ? await this.giveUp(state) : [];
+      await this.save(state);
+      return { kept, gone };
+    });
+  }
+
+  private async keep(one: Waiting): Promise<boolean> {
+    try {
+      await this.platform.storage.setItem(keyOf(one), JSON.stringify(one));
+      return true;
+    } catch {
+      this.unkept.push(one);
+      return false;
+    }
+  }
+
+  /** Take the oldest out that is not under way. */
+  private async giveUp(state: State): Promise<Waiting[]> {
+    const waiting = await this.waiting();
+    state.count = waiting.length;
+    const over = waiting.filter(({ number }) => number > state.flying).slice(0, Math.max(0, waiting.length - this.max));
+    await this.drop(over);
+    state.count -= over.length;
+    return over;
+  }
+
+  private async drop(events: Waiting[]): Promise<void> {
+    const keys = new Set(events.map(({ event }) => event.idempotency_key));
+    this.unkept = this.unkept.filter(({ event }) => !keys.has(event.idempotency_key));
+    for (const one of events) {
+      this.known.delete(one.event.idempotency_key);
+      await this.platform.storage.removeItem(keyOf(one)).catch(() => undefined);
+    }
+  }
+
+  /** Return all that waits, the oldest first. Storage that cannot be read has nothing for now. */
+  async waiting(): Promise<Waiting[]> {
+    const kept = await this.read().catch(() => []);
+    return [...kept, ...this.unkept].sort((one, other) => one.number - other.number);
+  }
+
+  private async read(): Promise<Waiting[]> {
+    const { storage } = this.platform;
+    const keys = (await storage.getAllKeys()).filter((key) => key.startsWith(EVENT)).sort();
+    const texts = await Promise.all(keys.map((key) => storage.getItem(key)));
+    return texts.flatMap((text) => (text ? [JSON.parse(text) as Waiting] : []));
+  }
+
+  /** Return the next batch, the oldest events first, all of one clock; null: nothing waits. */
+  async batch(most: number): Promise<Batch | null> {
+    const state = await this.looked(); // first: it may tell what waits in memory anew
+    const waiting = await this.waiting();
+    const [first] = waiting;
+    if (!first) return null;
+    const events = batchOf(waiting.slice(0, Math.min(most, BATCH_MAX)), state.clock);
+    await this.change((now) => void (now.flying = events.at(-1)?.number ?? 0));
+    return { events, sent_at: this.sentAt(state.clock, first) };
+  }
+
+  private sentAt(clock: ClockState, first: Waiting): string {
+    return written(sentAt(clock, shiftOf(clock, first), this.platform.wall()), 0);
+  }
+
+  /** Return what this page knows to wait, at once, for its last request; null if the clock is in doubt. */
+  parting(): Batch | null {
+    const { clock } = this.last;
+    const [first, ...others] = [...this.known.values()].sort((one, other) => one.number - other.number);
+    if (!first || isInDoubt(clock)) return null;
+    const moved = Math.abs(this.platform.wall() - this.platform.ticks() - (this.watch?.base ?? 0)) > STILL;
+    return moved ? null : { events: batchOf([first, ...others], clock).slice(0, BATCH_MAX), sent_at: this.sentAt(clock, first) };
+  }
+
+  /** These events are settled: they wait no more. */
+  async settle(events: Waiting[]): Promise<void> {
+    await this.platform.locks.exclusive('write', async () => {
+      await this.drop(events);
+      const state = await this.state();
+      state.count = Math.max(0, state.count - events.length);
+      state.flying = 0;
+      await this.save(state);
+    });
+    await this.keepAgain();
+  }
+
+  /** There may be room now for what storage did not take. */
+  private async keepAgain(): Promise<void> {
+    const again = this.unkept;
+    this.unkept = [];
+    for (const one of again) await this.keep(one);
+  }
+
+  /** Another page has settled these. */
+  forget(keys: string[]): void {
+    for (const key of keys) this.known.delete(key);
+  }
+
+  /** Whether somebody should ask the service for its time first. */
+  async isInDoubt(): Promise<boolean> {
+    return isInDoubt((await this.looked()).clock);
+  }
+
+  /** The service has said what time it is; null: that cannot be read. */
+  async heard(serverTime: number | null): Promise<void> {
+    const wall = this.platform.wall();
+    await this.change((state) => contact(state.clock, serverTime, wall, state.next));
+  }
+
+  /** Look at the clock if it seems to have been moved since the last look; always, if asked to. */
+  async glance(always = false): Promise<void> {
+    const base = this.platform.wall() - this.platform.ticks();
+    if (always || this.watch === null || Math.abs(base - this.watch.base) > STILL) await this.looked();
+  }
+
+  private looked(): Promise<State> {
+    return this.change((state) => this.lookAt(state, state.next));
+  }
+
+  /** Both clocks are read with the lock held: what another page has noticed is then before this reading. */
+  private lookAt(state: State, next: number): void {
+    this.watch = look(state.clock, this.watch, this.reading(), next);
+  }
+
+  private reading(): Reading {
+    const { run, countsSleep } = this.platform;
+    return { wall: this.platform.wall(), ticks: this.platform.ticks(), run, countsSleep };
+  }
+
+  /** Return the dates on which waiting events were, and today's, at their places and by the right time. */
+  async dates(counts: (event: SentEvent) => boolean): Promise<{ dates: string[]; today: string; waiting: number }> {
+    const [{ clock }, waiting, wall] = [await this.looked(), await this.waiting(), this.platform.wall()];
+    const dates = waiting.filter(({ event }) => counts(event)).map((one) => this.dateOf(one));
+    return { dates, today: dateAt(rightTime(clock, wall, clock.shift), here(wall).offset), waiting: waiting.length };
+  }
+
+  /** Return the date on which an event was, at its place and by the right time, as far as that is known. */
+  dateOf(one: Waiting): string {
+    const { clock } = this.last;
+    return dateAt(rightTime(clock, one.wall, shiftOf(clock, one)), offsetOf(one.event.occurred_at));
+  }
+
+  private change(work: (state: State) => void): Promise<State> {
+    return this.platform.locks.exclusive('write', async () => {
+      const state = await this.state();
+      const before = JSON.stringify(state);
+      work(state);
+      if (JSON.stringify(state) === before && !this.isBehind) this.last = state;
+      else await this.save(state);
+      return state;
+    });
+  }
+
+  /** Storage that cannot be read or written keeps no state; this page then goes by what it remembers. */
+  private async state(): Promise<State> {
+    const text = await this.platform.storage.getItem(STATE).catch(() => null);
+    if (text === null || (this.isBehind && text === this.stored)) return copied(this.last);
+    const kept = JSON.parse(text) as State;
+    if (this.isBehind) this.join(kept);
+    this.stored = text;
+    return { ...kept, next: Math.max(kept.next, this.last.next) };
+  }
+
+  /** Another page has stored a state meanwhile: what waits in memory is told by its sum of moves, which ends in the same now. */
+  private join(kept: State): void {
+    const own = copied(this.last);
+    const now = this.reading();
+    look(own.clock, this.watch, now, own.next);
+    kept.next = Math.max(kept.next, own.next);
+    this.watch = look(kept.clock, this.joined, now, kept.next);
+    const more = kept.clock.shift - own.clock.shift;
+    // Their new numbers are beyond the fixes of that state, which this sum has in it.
+    this.unkept = this.unkept.map((one) => ({ ...one, shift: shiftOf(own.clock, one) + more, number: kept.next++ }));
+    for (const one of this.unkept) this.known.set(one.event.idempotency_key, one);
+    this.isBehind = false;
+  }
+
+  private async save(state: State): Promise<void> {
+    const text = JSON.stringify(state);
+    this.last = copied(state);
+    this.isBehind = await this.platform.storage.setItem(STATE, text).then(() => false, () => true);
+    if (this.isBehind) return;
+    this.stored = text;
+    this.joined = this.watch;
+  }
+}
+
+const copied = (state: State): State => JSON.parse(JSON.stringify(state)) as State;
+
+/** Return the first of these events that one clock has read, as many as one request carries. */
+function batchOf(waiting: Waiting[], clock: ClockState): Waiting[] {
+  const shift = waiting[0] ? shiftOf(clock, waiting[0]) : 0;
+  let bytes = 0;
+  const end = waiting.findIndex((one, number) => {
+    bytes += 4 * JSON.stringify(one.event).length; // a sign has up to four bytes
+    return Math.abs(shiftOf(clock, one) - shift) > SAME_CLOCK || (bytes > BATCH_BYTES_MAX && number > 0);
+  });
+  return end < 0 ? waiting : waiting.slice(0, end);
+}

@@ -1,0 +1,133 @@
+/** Sends what waits, one sender of all pages at a time, and goes by what the service says of each event. */
+
+import { Unreachable } from './errors.js';
+import { isAgain, pause, refusalOf, type Http, type Reply } from './http.js';
+import type { Locks } from './platform/platform.js';
+import type { Batch, Queue, Waiting } from './queue.js';
+import type { SentEvent } from './types.js';
+
+/** An event that the service refuses for good: which field, and why. */
+export interface RefusedEvent { event: SentEvent; code: string; field: string | null; reason: string }
+
+/** What keeps events waiting. */
+export interface Trouble { kind: 'unreachable' | 'unauthorized' | 'other_user' | 'unavailable'; reason: string }
+
+export interface Told {
+  refused(event: RefusedEvent): void;
+  trouble(trouble: Trouble): void;
+  /** These events are settled: the service has them, or has refused them. */
+  settled(events: Waiting[], taken: Waiting[]): Promise<void> | void;
+}
+
+interface Verdict { taken: Waiting[]; refused: [Waiting, RefusedEvent][]; trouble?: Trouble; halve?: boolean }
+
+interface Result { status?: string; error?: { code?: string; field?: string; message?: string } }
+
+const FIRST = 1_000;
+const MOST = 300_000;
+const KEEPALIVE_BYTES_MAX = 60_000;
+const WHOLE = [400, 413, 422];
+
+export class Sender {
+  private attempt = 0;
+  private size = 100;
+
+  constructor(
+    private readonly queue: Queue,
+    private readonly http: Http,
+    private readonly locks: Locks,
+    private readonly told: Told,
+  ) {}
+
+  /** Send until nothing waits. Returns null then, else the milliseconds after which to try again. */
+  drain(): Promise<number | null> {
+    return this.locks.exclusive('send', async () => {
+      for (;;) {
+        const wait = await this.step();
+        if (wait !== 0) return wait;
+      }
+    });
+  }
+
+  /** Send one batch. Returns 0: go on; null: nothing waits; else the milliseconds to wait. */
+  private async step(): Promise<number | null> {
+    try {
+      if (await this.queue.isInDoubt()) {
+        const { time } = await this.http.once('GET', '/v1/health');
+        await this.queue.heard(time);
+      }
+      const batch = await this.queue.batch(this.size);
+      if (batch === null) return null;
+      const reply = await this.http.once('POST', '/v1/events', bodyOf(batch));
+      return await this.judged(batch, reply);
+    } catch (error) {
+      if (!(error instanceof Unreachable)) throw error;
+      return this.again({ kind: 'unreachable', reason: error.message }, null);
+    }
+  }
+
+  private async judged({ events }: Batch, reply: Reply): Promise<number> {
+    const { taken, refused, trouble, halve } = verdict(events, reply);
+    for (const [, event] of refused) this.told.refused(event);
+    const done = [...taken, ...refused.map(([one]) => one)];
+    await this.queue.settle(done);
+    await this.queue.heard(reply.time);
+    if (done.length) await this.told.settled(done, taken);
+    this.size = halve ? Math.max(1, Math.floor(events.length / 2)) : 100;
+    if (trouble) return this.again(trouble, reply.retryAfter);
+    this.attempt = 0;
+    return 0;
+  }
+
+  private again(trouble: Trouble, retryAfter: number | null): number {
+    this.told.trouble(trouble);
+    // All clients that a service has sent away at once do not come back at once.
+    const spread = retryAfter === null ? 0 : Math.random() * FIRST;
+    return Math.max(1, spread + pause(this.attempt++, retryAfter, FIRST, MOST));
+  }
+
+  /** The page may end: send what it knows to wait, by a request that outlives it. The keys make a second sending harmless. */
+  parting(): void {
+    const batch = this.queue.parting();
+    if (!batch) return;
+    while (batch.events.length && JSON.stringify(bodyOf(batch)).length * 2 > KEEPALIVE_BYTES_MAX) batch.events.pop();
+    if (batch.events.length) this.http.parting('/v1/events', bodyOf(batch));
+  }
+}
+
+const bodyOf = ({ events, sent_at }: Batch): unknown => ({ events: events.map(({ event }) => event), sent_at });
+
+/** Return what a reply says of a batch. */
+export function verdict(events: Waiting[], reply: Reply): Verdict {
+  const results = resultsOf(reply);
+  if (results?.length === events.length) return ofEach(events, results);
+  const { status } = reply;
+  const { code, message, details } = refusalOf(reply);
+  const nothing = { taken: [], refused: [] };
+  if (status === 401 || status === 403) return { ...nothing, trouble: { kind: 'unauthorized', reason: message } };
+  if (!WHOLE.includes(status) || isAgain(status)) return { ...nothing, trouble: { kind: 'unavailable', reason: `${status} ${message}` } };
+  if (events.length > 1) return { ...nothing, halve: true };
+  const field = (details as { field?: string }[] | undefined)?.[0]?.field ?? null;
+  return { taken: [], refused: events.map((one) => [one, { event: one.event, code, field, reason: message }]) };
+}
+
+/** One result for each event: in the answer, or in the details of a refusal that all of them share. */
+function resultsOf({ status, body }: Reply): Result[] | undefined {
+  const told = body as { results?: Result[]; error?: { details?: Result[] } } | undefined;
+  const results = status === 202 ? told?.results : told?.error?.details;
+  return Array.isArray(results) && results.every((each) => typeof each?.status === 'string') ? results : undefined;
+}
+
+function ofEach(events: Waiting[], results: Result[]): Verdict {
+  const found: Verdict = { taken: [], refused: [] };
+  events.forEach((one, number) => {
+    const { status, error = {} } = results[number] as Result;
+    const { code = 'unknown', field = null, message: reason = '' } = error;
+    if (status === 'accepted' || status === 'duplicate') found.taken.push(one);
+    else if (code === 'unavailable') found.trouble = { kind: 'unavailable', reason };
+    // The token is another user's: this says nothing against the event.
+    else if (code === 'forbidden' && field === 'user_id') found.trouble = { kind: 'other_user', reason };
+    else found.refused.push([one, { event: one.event, code, field, reason }]);
+  });
+  return found;
+}

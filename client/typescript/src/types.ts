@@ -1,0 +1,29 @@
+/** The shapes of the API by short names; all of them are generated. */
+
+import type { components, operations } from './generated/api.js';
+
+type Answer<Name extends keyof operations> = operations[Name] extends { responses: infer All }
+  ? { [Status in keyof All]: All[Status] extends { content: { 'application/json': infer Body } } ? Body : never }[keyof All]
+  : never;
+type Body<Name extends keyof operations> = operations[Name] extends { requestBody?: { content: { 'application/json': infer Sent } } } ? Sent : never;
+
+export type SentEvent = components['schemas']['Event'];
+export type ServiceError = components['schemas']['Error']['error'];
+export type Profile = Answer<'getUsersUserId'>;
+export type Explanation = Answer<'getUsersUserIdStreakExplain'>;
+export type Balance = Answer<'getUsersUserIdBalance'>;
+export type Entry = Answer<'postUsersUserIdRedemptions'>;
+export type Rewards = Answer<'getUsersUserIdRewards'>;
+export type Leaderboard = Answer<'getLeaderboardsBoard'>;
+export type Rank = Answer<'getLeaderboardsBoardUsersUserId'>;
+export type Question = Answer<'getQuestionsQuestionId'>;
+export type Questions = Answer<'getQuestions'>;
+export type Asked = Answer<'postQuestions'>;
+export type NewQuestion = Omit<Body<'postQuestions'>, 'idempotency_key'> & { idempotency_key?: string };
+export type Responses = Answer<'getQuestionsQuestionIdResponses'>;
+export type GivenAnswer = Answer<'postQuestionsQuestionIdResponses'>;
+export type NewAnswer = Body<'postQuestionsQuestionIdResponses'>;
+export type Stats = Answer<'getStatsFingerprint'>;
+export type Results = Answer<'postEvents'>;
+export type Board = operations['getLeaderboardsBoard']['parameters']['path']['board'];
+export type Region = NonNullable<NonNullable<operations['getLeaderboardsBoard']['parameters']['query']>['region']>;

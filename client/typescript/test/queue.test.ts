@@ -1,0 +1,205 @@
+/** The queue and the client on storages of this process: what is kept, given up, given back and told. */
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { estimated, inMemory, plain, Streakline, type KeyValues, type Options, type Platform, type RefusedEvent, type SentEvent, type Trouble } from '../src/index.js';
+import { inFolder } from '../src/node/index.js';
+
+interface Sent { path: string; body: { events: SentEvent[]; sent_at: string }; keepalive: boolean }
+
+/** A service that takes all, or answers what it is told to. */
+function service(...answers: (Response | Error | undefined)[]): { sent: Sent[]; fetch: typeof fetch } {
+  const sent: Sent[] = [];
+  return {
+    sent,
+    fetch: async (target, options = {}) => {
+      const path = new URL(String(target)).pathname;
+      const body = options.body ? JSON.parse(String(options.body)) : {};
+      sent.push({ path, body, keepalive: options.keepalive === true });
+      const answer = answers.shift();
+      if (answer instanceof Error) throw answer;
+      if (answer) return answer;
+      if (path === '/v1/events') {
+        const results = body.events.map(({ idempotency_key }: SentEvent) => ({ idempotency_key, status: 'accepted' }));
+        return Response.json({ results }, { status: 202, headers: { date: new Date().toUTCString() } });
+      }
+      return Response.json({ status: 'ok' }, { headers: { date: new Date().toUTCString() } });
+    },
+  };
+}
+
+const client = (platform: Platform, fetch: Options['fetch'] & {}, more: Partial<Options> = {}): Streakline =>
+  new Streakline({ url: 'https://x.test/', token: 't', user: 'ann', platform, fetch, ...more });
+const failing = (...statuses: number[]): Response[] => statuses.map((status) => new Response('{}', { status }));
+const keysOf = (sent: Sent[]): string[][] => sent.filter(({ path }) => path === '/v1/events').map(({ body }) => body.events.map((each) => each.idempotency_key));
+
+test('an event has its key, its local time and its zone when it happens, and keeps them', async () => {
+  const zone = process.env.TZ;
+  process.env.TZ = 'Asia/Tokyo';
+  const platform = { ...plain(inMemory()), wall: () => Date.parse('2026-03-01T20:00:00Z') };
+  const { sent, fetch } = service(new Error('offline'), ...failing(503));
+  const me = client(platform, fetch);
+  const { key, kept } = await me.track('LESSON_COMPLETED', { minutes: 12 });
+  process.env.TZ = zone ?? '';
+  for (let left = 1; left; ) left = await me.flush();
+  assert.equal(kept, true);
+  const event = { idempotency_key: key, event_type: 'LESSON_COMPLETED', occurred_at: '2026-03-02T05:00:00.000+09:00', user_id: 'ann', timezone: 'Asia/Tokyo', properties: { minutes: 12 } };
+  assert.deepEqual(sent.filter(({ path }) => path === '/v1/events').map(({ body }) => body.events), [[event], [event], [event]]);
+  me.close();
+});
+
+test('what waits survives, is sent in its order, a hundred at once', async () => {
+  const storage = inMemory();
+  const before = client(plain(storage), service(...Array(50).fill(new Error('offline'))).fetch);
+  const keys: string[] = [];
+  for (let number = 0; number < 120; number += 1) keys.push((await before.track('A')).key);
+  before.close();
+  const { sent, fetch } = service();
+  const me = client(plain(storage), fetch);
+  assert.equal(await me.flush(), 0);
+  assert.deepEqual(keysOf(sent).map((each) => each.length), [100, 20]);
+  assert.deepEqual(keysOf(sent).flat(), keys);
+  me.close();
+});
+
+test('a full queue gives up the oldest, and says so', async () => {
+  const dropped: string[] = [];
+  const me = client(plain(inMemory()), service(...Array(50).fill(new Error('offline'))).fetch, { queueMax: 3, onDropped: (event) => dropped.push(event.idempotency_key) });
+  const keys: string[] = [];
+  for (let number = 0; number < 5; number += 1) keys.push((await me.track('A')).key);
+  assert.deepEqual(dropped, keys.slice(0, 2));
+  assert.deepEqual((await me.waiting()).map((each) => each.idempotency_key), keys.slice(2));
+  me.close();
+});
+
+test('a full disk keeps nothing, loses nothing, and says so', async () => {
+  let isFull = true;
+  const real = inMemory();
+  const storage: KeyValues = { ...real, setItem: (key, value) => (isFull ? Promise.reject(new Error('quota')) : real.setItem(key, value)) };
+  const unkept: string[] = [];
+  const { sent, fetch } = service(new Error('offline'));
+  const me = client(plain(storage), fetch, { onUnkept: (event) => unkept.push(event.idempotency_key) });
+  const one = await me.track('A');
+  assert.equal(one.kept, false);
+  assert.deepEqual(unkept, [one.key]);
+  isFull = false;
+  const two = await me.track('A');
+  assert.equal(two.kept, true);
+  for (let left = 1; left; ) left = await me.flush();
+  assert.deepEqual(keysOf(sent).at(-1), [one.key, two.key]);
+  me.close();
+});
+
+test('what is refused is given back with field and reason, and does not stop the others', async (t) => {
+  const refused: RefusedEvent[] = [];
+  const platform = plain(inMemory());
+  const results = [{ status: 'rejected', error: { code: 'unknown_type', field: 'event_type', message: 'event_type A is in no book' } }, { status: 'accepted' }];
+  const offline = client(platform, service(...Array(9).fill(new Error('offline'))).fetch);
+  const { key } = await offline.track('A');
+  await offline.track('B');
+  offline.close();
+  const me = client(platform, service(Response.json({ results }, { status: 202 })).fetch, {
+    onRefused: (one) => {
+      refused.push(one);
+      throw new Error("an app's own");
+    },
+  });
+  const told = t.mock.method(console, 'error', () => undefined);
+  assert.equal(await me.flush(), 0);
+  assert.deepEqual(refused.map(({ event, ...more }) => [event.idempotency_key, more]), [[key, { code: 'unknown_type', field: 'event_type', reason: 'event_type A is in no book' }]]);
+  assert.equal(told.mock.callCount(), 1);
+  me.close();
+});
+
+test('trouble is told, and the service left in peace for as long as it asks', async () => {
+  const troubles: Trouble[] = [];
+  const { sent, fetch } = service(new Response('{"message":"Unauthorized"}', { status: 429, headers: { 'retry-after': '100' } }));
+  const me = client(plain(inMemory()), fetch, { onTrouble: (trouble) => troubles.push(trouble) });
+  await me.track('A');
+  await new Promise((go) => setTimeout(go, 250));
+  await me.track('A');
+  await new Promise((go) => setTimeout(go, 250));
+  assert.equal(sent.length, 1);
+  assert.deepEqual(troubles.map(({ kind }) => kind), ['unavailable']);
+  me.close();
+});
+
+test('a batch that is too large is sent in parts', async () => {
+  const platform = plain(inMemory());
+  const offline = client(platform, service(...Array(9).fill(new Error('offline'))).fetch);
+  for (let number = 0; number < 4; number += 1) await offline.track('A');
+  offline.close();
+  const { sent, fetch } = service(...failing(413, 413));
+  const me = client(platform, fetch);
+  assert.equal(await me.flush(), 0);
+  assert.deepEqual(keysOf(sent).map((each) => each.length), [4, 2, 1, 3]);
+  me.close();
+});
+
+test("at a page's end what waits goes out by a request that outlives it, and is sent again later by the same keys", async () => {
+  let part = (): void => undefined;
+  const platform: Platform = { ...plain(inMemory()), signs: (_, parting) => ((part = parting), () => undefined) };
+  const { sent, fetch } = service(new Error('offline'));
+  const me = client(platform, fetch);
+  const { key } = await me.track('A');
+  await me.flush();
+  const late = me.track('B');
+  part();
+  const last = sent.at(-1) as Sent;
+  assert.equal(last.keepalive, true);
+  assert.deepEqual(last.body.events.map((each) => each.idempotency_key)[0], key);
+  assert.equal(last.body.events.length, 2);
+  await late;
+  for (let left = 1; left; ) left = await me.flush();
+  assert.deepEqual(keysOf(sent).at(-1), last.body.events.map((each) => each.idempotency_key));
+  me.close();
+});
+
+test('the estimate shows today before the service has answered, and the service corrects it', async () => {
+  const today = new Date().toISOString().slice(0, 10);
+  const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+  const zone = process.env.TZ;
+  process.env.TZ = 'UTC';
+  const known = { user_id: 'ann', current_streak: 6, longest_streak: 6, streak_status: 'at_risk', last_activity_date: yesterday, timezone: 'UTC', total_bestie_points: 0, balance: 0, freezes_available: 0, active_days: 6, as_of: today };
+  let answered: unknown = known;
+  let isOnline = false;
+  const taking = service();
+  const me = client(plain(inMemory()), async (target, options) => {
+    if (String(target).includes('/users/')) return Response.json(answered);
+    if (!isOnline) throw new Error('offline');
+    return taking.fetch(target, options);
+  });
+  assert.deepEqual([(await me.profile()).current_streak, (await me.profile()).is_estimate], [6, false]);
+  await me.track('A');
+  assert.deepEqual([(await me.estimate()).current_streak, (await me.estimate()).waiting, (await me.estimate()).is_estimate], [7, 1, true]);
+  isOnline = true;
+  assert.equal(await me.flush(), 0);
+  assert.deepEqual([(await me.profile()).current_streak, (await me.profile()).is_estimate], [7, true], 'taken, but not applied yet');
+  answered = { ...known, current_streak: 8, last_activity_date: today, streak_status: 'active' };
+  assert.deepEqual([(await me.profile()).current_streak, (await me.profile()).is_estimate], [8, false], 'the service knows better');
+  process.env.TZ = zone ?? '';
+  me.close();
+  assert.equal(estimated(known as never, [today], today).current_streak, 7);
+});
+
+test('a folder is shared: a lock whose holder is gone is free, and a draft is no event', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'streakline-'));
+  await writeFile(join(folder, 'write.lock'), '999999999');
+  await writeFile(join(folder, 'send.lock'), String(process.pid));
+  await utimes(join(folder, 'send.lock'), new Date(0), new Date(0));
+  await writeFile(join(folder, 'left.tmp'), '{');
+  const { sent, fetch } = service();
+  const [one, two] = [client(inFolder(folder), fetch), client(inFolder(folder), fetch)];
+  const keys = await Promise.all([one.track('A'), two.track('A'), one.track('A')]);
+  await one.flush();
+  assert.equal(await two.flush(), 0);
+  assert.deepEqual(new Set(keysOf(sent).flat()), new Set(keys.map(({ key }) => key)));
+  assert.equal(keysOf(sent).flat().length, 3, 'one sender at a time: nothing is sent twice');
+  assert.deepEqual((await readdir(folder)).filter((name) => name.includes('event')), []);
+  one.close();
+  two.close();
+  await rm(folder, { recursive: true });
+});

@@ -1,1 +1,0 @@
-"""Puts template.yaml and infra/observability.yaml together, as text, from fragments and patterns."""

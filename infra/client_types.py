@@ -1,0 +1,108 @@
+"""Generates the clients' types from the OpenAPI document that the service serves: `make clients`.
+
+Both files begin with the digest of the document that they were made from. The gate compares this digest
+alone, which takes no time and no node; `make test` generates both anew and compares the text.
+"""
+
+import hashlib
+import json
+import subprocess
+import sys
+import tempfile
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from ingest.openapi import document
+
+ROOT = Path(__file__).parent.parent
+NODE = ROOT / "client" / "typescript"
+TYPESCRIPT = NODE / "src" / "generated" / "api.ts"
+PYTHON = ROOT / "client" / "python" / "streakline_client" / "generated" / "api.py"
+GENERATE_SECONDS_MAX = 120
+MARK = "Made by `make clients` from the API with the digest "
+REASON = "Long: a type a shape, generated."
+
+
+def digest() -> str:
+    """Return the digest of the served document, in hexadecimal."""
+    return hashlib.sha256(json.dumps(document(), sort_keys=True).encode()).hexdigest()
+
+
+def digest_in(path: Path) -> str:
+    """Return the digest that a generated file was made from; "" if it names none."""
+    return path.read_text().partition(MARK)[2][:64]
+
+
+def described() -> dict[str, Any]:
+    """Return the document as the generators read it.
+
+    Refusals are left out: they have one shape, Error. Objects are open, because a service that is newer than
+    the client may answer with further fields.
+    """
+    made = deepcopy(document())
+    for methods in made["paths"].values():
+        for operation in methods.values():
+            operation["responses"] = {
+                code: each for code, each in operation["responses"].items() if code.startswith("2")
+            }
+    _open(made)
+    return made
+
+
+def _open(schema: Any) -> None:
+    if isinstance(schema, dict):
+        if schema.get("additionalProperties") is False:
+            del schema["additionalProperties"]
+        for each in schema.values():
+            _open(each)
+    elif isinstance(schema, list):
+        for each in schema:
+            _open(each)
+
+
+def typescript() -> str:
+    """Return the TypeScript types; needs node, and the packages of client/typescript."""
+    made = _run(
+        [str(NODE / "node_modules" / ".bin" / "openapi-typescript")],
+        "--alphabetize",
+        "--empty-objects-unknown",
+        "-o",
+    )
+    return f"// {MARK}{digest()}.\n\n" + made.partition("*/\n")[2].lstrip()
+
+
+def python() -> str:
+    """Return the Python types: typed dictionaries, which need no package at run time."""
+    made = _run(
+        [sys.executable, "-m", "datamodel_code_generator", "--input"],
+        *("--input-file-type", "openapi", "--output-model-type", "typing.TypedDict"),
+        *("--openapi-scopes", "schemas", "paths", "--use-operation-id-as-name"),
+        *(
+            "--naming-strategy",
+            "parent-prefixed",
+            "--target-python-version",
+            "3.11",
+            "--formatters",
+            "builtin",
+        ),
+        *("--disable-timestamp", "--use-double-quotes", "--output"),
+    )
+    body = made[made.index("from __future__") :]
+    return f'"""{MARK}{digest()}."""\n\n# {REASON}\n\n{body}'
+
+
+def _run(generator: list[str], *options: str) -> str:
+    """Run a generator on the document, in a file; returns what it wrote."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "openapi.json", Path(folder) / "made"
+        source.write_text(json.dumps(described()))
+        command = [*generator, str(source), *options, str(target)]
+        subprocess.run(command, check=True, capture_output=True, text=True, timeout=GENERATE_SECONDS_MAX)  # noqa: S603 (our own tools)
+        return target.read_text()
+
+
+if __name__ == "__main__":
+    for path, make in ((TYPESCRIPT, typescript), (PYTHON, python)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(make())

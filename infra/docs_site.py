@@ -1,0 +1,79 @@
+"""The hook of the documentation site: pages from outside docs/, and links to files that are no pages.
+
+MkDocs calls these functions by their names. A link to a page of the site is made one; a link to a file of the
+repository that is no page becomes its name. A link to what is not there ends the build.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parent.parent
+# Pages from outside docs/, by where they are in the repository, and where they come to be in the site.
+OUTSIDE = {
+    "ARCHITECTURE.md": "ARCHITECTURE.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "README.md": "overview.md",
+    "sql/README.md": "sql.md",
+    "client/python/README.md": "client-python.md",
+    "client/typescript/README.md": "client-typescript.md",
+}
+LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+CODE = re.compile(r"(```.*?```|`[^`\n]*`)", re.DOTALL)
+
+
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add what the folders list: all recipes and all decisions."""
+    nav: list[Any] = list(config.nav or [])
+    recipes = sorted(each.name for each in (ROOT / "docs/recipes").glob("*.md") if each.name != "README.md")
+    decisions = sorted(each.name for each in (ROOT / "docs/decisions").glob("*.md"))
+    for entry in nav:
+        if isinstance(entry, dict) and "Changing it" in entry:
+            entry["Changing it"] += [f"recipes/{each}" for each in recipes]
+    nav.append({"Reference": ["overview.md", "sql.md", "client-python.md", "client-typescript.md"]})
+    nav.append({"Decisions": [f"decisions/{each}" for each in decisions]})
+    config.nav = nav
+    return config
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """Add the pages from outside docs/."""
+    for source, place in OUTSIDE.items():
+        text = (ROOT / source).read_text(encoding="utf-8")
+        files.append(File.generated(config, place, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Point links to where things are in the site."""
+    place = page.file.src_uri
+    source = next((name for name, at in OUTSIDE.items() if at == place), f"docs/{place}")
+    parts = CODE.split(markdown)
+    return "".join(
+        each if number % 2 else LINK.sub(lambda found: _linked(found, source, place), each)
+        for number, each in enumerate(parts)
+    )
+
+
+def _linked(found: re.Match[str], source: str, place: str) -> str:
+    text, target = found.groups()
+    path, _, anchor = target.partition("#")
+    if not path or ":" in path:
+        return found[0]
+    there = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+    if not (ROOT / there).exists():
+        raise PluginError(f"{source} links to {target}, which is not there")
+    if (ROOT / there).is_dir() and (ROOT / there / "README.md").exists():
+        there = f"{there}/README.md"
+    page = OUTSIDE.get(there) or (there.removeprefix("docs/") if there.startswith("docs/") else None)
+    if page is None or not page.endswith((".md", ".svg")):
+        return text
+    relative = posixpath.relpath(page, posixpath.dirname(place) or ".")
+    return f"[{text}]({relative}{'#' + anchor if anchor else ''})"

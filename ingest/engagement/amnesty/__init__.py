@@ -1,0 +1,1 @@
+"""What admins declare, apply and revoke over HTTP (rule 17)."""

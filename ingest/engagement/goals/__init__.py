@@ -1,0 +1,1 @@
+"""Streaks that the book declares, as users see them."""

@@ -1,0 +1,203 @@
+"""A user's streaks, and why a period counts."""
+
+# Long: all that is told of a streak.
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from adapters.book.book_store import BookStore
+from adapters.engagement.goals.goal_store import GoalStore
+from ingest.engagement.profiles import Profiles
+from ingest.web.caller import ApiError
+from rules.book.streak_reading import DAILY
+from rules.book.streak_rules import UNIT, NeedKind, StreakPeriod, StreakRule
+from rules.book.versions import Books
+from rules.engagement.account_state import Profile
+from rules.engagement.goals.achievements import StreakHistory
+from rules.engagement.goals.goal_reasons import PeriodReason, explain_period
+from rules.engagement.goals.goal_streaks import (
+    Outcome,
+    contributed,
+    dates_of,
+    outcome,
+    progress,
+    rule_of,
+    shown,
+    version_at,
+)
+from rules.engagement.goals.settled_goals import (
+    KnownPeriods,
+    is_usable,
+    nothing_settled,
+    reads_from,
+    settled_until,
+)
+
+# What is kept is renewed when it has come to be so much older than it could be.
+RENEWED_AFTER = timedelta(days=28)
+RULES = {
+    PeriodReason.REACHED: "the period has what it needs; it adds 1",
+    PeriodReason.FREEZE: "a missed period uses a freeze that was granted up to its end; it adds 0",
+    PeriodReason.PAUSE: "most dates of the period were paused, so it is no miss; it adds 0",
+    PeriodReason.SKIPPED: "the zone skipped most dates of the period, so it is no miss; it adds 0",
+    PeriodReason.MISSED: "a missed period that nothing covers ends the run",
+    PeriodReason.OPEN: "the period is not over yet",
+    PeriodReason.UNASKED: "the book in force when the period began did not have this streak",
+    PeriodReason.BEFORE: "there is no run before the first period that was reached",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GoalViews:
+    """Reads streaks: the profile, one item, and the days of two months; after a long absence, all since."""
+
+    profiles: Profiles
+    store: GoalStore
+    book_store: BookStore
+
+    def view(self, user_id: str, as_of: date | None, now: datetime) -> dict[str, Any]:
+        """Return a user's streaks on a local date (None: today): the daily one, and those of the book."""
+        daily = self.profiles.view(user_id, as_of, now)
+        when, books = date.fromisoformat(daily["as_of"]), self.book_store.books()
+        pers = _periods(books, now)
+        told = [_daily_view(daily)]
+        if pers:
+            profile, known = self._read(user_id, min(p.first(when) for p in pers.values()), when, now)
+            told += [_goal_view(known, name, per, profile, when) for name, per in sorted(pers.items())]
+        return {"user_id": user_id, "as_of": when.isoformat(), "streaks": told}
+
+    def explain(self, user_id: str, name: str, asked: date, now: datetime) -> dict[str, Any]:
+        """Return why the period of a date counts for a streak or not; raises 404 for no such streak."""
+        books = self.book_store.books()
+        per = _periods(books, now).get(name)
+        if per is None:
+            raise ApiError(404, "not_found", "the book in force has no such streak")
+        first = per.first(asked)
+        profile, known = self._read(user_id, first, per.last(first), now)
+        rule = rule_of(books, name)(first)
+        is_over = self.profiles.today(profile, now) > per.last(first)
+        letter = outcome(rule, per, first, known.days)
+        reason, length = explain_period(
+            known.before(name, per, first), letter, profile.cover, is_over=is_over
+        )
+        return {
+            "user_id": user_id,
+            "name": name,
+            "date": asked.isoformat(),
+            "counts": reason is PeriodReason.REACHED,
+            "reason": reason.value,
+            "rule": RULES[reason],
+            "rules_version": version_at(books, first).number,
+            "streak_length": length,
+            "period": _period_view(rule, per, first, known),
+            "contributions": _contributions(rule, first, known),
+        }
+
+    def history(self, user_id: str, names: Iterable[str], now: datetime) -> tuple[Profile, StreakHistory]:
+        """Return a user's whole profile, and some streaks up to the newest period over or reached."""
+        books, profile = self.book_store.books(), self.profiles.get(user_id)
+        pers = {name: per for name, per in _periods(books, now).items() if name in set(names)}
+        if not pers:
+            return profile, StreakHistory({}, self.profiles.accounts.whole(profile).cover, books)
+        when = self.profiles.today(profile, now)
+        profile, known = self._read(user_id, min(per.first(when) for per in pers.values()), when, now)
+        periods = {}
+        for name, per in pers.items():
+            first = per.first(when)
+            letter = outcome(rule_of(books, name)(first), per, first, known.days)
+            past = known.before(name, per, first)
+            periods[name] = past.then(letter) if letter is Outcome.REACHED else past
+        return profile, StreakHistory(periods, profile.cover, books)
+
+    def _read(self, user_id: str, first: date, last: date, now: datetime) -> tuple[Profile, KnownPeriods]:
+        """Return a user's whole profile, and all periods up to a date. Keeps what it finds settled.
+
+        first: the first date of the earliest period whose days are asked for.
+        """
+        profile = self.profiles.accounts.whole(self.profiles.get(user_id))
+        books, kept = self.book_store.books(), self.store.get(user_id)
+        usable = kept if kept and is_usable(kept, profile, books) else nothing_settled(books)
+        upto, since = settled_until(now), reads_from(usable)
+        renew = upto - usable.until > RENEWED_AFTER and profile.head is not None
+        found = self.store.days(
+            user_id, min(first, since), max(last, upto) if renew else last, is_strong=renew
+        )
+        if renew and profile.head:
+            settled = KnownPeriods(usable, books, found).settled(upto, profile.head.created_at)
+            self.store.put(user_id, settled)
+        return profile, KnownPeriods(usable, books, {day: each for day, each in found.items() if day <= last})
+
+
+def _periods(books: Books, now: datetime) -> dict[str, StreakPeriod]:
+    """Return the streaks of the book in force, with their periods."""
+    return {name: rule.per for name, rule in books.at(now).book.streaks.items()}
+
+
+def _daily_view(profile: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "name": DAILY,
+        "per": StreakPeriod.DAY.value,
+        "current_streak": profile["current_streak"],
+        "longest_streak": profile["longest_streak"],
+        "status": profile["streak_status"],
+        "reached": profile["active_days"],
+        "last_reached": profile["last_activity_date"],
+    }
+
+
+def _goal_view(
+    known: KnownPeriods, name: str, per: StreakPeriod, profile: Profile, when: date
+) -> dict[str, Any]:
+    first = per.first(when)
+    rule = rule_of(known.books, name)(first)
+    past = known.before(name, per, first)
+    have = progress(rule, first, known.days) if rule else 0
+    seen, status = shown(rule, past, have, profile.cover)
+    return {
+        "name": name,
+        "per": per.value,
+        "current_streak": seen.length,
+        "longest_streak": seen.longest,
+        "status": status.value,
+        "reached": seen.reached,
+        "last_reached": seen.last and seen.last.isoformat(),
+        "freezes_used": len(seen.spent),
+        "period": _period_view(rule, per, first, known),
+    }
+
+
+def _period_view(
+    rule: StreakRule | None, per: StreakPeriod, first: date, known: KnownPeriods
+) -> dict[str, Any]:
+    """Return a period's dates, what it needs, has and lacks. rule: None where nothing is asked."""
+    view: dict[str, Any] = {"first": first.isoformat(), "last": per.last(first).isoformat()}
+    if rule is None:
+        return view
+    have, kind = progress(rule, first, known.days), rule.need.kind
+    return view | {
+        "counts": kind.value,
+        **({"property": rule.need.property} if rule.need.property else {}),
+        "needs": _number(rule.need.at_least, kind),
+        "have": _number(have, kind),
+        "missing": _number(max(0, rule.need.at_least - have), kind),
+    }
+
+
+def _contributions(rule: StreakRule | None, first: date, known: KnownPeriods) -> list[dict[str, Any]]:
+    """Return the dates of a period that add something, with what they add."""
+    if rule is None:
+        return []
+    found = []
+    for day in dates_of(rule.per, first):
+        adds = contributed(rule.need, rule.event_types, [known.days.get(day, {})])
+        if adds:
+            found.append({"date": day.isoformat(), "adds": _number(adds, rule.need.kind)})
+    return found
+
+
+def _number(amount: int, kind: NeedKind) -> int | float:
+    if kind is not NeedKind.SUM or amount % UNIT == 0:
+        return amount // UNIT if kind is NeedKind.SUM else amount
+    return amount / UNIT

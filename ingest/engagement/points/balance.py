@@ -1,0 +1,119 @@
+"""What a user can spend now, told by the ledger itself (rules 6 and 11)."""
+
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.points.settling import Settler, expiry_rules, is_due
+from ingest.web.caller import ApiError
+from rules.book.expiry import instant_of_expiry, lasts_days_max
+from rules.days import MICROSECOND, parse_moment, stamp
+from rules.engagement.account_state import Profile
+from rules.engagement.ledger import OPENED_AT, Entry, EntryKind, debt_of
+from rules.engagement.placing import instant_of
+from rules.engagement.points.holds import Hold, held_points
+from rules.engagement.points.lots import open_lots
+
+AS_OF_MAX = timedelta(days=400)
+
+
+@dataclass(frozen=True, slots=True)
+class Balances:
+    """Reads balances: strongly, from the newest entries. A profile may be some moments behind them."""
+
+    accounts: AccountStore
+    settler: Settler
+
+    def view(self, user_id: str, now: datetime) -> dict[str, Any]:
+        """Return the balance, what of it is held, what is left to spend, and when it expires.
+
+        What has expired by now is written first.
+        """
+        # First the profile: a hold that it lacks has been captured by an entry that is read after it.
+        profile = self.accounts.profile(user_id)
+        if is_due(profile, now):
+            profile = self.settler.settle(user_id, now)
+        head = self.accounts.ledger.newest(user_id)
+        balance, held = head.balance if head else 0, held_points(profile.holds, now)
+        return {
+            "user_id": user_id,
+            "balance": balance,
+            "held": held,
+            "available": max(0, balance - held),
+            "debt": debt_of(balance),
+            "as_of": stamp(now),
+            "holds": [hold_view(each) for each in profile.holds if each.is_open(now)],
+            "expiring": [
+                {"at": stamp(instant_of_expiry(on)), "points": points}
+                for on, points in self._expiring(profile).items()
+            ],
+        }
+
+    def as_of(self, user_id: str, asked: str, now: datetime) -> dict[str, Any]:
+        """Return the balance at an instant: what the ledger said then, and what was true then.
+
+        True is what had been earned and had expired by then, also where an entry came later; what a version
+        of the past, or a clawback, gives or takes of a date counts from the date's end (UTC) on. Reads the
+        entries since that instant. Raises 400 for no instant, one ahead, or more than 400 days ago.
+        """
+        instant = _instant(asked, now)
+        if is_due(self.accounts.profile(user_id), now):
+            self.settler.settle(user_id, now)
+        place = stamp(instant + MICROSECOND)
+        newest = self.accounts.ledger.page(user_id, OPENED_AT, place, 1)
+        known = newest[0].balance if newest else 0
+        later = self.accounts.ledger.after(user_id, stamp(instant), consistent=False)[0]
+        return {
+            "user_id": user_id,
+            "as_of": stamp(instant),
+            "known_balance": known,
+            "true_balance": known + sum(each.draft.points for each in later if _was_true(each, instant)),
+        }
+
+    def _expiring(self, profile: Profile) -> dict[date, int]:
+        """Return what is left of each lot that is yet to expire."""
+        if (first := profile.expiry.next_on) is None:
+            return {}
+        longest = max(map(lasts_days_max, expiry_rules(self.settler.books.books())), default=0)
+        lots: Counter[date] = Counter()
+        for _, some in self.accounts.lots(profile.user_id, first - timedelta(days=longest), is_strong=False):
+            lots.update({on: points for on, points in some.items() if on > profile.expiry.settled_on})
+        lasting = profile.total_points - profile.expiry.settled_points - lots.total()
+        return open_lots(lots, profile.balance, lasting)
+
+
+def _instant(asked: str, now: datetime) -> datetime:
+    try:
+        instant = parse_moment(asked).utc
+    except ValueError as error:
+        raise ApiError(400, "invalid_parameter", f"as_of {error}") from None
+    if not now - AS_OF_MAX <= instant <= now:
+        raise ApiError(400, "invalid_parameter", f"as_of must be one of the last {AS_OF_MAX.days} days")
+    return instant
+
+
+def _was_true(entry: Entry, instant: datetime) -> bool:
+    """Whether an entry that was written after an instant tells of what was so by then."""
+    draft = entry.draft
+    if draft.kind in (EntryKind.EARN, EntryKind.CLAWBACK) and draft.event_id:
+        return instant_of(draft.event_id) <= instant
+    if draft.kind is EntryKind.RERATE and draft.activity_date:
+        # It names no event, only whose date's events earn more or less: all of them have occurred by its end.
+        return date.fromisoformat(draft.activity_date) < instant.date()
+    if draft.kind is EntryKind.EXPIRE and draft.expires_on:
+        return instant_of_expiry(date.fromisoformat(draft.expires_on)) <= instant
+    return False
+
+
+def hold_view(hold: Hold, status: str = "held") -> dict[str, Any]:
+    """Return a hold as the API shows it."""
+    return {
+        "hold_id": hold.hold_id,
+        "points": hold.points,
+        "reward_id": hold.reward_id,
+        "held_at": hold.held_at,
+        "until": hold.until,
+        "status": status,
+    }

@@ -1,0 +1,108 @@
+"""The catalogue of rewards in force, with what is left of each; and what of it a user can have."""
+
+import re
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from adapters.book.book_store import BookStore
+from adapters.engagement.points.redemption_store import RedemptionStore
+from adapters.engagement.points.reward_stock import RewardStock
+from ingest.engagement.points.balance import Balances
+from ingest.web.caller import ApiError
+from ingest.web.paging import integer
+from rules.book.book_schema import REWARD_NAME
+from rules.book.rewards import ALWAYS, NEVER, Reward
+from rules.days import stamp
+from rules.engagement.points.redemptions import Redemption
+
+LISTED_DEFAULT, LISTED_MAX = 20, 100
+# What is left of a stock is counted so seldom by one process: five reads each time.
+COUNTED_SECONDS = 15
+COUNTERS = 8  # at the same time: a page of twenty would take half a second one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Shows rewards, by id. counted: what was left of a reward's stock, and until when that is shown."""
+
+    books: BookStore
+    stock: RewardStock
+    store: RedemptionStore
+    balances: Balances
+    counted: dict[tuple[str, int], tuple[float, int]] = field(default_factory=dict)
+
+    def page(self, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
+        """Return a page of the rewards that are offered now. `left` may be half a minute old. Raises 400."""
+        limit, after = integer(query, "limit", LISTED_DEFAULT, LISTED_MAX), _after(query)
+        version = self.books.books().at(now)
+        offered = sorted(name for name, each in version.book.rewards.items() if each.is_valid(now))
+        listed = [name for name in offered if name > after][:limit]
+        is_last = not listed or listed[-1] == offered[-1]
+        rewards = {name: version.book.rewards[name] for name in listed}
+        left = self._left(rewards)
+        return {
+            "version": version.number,
+            "rewards": [_view(name, each, left.get(name)) for name, each in rewards.items()],
+            "cursor": None if is_last else listed[-1],
+        }
+
+    def page_for(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
+        """Return a page as `page` does, with what the user may have of each reward, and can pay for."""
+        found = self.page(query, now)
+        available = self.balances.view(user_id, now)["available"]
+        owned = self.store.all_owned(user_id)
+        for each in found["rewards"]:
+            each["affordable"] = each["price_points"] <= available
+            if "limit_per_user" in each:
+                each["left_for_user"] = max(0, each["limit_per_user"] - owned.get(each["reward"], 0))
+        return {**found, "user_id": user_id, "available": available}
+
+    def _left(self, rewards: Mapping[str, Reward]) -> dict[str, int]:
+        """Return about how many are left of each reward that has a stock, counted anew if that is due."""
+        stocks = {name: each.stock for name, each in rewards.items() if each.stock is not None}
+        now = time.monotonic()
+        due = [key for key in stocks.items() if self.counted.get(key, (0.0, 0))[0] <= now]
+        with ThreadPoolExecutor(COUNTERS) as pool:
+            for key, left in zip(due, pool.map(lambda key: self.stock.left(*key), due), strict=True):
+                self.counted[key] = now + COUNTED_SECONDS, left
+        return {name: self.counted[name, stock][1] for name, stock in stocks.items()}
+
+
+def _view(reward_id: str, reward: Reward, left: int | None) -> dict[str, Any]:
+    shown = {
+        "reward": reward_id,
+        "price_points": reward.price_points,
+        "brand": reward.brand,
+        "limit_per_user": reward.limit_per_user,
+        "valid_from": None if reward.valid_from == ALWAYS else stamp(reward.valid_from),
+        "valid_until": None if reward.valid_until == NEVER else stamp(reward.valid_until),
+        "left": left,
+    }
+    return {name: value for name, value in shown.items() if value is not None}
+
+
+def _after(query: Mapping[str, str]) -> str:
+    after = query.get("cursor") or ""
+    if after and not re.fullmatch(REWARD_NAME, after, re.ASCII):
+        raise ApiError(400, "invalid_parameter", "cursor is not one that a page returned")
+    return after
+
+
+def redemption_view(redemption: Redemption, entry_id: str) -> dict[str, Any]:
+    """Return a redemption of a reward as the API shows it."""
+    shown = {
+        "entry_id": entry_id,
+        "user_id": redemption.user_id,
+        "reward": redemption.reward_id,
+        "brand": redemption.brand,
+        "price_points": redemption.price_points,
+        "rules_version": redemption.rules_version,
+        "created_at": redemption.created_at,
+        "fulfilment": redemption.fulfilment.value,
+        "changed_at": redemption.changed_at,
+    }
+    return {name: value for name, value in shown.items() if value is not None}

@@ -1,0 +1,192 @@
+"""Hold points, capture or release them (rule 11)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from adapters.engagement.claims import IdempotencyClaim, put_unclaimed
+from adapters.engagement.points.settling import clock_of
+from ingest.engagement.points.command import Command, CommandResult
+from ingest.engagement.points.commands import COMMAND, Commands
+from ingest.engagement.points.rewards import check_review
+from ingest.web.caller import ApiError
+from rules.days import unstamp
+from rules.engagement.account_state import Account, Profile
+from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance
+from rules.engagement.points.holds import OPEN_MAX, Hold, HoldRequest, begun, held_points, without
+
+RELEASED, LAPSED = "released", "lapsed"
+
+
+@dataclass(frozen=True, slots=True)
+class HoldResult:
+    """A hold, and how it stands: held, captured, released or lapsed. duplicate: the key was used before."""
+
+    hold: Hold
+    status: str = "held"
+    duplicate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """Commands about holds. A hold's end is a claim, so a late attempt learns how it ended."""
+
+    commands: Commands
+
+    def hold(self, user_id: str, asked: HoldRequest, now: datetime) -> HoldResult:
+        """Reserve points until a deadline.
+
+        Raises 409 insufficient_balance, holds_max, under_review, or conflict for a key used with another
+        body.
+        """
+        wanted = begun(user_id, asked, now)
+        found: list[HoldResult] = []
+
+        def held(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
+            profile = account.profile
+            at = clock_of(profile, now)
+            found[:] = self._earlier(user_id, profile, wanted, at)
+            if found:
+                return profile, ()
+            check_review(profile)
+            available = profile.balance - held_points(profile.holds, at)
+            if asked.points > available:
+                raise InsufficientBalance(available, asked.points)
+            found[:] = [HoldResult(begun(user_id, asked, at))]
+            return replace(profile, holds=(*self._with_a_place(user_id, profile, at), found[0].hold)), ()
+
+        self.commands.change(user_id, now, held)
+        return found[0]
+
+    def _with_a_place(self, user_id: str, profile: Profile, now: datetime) -> tuple[Hold, ...]:
+        """Return a profile's holds, with a place for one more; raises 409 holds_max.
+
+        One that has lapsed stays until its place is needed. Then its claim is put first: it is true already.
+        """
+        if len(profile.holds) < OPEN_MAX:
+            return profile.holds
+        lapsed = next((each for each in profile.holds if not each.is_open(now)), None)
+        if lapsed is None:
+            raise ApiError(409, "holds_max", f"{OPEN_MAX} holds are open already")
+        self.commands.claims.claim([self._end(user_id, lapsed, LAPSED)], now)
+        return without(profile.holds, lapsed.hold_id)
+
+    def _earlier(self, user_id: str, profile: Profile, wanted: Hold, now: datetime) -> list[HoldResult]:
+        """Return what an earlier attempt with the same key came to, if there was one; raises 409 conflict."""
+        for each in profile.holds:
+            if each.hold_id == wanted.hold_id:
+                _check_same(_body(each), wanted)
+                return [HoldResult(each, "held" if each.is_open(now) else LAPSED, duplicate=True)]
+        claim = self._claim_of(user_id, wanted.hold_id, now)
+        if claim is None:
+            return []
+        _check_same(claim.body_hash, wanted)
+        status = claim.target if claim.target in (RELEASED, LAPSED) else "captured"
+        return [HoldResult(_from_body(wanted.hold_id, claim.body_hash), status, duplicate=True)]
+
+    def capture(self, user_id: str, hold_id: str, points: int | None, now: datetime) -> CommandResult:
+        """Spend what is held, or some of it; the rest is released.
+
+        Raises 404, 409 hold_ended for one that was released or has lapsed, 409 under_review, 422 for more
+        points than are held. A second attempt returns the entry of the first.
+        """
+
+        def attempt(account: Account) -> CommandResult:
+            hold = _find(account.profile, hold_id)
+            if hold is None:
+                return self._captured(user_id, hold_id, points, now)
+            at = max(clock_of(account.profile, now), unstamp(hold.held_at))
+            if not hold.is_open(at):
+                raise ApiError(409, "hold_ended", f"the hold lapsed at {hold.until}")
+            if points is not None and points > hold.points:
+                reason = f"is more than the {hold.points} that are held"
+                raise ApiError(
+                    422, "invalid_field", f"points {reason}", [{"field": "points", "reason": reason}]
+                )
+            check_review(account.profile)
+            draft = Draft(
+                EntryKind.REDEEM, -(points or hold.points), reward_id=hold.reward_id, held_at=hold.held_at
+            )
+            return self.commands.attempt(
+                account, at, lambda _: Command(draft, ends=hold_id), claim=(_key(hold_id), _body(hold))
+            )
+
+        return self.commands.retry(user_id, now, attempt)
+
+    def _captured(self, user_id: str, hold_id: str, points: int | None, now: datetime) -> CommandResult:
+        """Return the entry that captured a hold; raises 404, or 409 if it ended otherwise."""
+        claim = self._claim_of(user_id, hold_id, now)
+        if claim is None:
+            raise ApiError(404, "not_found", "there is no such hold")
+        entry = self.commands.accounts.ledger.get(user_id, claim.target)
+        if entry is None:
+            raise ApiError(409, "hold_ended", f"the hold was {claim.target}")
+        if points is not None and points != -entry.draft.points:
+            raise ApiError(409, "hold_ended", f"{-entry.draft.points} points of the hold were captured")
+        return CommandResult(entry, duplicate=True)
+
+    def release(self, user_id: str, hold_id: str, now: datetime) -> HoldResult:
+        """End a hold without spending; raises 404, or 409 hold_ended for one that was captured.
+
+        Releasing one that is released or has lapsed changes nothing.
+        """
+        found: list[HoldResult] = []
+
+        def released(account: Account) -> tuple[Profile, Sequence[dict[str, Any]]]:
+            profile = account.profile
+            hold = _find(profile, hold_id)
+            if hold is None:
+                found[:] = [self._released(user_id, hold_id, now)]
+                return profile, ()
+            status = RELEASED if hold.is_open(clock_of(profile, now)) else LAPSED
+            found[:] = [HoldResult(hold, status)]
+            left = replace(profile, holds=without(profile.holds, hold_id))
+            claim = self._end(user_id, hold, status)
+            return left, [{"Put": put_unclaimed(self.commands.claims_table, claim, now)}]
+
+        self.commands.change(user_id, now, released)
+        return found[0]
+
+    def _released(self, user_id: str, hold_id: str, now: datetime) -> HoldResult:
+        claim = self._claim_of(user_id, hold_id, now)
+        if claim is None:
+            raise ApiError(404, "not_found", "there is no such hold")
+        if claim.target not in (RELEASED, LAPSED):
+            raise ApiError(409, "hold_ended", "the hold was captured")
+        return HoldResult(_from_body(hold_id, claim.body_hash), claim.target, duplicate=True)
+
+    def _claim_of(self, user_id: str, hold_id: str, now: datetime) -> IdempotencyClaim | None:
+        key = _key(hold_id)
+        return self.commands.claims_of(user_id, [key], now).get(key)
+
+    def _end(self, user_id: str, hold: Hold, status: str) -> IdempotencyClaim:
+        """Return the claim that says how a hold has ended."""
+        return IdempotencyClaim(user_id, COMMAND + _key(hold.hold_id), _body(hold), status, hold.held_at)
+
+
+def _find(profile: Profile, hold_id: str) -> Hold | None:
+    return next((each for each in profile.holds if each.hold_id == hold_id), None)
+
+
+def _key(hold_id: str) -> str:
+    return f"hold:{hold_id}"
+
+
+def _body(hold: Hold) -> str:
+    """Return what was asked for and when, as one text, which `_from_body` reads."""
+    return f"{hold.held_at} {hold.until} {hold.points} {hold.reward_id}"
+
+
+def _from_body(hold_id: str, body: str) -> Hold:
+    held_at, until, points, reward_id = body.split(" ", 3)
+    return Hold(hold_id, int(points), reward_id, held_at, until)
+
+
+def _asked(hold: Hold) -> tuple[int, str, timedelta]:
+    return hold.points, hold.reward_id, unstamp(hold.until) - unstamp(hold.held_at)
+
+
+def _check_same(body: str, wanted: Hold) -> None:
+    if _asked(_from_body(wanted.hold_id, body)) != _asked(wanted):
+        raise ApiError(409, "conflict", "idempotency_key was used for another body")

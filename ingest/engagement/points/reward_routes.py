@@ -1,0 +1,134 @@
+"""The routes of rewards, with what they answer."""
+
+from ingest.engagement.engagement_routes import ENTRY_ID, OF_USER, USER, USERS_API
+from ingest.web.json_schema import Schema, closed_object
+from ingest.web.routes import TEXT, Route, in_query
+
+_INSTANT: Schema = {"type": "string", "format": "date-time"}
+_COUNT: Schema = {"type": "integer", "minimum": 0}
+_REWARD: dict[str, Schema] = {
+    "reward": {"type": "string"},
+    "price_points": {"type": "integer", "minimum": 1},
+    "brand": {"type": "string"},
+    "limit_per_user": {"type": "integer", "minimum": 1},
+    "valid_from": _INSTANT,
+    "valid_until": _INSTANT,
+    "left": {**_COUNT, "description": "about so many; left out: no end of them"},
+}
+_OF_PAGE: dict[str, Schema] = {
+    "version": {"type": "integer", "description": "of the book of rules"},
+    "cursor": {"type": ["string", "null"], "description": "null: no more"},
+}
+CATALOGUE = closed_object(
+    ["version", "rewards", "cursor"],
+    {
+        **_OF_PAGE,
+        "rewards": {
+            "type": "array",
+            "items": closed_object(["reward", "price_points", "brand"], _REWARD),
+        },
+    },
+)
+USER_CATALOGUE = closed_object(
+    ["version", "rewards", "cursor", "user_id", "available"],
+    {
+        **_OF_PAGE,
+        "user_id": {"type": "string"},
+        "available": {**_COUNT, "description": "points that can be spent"},
+        "rewards": {
+            "type": "array",
+            "items": closed_object(
+                ["reward", "price_points", "brand", "affordable"],
+                {
+                    **_REWARD,
+                    "affordable": {"type": "boolean", "description": "whether `available` covers the price"},
+                    "left_for_user": {**_COUNT, "description": "how many more the user may have"},
+                },
+            ),
+        },
+    },
+)
+REDEMPTION_VIEW = closed_object(
+    ["entry_id", "user_id", "reward", "brand", "price_points", "rules_version", "created_at", "fulfilment"],
+    {
+        "entry_id": {"type": "string", "description": "of the ledger entry"},
+        "user_id": {"type": "string"},
+        "reward": {"type": "string"},
+        "brand": {"type": "string"},
+        "price_points": {"type": "integer", "minimum": 1},
+        "rules_version": {"type": "integer", "description": "of the book that named the price"},
+        "created_at": _INSTANT,
+        "fulfilment": {"type": "string", "enum": ["requested", "fulfilled", "failed", "reversed"]},
+        "changed_at": {**_INSTANT, "description": "when that changed"},
+        "duplicate": {"type": "boolean", "description": "it stood so before"},
+    },
+)
+REDEMPTIONS = closed_object(
+    ["redemptions", "cursor"],
+    {
+        "redemptions": {"type": "array", "items": REDEMPTION_VIEW},
+        "cursor": {"type": ["string", "null"], "description": "null: no more"},
+    },
+)
+_LISTED = [in_query("limit", {"type": "integer", "minimum": 1, "maximum": 100}), in_query("cursor", TEXT)]
+_ONE = f"{OF_USER}/redemptions/{{entry_id}}"
+_SHIPPER = "streakline/fulfilment, or streakline/fulfilment/ with the brand"
+
+REWARD_ROUTES = [
+    Route(
+        "GetRewards",
+        USERS_API,
+        "get",
+        "/v1/rewards",
+        "Rewards that are offered now, by id",
+        _LISTED,
+        answer=CATALOGUE,
+    ),
+    Route(
+        "GetUserRewards",
+        USERS_API,
+        "get",
+        f"{OF_USER}/rewards",
+        "The same, with what the user can have",
+        [USER, *_LISTED],
+        answer=USER_CATALOGUE,
+    ),
+    Route(
+        "GetRedemptions",
+        USERS_API,
+        "get",
+        f"{OF_USER}/redemptions",
+        "Redeemed rewards, newest first",
+        [USER, *_LISTED],
+        answer=REDEMPTIONS,
+    ),
+    Route(
+        "GetRedemption",
+        USERS_API,
+        "get",
+        _ONE,
+        "A redeemed reward, and what has become of it",
+        [USER, ENTRY_ID],
+        answer=REDEMPTION_VIEW,
+    ),
+    Route(
+        "PostFulfilled",
+        USERS_API,
+        "post",
+        f"{_ONE}/fulfilled",
+        "The user has the reward",
+        [USER, ENTRY_ID],
+        answer=REDEMPTION_VIEW,
+        description=_SHIPPER,
+    ),
+    Route(
+        "PostFailed",
+        USERS_API,
+        "post",
+        f"{_ONE}/failed",
+        "The user will not get the reward: its points go back, once",
+        [USER, ENTRY_ID],
+        answer=REDEMPTION_VIEW,
+        description=_SHIPPER,
+    ),
+]

@@ -1,0 +1,1 @@
+"""Routes under /v1/users, and what they share."""

@@ -1,0 +1,1 @@
+"""The door for erasures and exports (docs/rules.md, rule 10)."""

@@ -1,0 +1,76 @@
+"""Begins erasures, tells how far they are, and lifts tombstones (rule 10)."""
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from adapters.privacy.erasure_jobs import ErasureJobs, with_lead
+from adapters.privacy.person import Person
+from adapters.privacy.tombstones import Tombstones
+from ingest.web.caller import ApiError
+from rules.days import stamp
+from rules.privacy.erasures import Erasure, PersonKind
+from rules.privacy.tombstones import Act, JournalEntry, lifts
+
+SUBJECTS_MAX = 90  # of a transaction's 100 actions; the erasure itself writes further tombstones
+GONE = "was erased; an admin may lift that for somebody who comes anew"
+
+
+@dataclass(frozen=True, slots=True)
+class Erasing:
+    """Erasures as their callers see them."""
+
+    jobs: ErasureJobs
+    tombstones: Tombstones
+
+    def begin(self, kind: PersonKind, subject: str, person: Person, now: datetime) -> dict[str, Any]:
+        """Write tombstones and erasure; returns what `view` does. One that is under way or done is answered.
+
+        subject: the id that was named.
+        """
+        if earlier := self.of(next(person.subjects())):
+            return earlier
+        erasure = Erasure(uuid.uuid4().hex, kind, subject, person.digest, stamp(now))
+        if kind is PersonKind.LEAD:
+            names = SUBJECTS_MAX - len(person.leads[:SUBJECTS_MAX])
+            person = replace(person, leads=person.leads[:SUBJECTS_MAX], identities=person.identities[:names])
+            erasure = with_lead(erasure, person)
+        digests = map(self.tombstones.digest, person.subjects())
+        at = stamp(now)
+        self.jobs.begin(erasure, [JournalEntry(at, each, Act.ERASED, erasure.erasure_id) for each in digests])
+        return self.view(erasure.erasure_id)
+
+    def of(self, subject: str) -> dict[str, Any] | None:
+        """Return the erasure whose tombstone stands over a subject now, or None."""
+        found = self.tombstones.look().get(self.tombstones.digest(subject))
+        return self.view(found.erasure_id) if found and found.stands else None
+
+    def view(self, erasure_id: str) -> dict[str, Any]:
+        """Return how far an erasure is; raises 404."""
+        certificate = self.jobs.certificate(erasure_id)
+        if certificate:
+            return {"erasure_id": erasure_id, "status": "finished", "certificate": certificate}
+        erasure = self.jobs.get(erasure_id)
+        if erasure is None:
+            raise ApiError(404, "not_found", "there is no such erasure")
+        about = {"started_at": erasure.started_at, "found": dict(erasure.found)}
+        return {"erasure_id": erasure_id, "status": "open", **about}
+
+    def lift(self, subject: str, now: datetime) -> int:
+        """Lift the tombstone of a subject, with those of the same person; returns how many.
+
+        Raises 409 while the erasure is under way. Safe to repeat.
+        """
+        known = self.tombstones.look()
+        entries = list(lifts(known, self.tombstones.digest(subject), stamp(now)))
+        if entries and self.jobs.get(entries[0].erasure_id):
+            raise ApiError(409, "erasure_open", "the erasure is not finished yet")
+        self.jobs.note(entries)
+        return len(entries)
+
+    def check(self, subject: str) -> None:
+        """Raise 410 if a tombstone stands over a subject."""
+        found = self.tombstones.look().get(self.tombstones.digest(subject))
+        if found and found.stands:
+            raise ApiError(410, "erased", GONE)

@@ -1,0 +1,103 @@
+"""The routes of exports and erasures."""
+
+from ingest.leads.lead_schemas import LEAD_ID, LOOKUP
+from ingest.web.json_schema import ANY, USER_ID, Schema, closed_object
+from ingest.web.routes import Route, in_path, matching
+
+PRIVACY_API = "PrivacyApi"
+ERASURE_ID = r"^[0-9a-f]{32}$"
+USER, LEAD = in_path("user_id", matching(USER_ID)), in_path("lead_id", matching(LEAD_ID))
+ERASURE = closed_object(
+    ["erasure_id", "status"],
+    {
+        "erasure_id": matching(ERASURE_ID),
+        "status": {"type": "string", "enum": ["open", "finished"]},
+        "started_at": {"type": "string"},
+        "found": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "certificate": ANY,
+    },
+)
+LIFTED = closed_object(["lifted"], {"lifted": {"type": "integer", "minimum": 0}})
+ZIP: Schema = {"type": "string", "contentMediaType": "application/zip"}
+TELLS = (
+    " Everything is gone within the hour; GET /v1/erasures/{erasure_id} shows the progress, and then the"
+    " certificate."
+    " The id answers 410 until an admin lifts that. Asking again answers the same."
+)
+FETCHED = "Over 4 MB it answers 303, with a URL that works for an hour."
+
+PRIVACY_ROUTES = [
+    Route(
+        "DeleteUser",
+        PRIVACY_API,
+        "delete",
+        "/v1/users/{user_id}",
+        "Erase a user (the user, or an admin)",
+        [USER],
+        status=202,
+        answer=ERASURE,
+        description="All that is known of the user is deleted; it cannot be undone." + TELLS,
+    ),
+    Route(
+        "GetUserExport",
+        PRIVACY_API,
+        "get",
+        "/v1/users/{user_id}/export",
+        "Everything that is known of a user, as a ZIP of JSON and CSV",
+        [USER],
+        answer=ZIP,
+        description=FETCHED,
+    ),
+    Route(
+        "PostUserLift",
+        PRIVACY_API,
+        "post",
+        "/v1/users/{user_id}/lift",
+        "Let an erased id be used anew (admins)",
+        [USER],
+        answer=LIFTED,
+        description="What happened before is refused for good.",
+    ),
+    Route(
+        "DeleteLead",
+        PRIVACY_API,
+        "delete",
+        "/v1/leads/{lead_id}",
+        "Erase a lead, with all leads that are the same person",
+        [LEAD],
+        status=202,
+        answer=ERASURE,
+        description="Addresses, numbers and ids of the person make no lead again, either." + TELLS,
+    ),
+    Route(
+        "GetLeadExport",
+        PRIVACY_API,
+        "get",
+        "/v1/leads/{lead_id}/export",
+        "Everything that is known of a lead, as a ZIP of JSON and CSV",
+        [LEAD],
+        answer=ZIP,
+        description=FETCHED,
+    ),
+    Route(
+        "PostLeadLift",
+        PRIVACY_API,
+        "post",
+        "/v1/leads/lift",
+        "Let an erased person's addresses, numbers and ids make a lead anew (admins)",
+        body=LOOKUP,
+        answer=LIFTED,
+        description="One of them is named; all that were erased with it are lifted. What happened before is"
+        " refused for good.",
+    ),
+    Route(
+        "GetErasure",
+        PRIVACY_API,
+        "get",
+        "/v1/erasures/{erasure_id}",
+        "How far an erasure is, and at its end the certificate",
+        [in_path("erasure_id", matching(ERASURE_ID))],
+        answer=ERASURE,
+        description="The id is a secret of whoever asked for the erasure; what it leads to names nobody.",
+    ),
+]

@@ -1,0 +1,1 @@
+"""`streakline amnesty`: what an outage cost is given back (rule 17)."""

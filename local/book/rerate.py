@@ -1,0 +1,124 @@
+"""`streakline rerate`: gives all ledgers what the book says now, after a publication into the past (rule 12).
+
+Run again, it writes nothing. It is safe while events arrive: entries are appended as any others.
+"""
+
+import argparse
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+
+from adapters.book.book_store import BookStore
+from adapters.engagement.account_store import AccountContended
+from adapters.engagement.everybody import everybody
+from adapters.engagement.points.rerating import Rated, Rerater, Rerating
+from adapters.engagement.points.settling import Settler
+from adapters.platform.batches import chunks
+from local.stack import Stack
+from local.stack_accounts import accounts_of, cache_of
+from rules.engagement.account_state import Profile
+from rules.engagement.ledger import debt_of
+
+READERS = 8
+SHOWN_MAX = 20  # of those who gain or lose most
+UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
+
+
+@dataclass(slots=True)
+class Summary:
+    """What became of all accounts. owed: what users in debt owe; liability: what all balances come to."""
+
+    accounts: int = 0
+    entries: int = 0
+    gained: int = 0
+    lost: int = 0
+    liability_before: int = 0
+    liability_after: int = 0
+    owed_before: int = 0
+    owed_after: int = 0
+    changed: list[Rated] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    def add(self, rated: Rated) -> None:
+        """Count an account in."""
+        self.accounts += 1
+        self.entries += rated.entries
+        self.gained += max(0, rated.points)
+        self.lost += max(0, -rated.points)
+        self.liability_before += rated.before
+        self.liability_after += rated.after
+        self.owed_before += debt_of(rated.before)
+        self.owed_after += debt_of(rated.after)
+        if rated.entries:
+            self.changed.append(rated)
+
+    def lines(self, *, is_dry: bool) -> Iterator[str]:
+        """Yield what is told of it."""
+        would = "would be " if is_dry else ""
+        entries = f"by {self.entries} entries"
+        yield f"{self.accounts} accounts looked at; {len(self.changed)} {would}changed, {entries}"
+        yield f"points: {self.gained} {would}given, {self.lost} {would}taken"
+        yield f"liability: {self.liability_before} -> {self.liability_after}"
+        yield f"owed by users: {self.owed_before} -> {self.owed_after}"
+        most = sorted(self.changed, key=lambda each: (-abs(each.points), each.user_id))
+        for each in most[:SHOWN_MAX]:
+            debt = f", a debt of {debt_of(each.after)}" if each.after < 0 else ""
+            yield f"  {each.user_id}: {each.points:+d}, balance {each.before} -> {each.after}{debt}"
+        if len(most) > SHOWN_MAX:
+            yield f"  and {len(most) - SHOWN_MAX} more"
+        yield from (f"  left as it is: {each}" for each in self.failed)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    told = "the first activity date; the whole week of it is rated, and all that follows"
+    parser.add_argument(
+        "--from", dest="first", type=date.fromisoformat, required=True, metavar="DAY", help=told
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say who would gain and lose")
+    parser.add_argument("--reason", default="", help="what the entries say; the version, if it is left out")
+
+
+def run(arguments: argparse.Namespace, stack: Stack) -> None:
+    """Rate all accounts of a stack."""
+    dynamodb = stack.client("dynamodb")
+    accounts, cache = accounts_of(stack), cache_of(stack)
+    books = BookStore(dynamodb, stack.tables["RuleBooks"])
+    known = books.look()
+    reason = arguments.reason or f"judged anew by version {known.newest.number} of the rules"
+    rating = Rerating.since(arguments.first, known, reason)
+    profiles = (each for page, _ in everybody(dynamodb, stack.tables["UserStreaks"]) for each in page)
+    rerater = Rerater(accounts, Settler(accounts, books), cache)
+    found = rerate(rerater, profiles, rating, is_dry=arguments.dry_run)
+    print("\n".join(found.lines(is_dry=arguments.dry_run)))
+    if found.failed:
+        raise RuntimeError(f"{len(found.failed)} accounts could not be rated: mend them, and run this again")
+
+
+def rerate(
+    rerater: Rerater, profiles: Iterable[Profile], rating: Rerating, *, is_dry: bool = False
+) -> Summary:
+    """Rate accounts; returns what became of them. is_dry: writes nothing.
+
+    An account whose ledger cannot be read, or that is busy all the time, stops no other.
+    """
+
+    def one(profile: Profile) -> Rated | str:
+        try:
+            asked = rerater.asked(profile, rating)
+            if is_dry or not asked.entries:
+                return asked
+            return rerater.rate(profile.user_id, rating, datetime.now(UTC))
+        except (AccountContended, *UNREADABLE) as error:
+            return f"{profile.user_id}: {type(error).__name__}: {error}"
+
+    found = Summary()
+    with ThreadPoolExecutor(READERS) as pool:
+        for some in chunks(profiles, READERS * 8):
+            for each in pool.map(one, some):
+                if isinstance(each, str):
+                    found.failed.append(each)
+                else:
+                    found.add(each)
+    return found

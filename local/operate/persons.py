@@ -1,0 +1,92 @@
+"""`streakline erase`, `export` and `certificate`: what is known of a person, gone or told (rule 10)."""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+from ingest.web.caller import LEADS
+from local.operate.invocations import invoke
+from local.replay.api import Api
+from local.stack import Stack
+from rules.privacy.certificates import problem_of
+from rules.privacy.tombstones import digest_of, lead_subject, user_subject
+
+POLL_SECONDS = 1.0
+# On AWS the second sweep comes 20 minutes after the first one.
+WAIT_SECONDS_MAX = 45 * 60
+
+
+def erase(arguments: argparse.Namespace, stack: Stack) -> dict[str, Any]:
+    """Erase a person and wait for the certificate; or lift the tombstone. Returns what the API says.
+
+    Raises RuntimeError for what it refuses, and if the erasure is still open after 45 minutes.
+    """
+    api, path = _api(arguments, stack), _path(arguments)
+    if arguments.lift:
+        return _asked(api, "POST", f"{path}/lift", 200)
+    told = _asked(api, "DELETE", path, 202)
+    until = time.monotonic() + WAIT_SECONDS_MAX
+    while told["status"] == "open" and time.monotonic() < until:
+        # The schedule would go on with it within five minutes.
+        invoke(stack, stack.output("ErasureFunctionName", "erasures"), {})
+        told = _asked(api, "GET", f"/v1/erasures/{told['erasure_id']}", 200)
+        if told["status"] == "open":
+            time.sleep(POLL_SECONDS if stack.is_laptop else 60 * POLL_SECONDS)
+    if told["status"] == "open":
+        raise RuntimeError(
+            f"erasure {told['erasure_id']} is still open: the alarm ErasureErrors would say why"
+        )
+    if arguments.out:
+        arguments.out.write_text(json.dumps(told["certificate"], indent=2) + "\n")
+    return told
+
+
+def export(arguments: argparse.Namespace, stack: Stack) -> dict[str, Any]:
+    """Write a person's export; returns the file and its size. Raises RuntimeError for what the API
+    refuses.
+    """
+    data = _api(arguments, stack).download(f"{_path(arguments)}/export")
+    arguments.out.write_bytes(data)
+    return {"file": str(arguments.out), "bytes": len(data)}
+
+
+def certificate(file: Path, user: str, lead: str, stack: Stack) -> dict[str, Any]:
+    """Check a certificate: that it is genuine, and, if one is named, that it is about this person.
+
+    Raises RuntimeError if it is not; ValueError for a file that is no JSON.
+    """
+    found = json.loads(file.read_text())
+    name = stack.output("ErasureSecretId", "erasures")
+    key = stack.client("secretsmanager").get_secret_value(SecretId=name)["SecretString"]
+    if problem := problem_of(found, key):
+        raise RuntimeError(f"{file} is not genuine: {problem}")
+    subject = user_subject(user) if user else lead_subject(lead) if lead else ""
+    if subject and digest_of(key, subject) != found["subject_digest"]:
+        raise RuntimeError(f"{file} is genuine, and about somebody else")
+    return {"genuine": True, "about": user or lead or None, "finished_at": found["finished_at"]}
+
+
+def _api(arguments: argparse.Namespace, stack: Stack) -> Api:
+    if arguments.organization:
+        if not arguments.lead:
+            raise RuntimeError("--organization goes with --lead")
+        return Api(stack, group=f"{LEADS}{arguments.organization}")
+    return Api(stack)
+
+
+def _path(arguments: argparse.Namespace) -> str:
+    if arguments.user:
+        return f"/v1/users/{arguments.user}"
+    if getattr(arguments, "lift", False):
+        raise RuntimeError("a lead's tombstones are lifted by an address or a number: POST /v1/leads/lift")
+    return f"/v1/leads/{arguments.lead}"
+
+
+def _asked(api: Api, method: str, path: str, expected: int) -> dict[str, Any]:
+    status, told = api.call(method, path)
+    if status != expected:
+        raise RuntimeError(f"{method} {path}: {status} {told}")
+    answer: dict[str, Any] = told
+    return answer

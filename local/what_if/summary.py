@@ -1,0 +1,124 @@
+"""The figures of a prediction, as JSON has them; text and page show the same."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+import duckdb
+
+from analytics.what_if.what_if import WhatIfAnswer
+
+SURVIVAL_DAYS = (1, 2, 3, 5, 7, 10, 14, 21, 30, 60, 90, 180, 365)
+IMPOSSIBLE_LISTED = 1000
+Json = dict[str, Any]
+# The changes of users are counted in these classes: up to 10 points, up to 100, and so on.
+CLASSES = (1, 11, 101, 1001)
+
+SUMS = ("earned", "balance", "shown", "longest")
+TOTALS = f"""
+SELECT count(*) AS all_users, {{changes}},
+  {", ".join(f"coalesce(sum({n}_{w}), 0)::BIGINT AS {n}_{w}" for n in SUMS for w in ("before", "after"))},
+  count(*) FILTER (shown_before > 0) AS alive_before, count(*) FILTER (shown_after > 0) AS alive_after
+FROM users
+"""
+CHANGES = ", ".join(
+    f"count(*) FILTER ({name}_after {sign} {name}_before) AS {name}_{word}"
+    for name in SUMS
+    for sign, word in ((">", "more"), ("<", "less"), ("=", "same"))
+)
+CLASSED = """
+SELECT sign(change) * ({steps}) AS class, count(*) AS users
+FROM (SELECT balance_after - balance_before AS change FROM users) GROUP BY ALL
+"""
+
+
+def summary(found: WhatIfAnswer, book: str) -> Json:
+    """Return all figures. book: how the candidate is named."""
+    # Long: a table of figures, one a line.
+    asked, figures = found.asked, found.figures
+    db = duckdb.connect()
+    db.register("users", found.users)
+    totals = _row(db, TOTALS.format(changes=CHANGES))
+    kinds = Counter(each.what for each in figures.impossible)
+    days = [each for each in SURVIVAL_DAYS if each <= max(_lengths(found))]
+    before, after = (runs.survival(days) for runs in (figures.runs_before, figures.runs_after))
+    return {
+        "book": book,
+        "from": asked.since.isoformat() if asked.since else None,
+        "to": asked.until.isoformat() if asked.until else None,
+        "as_of": asked.now.isoformat(),
+        "entries": figures.entries,
+        "users": {
+            "all": totals["all_users"],
+            "gain": totals["balance_more"],
+            "lose": totals["balance_less"],
+            "same": totals["balance_same"],
+            "earn_more": totals["earned_more"],
+            "earn_less": totals["earned_less"],
+            "by_change": _classes(db),
+        },
+        "points": _pair(totals, "earned"),
+        "liability": _pair(totals, "balance"),
+        "by_type": {name: asdict(sums) for name, sums in sorted(figures.types.items())},
+        "by_month": {month: {"before": a, "after": b} for month, (a, b) in sorted(figures.months.items())},
+        "streaks": {
+            "current": _pair(totals, "shown") | _moved(totals, "shown"),
+            "alive": _pair(totals, "alive"),
+            "longest": _pair(totals, "longest") | _moved(totals, "longest"),
+            "survival": [{"days": day, "before": before[day], "after": after[day]} for day in days],
+        },
+        "refused": {
+            "events": sum(each.refused for each in figures.types.values()),
+            "for_their_properties": sum(each.broken for each in figures.types.values()),
+            "properties_not_read": figures.unchecked,
+        },
+        "impossible": {
+            "all": len(figures.impossible),
+            "points": sum(each.points for each in figures.impossible),
+            "redemptions": figures.redemptions,
+            "by_kind": dict(sorted(kinds.items())),
+            "listed": [asdict(each) for each in _in_order(figures.impossible)][:IMPOSSIBLE_LISTED],
+        },
+        "largest_changes": found.top,
+    }
+
+
+def _lengths(found: WhatIfAnswer) -> Iterable[int]:
+    runs = (found.figures.runs_before, found.figures.runs_after)
+    return [0, *(length for each in runs for some in (each.ended, each.alive) for length in some)]
+
+
+def _in_order(listed: Iterable[Any]) -> list[Any]:
+    return sorted(listed, key=lambda each: (each.at, each.user_id, each.what))
+
+
+def _pair(totals: Json, name: str) -> Json:
+    return {"before": totals[f"{name}_before"], "after": totals[f"{name}_after"]}
+
+
+def _moved(totals: Json, name: str) -> Json:
+    return {"longer": totals[f"{name}_more"], "shorter": totals[f"{name}_less"]}
+
+
+def _classes(db: duckdb.DuckDBPyConnection) -> Json:
+    """Return how many users change by how much: classes of ten, hundred and thousand points."""
+    steps = " + ".join(f"(abs(change) >= {each})::INTEGER" for each in CLASSES)
+    found = {int(each): users for each, users in db.execute(CLASSED.format(steps=steps)).fetchall()}
+    most = len(CLASSES)
+    return {_name(each): found.get(each, 0) for each in range(-most, most + 1)}
+
+
+def _name(number: int) -> str:
+    if not number:
+        return "0"
+    low, sign = CLASSES[abs(number) - 1], "+" if number > 0 else "-"
+    if abs(number) == len(CLASSES):
+        return f"{sign}{low - 1:,} and more"
+    return f"{sign}{low:,} to {sign}{CLASSES[abs(number)] - 1:,}"
+
+
+def _row(db: duckdb.DuckDBPyConnection, sql: str) -> Json:
+    found = db.execute(sql)
+    names = [each[0] for each in found.description or ()]
+    return dict(zip(names, found.fetchone() or (), strict=True))

@@ -1,0 +1,72 @@
+// Shows the achievements of the book, and the streaks that the book declares.
+
+import { get, part } from "./api.js";
+import { STATUS, count, dayName, h, moment, number, say, spoken } from "./dom.js";
+
+const PER = { day: ["day", "days"], week: ["week", "weeks"], month: ["month", "months"] };
+const goalStatus = (status, one) => ({
+  active: `This ${one} is reached.`,
+  at_risk: `This ${one} is not reached yet.`,
+  broken: `It ended. The next ${one} that you reach begins a new one.`,
+  none: `The first ${one} that you reach begins it.`,
+})[status];
+const lower = (text) => spoken(text).toLowerCase();
+const exact = (value) => new Intl.NumberFormat("en", { maximumFractionDigits: 3 }).format(value);
+
+// Says in words what a condition of an achievement counts.
+const counted = (condition) => ({
+  points_earned: () => "points earned",
+  count: () => `times ${lower(condition.event_type)}`,
+  sum: () => `${lower(condition.property)} in ${lower(condition.event_type)}`,
+  streak: () => `in a row: ${lower(condition.streak)}`,
+})[condition.counts]();
+
+// A bar of how far one is. The words beside it say the same.
+const progress = (have, needs, words) => h("div", { class: "progress" },
+  h("p", {}, `${exact(Math.min(have, needs))} of ${exact(needs)} ${words}`),
+  h("progress", { max: needs, value: Math.min(have, needs), "aria-label": words }));
+
+const title = (achievement) => achievement.title || spoken(achievement.name);
+
+const earned = (achievement) => h("li", {}, h("strong", {}, title(achievement)),
+  h("span", { class: "note" }, achievement.achieved_at ? `earned ${moment(achievement.achieved_at)}` : "earned"));
+
+const open = (achievement) => h("li", {}, h("strong", {}, title(achievement)),
+  achievement.conditions.length > 1 && h("span", { class: "note" }, achievement.needs === "all" ? "All of these:" : "Any of these:"),
+  achievement.conditions.map((each) => progress(each.have, each.needs, counted(each))));
+
+const section = (id, name, items, empty) => h("section", { class: "card", "aria-labelledby": id },
+  h("h2", { id }, name), items.length ? h("ul", { class: "texts" }, items) : h("p", { class: "note" }, empty));
+
+// Says in words what a period needs.
+const needed = (period) => ({
+  active_days: () => "active days",
+  events: () => "events",
+  sum: () => lower(period.property),
+})[period.counts]();
+
+const goal = (streak) => {
+  const [one, many] = PER[streak.per];
+  const { period } = streak;
+  return h("li", {},
+    h("strong", {}, streak.name === "daily" ? "Every day" : spoken(streak.name)),
+    h("span", {}, `${count(streak.current_streak, one, many)} in a row, ${number(streak.longest_streak)} at best`),
+    h("span", { class: "note" }, streak.name === "daily" ? STATUS[streak.status] : goalStatus(streak.status, one)),
+    period?.counts && progress(period.have, period.needs, needed(period)),
+    period && !period.counts && h("span", { class: "note" }, `It is asked for from the next ${one} on.`),
+    period?.counts && streak.per !== "day" && h("span", { class: "note" }, `this ${one} ends with ${dayName(period.last)}`));
+};
+
+export const show = async (root, view) => {
+  const user = `v1/users/${part(view.person.user)}`;
+  const [{ achievements }, { streaks }] = await Promise.all([
+    get(`${user}/achievements`, view.signal), get(`${user}/streaks`, view.signal),
+  ]);
+  const done = achievements.filter((each) => each.achieved);
+  const newest = [...done].sort((a, b) => (b.achieved_at ?? "").localeCompare(a.achieved_at ?? ""));
+  root.replaceChildren(h("h1", { tabindex: "-1" }, "Achievements"),
+    section("earned-title", "Earned", newest.map(earned), achievements.length ? "None yet." : "There are none to earn right now."),
+    ...(done.length < achievements.length ? [section("open-title", "Still to earn", achievements.filter((each) => !each.achieved).map(open), "")] : []),
+    section("streaks-title", "Streaks", streaks.map(goal), ""));
+  say(`${count(done.length, "achievement")} of ${number(achievements.length)} earned.`);
+};

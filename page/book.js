@@ -1,0 +1,94 @@
+// For admins: the book of rules in force, its versions, how two of them differ, and how to try another one.
+
+import { get, part } from "./api.js";
+import { count, h, moment, number, say, spoken, table, trouble } from "./dom.js";
+
+const LINES_MAX = 200;
+const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
+// Keys in order: one document may come with its keys in another order than the next.
+const ordered = (_, value) => isObject(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => a < b ? -1 : 1)) : value;
+const exact = (value) => JSON.stringify(value, ordered);
+const shown = (value) => typeof value === "string" ? value : exact(value);
+
+// Returns a row [where, before, after] for each value that two documents do not share, in the order of their keys.
+export const differences = (before, after, path = "") =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])].sort().flatMap((name) => {
+    const at = path ? `${path}.${name}` : name;
+    if (!Object.hasOwn(before, name)) return [[at, "nothing", shown(after[name])]];
+    if (!Object.hasOwn(after, name)) return [[at, shown(before[name]), "gone"]];
+    if (isObject(before[name]) && isObject(after[name])) return differences(before[name], after[name], at);
+    return exact(before[name]) === exact(after[name]) ? [] : [[at, shown(before[name]), shown(after[name])]];
+  });
+
+const card = (id, title, ...content) => h("section", { class: "card", "aria-labelledby": id }, h("h2", { id }, title), ...content);
+
+const most = (cap) => !cap ? "no limit" : "points" in cap ? `${count(cap.points, "point")} a ${cap.per}` : `${count(cap.events, "event")} a ${cap.per}`;
+const types = (book) => table("What each event earns", ["Event", "Points", "At most", "Declared by"],
+  Object.entries(book.event_types).map(([name, each]) => [spoken(name), number(each.points), most(each.cap), each.declared_by ?? "anybody"]), "None.");
+
+const inForce = (rules) => card("force-title", "In force",
+  h("p", {}, `Version ${number(rules.version)}, since ${from(rules)}.`),
+  types(rules.book),
+  h("details", {}, h("summary", {}, "The whole book, as JSON"),
+    h("pre", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The book as JSON" }, JSON.stringify(rules.book, null, 2))));
+
+// The first version is in force since before there were events.
+const EARLIEST = "1970-01-01T00:00:00.000000Z";
+const since = (version) => version.effective_at > EARLIEST ? version.effective_at : EARLIEST;
+const from = (version) => version.effective_at > EARLIEST ? moment(version.effective_at) : "the beginning";
+
+const state = (version, now, current) => version.version === current ? "in force" : Date.parse(version.effective_at) > now ? "planned" : "earlier";
+
+const versionsCard = (versions, current) => card("versions-title", "Versions",
+  table("Versions of the book", ["Version", "In force from", "State"], versions.map((each) => [
+    number(each.version), h("span", {}, from(each), h("small", {}, `by ${each.author}${each.note && `: ${each.note}`}`)), state(each, Date.now(), current),
+  ]), "None."));
+
+const choice = (id, label, versions, value) => [h("label", { for: id }, label), h("select", { id },
+  versions.map((each) => h("option", { value: each.version, selected: each.version === value }, `Version ${each.version}`)))];
+
+const told = (rows) => rows.length
+  ? [h("p", {}, `${count(rows.length, "difference")}.`),
+    table("Differences", ["Where", "Before", "After"], rows.slice(0, LINES_MAX), ""),
+    rows.length > LINES_MAX && h("p", { class: "note" }, `The first ${LINES_MAX} are shown.`)].filter(Boolean)
+  : [h("p", {}, "They are the same.")];
+
+// The API gives the book that is in force at an instant. So a version can be read if one was ever in force.
+const documentOf = async (version, signal) => {
+  const found = await get(`v1/rules?at=${part(since(version))}`, signal);
+  if (found.version !== version.version) {
+    throw new Error(`Version ${version.version} was never in force: version ${found.version} took its place.`);
+  }
+  return found.book;
+};
+
+const comparer = (versions, current, view) => {
+  const out = h("div", { class: "told stack", "aria-live": "polite" });
+  const before = versions[versions.findIndex((each) => each.version === current) + 1] ?? versions.at(-1);
+  const compare = async (form) => {
+    const [one, other] = [...form.querySelectorAll("select")].map((select) => versions.find((each) => each.version === Number(select.value)));
+    try {
+      const [old, now] = await Promise.all([documentOf(one, view.signal), documentOf(other, view.signal)]);
+      out.replaceChildren(...told(differences(old, now)));
+    } catch (error) {
+      if (!view.signal.aborted) out.replaceChildren(trouble(error));
+    }
+  };
+  return card("compare-title", "Compare two versions",
+    h("form", { class: "row", onsubmit: (event) => { event.preventDefault(); compare(event.target); } },
+      choice("compare-before", "Before", versions, before.version), choice("compare-after", "After", versions, current),
+      h("button", { class: "quiet" }, "Compare")), out);
+};
+
+const whatIf = () => card("what-if-title", "What another book would have led to",
+  h("p", {}, "Before you publish a book, try it on what has happened. This command reads the lake, writes nothing to it, and makes a page with plots that you can open in a browser and send on:"),
+  h("pre", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The command" }, "streakline what-if book.yaml --page what-if.html"),
+  h("p", { class: "note" }, "It tells who gains and who loses, points and what is owed for them, streaks, and redemptions that would not have been possible. --from DAY --to DAY choose the days."),
+  h("p", { class: "note" }, "Publish with: streakline rules publish book.yaml"));
+
+export const show = async (root, view) => {
+  const [rules, { versions }] = await Promise.all([get("v1/rules", view.signal), get("v1/rules/versions", view.signal)]);
+  root.replaceChildren(h("h1", { tabindex: "-1" }, "Book of rules"), inForce(rules), versionsCard(versions, rules.version),
+    ...(versions.length > 1 ? [comparer(versions, rules.version, view)] : []), whatIf());
+  say(`Version ${rules.version} is in force.`);
+};

@@ -1,0 +1,159 @@
+"""Every 5 minutes: goes on with each erasure that is not finished (docs/rules.md, rule 10).
+
+It notes how far it is after each store. So it may die at any call, and whoever comes next finishes; two at
+once do no harm, because one of them loses the note and stops.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.platform.aws import Unavailable, client
+from adapters.platform.batches import Unprocessed
+from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.redis import RedisError
+from adapters.postgresql.databases import database
+from adapters.postgresql.sql import PostgresUnavailable
+from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved, lead_of, with_lead
+from adapters.privacy.people_erasers import IdentityEraser
+from adapters.privacy.person import Person
+from adapters.privacy.stores import Clients, StoreEraser, stores_and_copies
+from adapters.privacy.tombstones import Tombstones
+from adapters.questions.fingerprints import Fingerprints
+from adapters.settings.privacy import ErasureSettings
+from rules.days import stamp
+from rules.privacy.certificates import signed
+from rules.privacy.erasures import (
+    Erasure,
+    PersonKind,
+    after_sweep,
+    certificate_of,
+    with_count,
+    with_store_done,
+)
+from rules.privacy.tombstones import Act, JournalEntry
+
+# Of one run, which has 15 minutes. The next one goes on.
+RUN_SECONDS = 780
+AWAY = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
+logger = Logger(service="erasure")
+
+
+class ErasureLate(Exception):
+    """Erasures are not finished in the time that they have. The log names them by their ids."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErasureRunner:
+    """Goes on with erasures. stores: by name, as of an instant. key: of signatures."""
+
+    jobs: ErasureJobs
+    tombstones: Tombstones
+    stores: Callable[[datetime], Mapping[str, StoreEraser]]
+    hashes: Callable[[str], tuple[str, ...]]
+    key: Callable[[], str]
+    settles: timedelta
+
+    def run(self, now: datetime, until: float) -> dict[str, int]:
+        """Go on with all that are due; returns how many are finished, open, and late.
+
+        until: when to stop, by time.monotonic(). One that fails stays, and the others go on.
+        """
+        told = {"finished": 0, "open": 0, "late": 0}
+        for erasure in self.jobs.opened():
+            is_finished = erasure.is_due(now) and self._tried(erasure, now, until)
+            told["finished" if is_finished else "open"] += 1
+            if not is_finished and erasure.is_late(now):
+                logger.error("late", extra={"erasure_id": erasure.erasure_id})
+                told["late"] += 1
+        return told
+
+    def _tried(self, erasure: Erasure, now: datetime, until: float) -> bool:
+        try:
+            return self.go_on(erasure, now, until)
+        except ErasureMoved:
+            return False
+        except AWAY as error:
+            # What the store answered may quote what it was asked for.
+            about = {"erasure_id": erasure.erasure_id, "error": type(error).__name__}
+            logger.warning("to come again", extra=about)
+            return False
+
+    def go_on(self, erasure: Erasure, now: datetime, until: float) -> bool:
+        """Go through stores until the erasure is finished (True), waits, or the time is up."""
+        known = self.stores(now)
+        while time.monotonic() < until:
+            person, erasure = self._person(erasure, known, now)
+            while store := erasure.next_store():
+                if time.monotonic() >= until:
+                    return False
+                erasure = self._through(erasure, store, known[store], person)
+            after = after_sweep(erasure, self.settles, now)
+            if after is None:
+                self.jobs.finish(erasure, signed(certificate_of(erasure, now), self.key()))
+                return True
+            erasure = self.jobs.go_on(after)
+            if not erasure.is_due(now):
+                return False
+        return False
+
+    def _through(self, erasure: Erasure, name: str, store: StoreEraser, person: Person) -> Erasure:
+        found = store.find(person)
+        if erasure.counted != name:  # if it is, an earlier attempt has counted, and died while it removed
+            erasure = self.jobs.go_on(with_count(erasure, name, len(found)))
+        store.remove(found)
+        return self.jobs.go_on(with_store_done(erasure, name))
+
+    def _person(
+        self, erasure: Erasure, known: Mapping[str, StoreEraser], now: datetime
+    ) -> tuple[Person, Erasure]:
+        """Return whom to look for; of a lead, tombstones of all that leads to it are written first."""
+        if erasure.kind is PersonKind.USER:
+            return Person(erasure.digest, erasure.subject, self.hashes(erasure.subject)), erasure
+        identities = known["PostgreSQL"]
+        assert isinstance(identities, IdentityEraser)  # noqa: S101 (leads have a database)
+        person = identities.person(lead_of(erasure))
+        noted = set(lead_of(erasure).subjects())
+        fresh = [self.tombstones.digest(each) for each in person.subjects() if each not in noted]
+        # Readers of the journal look for what is new: an entry bears the instant at which it is written.
+        self.jobs.note([JournalEntry(stamp(now), each, Act.ERASED, erasure.erasure_id) for each in fresh])
+        after = with_lead(erasure, person)
+        return person, self.jobs.go_on(after) if after != erasure else erasure
+
+
+@cache
+def _parts() -> ErasureRunner:
+    config, dynamodb = settings.read(ErasureSettings), client("dynamodb")
+    clients = Clients(
+        dynamodb,
+        lambda: client("s3"),
+        lambda: client("sns"),
+        database(config.identity_url) if config.identity_url else None,
+    )
+    key = KeyedHash(lambda: client("secretsmanager"), config.erasure_secret_arn)
+    people = Fingerprints(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
+    return ErasureRunner(
+        ErasureJobs(dynamodb, config.erasures_table),
+        Tombstones(dynamodb, config.erasures_table, key),
+        lambda now: stores_and_copies(clients, config, now),
+        lambda user_id: people.of_user(user_id).all,
+        lambda: key.ring.keys[0],
+        timedelta(seconds=config.settle_seconds),
+    )
+
+
+@logger.inject_lambda_context
+def handler(_event: dict[str, Any], _context: Any) -> dict[str, int]:
+    """Lambda entry: the schedule. Returns what ErasureRunner.run does; raises ErasureLate at its end."""
+    now = clock.now()
+    told = _parts().run(now, time.monotonic() + RUN_SECONDS)
+    logger.info("erased", extra={**told, "at": stamp(now)})
+    if told["late"]:
+        raise ErasureLate(f"{told['late']} erasures, which the log names")
+    return told

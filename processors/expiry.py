@@ -1,0 +1,86 @@
+"""Each hour: writes what has expired (docs/rules.md, rule 11), account by account.
+
+Nobody waits for it: whoever reads or spends points writes what has expired of the account first. It sees to
+it that also the ledgers of those who stay away, the lake and the liability tell of it within the hour.
+"""
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.book.book_store import BookStore
+from adapters.engagement.account_items import EXPIRY_SHARDS
+from adapters.engagement.account_store import AccountContended, AccountStore
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.points.expiry_index import ExpiryIndex
+from adapters.engagement.points.settling import Settler
+from adapters.platform.aws import Unavailable, client
+from adapters.settings.engagement import ExpirySettings
+from rules.book.expiry import last_expired
+
+# Of one run, which has 15 minutes. The next one goes on.
+RUN_SECONDS = 780
+logger = Logger(service="expiry")
+
+
+class NotSettled(Exception):
+    """Some accounts could not be settled, and a later attempt will not succeed by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpirySweep:
+    """Settles all accounts that are due."""
+
+    index: ExpiryIndex
+    settler: Settler
+    cache: EngagementCache
+
+    def run(self, now: datetime, until: float) -> dict[str, Any]:
+        """Settle what is due; returns how many accounts were, how many failed, and whether all were tried.
+
+        until: when to stop, by time.monotonic(). An account that fails, or is busy, stays due: the next run
+        tries again.
+        """
+        done = failed = 0
+        for user in self.index.due(last_expired(now), now.hour % EXPIRY_SHARDS):
+            if time.monotonic() > until:
+                return {"settled": done, "failed": failed, "is_whole": False}
+            try:
+                self.cache.write_through([self.settler.settle(user, now)])
+                done += 1
+            except (*Unavailable, AccountContended):
+                logger.warning("to come again", extra={"user_id": user}, exc_info=True)
+            except Exception:  # whatever it is, it is one account's, and the others go on
+                logger.exception("not settled", extra={"user_id": user})
+                failed += 1
+        return {"settled": done, "failed": failed, "is_whole": True}
+
+
+@cache
+def _parts() -> ExpirySweep:
+    config, dynamodb = settings.read(ExpirySettings), client("dynamodb")
+    ledger = LedgerStore(dynamodb, config.rewards_ledger_table)
+    accounts = AccountStore(
+        dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
+    )
+    return ExpirySweep(
+        ExpiryIndex(dynamodb, config.user_streaks_table),
+        Settler(accounts, BookStore(dynamodb, config.rule_books_table)),
+        EngagementCache(config.redis_url),
+    )
+
+
+@logger.inject_lambda_context
+def handler(_event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """Lambda entry: the schedule. Returns what ExpirySweep.run does; raises NotSettled at its end."""
+    told = _parts().run(clock.now(), time.monotonic() + RUN_SECONDS)
+    logger.info("swept", extra=told)
+    if told["failed"]:
+        raise NotSettled(f"{told['failed']} accounts, which the log names")
+    return told

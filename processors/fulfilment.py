@@ -1,0 +1,98 @@
+"""Rewards stream -> the queue Shipments: a message for each redeemed reward (docs/rules.md, rule 13).
+
+A redemption comes on the stream because its transaction has put it there, so none is lost if a process dies.
+A message may be sent twice: its `redemption` is the same, and so is what the worker answers.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.engagement.points.redemption_store import redemption_from
+from adapters.platform.aws import Unavailable, client
+from adapters.platform.batches import chunks
+from adapters.platform.failures import FailureQueue
+from adapters.settings.engagement import FulfilmentSettings
+from rules.engagement.ledger import entry_id
+from rules.engagement.points.redemptions import Fulfilment, Redemption
+
+logger = Logger(service="fulfilment")
+CONSUMER = "fulfilment"
+SENT_AT_ONCE = 10  # SQS takes no more in a call
+Record = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class ShippedBatch:
+    """What became of records: each is sent, to come again, or poison. sent: how many."""
+
+    sent: int = 0
+    again: list[str] = field(default_factory=list)
+    poison: list[tuple[Any, str]] = field(default_factory=list)
+
+
+def message_of(redemption: Redemption) -> dict[str, Any]:
+    """Return what a worker is told of a redemption. `redemption` and `user` are in its answer's path."""
+    return {
+        "redemption": entry_id(redemption.created_at),
+        "user": redemption.user_id,
+        "reward": redemption.reward_id,
+        "brand": redemption.brand,
+        "price_points": redemption.price_points,
+        "at": redemption.created_at,
+    }
+
+
+def shipped(sqs: Callable[[], Any], queue_url: str, records: Iterable[Record]) -> ShippedBatch:
+    """Send a message for each record of a new redemption; other records are passed over."""
+    outcome = ShippedBatch()
+    wanted: list[tuple[str, str]] = []
+    for record in records:
+        image = record["dynamodb"].get("NewImage", {})
+        if record["eventName"] != "INSERT" or "fulfilment" not in image:
+            continue
+        try:
+            redemption = redemption_from(image)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            outcome.poison.append((record, f"{type(error).__name__}: {error}"))
+            continue
+        if redemption.fulfilment is Fulfilment.REQUESTED:
+            wanted.append((record["dynamodb"]["SequenceNumber"], json.dumps(message_of(redemption))))
+    for chunk in chunks(wanted, SENT_AT_ONCE):
+        refused = _refused(sqs, queue_url, [text for _, text in chunk])
+        outcome.sent += len(chunk) - len(refused)
+        outcome.again += [number for place, (number, _) in enumerate(chunk) if place in refused]
+    return outcome
+
+
+def _refused(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set[int]:
+    """Send messages in one call; returns the places of those that SQS did not take."""
+    entries = [{"Id": str(place), "MessageBody": text} for place, text in enumerate(texts)]
+    try:
+        answer = sqs().send_message_batch(QueueUrl=queue_url, Entries=entries)
+    except Unavailable:
+        logger.exception("to come again")
+        return set(range(len(texts)))
+    return {int(each["Id"]) for each in answer.get("Failed", [])}
+
+
+@cache
+def _parts() -> tuple[FailureQueue, str]:
+    config = settings.read(FulfilmentSettings)
+    return FailureQueue(lambda: client("sqs"), config.failure_queue_url), config.shipment_queue_url
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: a batch of the stream. The answer lists the records that must come again."""
+    failures, queue_url = _parts()
+    outcome = shipped(lambda: client("sqs"), queue_url, event["Records"])
+    outcome.again += failures.settle(event, CONSUMER, outcome.poison, clock.now())
+    told = {"sent": outcome.sent, "again": len(outcome.again), "poison": len(outcome.poison)}
+    logger.info("batch", extra=told)
+    return failures.answer(outcome.again)

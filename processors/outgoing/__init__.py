@@ -1,0 +1,1 @@
+"""Outgoing webhooks: what changes is told, and what is told is delivered."""

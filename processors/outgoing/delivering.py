@@ -1,0 +1,174 @@
+"""Delivers what waits in a share of an endpoint's lanes: in order per user, and each until it has arrived.
+
+One worker at most has a share. Lanes of one round are served at the same time. A lane whose endpoint refuses
+waits, and delays no other; an endpoint that takes nothing at all is left in peace for a while
+(rules/outgoing/retries.py). A message whose answer is lost comes again, with the same id.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+from functools import cache, partial
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters import clock, settings
+from adapters.leads.hooks.hook_store import HookStore
+from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
+from adapters.outgoing.lane_store import LANES_READ, LaneStore, WorkerStore
+from adapters.outgoing.sender import HookSender, SendAnswer
+from adapters.outgoing.told_items import Lane
+from adapters.outgoing.transports import BusTransport, Transports, WebhookTransport
+from adapters.platform.aws import client
+from adapters.platform.failures import FailureQueue, partial_failures
+from adapters.platform.queues import Deadline
+from adapters.settings.outgoing import DeliverSettings
+from processors.outgoing.replaying import Replayer
+from rules.days import stamp, unstamp
+from rules.outgoing.addresses import is_public
+from rules.outgoing.endpoints import Endpoint
+from rules.outgoing.notices import Notification
+from rules.outgoing.retries import REFUSED_MAX, is_given_up, next_attempt, peace
+
+logger = Logger(service="delivering")
+CONSUMER = "deliveries"
+GONE = "it answered 410 Gone"
+RESERVE_SECONDS = 35  # an attempt takes 20 at most
+Send = Callable[[Endpoint, Notification, datetime], SendAnswer]
+
+
+class LaneOutcome(Enum):
+    """What came of a lane in a round. PASSED: others have it, or nothing was sent."""
+
+    ARRIVED = "arrived"
+    REFUSED = "refused"
+    GONE = "gone"
+    PASSED = "passed"
+
+
+@dataclass(frozen=True, slots=True)
+class Deliverer:
+    """Delivers. send: to an endpoint; now: the clock; writers: how many lanes at the same time."""
+
+    endpoints: EndpointStore
+    lanes: LaneStore
+    workers: WorkerStore
+    send: Send
+    failures: FailureQueue
+    now: Callable[[], datetime] = clock.now
+    writers: int = 8
+
+    def run(self, endpoint_id: str, share: int, is_over: Callable[[], bool]) -> int:
+        """Deliver until nothing is due or the time is over; returns how many lanes were served."""
+        try:
+            endpoint = self.endpoints.get(endpoint_id)
+        except NoEndpoint:
+            return 0
+        if endpoint.disabled:
+            return 0
+        failures = self.workers.begin(endpoint_id, share, self.now())
+        if failures is None:
+            return 0
+        served, is_peace = 0, False
+        try:
+            for outcomes in self._rounds(endpoint, share, failures, is_over):
+                served += len(outcomes)
+                refused = outcomes.count(LaneOutcome.REFUSED)
+                if LaneOutcome.ARRIVED in outcomes:
+                    failures = 0
+                elif LaneOutcome.GONE in outcomes:
+                    self.endpoints.set_disabled(endpoint_id, GONE)
+                    break
+                elif refused >= REFUSED_MAX or (refused and failures):
+                    failures, is_peace = failures + 1, True
+                    break
+        finally:
+            until = self.now() + peace(failures) if is_peace else self.now()
+            self.workers.end(endpoint_id, share, failures, until)
+        return served
+
+    def _rounds(
+        self, endpoint: Endpoint, share: int, failures: int, is_over: Callable[[], bool]
+    ) -> Iterator[list[LaneOutcome]]:
+        """Yield what came of rounds. An endpoint that has refused is asked with one lane first."""
+        limit = 1 if failures else LANES_READ
+        with ThreadPoolExecutor(self.writers) as pool:
+            while not is_over():
+                lanes = self.lanes.due(endpoint.endpoint_id, share, self.now(), limit)
+                if not lanes:
+                    return
+                yield list(pool.map(partial(self._lane, endpoint, is_over), lanes))
+                limit = LANES_READ
+
+    def _lane(self, endpoint: Endpoint, is_over: Callable[[], bool], lane: Lane) -> LaneOutcome:
+        """Send what waits in a lane, in order, until an attempt fails."""
+        taken = self.lanes.take(lane, self.now())
+        if taken is None:
+            return LaneOutcome.PASSED
+        arrived, outcome = taken.arrived, LaneOutcome.PASSED
+        for each in self.lanes.log(taken.user_id, arrived):
+            if is_over():
+                self.lanes.wait(taken, self.now(), arrived=arrived)
+                return outcome
+            if not endpoint.wants(each.notice):
+                arrived = each.number
+                continue
+            answer = self.send(endpoint, each, self.now())
+            if not answer.is_delivered:
+                return self._failed(taken, each, answer, arrived)
+            arrived, outcome = each.number, LaneOutcome.ARRIVED
+        self.lanes.finish(taken, max(arrived, taken.newest), self.now())
+        return outcome
+
+    def _failed(self, taken: Lane, tried: Notification, answer: SendAnswer, arrived: int) -> LaneOutcome:
+        now = self.now()
+        told = {"endpoint_id": taken.endpoint_id, "message_id": tried.message_id, "reason": answer.reason}
+        logger.warning("not delivered", extra=told)
+        if answer.is_gone:
+            self.lanes.wait(taken, now, arrived=arrived)
+            return LaneOutcome.GONE
+        is_first = arrived > taken.arrived or not taken.failing_since
+        failures, since = (1, stamp(now)) if is_first else (taken.failures + 1, taken.failing_since)
+        if is_given_up(unstamp(max(tried.at, since)), now):
+            place = {"endpoint_id": taken.endpoint_id, "user_id": taken.user_id, "number": tried.number}
+            self.failures.keep(CONSUMER, [(place, answer.reason)], now)
+            arrived = tried.number
+        until = next_attempt(failures, now)
+        self.lanes.wait(taken, until, arrived=arrived, failures=failures, failing_since=since)
+        return LaneOutcome.REFUSED
+
+
+@cache
+def _parts() -> Deliverer:
+    config, dynamodb = settings.read(DeliverSettings), client("dynamodb")
+    secrets = HookStore(client("secretsmanager"), config.endpoint_secret_prefix)
+    may_be_private = config.private_endpoints
+    sender = HookSender(is_allowed=(lambda _: True) if may_be_private else is_public)
+    transports = Transports(
+        WebhookTransport(secrets, sender, may_be_private), BusTransport(lambda: client("events"))
+    )
+    return Deliverer(
+        EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name),
+        LaneStore(dynamodb, config.notifications_table),
+        WorkerStore(dynamodb, config.notifications_table),
+        transports.send,
+        FailureQueue(lambda: client("sqs"), config.failure_queue_url),
+    )
+
+
+@logger.inject_lambda_context
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Lambda entry: which endpoint, and which share of its lanes; or records of what is sent again."""
+    deliverer, deadline = _parts(), Deadline(context, RESERVE_SECONDS)
+    if "Records" in event:
+        replayer = Replayer(deliverer.endpoints, deliverer.lanes)
+        shares, failed = replayer.replay_all(event["Records"], clock.now())
+        for endpoint_id, share in sorted(shares):
+            deliverer.run(endpoint_id, share, deadline.is_over)
+        return partial_failures(failed)
+    served = deliverer.run(event["endpoint_id"], event["share"], deadline.is_over)
+    logger.info("delivered", extra={"lanes": served})
+    return {"lanes": served}

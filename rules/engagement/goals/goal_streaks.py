@@ -1,0 +1,196 @@
+"""Streaks that the book declares (docs/rules.md, rule 14): a pure function of days, cover and a date.
+
+Each period (a date, a week, a month) is judged by the version of the book that is in force when it begins, at
+midnight UTC of its first date. So whatever is published later changes no period that has begun. A period is
+told by one letter (Outcome). The fold goes over these letters, from the first period that was reached.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time
+from enum import StrEnum
+from itertools import accumulate
+
+from rules.book.streak_rules import Need, NeedKind, StreakPeriod, StreakRule
+from rules.book.versions import Books, Version
+from rules.days import DAY
+from rules.engagement.goals.measures import day_key
+from rules.engagement.streaks import Cover, StreakStatus
+
+MeasuredDays = Mapping[date, Mapping[str, int]]
+RuleOf = Callable[[date], StreakRule | None]  # by the first date of a period; None: nothing is asked
+
+
+class Outcome(StrEnum):
+    """What became of a period: reached, not asked for, or missed; and what may cover it if it was missed."""
+
+    REACHED = "R"
+    UNASKED = "-"
+    MISSED = "m"
+    FREEZABLE = "f"
+    PAUSABLE = "p"
+    COVERABLE = "b"  # by freezes and by pauses
+
+
+MISSED = {
+    (False, False): Outcome.MISSED,
+    (True, False): Outcome.FREEZABLE,
+    (False, True): Outcome.PAUSABLE,
+    (True, True): Outcome.COVERABLE,
+}
+BY_FREEZES = frozenset({Outcome.FREEZABLE, Outcome.COVERABLE})
+BY_PAUSES = frozenset({Outcome.PAUSABLE, Outcome.COVERABLE})
+
+
+@dataclass(frozen=True, slots=True)
+class GoalStreak:
+    """A streak after some periods. length: 0 after a miss. reached: how many periods were, in all.
+
+    last: the first date of the newest one. spent: first dates of the periods that a freeze covered.
+    """
+
+    length: int = 0
+    longest: int = 0
+    reached: int = 0
+    last: date | None = None
+    spent: tuple[date, ...] = ()
+
+
+def version_at(books: Books, first: date) -> Version:
+    """Return the version that judges a period."""
+    return books.at(datetime.combine(first, time(), UTC))
+
+
+def rule_of(books: Books, name: str) -> RuleOf:
+    """Return which rule each period of a streak has."""
+    return lambda first: version_at(books, first).book.streaks.get(name)
+
+
+def contributed(need: Need, event_types: Iterable[str], days: Iterable[Mapping[str, int]]) -> int:
+    """Return what days have of what a period needs: dates, events, or thousandths of a sum."""
+    keys = [day_key(each, need.property) for each in event_types]
+    found = [sum(day.get(key, 0) for key in keys) for day in days]
+    return sum(map(bool, found)) if need.kind is NeedKind.ACTIVE_DAYS else sum(found)
+
+
+def dates_of(per: StreakPeriod, first: date) -> list[date]:
+    """Return a period's dates."""
+    return [first + number * DAY for number in range((per.after(first) - first).days)]
+
+
+def progress(rule: StreakRule, first: date, days: MeasuredDays) -> int:
+    """Return what a period has of what it needs, of all its days."""
+    found = (days[each] for each in dates_of(rule.per, first) if each in days)
+    return contributed(rule.need, rule.event_types, found)
+
+
+def outcome(rule: StreakRule | None, per: StreakPeriod, first: date, days: MeasuredDays) -> Outcome:
+    """Return what a period that is over comes to. A rule of another period asks nothing."""
+    if rule is None or rule.per is not per:
+        return Outcome.UNASKED
+    if progress(rule, first, days) >= rule.need.at_least:
+        return Outcome.REACHED
+    return MISSED[rule.freezes, rule.pauses]
+
+
+def periods(per: StreakPeriod, since: date, until: date) -> Iterator[date]:
+    """Yield the first dates of the periods from that of one date to that of another, both included."""
+    first = per.first(since)
+    while first <= until:
+        yield first
+        first = per.after(first)
+
+
+def outcomes(rules: RuleOf, per: StreakPeriod, days: MeasuredDays, since: date, until: date) -> str:
+    """Return the letters of the periods from that of one date to that of another, both included."""
+    return "".join(outcome(rules(first), per, first, days) for first in periods(per, since, until))
+
+
+def is_neutral(per: StreakPeriod, first: date, cover: Cover, *, by_pauses: bool) -> bool:
+    """Whether a missed period is no miss: most of its dates were paused or skipped by the user's zone.
+
+    by_pauses: whether pauses count for the streak.
+    """
+    dates = dates_of(per, first)
+    neutral = sum(day in cover.skipped or (by_pauses and cover.is_neutral(day)) for day in dates)
+    return 2 * neutral > len(dates)
+
+
+class Grants:
+    """How many freezes were granted up to a date, of a cover that has put nothing away."""
+
+    def __init__(self, cover: Cover) -> None:
+        changes = sorted(cover.freezes)
+        self._dates = [day for day, _ in changes]
+        self._sums = list(accumulate((change for _, change in changes), initial=0))
+
+    def up_to(self, day: date) -> int:
+        """Return the sum of grants and returns of these dates."""
+        return self._sums[bisect_right(self._dates, day)]
+
+
+@dataclass(frozen=True, slots=True)
+class PastPeriods:
+    """Periods one after the other, a letter each (Outcome). first: the first date of the first of them."""
+
+    per: StreakPeriod
+    first: date
+    letters: str = ""
+
+    @property
+    def end(self) -> date:
+        """The first date of the period after them."""
+        first = self.first
+        for _ in self.letters:
+            first = self.per.after(first)
+        return first
+
+    def then(self, letters: str) -> "PastPeriods":
+        """Return these periods with those that follow."""
+        return replace(self, letters=self.letters + letters)
+
+
+def fold_periods(past: PastPeriods, cover: Cover) -> GoalStreak:
+    """Return the streak after some periods.
+
+    Each streak uses a freeze for itself: the same one may cover a date of the daily streak, too.
+    """
+    per = past.per
+    length, longest, reached, last, spent = 0, 0, 0, None, list[date]()
+    grants, first = Grants(cover), past.first
+    for letter in past.letters:
+        if letter == Outcome.REACHED:
+            length, reached, last = length + 1, reached + 1, first
+            longest = max(longest, length)
+        elif length and letter != Outcome.UNASKED and not _is_covered(per, first, letter, cover):
+            if letter in BY_FREEZES and grants.up_to(per.last(first)) > len(spent):
+                spent.append(first)
+            else:
+                length = 0
+        first = per.after(first)
+    return GoalStreak(length, longest, reached, last, tuple(spent))
+
+
+def _is_covered(per: StreakPeriod, first: date, letter: str, cover: Cover) -> bool:
+    return is_neutral(per, first, cover, by_pauses=letter in BY_PAUSES)
+
+
+def shown(
+    rule: StreakRule | None, past: PastPeriods, have: int, cover: Cover
+) -> tuple[GoalStreak, StreakStatus]:
+    """Return a streak as it shows in the period after some. rule: None where that one asks nothing.
+
+    have: what it has of what it needs. It is no miss before it is over.
+    """
+    is_reached = rule is not None and have >= rule.need.at_least
+    state = fold_periods(past.then(Outcome.REACHED if is_reached else Outcome.UNASKED), cover)
+    if is_reached:
+        status = StreakStatus.ACTIVE
+    elif not state.length:
+        status = StreakStatus.BROKEN if state.reached else StreakStatus.NONE
+    elif rule is None or is_neutral(past.per, past.end, cover, by_pauses=rule.pauses):
+        status = StreakStatus.ACTIVE
+    else:
+        status = StreakStatus.AT_RISK
+    return state, status

@@ -1,0 +1,146 @@
+"""What is kept of a user's achievements, so that nobody reads a whole ledger twice.
+
+It tells the history up to a date by totals, and what was earned in it. Whoever has read the ledger keeps it.
+It is of no use any more if an entry has come that counts for a date of before, if freezes or pauses of before
+have changed, if a version of the book took effect in the past, or for an achievement that it does not know in
+this form. Then the whole ledger is read once more. What was shown of achievements that are never withdrawn is
+in it alone.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+
+from rules.engagement.goals.achievements import (
+    BEFORE,
+    Declared,
+    StreakHistory,
+    achieved,
+    first_since,
+    instant,
+)
+from rules.engagement.goals.settled_goals import is_rewritten, settled_until
+from rules.engagement.goals.told_history import Position, ToldHistory, ordered
+from rules.engagement.ledger import EARNING, Entry
+from rules.engagement.streak.settled_streak import cover_until
+from rules.engagement.streaks import Cover
+
+DIGEST_LENGTH = 8
+# An entry's place is later than its event, whose instant lies within a day of its date.
+PLACES_BEFORE = timedelta(days=2)
+WEEK = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAchievements:
+    """until: what counts for dates before it is told by totals. head: the newest entry that was known then.
+
+    earned: in that history, by name. known: digests of the achievements that it was asked for. cover: digest
+    of what covered streaks in it. shown: instants of achievements that were shown, and stay. version: the
+    newest of the book that was known then.
+    """
+
+    until: date = date.min
+    head: str = ""
+    totals: Mapping[str, int] = field(default_factory=dict)
+    earned: Mapping[str, Position] = field(default_factory=dict)
+    known: Mapping[str, str] = field(default_factory=dict)
+    cover: str = ""
+    shown: Mapping[str, str] = field(default_factory=dict)
+    version: int = 0
+
+    @property
+    def text(self) -> str:
+        """As JSON."""
+        earned = {name: [day.isoformat(), event_id] for name, (day, event_id) in self.earned.items()}
+        told = (self.until.isoformat(), self.head, self.totals, earned, self.known, self.cover, self.shown)
+        return json.dumps(
+            [*(dict(each) if isinstance(each, Mapping) else each for each in told), self.version]
+        )
+
+    @classmethod
+    def of(cls, text: str) -> "KeptAchievements":
+        """Read a text; raises ValueError for one that is none of these."""
+        until, head, totals, earned, known, cover, shown, version = json.loads(text)
+        positions = {name: (date.fromisoformat(day), event_id) for name, (day, event_id) in earned.items()}
+        return cls(date.fromisoformat(until), head, totals, positions, known, cover, shown, version)
+
+    def places_from(self) -> str:
+        """Return the place in the ledger after which all entries are needed to go on."""
+        since = self.until - WEEK - PLACES_BEFORE if self.until > date.min else date.min
+        return since.isoformat()
+
+    def told(self, entries: Iterable[Entry]) -> ToldHistory:
+        """Return the history: what is kept, and these entries. They are all from places_from on."""
+        entries = list(entries)
+        of_the_past = (
+            each.created_at
+            for each in entries
+            if each.draft.kind in EARNING and (each.draft.activity_date or "9") < self.until.isoformat()
+        )
+        newest = max((each.created_at for each in entries), default=self.head)
+        return ToldHistory(ordered(entries), self.totals, self.until, newest, max(of_the_past, default=""))
+
+    def is_usable(self, known: Mapping[str, Declared], streaks: StreakHistory, told: ToldHistory) -> bool:
+        """Whether what is kept still is what the whole ledger would tell."""
+        if self.until == date.min:
+            return True
+        return (
+            all(self.known.get(name) == digest(each) for name, each in known.items())
+            and self.cover == digest(cover_until(streaks.cover, self.until))
+            and told.head_of_the_past <= self.head
+            and not is_rewritten(streaks.books, self.version, self.until)
+        )
+
+
+def digest(thing: object) -> str:
+    """Return what tells definitions and covers apart."""
+    if isinstance(thing, Cover):
+        thing = thing.freezes, thing.pauses, sorted(thing.skipped)
+    return hashlib.sha256(repr(thing).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
+def positions(
+    kept: KeptAchievements, known: Mapping[str, Declared], told: ToldHistory, streaks: StreakHistory
+) -> dict[str, Position]:
+    """Return the entry that each achievement is dated at. kept: is usable for what is told."""
+    found = {}
+    for name, at in achieved(known, told, streaks).items():
+        dated = kept.earned.get(name) or first_since(told, known[name].since) if at == BEFORE else at
+        if dated is not None:
+            found[name] = dated
+    return found
+
+
+def shown(
+    kept: KeptAchievements, known: Mapping[str, Declared], found: Mapping[str, Position]
+) -> dict[str, str]:
+    """Return the instant of each achievement that the user has: of those that are true, or stay."""
+    stay = {name: at for name, at in kept.shown.items() if name in known and known[name].rule.stays}
+    return stay | {name: instant(at) for name, at in found.items()}
+
+
+def next_kept(
+    kept: KeptAchievements,
+    known: Mapping[str, Declared],
+    told: ToldHistory,
+    streaks: StreakHistory,
+    now: datetime,
+) -> KeptAchievements:
+    """Return what is to be kept: the history up to the month of what is settled, and what was shown."""
+    found = positions(kept, known, told, streaks)
+    stays = {name: at for name, at in shown(kept, known, found).items() if known[name].rule.stays}
+    others = {name: at for name, at in kept.shown.items() if name not in known}
+    until = max(kept.until, settled_until(now).replace(day=1))
+    return KeptAchievements(
+        until,
+        max(told.head, kept.head),
+        told.sums(until),
+        {name: at for name, at in found.items() if at[0] < until},
+        {name: digest(each) for name, each in known.items()},
+        digest(cover_until(streaks.cover, until)),
+        others | stays,
+        streaks.books.newest.number,
+    )

@@ -1,0 +1,188 @@
+"""Lots: which points expire, and what has been spent before (docs/rules.md, rule 11).
+
+All points that expire on one date are a lot. What is spent comes from the lot that expires first. So nobody
+needs to note which lot a redemption took: by the time a lot expires, what has been spent and what has expired
+until then has used up the earliest lots, and what the lots up to this one hold beyond that is gone. In
+symbols: expired(e) = max(0, earned with an expiry up to e - spent until e - expired before e). This
+depends on no order of arrival.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+
+from rules.book.expiry import instant_of_expiry, last_expired
+from rules.days import unstamp
+from rules.engagement.ledger import EARNING, Draft, Entry, EntryKind
+from rules.engagement.points.holds import Hold
+
+DATES_MAX = 40  # of one settlement, so that its entries fit into a transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """How far an account's expiry is settled.
+
+    next_on: no lot that is not settled expires before; None: no such lot. settled_on: lots up to this date
+    are settled, but for those from next_on on. settled_points: what was earned with an expiry up to it.
+    """
+
+    next_on: date | None = None
+    settled_on: date = date.min
+    settled_points: int = 0
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether a lot may have expired that is not settled."""
+        return self.next_on is not None and self.next_on <= last_expired(now)
+
+    def with_points(self, on: date, points: int) -> "Expiry":
+        """Count points that expire on a date in, or out (below 0). What was settled before is due again."""
+        next_on = min(on, self.next_on or on)
+        settled = points if on <= self.settled_on else 0
+        return Expiry(next_on, self.settled_on, self.settled_points + settled)
+
+    def reopened(self, since: date) -> "Expiry":
+        """Have lots settled again that expired on a date or later, because less was spent."""
+        if since > self.settled_on:
+            return self
+        return replace(self, next_on=min(since, self.next_on or since))
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """What a settlement goes by. The entries must all be counted into balance and total.
+
+    total: points ever earned. lots: points by expiry, of all lots from `expiry.next_on` up to the first one
+    that has not expired by now. entries: those since the instant of `expiry.next_on`. holds: the open ones.
+    """
+
+    expiry: Expiry
+    balance: int
+    total: int
+    lots: Mapping[date, int]
+    entries: Sequence[Entry] = ()
+    holds: Iterable[Hold] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """The entries that make a ledger agree with what has expired, and how far that is settled."""
+
+    drafts: list[Draft]
+    expiry: Expiry
+
+
+def settled(position: Position, now: datetime, dates_max: int = DATES_MAX) -> Settlement:
+    """Return what is to be written of the lots that have expired by now, of so many dates at most."""
+    # Long: one pass over the dates, in order.
+    expiry, lots = position.expiry, position.lots
+    if expiry.next_on is None:
+        return Settlement([], expiry)
+    first, until = expiry.next_on, last_expired(now)
+    written = _written(position.entries, first)
+    dates = sorted({on for on in (*lots, *written) if first <= on <= until})
+    if len(dates) > dates_max:
+        dates = dates[:dates_max]
+        until = dates[-1]
+    moved = _moved(position.entries)
+    earned = expiry.settled_points - sum(
+        some for on, some in lots.items() if first <= on <= expiry.settled_on
+    )
+    gone = position.total - position.balance - sum(written.values())
+    drafts, kept = [], None
+    for on in dates:
+        earned += lots.get(on, 0)
+        at = instant_of_expiry(on)
+        spent_later = sum(points for when, points in moved if when > at)
+        held = sum(each.points for each in position.holds if unstamp(each.held_at) <= at)
+        left = earned - gone + spent_later
+        if held and left > 0:
+            kept = kept or on  # what is held does not expire meanwhile: to be looked at again
+        expired = max(0, left - held)
+        gone += expired
+        if change := expired - written.get(on, 0):
+            drafts.append(Draft(EntryKind.EXPIRE, -change, expires_on=on.isoformat()))
+    reached = max(until, expiry.settled_on)
+    rest = [on for on in lots if on > until and lots[on] > 0]
+    earned += sum(some for on, some in lots.items() if until < on <= reached)
+    next_on = kept or min(rest, default=None)
+    # What comes back comes first: the balance is never below 0 in between.
+    return Settlement(sorted(drafts, key=lambda each: -each.points), Expiry(next_on, reached, earned))
+
+
+def expiry_of(entries: Sequence[Entry], holds: Iterable[Hold], known: Expiry, updated_at: str) -> Expiry:
+    """Return how far an account's expiry is settled, told from all of its entries.
+
+    known: what the profile says of it. settled_on cannot be told from entries, because a lot of which nothing
+    was left has none; and next_on may well be earlier than it must be. updated_at: when the profile was
+    written: that decides which holds were open.
+    """
+    if not entries or not updated_at:
+        return known
+    written_at = max(datetime.fromisoformat(updated_at), unstamp(entries[-1].created_at))
+    if known.settled_on > last_expired(written_at):
+        known = replace(known, settled_on=date.min, next_on=None)
+    still_open = [each for each in holds if each.is_open(written_at)]
+    drafts = [each.draft for each in entries]
+    lots = _lots_of(drafts)
+    if not lots:
+        return known
+    balance = sum(each.points for each in drafts)
+    total = sum(each.points for each in drafts if each.kind in EARNING)
+    rest = [on for on in lots if on > known.settled_on and lots[on] > 0]
+    due = min(rest, default=None)
+    if known.settled_on > date.min:
+        before = Position(Expiry(min(lots)), balance, total, lots, entries, still_open)
+        done = settled(before, instant_of_expiry(known.settled_on), len(entries))
+        wrong = [date.fromisoformat(each.expires_on) for each in done.drafts if each.expires_on]
+        due = min([*wrong, *filter(None, [done.expiry.next_on])], default=None)
+    settled_points = sum(points for on, points in lots.items() if on <= known.settled_on)
+    next_on = min(filter(None, [due, known.next_on]), default=None)
+    return Expiry(next_on, known.settled_on, settled_points)
+
+
+def _lots_of(drafts: Iterable[Draft]) -> Counter[date]:
+    lots: Counter[date] = Counter()
+    for draft in drafts:
+        if draft.expires_on and draft.kind is not EntryKind.EXPIRE:
+            lots[date.fromisoformat(draft.expires_on)] += draft.points
+    return lots
+
+
+def _written(entries: Iterable[Entry], first: date) -> dict[date, int]:
+    """Return what entries say has expired, by expiry, of lots from a date on."""
+    written: Counter[date] = Counter()
+    for draft in (each.draft for each in entries):
+        if draft.kind is EntryKind.EXPIRE and draft.expires_on:
+            written[date.fromisoformat(draft.expires_on)] -= draft.points
+    return {on: points for on, points in written.items() if on >= first and points}
+
+
+def _moved(entries: Iterable[Entry]) -> list[tuple[datetime, int]]:
+    """Return when points were spent, and how many.
+
+    Points that were held are spent from the moment when they were held. A reversal counts, below 0, when what
+    it undoes does: that is as if it had never been.
+    """
+    return [
+        (unstamp(each.draft.held_at or each.draft.reverses or each.created_at), -each.draft.points)
+        for each in entries
+        if each.draft.kind in (EntryKind.REDEEM, EntryKind.REVERSE) and not each.draft.event_id
+    ]
+
+
+def open_lots(lots: Mapping[date, int], balance: int, lasting: int) -> dict[date, int]:
+    """Return what is left of the lots that have not expired, by expiry.
+
+    What was spent came from those that expire first, so the balance is made of the last ones. lasting: points
+    that never expire; they are spent last.
+    """
+    left: dict[date, int] = {}
+    balance -= max(0, min(lasting, balance))
+    for on in sorted(lots, reverse=True):
+        some = max(0, min(lots[on], balance))
+        balance -= some
+        if some:
+            left[on] = some
+    return dict(sorted(left.items()))

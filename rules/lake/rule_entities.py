@@ -1,0 +1,204 @@
+"""The entity of the book of rules: a row for each item of each version. A document becomes several rows."""
+
+# Long: each kind of item is written and read in one place.
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from rules.book.achievement_rules import AchievementRule, Condition, ConditionKind
+from rules.book.book import Book, Boost, Declarer, EventType, Period
+from rules.book.reading import read_book
+from rules.book.streak_rules import Need, NeedKind, StreakPeriod, StreakRule
+from rules.days import stamp
+from rules.lake.schema import Entity, Field, Type
+
+TEXT, INTEGER, BOOLEAN, _, TIMESTAMP = Type
+Row = dict[str, Any]
+
+# What a row is of. The item `book` has what is neither a type nor a boost.
+EVENT_TYPE, BOOST, BOOK = "event_type", "boost", "book"
+STREAK, ACHIEVEMENT = "streak", "achievement"
+FREEZES, PAUSES = "freezes", "pauses"
+ALL, ANY = "all", "any"
+REST = ("freezes", "pauses", "expiry")  # of a document, what the item `book` has as it is
+RULES = Entity(
+    "rules",
+    (
+        Field("version", INTEGER, "the version of the book of rules", True),
+        Field("item", TEXT, "event_type/READ, boost/0, streak/NAME, achievement/NAME/0 or book", True, 128),
+        Field("kind", TEXT, "event_type, boost, streak, achievement or book (all the rest)", True, 16),
+        Field("effective_at", TIMESTAMP, "from when the version is in force", True),
+        Field("published_at", TIMESTAMP, "when it was published; 1970-01-01: the shipped book", True),
+        Field("author", TEXT, "who published it", True, 512),
+        Field("note", TEXT, "why, in the author's words", True, 4096),
+        Field("stored_at", TIMESTAMP, "when it came into the table RuleBooks", True),
+        Field(
+            "event_type",
+            TEXT,
+            "event_type: its name; achievement: that of a condition",
+            False,
+            64,
+        ),
+        Field("points", INTEGER, "event_type: points of one event, before boosts and cap"),
+        Field("cap_points", INTEGER, "event_type: the most points that a user earns with it in a period"),
+        Field("cap_events", INTEGER, "event_type: or the most events; a boost lifts what they earn"),
+        Field("per", TEXT, "the period of a cap (day, week) or a streak (day, week, month)", False, 16),
+        Field("declared_by", TEXT, "event_type: who may send it, anybody or server", False, 16),
+        Field("keeps_streak", BOOLEAN, "event_type: whether an event makes its date an active one"),
+        Field("since", TIMESTAMP, "boost: events that occurred at this instant or later"),
+        Field("until", TIMESTAMP, "boost: and before this one"),
+        Field("factor", INTEGER, "boost: what their points are multiplied by"),
+        Field("event_types", TEXT, "boost, streak: the types, separated by commas; empty: all"),
+        Field("document", TEXT, "book: freezes, pauses and expiry, JSON text"),
+        Field("name", TEXT, "streak, achievement: its name", False, 64),
+        Field(
+            "need", TEXT, "active_days, events, sum; of achievements points_earned, count, streak", False, 16
+        ),
+        Field("at_least", INTEGER, "streak, achievement: how much of it; of a sum in thousandths"),
+        Field("property", TEXT, "streak, achievement: the property that is summed", False, 64),
+        Field("covered_by", TEXT, "streak: what covers a missed period: freezes, pauses", False, 32),
+        Field("streak", TEXT, "achievement: the streak that a condition is of", False, 64),
+        Field("combined", TEXT, "achievement: all of its conditions, or any", False, 8),
+        Field("of_history", BOOLEAN, "achievement: whether it is dated before it was declared, too"),
+        Field("stays", BOOLEAN, "achievement: whether one that was shown is never withdrawn"),
+    ),
+    key=("version", "item"),
+    occurred="stored_at",
+    order=("version", "item"),
+)
+
+
+def rule_rows(attributes: Mapping[str, Any], arrived: datetime) -> Iterator[Row]:
+    """Yield the rows of an item `documents` of RuleBooks. Raises KeyError, ValueError for another item.
+
+    A data contract is not in the lake: it says what senders promise, and no points follow from it.
+    """
+    document = json.loads(attributes["document"])
+    said = {name: attributes[name] for name in ("version", "effective_at", "published_at", "author", "note")}
+    said["stored_at"] = stamp(arrived)
+    yield from ({**said, **each} for each in book_items(read_book(document)))
+    rest = {name: document[name] for name in REST if name in document}
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    yield {**said, "item": BOOK, "kind": BOOK, "document": text}
+
+
+def book_items(book: Book) -> Iterator[Row]:
+    """Yield what the lake has of a book, without the version that it is of."""
+    for name, rule in sorted(book.event_types.items()):
+        yield {"item": f"{EVENT_TYPE}/{name}", "kind": EVENT_TYPE, "event_type": name, **_of_type(rule)}
+    for place, boost in enumerate(book.boosts):
+        yield {"item": f"{BOOST}/{place}", "kind": BOOST, **_of_boost(boost)}
+    for name, streak in sorted(book.streaks.items()):
+        yield {"item": f"{STREAK}/{name}", "kind": STREAK, "name": name, **_of_streak(streak)}
+    for name, each in sorted(book.achievements.items()):
+        for place, condition in enumerate(each.conditions):
+            named = {"item": f"{ACHIEVEMENT}/{name}/{place}", "kind": ACHIEVEMENT, "name": name}
+            yield {**named, **_of_condition(each, condition)}
+
+
+def book_of(rows: Iterable[Mapping[str, Any]]) -> Book:
+    """Return what the rows of one version say of types, boosts, streaks and achievements, and no more.
+
+    rows: as they are curated, instants with their zone.
+    """
+    listed = list(rows)
+    types = {row["event_type"]: _event_type(row) for row in listed if row["kind"] == EVENT_TYPE}
+    streaks = {row["name"]: _streak(row) for row in listed if row["kind"] == STREAK}
+    boosts = tuple(_boost(row) for row in listed if row["kind"] == BOOST)
+    return Book(types, boosts, streaks=streaks, achievements=_achievements(listed))
+
+
+def _event_type(row: Mapping[str, Any]) -> EventType:
+    return EventType(
+        points=row["points"],
+        cap_points=row["cap_points"],
+        cap_events=row["cap_events"],
+        per=Period(row["per"] or Period.DAY),
+        declared_by=Declarer(row["declared_by"]),
+        keeps_streak=row["keeps_streak"],
+    )
+
+
+def _boost(row: Mapping[str, Any]) -> Boost:
+    types = frozenset((row["event_types"] or "").split(",")) - {""}
+    return Boost(row["since"], row["until"], row["factor"], types)
+
+
+def _of_type(rule: EventType) -> Row:
+    has_cap = rule.cap_points is not None or rule.cap_events is not None
+    return {
+        "points": rule.points,
+        "cap_points": rule.cap_points,
+        "cap_events": rule.cap_events,
+        "per": rule.per.value if has_cap else None,
+        "declared_by": rule.declared_by.value,
+        "keeps_streak": rule.keeps_streak,
+    }
+
+
+def _of_boost(boost: Boost) -> Row:
+    return {
+        "since": stamp(boost.since),
+        "until": stamp(boost.until),
+        "factor": boost.factor,
+        "event_types": ",".join(sorted(boost.event_types)) or None,
+    }
+
+
+def _streak(row: Mapping[str, Any]) -> StreakRule:
+    covers = (row["covered_by"] or "").split(",")
+    return StreakRule(
+        StreakPeriod(row["per"]),
+        Need(NeedKind(row["need"]), row["at_least"], row["property"]),
+        frozenset(row["event_types"].split(",")),
+        freezes=FREEZES in covers,
+        pauses=PAUSES in covers,
+    )
+
+
+def _of_streak(rule: StreakRule) -> Row:
+    covers = [name for name, does in ((FREEZES, rule.freezes), (PAUSES, rule.pauses)) if does]
+    return {
+        "per": rule.per.value,
+        "need": rule.need.kind.value,
+        "at_least": rule.need.at_least,
+        "property": rule.need.property,
+        "event_types": ",".join(sorted(rule.event_types)),
+        "covered_by": ",".join(covers) or None,
+    }
+
+
+def _achievements(rows: Iterable[Mapping[str, Any]]) -> dict[str, AchievementRule]:
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if row["kind"] == ACHIEVEMENT:
+            found.setdefault(row["name"], []).append(row)
+    return {
+        name: AchievementRule(
+            tuple(map(_condition, sorted(each, key=lambda row: int(row["item"].rpartition("/")[2])))),
+            needs_all=each[0]["combined"] == ALL,
+            stays=each[0]["stays"],
+            of_history=each[0]["of_history"],
+        )
+        for name, each in found.items()
+    }
+
+
+def _condition(row: Mapping[str, Any]) -> Condition:
+    kind = ConditionKind(row["need"])
+    return Condition(kind, row["at_least"], row["event_type"], row["property"], row["streak"])
+
+
+def _of_condition(rule: AchievementRule, condition: Condition) -> Row:
+    return {
+        "combined": ALL if rule.needs_all else ANY,
+        "of_history": rule.of_history,
+        "stays": rule.stays,
+        "need": condition.kind.value,
+        "at_least": condition.at_least,
+        "event_type": condition.event_type,
+        "property": condition.property,
+        "streak": condition.streak,
+    }

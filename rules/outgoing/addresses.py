@@ -1,0 +1,113 @@
+"""Where outgoing webhooks may be sent: public addresses alone (docs/rules.md, rule 18).
+
+Whoever registers an endpoint names a host that we connect to, from inside the customer's own AWS account. So
+no name and no number may lead to the account's private side, such as 169.254.169.254.
+"""
+
+import re
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from urllib.parse import urlsplit
+
+URL_LENGTH_MAX = 1000
+HTTPS_PORT, HTTP_PORT, PORTS_MAX = 443, 80, 65_535
+PLAIN = re.compile(r"[!-\[\]-~]+", re.ASCII)  # no blank, no control character, no backslash
+LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
+NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*", re.ASCII)
+# IANA's special-purpose registries. They stand here, because those of Python differ by its version.
+CLOSED_4 = tuple(
+    map(
+        IPv4Network,
+        (
+            *("0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12"),
+            *("192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15"),
+            *("198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4"),
+        ),
+    )
+)
+# Of IPv6 only what is given to people is open, less what leads on to IPv4 (Teredo, 6to4) or is for documents.
+OPEN_6 = IPv6Network("2000::/3")
+CLOSED_6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20")))
+
+
+class UrlRefused(ValueError):
+    """An endpoint's URL cannot be taken; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a request goes. path: with the query."""
+
+    is_secure: bool
+    host: str
+    port: int
+    path: str
+
+    @property
+    def host_header(self) -> str:
+        """The host as HTTP names it: without the port that everybody expects."""
+        shown = f"[{self.host}]" if ":" in self.host else self.host
+        usual = HTTPS_PORT if self.is_secure else HTTP_PORT
+        return shown if self.port == usual else f"{shown}:{self.port}"
+
+
+def is_public(address: str) -> bool:
+    """Whether an IP address is one of the open internet; an IPv4-mapped one counts as what it maps."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return False
+    if isinstance(found, IPv6Address):
+        if found.ipv4_mapped is None:
+            return found in OPEN_6 and not any(found in each for each in CLOSED_6)
+        found = found.ipv4_mapped
+    return not any(found in each for each in CLOSED_4)
+
+
+def target_of(url: str, *, may_be_private: bool = False) -> Target:
+    """Read an endpoint's URL; raises UrlRefused. A name is resolved, and checked again, when it is called.
+
+    may_be_private: on a laptop alone, where an endpoint may be http://127.0.0.1:8000/.
+    """
+    if not url or len(url) > URL_LENGTH_MAX or PLAIN.fullmatch(url) is None:
+        raise UrlRefused(
+            f"must be a URL of at most {URL_LENGTH_MAX} characters, without blanks or backslashes"
+        )
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise UrlRefused(f"is no URL: {error}"[:200]) from None
+    if parts.scheme != "https" and not (may_be_private and parts.scheme == "http"):
+        raise UrlRefused("must begin with https://")
+    if "@" in parts.netloc:
+        raise UrlRefused("must not have a user or a password in it")
+    if parts.fragment or url.endswith("#"):
+        raise UrlRefused("must not have a fragment (#)")
+    if port == 0:
+        raise UrlRefused("must have a port above 0")
+    host = _host(parts.hostname or "", may_be_private=may_be_private)
+    usual = HTTPS_PORT if parts.scheme == "https" else HTTP_PORT
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Target(parts.scheme == "https", host, port or usual, path)
+
+
+def _host(host: str, *, may_be_private: bool) -> str:
+    """Return a host that may be called. A name that ends in a number is an address in a strange form."""
+    name = host.lower().removesuffix(".")
+    try:
+        address: IPv4Address | IPv6Address | None = None if "%" in name else ip_address(name)
+    except ValueError:
+        address = None
+    if address is not None:
+        if not may_be_private and not is_public(str(address)):
+            raise UrlRefused("must not lead to a private or reserved address")
+        return str(address)
+    labels = name.split(".")
+    if NUMBER.fullmatch(labels[-1]):
+        raise UrlRefused("must write an IP address as four decimal numbers")
+    if not all(LABEL.fullmatch(each) for each in labels) or len(name) > 253:
+        raise UrlRefused("has no host that can be called")
+    if len(labels) < 2 and not may_be_private:
+        raise UrlRefused("must name a host with its domain")
+    return name

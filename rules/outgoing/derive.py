@@ -1,0 +1,186 @@
+"""Which notifications follow from a change of a profile, or from time (docs/rules.md, rule 18).
+
+A fold: what was told so far, the profile, and the instant lead to what is to be told now, and to what is told
+then. Whoever applies a notification's `profile` over what it knew has the profile.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from rules.days import stamp, unstamp
+from rules.engagement.account_state import Profile
+from rules.engagement.ledger import entry_id
+from rules.engagement.points.redemptions import Redemption
+from rules.engagement.streaks import DAY, Cover, Streak
+from rules.outgoing.notices import Notice, NoticeType
+from rules.outgoing.shown import OF_POINTS, Shown, next_change, shown_of
+
+AT_RISK = timedelta(hours=6)  # so long before a streak lapses its user's app is told, once
+
+
+@dataclass(frozen=True, slots=True)
+class ToldHold:
+    """A hold that is in the profile. is_over: its end was told of."""
+
+    hold_id: str
+    points: int
+    reward_id: str
+    until: str
+    is_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LostRun:
+    """A streak whose loss was told of: its last active date, and how long it was."""
+
+    last: date
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class ToldState:
+    """What a user's notifications say so far.
+
+    version: of the profile. number: of the newest notification. as_of: a stamp, the latest instant that was
+    looked at. warned: for which lapse it was told that the streak is at risk. lost: until it is overturned.
+    redeemed: place of the newest redemption of a reward that was told of. changes_at: a stamp, when time
+    alone changes what is shown; "": never.
+    """
+
+    version: int = 0
+    number: int = 0
+    as_of: str = ""
+    shown: Shown = field(default_factory=dict)
+    lost: LostRun | None = None
+    warned: str = ""
+    holds: tuple[ToldHold, ...] = ()
+    redeemed: str = ""
+    changes_at: str = ""
+
+
+def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notice], ToldState]:
+    """Return what is to be told, in order, and what is told then.
+
+    at: an instant; one before told.as_of counts as that. A profile of which nothing was told yet, and which
+    is not new, is told as a whole: profile.changed.
+    """
+    as_of = max(told.as_of, stamp(at))
+    after = shown_of(profile, unstamp(as_of))
+    before = told.shown or (shown_of(Profile(profile.user_id), at) if profile.version == 1 else None)
+    lost, warned = told.lost, told.warned
+    if before is None:
+        found = [Notice(NoticeType.PROFILE_CHANGED, {"profile": after})]
+    else:
+        found, lost = _of_streak(before, after, profile, told.lost)
+        if not found and _beside_points(before) != _beside_points(after):
+            found.append(Notice(NoticeType.PROFILE_CHANGED, {"profile": after}))
+        found += _of_points(before, after)
+    if is_at_risk(after, as_of) and warned != after["lapses_at"]:
+        warned = after["lapses_at"]
+        found.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": after}))
+    holds, over = _of_holds(told.holds, profile, as_of)
+    found += [Notice(NoticeType.HOLD_EXPIRED, {**each, "profile": after}) for each in over]
+    number, version = told.number + len(found), max(told.version, profile.version)
+    later = next_change(profile, unstamp(as_of))
+    changes_at = stamp(later) if later else ""
+    return found, ToldState(version, number, as_of, after, lost, warned, holds, told.redeemed, changes_at)
+
+
+def redeemed(told: ToldState, redemption: Redemption) -> tuple[list[Notice], ToldState]:
+    """Return what is to be told of a redeemed reward: nothing if it was told of. They come in order."""
+    if redemption.created_at <= told.redeemed:
+        return [], told
+    about = {
+        "redemption": entry_id(redemption.created_at),
+        "reward_id": redemption.reward_id,
+        "brand": redemption.brand,
+        "price_points": redemption.price_points,
+        "profile": told.shown,
+    }
+    as_of = max(told.as_of, redemption.created_at)
+    after = replace(told, number=told.number + 1, as_of=as_of, redeemed=redemption.created_at)
+    return [Notice(NoticeType.REWARD_REDEEMED, about)], after
+
+
+def is_at_risk(shown: Shown, as_of: str) -> bool:
+    """Whether a streak lapses within six hours."""
+    lapse = shown["lapses_at"]
+    return bool(lapse) and stamp(unstamp(lapse) - AT_RISK) <= as_of < lapse
+
+
+def due_at(told: ToldState) -> datetime | None:
+    """Return when time alone will next give something to tell; None: it will not."""
+    times = [each.until for each in told.holds if not each.is_over]
+    lapse = told.shown.get("lapses_at")
+    if lapse and told.warned != lapse:
+        times.append(stamp(unstamp(lapse) - AT_RISK))
+    if told.changes_at:
+        times.append(told.changes_at)
+    return unstamp(min(times)) if times else None
+
+
+def reaches(run: Streak, cover: Cover, day: date) -> bool:
+    """Whether a run goes back to a date or further: it is longer than the dates after it could make it."""
+    between = ((day + number * DAY) for number in range(1, (run.last - day).days + 1))
+    spent = set(run.spent)
+    possible = sum(each not in spent and not cover.is_neutral(each) for each in between)
+    return run.length > possible
+
+
+def _of_streak(
+    before: Shown, after: Shown, profile: Profile, lost: LostRun | None
+) -> tuple[list[Notice], LostRun | None]:
+    """Return what is to be told of the streak, and the loss that may still be overturned."""
+    had, has, run = before["current_streak"], after["current_streak"], profile.streak
+    found: list[Notice] = []
+    last = date.fromisoformat(before["last_activity_date"]) if had else date.min
+    if had and not (has and run and reaches(run, profile.cover, last)):
+        shown = {**before, "current_streak": 0, "lapses_at": None} if has else after
+        gone = (after["last_activity_date"] or "") < before["last_activity_date"]
+        about = {"lost_streak": had, "reason": "reversed" if gone else "missed", "profile": shown}
+        found.append(Notice(NoticeType.STREAK_LOST, about))
+        lost, had = LostRun(last, had), 0
+    if has and run and lost and reaches(run, profile.cover, lost.last):
+        about = {"lost_streak": lost.length, "current_streak": has, "profile": after}
+        return [*found, Notice(NoticeType.STREAK_CORRECTED, about)], None
+    if has > had:
+        about = {"from": had, "current_streak": has, "profile": after}
+        found.append(Notice(NoticeType.STREAK_EXTENDED, about))
+    return found, lost
+
+
+def _of_points(before: Shown, after: Shown) -> Iterator[Notice]:
+    if any(before[name] != after[name] for name in OF_POINTS):
+        change = after["balance"] - before["balance"]
+        earned = after["total_bestie_points"] - before["total_bestie_points"]
+        about = {"change": change, "earned": earned, "profile": after}
+        yield Notice(NoticeType.POINTS_CHANGED, about)
+
+
+def _of_holds(
+    told: tuple[ToldHold, ...], profile: Profile, as_of: str
+) -> tuple[tuple[ToldHold, ...], list[dict[str, Any]]]:
+    """Return the profile's holds, and those that have lapsed since.
+
+    A hold that the profile has no more was captured or released if that was before its deadline.
+    """
+    known = {each.hold_id: each for each in told}
+    there = tuple(
+        known.get(each.hold_id) or ToldHold(each.hold_id, each.points, each.reward_id, each.until)
+        for each in profile.holds
+    )
+    gone = [each for name, each in known.items() if name not in {one.hold_id for one in there}]
+    over = [each for each in there if not each.is_over and each.until <= as_of]
+    over += [each for each in gone if not each.is_over and each.until <= profile.updated_at]
+    kept = tuple(replace(each, is_over=each.is_over or each.until <= as_of) for each in there)
+    return kept, [_hold_view(each) for each in over]
+
+
+def _hold_view(hold: ToldHold) -> dict[str, Any]:
+    return {"hold_id": hold.hold_id, "points": hold.points, "reward_id": hold.reward_id, "until": hold.until}
+
+
+def _beside_points(shown: Shown) -> Shown:
+    return {name: value for name, value in shown.items() if name not in OF_POINTS}

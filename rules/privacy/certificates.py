@@ -1,0 +1,50 @@
+"""The certificate of an erasure: what was found and removed, signed, to be checked later (rule 10).
+
+It names the person by keyed hashes alone. Whoever has the key can tell whether it is genuine, and, if they
+are told an id, whether it is about that person. Nobody can learn the id from it.
+"""
+
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from typing import Any
+
+ALGORITHM = "HMAC-SHA256"
+KEY_ID_CHARACTERS = 16
+
+
+def key_id(key: str) -> str:
+    """Return what tells keys apart without telling the key."""
+    return hashlib.sha256(f"certificate\x1f{key}".encode()).hexdigest()[:KEY_ID_CHARACTERS]
+
+
+def signed(certificate: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Return a certificate with its signature. It must be JSON without floats."""
+    body = {name: each for name, each in certificate.items() if name != "signature"}
+    told = {"algorithm": ALGORITHM, "key_id": key_id(key), "value": _mac(body, key)}
+    return {**body, "signature": told}
+
+
+def problem_of(certificate: Any, key: str) -> str | None:
+    """Return why a certificate is not genuine; None if it is."""
+    if not isinstance(certificate, dict) or not isinstance(certificate.get("signature"), dict):
+        return "it has no signature"
+    signature = certificate["signature"]
+    if signature.get("algorithm") != ALGORITHM:
+        return f"its signature is not by {ALGORITHM}"
+    if signature.get("key_id") != key_id(key):
+        return "it was signed with another key"
+    body = {name: each for name, each in certificate.items() if name != "signature"}
+    try:
+        right = _mac(body, key)
+    except (TypeError, ValueError, RecursionError):
+        return "it is no plain JSON"
+    if not hmac.compare_digest(right.encode(), str(signature.get("value")).encode(errors="replace")):
+        return "it was changed after it was signed"
+    return None
+
+
+def _mac(body: Mapping[str, Any], key: str) -> str:
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hmac.new(key.encode(), f"certificate\x1f{text}".encode(), hashlib.sha256).hexdigest()

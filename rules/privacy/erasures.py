@@ -1,0 +1,169 @@
+"""An erasure under way: which stores it goes through, in what order, and when it is over (rule 10).
+
+A sweep goes through all stores of the plan. The first one begins at once. The second one begins when nobody
+can be writing any more who does not know the tombstone; what others brought meanwhile, it finds. It repeats
+until a sweep finds nothing. What is done is noted store by store, so whoever goes on after a crash repeats
+one store at most, and deleting what is deleted changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from rules.days import stamp, unstamp
+from rules.privacy.inventory import INVENTORY, Fate, Store, StoreKind
+
+SWEEPS_MIN = 2
+SWEEPS_MAX = 10
+# The alarm says so when an erasure is not finished by then. The law leaves a month.
+DEADLINE = timedelta(days=3)
+ONLINE = (StoreKind.TABLE, StoreKind.BUCKET, StoreKind.CACHE, StoreKind.DATABASE)
+# What leads to other stores is erased after them: days and events name Redis's keys, places in Limits name
+# phones, events name claims and objects, and identities name leads. All others come between.
+FIRST = ("Redis", "PayloadBucket", "IdempotencyKeys", "GroupEvents")
+LAST = ("BPEvents", "DailyActivity", "Limits", "Event", "PostgreSQL")
+# Stores of the plan that no key of the inventory names for a user.
+FOUND_OTHERWISE = frozenset({"Boards"})
+# They are the lake's: the night's work.
+OF_THE_LAKE = frozenset({"LakeBucket", "Warehouse"})
+
+
+class PersonKind(StrEnum):
+    """Who is erased."""
+
+    USER = "user"
+    LEAD = "lead"
+
+
+def plan_of(kind: PersonKind) -> tuple[Store, ...]:
+    """Return the online stores that an erasure goes through, in this order."""
+    mine = [
+        store
+        for store in INVENTORY
+        if store.kind in ONLINE
+        and store.fate is Fate.DELETED
+        and store.name not in OF_THE_LAKE
+        and (_key_of(store, kind) or (kind is PersonKind.USER and store.name in FOUND_OTHERWISE))
+    ]
+    return tuple(sorted(mine, key=lambda store: _turn(store.name)))
+
+
+def _turn(name: str) -> int:
+    if name in FIRST:
+        return FIRST.index(name)
+    return len(FIRST) + 1 + LAST.index(name) if name in LAST else len(FIRST)
+
+
+def _key_of(store: Store, kind: PersonKind) -> str:
+    return store.user_key if kind is PersonKind.USER else store.lead_key
+
+
+def left_alone(kind: PersonKind) -> dict[str, str]:
+    """Return the stores that an erasure of this kind does not go through, each with what becomes of it."""
+    planned = {store.name for store in plan_of(kind)}
+    return {store.name: _fate_text(store) for store in INVENTORY if store.name not in planned}
+
+
+def _fate_text(store: Store) -> str:
+    if store.fate is Fate.REFUSED and store.expires_days:
+        return f"refused by the tombstone, and gone after {store.expires_days} days"
+    if store.fate is Fate.REFUSED:
+        return "refused by the tombstone"
+    if store.fate is Fate.EXPIRES:
+        return f"gone after {store.expires_days} days"
+    if store.kind in (StoreKind.ENTITY, StoreKind.LAKE) or store.name in OF_THE_LAKE:
+        return "nothing of a person" if store.fate is Fate.IMPERSONAL else "not part of this certificate"
+    return "nothing of this kind of person"
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """An erasure under way. It is stored while it is, and forgotten at its end but for its certificate.
+
+    subject: the id that was named. organization: of a lead, "" if nobody said. known: what else leads to the
+    person, such as a lead's identities and leaves, as a list of texts by name. sweep: which one, from 1.
+    done: the stores that this sweep has finished. counted: the store whose things are counted and not yet
+    gone. found: by store, how many things all sweeps found. found_now: in this sweep. waits_until: a stamp,
+    "" if it is to go on. version: counts the writes.
+    """
+
+    erasure_id: str
+    kind: PersonKind
+    subject: str
+    digest: str
+    started_at: str
+    organization: str = ""
+    known: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    sweep: int = 1
+    done: tuple[str, ...] = ()
+    counted: str = ""
+    found: Mapping[str, int] = field(default_factory=dict)
+    found_now: int = 0
+    waits_until: str = ""
+    version: int = 0
+
+    def next_store(self) -> str | None:
+        """Return the store to go through next; None at the end of a sweep."""
+        return next((store.name for store in plan_of(self.kind) if store.name not in self.done), None)
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether it may go on."""
+        return self.waits_until <= stamp(now)
+
+    def is_late(self, now: datetime) -> bool:
+        """Whether it should have finished by now."""
+        return now - unstamp(self.started_at) > DEADLINE
+
+
+def with_count(erasure: Erasure, store: str, found: int) -> Erasure:
+    """Return an erasure that has counted a store's things, which are removed next."""
+    counts = {**erasure.found, store: erasure.found.get(store, 0) + found}
+    return replace(erasure, counted=store, found=counts, found_now=erasure.found_now + found)
+
+
+def with_store_done(erasure: Erasure, store: str) -> Erasure:
+    """Return an erasure after a store."""
+    return replace(erasure, done=(*erasure.done, store), counted="")
+
+
+def after_sweep(erasure: Erasure, settles: timedelta, now: datetime) -> Erasure | None:
+    """Return an erasure at the beginning of its next sweep, or None if it is over.
+
+    settles: after so long nobody writes who has not heard of the tombstone.
+    """
+    if erasure.sweep >= SWEEPS_MIN and not erasure.found_now:
+        return None
+    # So every sweep but the first begins when all writers know the tombstone.
+    begins = unstamp(erasure.started_at) + settles
+    if erasure.sweep >= SWEEPS_MAX:
+        begins = max(begins, now + settles)
+    return replace(erasure, sweep=erasure.sweep + 1, done=(), found_now=0, waits_until=stamp(begins))
+
+
+def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
+    """Return what the certificate says, unsigned. It names nobody.
+
+    stores: for each what was found and removed; by the last sweep nothing was left.
+    """
+    return {
+        "certificate": "streakline erasure",
+        "format": 1,
+        "erasure_id": erasure.erasure_id,
+        "kind": erasure.kind.value,
+        "subject_digest": erasure.digest,
+        "started_at": erasure.started_at,
+        "finished_at": stamp(now),
+        "sweeps": erasure.sweep,
+        "stores": [
+            {
+                "store": store.name,
+                "holds": store.holds,
+                "removed": erasure.found.get(store.name, 0),
+                "left": 0,
+            }
+            for store in plan_of(erasure.kind)
+        ],
+        "other_stores": left_alone(erasure.kind),
+    }

@@ -1,0 +1,106 @@
+"""Tombstones: whose data must not come back, without telling who that is (rule 10).
+
+A tombstone is a keyed hash of an id, and when its person was erased. While it stands, nothing of the person
+is taken. An admin may lift it for somebody who comes anew; what happened before that is refused for good,
+however late it comes: as a late record of a stream, a redelivery, a redrive or a re-import.
+"""
+
+import hmac
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+DIGEST_CHARACTERS = 32
+# What is said about a person: what the key is used for keeps hashes and signatures apart.
+USER, LEAD, IDENTITY = "user", "lead", "identity"
+
+
+class Act(StrEnum):
+    """What an entry of the journal says of a digest."""
+
+    ERASED = "erased"
+    LIFTED = "lifted"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """One entry: at: a stamp. erasure_id: of the erasure that it belongs to, the same for all its digests."""
+
+    at: str
+    digest: str
+    act: Act
+    erasure_id: str
+
+    @property
+    def place(self) -> str:
+        """Its sort key: journals are read from a moment on."""
+        return f"{self.at}#{self.digest}#{self.act}"
+
+
+@dataclass(frozen=True, slots=True)
+class Tombstone:
+    """Who is under it was erased at erased_at. lifted_at: "" while it stands. Both are stamps."""
+
+    erased_at: str
+    erasure_id: str
+    lifted_at: str = ""
+
+    @property
+    def stands(self) -> bool:
+        """Whether it refuses everything."""
+        return not self.lifted_at
+
+    def forbids(self, happened_at: str) -> bool:
+        """Whether it refuses what happened then (a stamp)."""
+        return self.stands or happened_at < self.lifted_at
+
+
+def user_subject(user_id: str) -> str:
+    """Return what is hashed of a user."""
+    return f"{USER}\x1f{user_id}"
+
+
+def lead_subject(lead_organization_id: str) -> str:
+    """Return what is hashed of a lead."""
+    return f"{LEAD}\x1f{lead_organization_id}"
+
+
+def identity_subject(organization_id: str, channel: str, external_id: str) -> str:
+    """Return what is hashed of an identity of a lead, which would find or make the lead again."""
+    return f"{IDENTITY}\x1f{organization_id}\x1f{channel}\x1f{external_id}"
+
+
+def digest_of(key: str, subject: str) -> str:
+    """Return the keyed hash of a subject, as hexadecimal digits."""
+    text = f"tombstone\x1f{subject}".encode()
+    return hmac.digest(key.encode(), text, "sha256").hex()[:DIGEST_CHARACTERS]
+
+
+def with_entries(known: Mapping[str, Tombstone], entries: Iterable[JournalEntry]) -> dict[str, Tombstone]:
+    """Return the tombstones by digest after further entries. Entries may come twice and in any order.
+
+    Of one digest the newest entry decides; a person may be erased again after a tombstone was lifted. What
+    happened before the newest lift stays refused.
+    """
+    found = dict(known)
+    for entry in sorted(entries, key=lambda each: each.place):
+        before = found.get(entry.digest)
+        if entry.act is Act.ERASED:
+            if before is None or entry.at > max(before.erased_at, before.lifted_at):
+                found[entry.digest] = Tombstone(entry.at, entry.erasure_id)
+        elif before is not None and entry.at > max(before.erased_at, before.lifted_at):
+            found[entry.digest] = Tombstone(before.erased_at, before.erasure_id, entry.at)
+    return found
+
+
+def lifts(known: Mapping[str, Tombstone], digest: str, at: str) -> Iterator[JournalEntry]:
+    """Yield what lifts a tombstone, with all others of the same erasure: one person has several identities.
+
+    Nothing if none stands.
+    """
+    found = known.get(digest)
+    if found is None or not found.stands:
+        return
+    for each, tombstone in known.items():
+        if tombstone.stands and tombstone.erasure_id == found.erasure_id:
+            yield JournalEntry(at, each, Act.LIFTED, found.erasure_id)

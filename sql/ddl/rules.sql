@@ -1,0 +1,37 @@
+-- One row per item of each version of the book of rules: an event type, a boost, a streak, or all the rest.
+-- Columns as in rules/lake/entities.py; load_number tells in which load a row came or last changed.
+CREATE TABLE IF NOT EXISTS lake.rules (
+    version BIGINT NOT NULL ENCODE AZ64,
+    item VARCHAR(128) NOT NULL ENCODE ZSTD,
+    kind VARCHAR(16) NOT NULL ENCODE ZSTD,
+    effective_at TIMESTAMP NOT NULL ENCODE AZ64,
+    published_at TIMESTAMP NOT NULL ENCODE AZ64,
+    author VARCHAR(512) NOT NULL ENCODE ZSTD,
+    note VARCHAR(4096) NOT NULL ENCODE ZSTD,
+    stored_at TIMESTAMP NOT NULL ENCODE RAW,
+    event_type VARCHAR(64) ENCODE ZSTD,
+    points BIGINT ENCODE AZ64,
+    cap_points BIGINT ENCODE AZ64,
+    cap_events BIGINT ENCODE AZ64,
+    per VARCHAR(16) ENCODE ZSTD,
+    declared_by VARCHAR(16) ENCODE ZSTD,
+    keeps_streak BOOLEAN ENCODE RAW,
+    since TIMESTAMP ENCODE AZ64,
+    until TIMESTAMP ENCODE AZ64,
+    factor BIGINT ENCODE AZ64,
+    event_types VARCHAR(65535) ENCODE ZSTD,
+    document VARCHAR(65535) ENCODE ZSTD,
+    name VARCHAR(64) ENCODE ZSTD,
+    need VARCHAR(16) ENCODE ZSTD,
+    at_least BIGINT ENCODE AZ64,
+    property VARCHAR(64) ENCODE ZSTD,
+    covered_by VARCHAR(32) ENCODE ZSTD,
+    streak VARCHAR(64) ENCODE ZSTD,
+    combined VARCHAR(8) ENCODE ZSTD,
+    of_history BOOLEAN ENCODE RAW,
+    stays BOOLEAN ENCODE RAW,
+    extra VARCHAR(65535) ENCODE ZSTD,
+    load_number BIGINT NOT NULL ENCODE AZ64,
+    PRIMARY KEY (version, item)
+)
+DISTSTYLE ALL COMPOUND SORTKEY (stored_at);

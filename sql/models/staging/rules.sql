@@ -1,0 +1,35 @@
+-- Generated from rules/lake by `make models`: one column for each field of rules.
+-- Each published version of the book of rules. While nothing is published there is none, and the
+-- shipped book is version 1: staging.rule_book has that one too.
+SELECT
+    version,
+    item,
+    kind,
+    effective_at,
+    published_at,
+    author,
+    note,
+    stored_at,
+    event_type,
+    points,
+    cap_points,
+    cap_events,
+    per,
+    declared_by,
+    keeps_streak,
+    since,
+    until,
+    factor,
+    event_types,
+    document,
+    name,
+    need,
+    at_least,
+    property,
+    covered_by,
+    streak,
+    combined,
+    of_history,
+    stays,
+    load_number
+FROM lake.rules

@@ -1,0 +1,226 @@
+"""What points are spent on, told and done in a real browser."""
+
+# Long: a short visit each, to one view.
+
+import re
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from tests.browser.conftest import PHONE
+from tests.browser.given import SCRIPT_TITLE, a_book, call, earn, publish
+from tests.browser.test_rounds import focus
+from tests.support.gateway import GROUP_ADMIN
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+
+def a_person(lessons: int) -> str:
+    user = f"buyer-{uuid4().hex[:8]}"
+    earn(user, lessons)
+    return user
+
+
+def reward(page: Any, name: str) -> Any:
+    return page.locator("article.reward").filter(has=page.get_by_role("heading", name=name, exact=True))
+
+
+def balance(user: str) -> dict[str, Any]:
+    found: dict[str, Any] = call(user, "GET", f"/v1/users/{user}/balance")
+    return found
+
+
+def press(page: Any, name: str) -> None:
+    """Redeem by keyboard: the button, then the first button of what is asked."""
+    reward(page, name).get_by_role("button", name="Redeem").press("Enter")
+    page.locator("dialog[open]").wait_for()
+    page.keyboard.press("Tab")
+    assert "Yes, redeem" in focus(page)
+    page.keyboard.press("Enter")
+
+
+def test_a_reward_is_redeemed_by_keyboard_and_what_is_missing_is_told(visit: Any) -> None:
+    user = a_person(5)
+    person = visit(viewport=PHONE)
+    page = person.sign_in(user)
+    person.go("rewards")
+    mug = reward(page, "Mug")
+    assert "30 points" in mug.text_content()
+    assert "from acme · about 50 left · 2 more for you" in mug.text_content()
+    assert "999,950 points missing." in reward(page, "Space flight").text_content()
+    assert not reward(page, "Space flight").get_by_role("button").count()
+    assert "Nothing is left." in reward(page, "Old cap").text_content()
+    expiring = page.get_by_role("table", name="Points that expire")
+    assert re.search(r"in (89|90) days50$", expiring.locator("tbody tr").first.text_content())
+    person.shoot("rewards-375")
+
+    button = mug.get_by_role("button", name="Redeem")
+    button.press("Enter")
+    dialog = page.get_by_role("dialog", name="Redeem Mug for 30 points?")
+    assert focus(page).startswith("H2"), "it reads what it asks first"
+    page.keyboard.press("Escape")
+    dialog.wait_for(state="detached")
+    assert focus(page).endswith("Redeem"), "the keyboard is where it was"
+    assert balance(user)["balance"] == 50
+
+    press(page, "Mug")
+    mug.locator(".gained", has_text="Redeemed: Mug for 30 points.").wait_for()
+    assert mug.locator("[aria-live=polite] .gained").count() == 1
+    assert balance(user)["balance"] == 20
+    assert "10 points missing." in mug.text_content()
+    assert focus(page) == "H3|reward-mug|Mug", "the button is gone, the keyboard stays at the reward"
+    assert page.locator("#figure-points").text_content() == "50"
+    assert "Mug" in page.get_by_role("table", name="Rewards that you have redeemed").text_content()
+    assert "On its way" in page.locator(".rewards").text_content()
+    person.shoot("rewards-redeemed-375")
+
+
+def test_a_redemption_whose_answer_is_lost_is_made_once(visit: Any) -> None:
+    user = a_person(5)
+    person = visit()
+    page = person.sign_in(user)
+    person.go("rewards")
+    keys: list[str] = []
+
+    def lose(route: Any) -> None:
+        if route.request.method == "GET":
+            route.continue_()
+            return
+        keys.append(route.request.post_data_json["idempotency_key"])
+        if len(keys) > 2:
+            route.continue_()
+            return
+        route.fetch()
+        if len(keys) == 1:
+            route.abort()  # the page itself sends it again
+        else:
+            route.fulfill(status=504, body="{}")
+
+    page.route("**/redemptions", lose)
+    press(page, "Sticker")
+    sticker = reward(page, "Sticker")
+    sticker.locator("[aria-live=polite] .trouble", has_text="Press again: it is redeemed once.").wait_for()
+    page.reload()
+    person.view("rewards")
+    assert "Your last try has had no answer." in sticker.text_content()
+    press(page, "Sticker")
+    sticker.locator(".gained", has_text="Your earlier try had arrived").wait_for()
+    assert len(keys) == 3
+    assert len(set(keys)) == 1
+    assert balance(user)["balance"] == 40
+    press(page, "Sticker")
+    sticker.locator(".gained", has_text="Redeemed: Sticker for 10 points.").wait_for()
+    assert len(set(keys)) == 2, "the next press is another redemption"
+    assert balance(user)["balance"] == 30
+    person.problems.clear()  # the browser itself notes what was lost
+
+
+def test_a_refusal_and_a_debt_are_told_in_words(visit: Any) -> None:
+    user = a_person(1)
+    person = visit()
+    page = person.sign_in(user)
+    person.go("rewards")
+    path = f"/v1/users/{user}/redemptions"
+    call(user, "POST", path, {"reward": "sticker", "idempotency_key": "other"})
+    press(page, "Sticker")
+    told = reward(page, "Sticker").locator("[aria-live=polite] .trouble")
+    told.wait_for()
+    assert told.text_content() == "You do not have the points for this."
+    assert len(person.problems) == 1, "the browser itself notes the 409"
+    person.problems.clear()
+
+    event = next(
+        each["event_id"]
+        for each in call(user, "GET", f"/v1/users/{user}/ledger")["entries"]
+        if each["kind"] == "EARN"
+    )
+    body = {"event_id": event, "reason": "a mistake", "idempotency_key": "c"}
+    call("root", "POST", f"/v1/users/{user}/clawbacks", body, GROUP_ADMIN)
+    page.reload()
+    person.view("rewards")
+    assert "You owe 10 points" in page.locator(".rewards").text_content()
+    assert "20 points missing." in reward(page, "Sticker").text_content()
+
+
+def test_achievements_and_streaks_tell_what_is_reached_and_what_is_missing(visit: Any) -> None:
+    user = a_person(3)
+    person = visit(viewport=PHONE)
+    page = person.sign_in(user)
+    person.go("achievements")
+    earned = page.get_by_role("region", name="Earned")
+    assert re.search(r"^EarnedFirst lesson.*earned \d", earned.text_content())
+    assert SCRIPT_TITLE not in earned.text_content()
+    missing = page.get_by_role("region", name="Still to earn")
+    assert SCRIPT_TITLE in missing.text_content(), "what an admin wrote is only text"
+    assert page.locator("main img").count() == 0
+    assert "3 of 10 times lesson completed" in missing.text_content()
+    assert missing.get_by_role("progressbar").evaluate("(bar) => [bar.value, bar.max]") == [3, 10]
+    streaks = page.get_by_role("region", name="Streaks").text_content()
+    assert "Every day1 day in a row, 1 at bestToday counts already." in streaks
+    assert "Workouts0 weeks in a row, 0 at best" in streaks
+    assert "0 of 3 events" in streaks
+    person.shoot("achievements-375")
+
+
+def test_a_year_tells_what_each_date_was(visit: Any) -> None:
+    """Active on 10, 12 and 20 June 2025; a freeze covers the 11th, nothing the 13th; today is of a later year."""
+    user = f"walker-{uuid4().hex[:8]}"
+    for day in (10, 12, 20):
+        earn(user, 1, f"2025-06-{day}T12:00:00Z")
+    call("root", "POST", f"/v1/users/{user}/freezes", {"granted_on": "2025-06-10"}, GROUP_ADMIN)
+    person = visit(viewport={"width": 320, "height": 700})
+    page = person.sign_in(user)
+    person.go("calendar")
+    page.goto(f"{person.url}#/calendar/2025")
+    page.get_by_role("heading", name="Calendar of 2025").wait_for()
+    june = page.get_by_role("table", name="June 2025")
+    assert june.get_by_role("columnheader").all_text_contents()[1] == "MMonday"
+    row = june.get_by_role("row").filter(has=page.get_by_role("rowheader", name="Week 24", exact=True))
+    cells = row.get_by_role("cell").all_text_contents()
+    assert cells[:5] == ["9", "10●: active", "11❄: covered by a freeze", "12●: active", "13×: missed"]
+    assert "3 active" in page.locator(".signs").text_content()
+    assert "1 covered" in page.locator(".signs").text_content()
+    assert "201 missed" in page.locator(".signs").text_content(), "from 13 June on, but the 20th"
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert page.locator(".years a").all_text_contents() == ["2026"], "nothing came before"
+    person.shoot("calendar-320")
+    page.locator(".years a").press("Enter")
+    page.get_by_role("heading", name="Calendar of 2026").wait_for()
+    assert focus(page) == "H1||Calendar of 2026"
+    assert page.get_by_role("table", name="January 2026").locator(".missed").count() == 31
+
+
+def test_admins_see_the_book_its_versions_and_how_two_differ(visit: Any) -> None:
+    book = a_book()
+    book["event_types"]["CHECK_IN"]["points"] = 4
+    book["rewards"]["poster"] = {"price_points": 70, "brand": "acme"}
+    number = publish(book, note=SCRIPT_TITLE)
+    admin = visit(viewport=PHONE)
+    page = admin.sign_in("root", "admin")
+    admin.go("book")
+    shown = page.locator(".book")
+    assert f"Version {number}, since" in page.get_by_role("region", name="In force").first.text_content()
+    versions = page.get_by_role("table", name="Versions of the book")
+    newest = versions.locator("tbody tr").first.text_content()
+    assert newest.startswith(str(number))
+    assert newest.endswith(f"by root: {SCRIPT_TITLE}in force"), "what an admin wrote is only text"
+    assert "the beginning" in versions.locator("tbody tr").last.text_content()
+    page.get_by_label("Before").select_option(str(number - 1))
+    page.get_by_role("button", name="Compare").press("Enter")
+    found = page.get_by_role("table", name="Differences")
+    found.wait_for()
+    assert found.locator("tbody tr").all_text_contents() == [
+        "event_types.CHECK_IN.points54",
+        'rewards.posternothing{"brand":"acme","price_points":70}',
+    ]
+    assert found.evaluate("(table) => table.closest('[aria-live=polite]') !== null")
+    assert "streakline what-if book.yaml --page what-if.html" in shown.text_content()
+    assert page.locator("main img").count() == 0
+    admin.shoot("book-compared-375")
+
+    person = visit()
+    plain = person.sign_in("nobody")
+    assert not plain.locator("#nav-book").is_visible()
+    plain.goto(f"{person.url}#/book")
+    person.view("answer")

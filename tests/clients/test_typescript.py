@@ -1,0 +1,46 @@
+"""The TypeScript client: its own tests, its size, and its types in an app."""
+
+import gzip
+import json
+
+import pytest
+
+from tests.support.node_tools import CLIENT, built, must, packages
+
+pytestmark = pytest.mark.xdist_group("clients")
+BUNDLE_BYTES_MAX = 12_000
+
+
+def test_its_own_tests_pass() -> None:
+    built()
+    told = must("node", "--test", "build/test/")
+    passed, failed = (int(told.partition(f"# {name} ")[2].split()[0]) for name in ("pass", "fail"))
+    assert passed > 40, told
+    assert failed == 0
+
+
+def test_it_is_small() -> None:
+    bundled = must(
+        str(packages() / "esbuild"),
+        *("src/index.ts", "--bundle", "--minify", "--format=esm", "--target=es2022"),
+    )
+    size = len(gzip.compress(bundled.encode(), 9))
+    print(f"\nclient/typescript: {size:,} bytes compressed, {len(bundled.encode()):,} minified")
+    assert 4_000 < size <= BUNDLE_BYTES_MAX
+
+
+def test_an_app_compiles_in_strict_mode_and_its_mistakes_do_not() -> None:
+    assert (built() / "sample" / "app.js").exists()
+    # The compiler fails where a line that is marked as a mistake is none.
+    assert (CLIENT / "sample" / "app.ts").read_text().count("// @ts-expect-error") == 5
+    assert json.loads((CLIENT / "tsconfig.json").read_text())["compilerOptions"]["strict"] is True
+
+
+def test_it_is_a_package_without_dependencies() -> None:
+    must("npm", "run", "build")
+    packed = json.loads(must("npm", "pack", "--dry-run", "--json", "--ignore-scripts"))[0]
+    names = {each["path"] for each in packed["files"]}
+    assert {"package.json", "README.md", "dist/index.js", "dist/index.d.ts", "dist/node/index.js"} <= names
+    assert not [name for name in names if name.startswith(("src", "test", "build", "sample"))]
+    declared = json.loads((CLIENT / "package.json").read_text())
+    assert not declared.keys() & {"dependencies", "peerDependencies", "optionalDependencies"}

@@ -1,0 +1,109 @@
+"""Would the schedules of goods notice? Each bug is planted in the real code; some schedule must find it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import ingest.engagement.points.clawbacks
+import rules.engagement.absorbing
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.points.redemption_store import RedemptionStore
+from adapters.engagement.points.rerating import Rerater
+from adapters.engagement.points.reward_stock import RewardStock
+from ingest.engagement.points.sale import Sale
+from rules.engagement.ledger import EntryKind
+from tests.faults.planting import must_be_caught
+from tests.faults.test_taken_back import run_goods
+from tests.support.engine import Engine
+
+SEEDS_MAX = 20
+# Schedules that find what the first ones do not.
+FOUND_BY = {"stock_by_read_and_write": (34, 39, 42)}
+Patch = pytest.MonkeyPatch
+
+
+def clawback_twice(patch: Patch) -> None:
+    """Neither the ledger's entries nor the mark of the EARN say that the event was reversed."""
+    real = LedgerStore._deactivate
+    patch.setattr(LedgerStore, "_deactivate", lambda self, head, _, by: real(self, head, None, by))
+    patch.setattr(ingest.engagement.points.clawbacks, "reversed_events", lambda _: set())
+
+
+def clawback_leaves_the_date_active(patch: Patch) -> None:
+    real = rules.engagement.absorbing._with_entry
+
+    def with_entry(day: Any, entry: Any) -> Any:
+        is_gone = entry.draft.kind is EntryKind.CLAWBACK
+        return replace(real(day, entry), events_count=day.events_count) if is_gone else real(day, entry)
+
+    patch.setattr(rules.engagement.absorbing, "_with_entry", with_entry)
+
+
+def stock_by_read_and_write(patch: Patch) -> None:
+    """What was read is trusted, and nothing holds at the write."""
+    real = RewardStock.take
+
+    def take(*arguments: Any) -> Any:
+        action = real(*arguments)
+        del action["Update"]["ConditionExpression"]
+        for name in (":share", ":none"):
+            action["Update"]["ExpressionAttributeValues"].pop(name, None)
+        return action
+
+    patch.setattr(RewardStock, "take", take)
+
+
+def limit_is_not_in_the_transaction(patch: Patch) -> None:
+    """It is counted by a write of its own."""
+    real = RedemptionStore.count
+
+    def taken(self: Any, reward: Any, real_taken: Any = Sale._taken) -> Any:
+        actions = real_taken(self, reward)
+        if reward.limit_per_user is not None:
+            store = self.redemptions.store
+            store._dynamodb.update_item(**real(store, self.user_id, self.reward_id, 10**6)["Update"])
+            actions.pop()
+        return actions
+
+    patch.setattr(Sale, "_taken", taken)
+
+
+def stock_comes_back_twice(patch: Patch) -> None:
+    """By a write of its own, and by the transaction."""
+    real = RewardStock.give_back
+
+    def give_back(self: Any, reward_id: str) -> Any:
+        self._dynamodb.update_item(**real(self, reward_id)["Update"])
+        return real(self, reward_id)
+
+    patch.setattr(RewardStock, "give_back", give_back)
+
+
+def rerate_on_a_stale_head(patch: Patch) -> None:
+    """What is lacking is told by older entries than those after which it is written."""
+    real = Rerater._append
+    patch.setattr(
+        Rerater,
+        "_append",
+        lambda self, profile, some, rating, now: real(
+            self, self.settler.settle(profile.user_id, now), some, rating, now
+        ),
+    )
+
+
+BUGS: list[Callable[[Patch], None]] = [
+    clawback_twice,
+    clawback_leaves_the_date_active,
+    stock_by_read_and_write,
+    limit_is_not_in_the_transaction,
+    stock_comes_back_twice,
+    rerate_on_a_stale_head,
+]
+
+
+@pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
+def test_is_caught(plant: Callable[[Patch], None], environment: Engine, monkeypatch: Patch) -> None:
+    seeds = (*FOUND_BY.get(plant.__name__, ()), *range(SEEDS_MAX))
+    must_be_caught(plant, run_goods, environment, monkeypatch, seeds)

@@ -1,0 +1,108 @@
+"""Would the schedules of points as money notice? Each bug is planted in the real code; some schedule must find it."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import adapters.engagement.points.settling
+import ingest.engagement.points.commands
+import ingest.engagement.points.holds
+import rules.engagement.points.lots
+from adapters.engagement.account_store import AccountStore
+from ingest.engagement.points.commands import Commands
+from rules.book.versions import Books
+from rules.engagement.points.holds import Hold
+from tests.faults.planting import must_be_caught
+from tests.faults.test_schedules import run_money
+from tests.support.engine import Engine
+
+SEEDS_MAX = 40
+# Where a bug needs a rare meeting: schedules that have found it come first.
+FOUND_BY = {"expiry_never_comes_back": (23,), "held_points_expire": (9,), "what_is_held_can_be_spent": (30,)}
+Patch = pytest.MonkeyPatch
+
+
+def debit_without_a_lot(patch: Patch) -> None:
+    patch.setattr(rules.engagement.points.lots, "_moved", lambda _: [])
+
+
+def expiry_written_twice(patch: Patch) -> None:
+    patch.setattr(rules.engagement.points.lots, "_written", lambda *_: {})
+
+
+def expiry_never_comes_back(patch: Patch) -> None:
+    """A late event's lot is settled, and what was spent before is not told of again."""
+    patch.setattr(rules.engagement.points.lots.Expiry, "reopened", lambda self, _: self)
+
+
+def settlement_on_a_stale_profile(patch: Patch) -> None:
+    real = AccountStore.profile_puts
+
+    def puts(self: Any, profile: Any) -> list[dict[str, Any]]:
+        return [{key: each[key] for key in ("TableName", "Item")} for each in real(self, profile)]
+
+    patch.setattr(AccountStore, "profile_puts", puts)
+
+
+def lots_are_not_read(patch: Patch) -> None:
+    """Only the first date's lot expires."""
+    real = AccountStore.lots
+    patch.setattr(AccountStore, "lots", lambda *args, **more: list(real(*args, **more))[:1])
+
+
+def what_is_held_can_be_spent(patch: Patch) -> None:
+    patch.setattr(ingest.engagement.points.commands, "held_points", lambda *_: 0)
+
+
+def held_points_expire(patch: Patch) -> None:
+    real = adapters.engagement.points.settling.Settler._position
+    patch.setattr(
+        adapters.engagement.points.settling.Settler,
+        "_position",
+        lambda *arguments: replace(real(*arguments), holds=()),
+    )
+
+
+def captured_after_its_deadline(patch: Patch) -> None:
+    patch.setattr(Hold, "is_open", lambda *_: True)
+
+
+def captured_after_release(patch: Patch) -> None:
+    """A release tells that the hold has ended, and keeps it in the profile."""
+    patch.setattr(ingest.engagement.points.holds, "without", lambda holds, _: tuple(holds))
+
+
+def captured_twice(patch: Patch) -> None:
+    """No claim of a hold's end."""
+    real = Commands.attempt
+    patch.setattr(
+        Commands, "attempt", lambda self, *args, **more: real(self, *args, **{**more, "claim": None})
+    )
+    patch.setattr(ingest.engagement.points.commands, "without", lambda holds, _: tuple(holds))
+
+
+def price_of_the_newest_version(patch: Patch) -> None:
+    patch.setattr(Books, "judging", lambda self, *_: iter([self.newest]))
+
+
+BUGS: list[Callable[[Patch], None]] = [
+    debit_without_a_lot,
+    expiry_written_twice,
+    expiry_never_comes_back,
+    settlement_on_a_stale_profile,
+    lots_are_not_read,
+    what_is_held_can_be_spent,
+    held_points_expire,
+    captured_after_its_deadline,
+    captured_after_release,
+    captured_twice,
+    price_of_the_newest_version,
+]
+
+
+@pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
+def test_is_caught(plant: Callable[[Patch], None], environment: Engine, monkeypatch: Patch) -> None:
+    seeds = (*FOUND_BY.get(plant.__name__, ()), *range(SEEDS_MAX))
+    must_be_caught(plant, run_money, environment, monkeypatch, seeds)

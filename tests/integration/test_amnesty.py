@@ -1,0 +1,120 @@
+"""A town on a real engine whose outage is forgiven, and a night after it (rule 17)."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.amnesty.forgiving import Forgiver
+from adapters.engagement.ledger_store import LedgerStore
+from analytics.amnesty.concerned import concerned
+from local.amnesty.command import Applied, apply
+from rules.engagement.amnesty.amnesties import zone_at
+from rules.engagement.amnesty.declared import Amnesties, Amnesty
+from rules.engagement.rebuild import profile_of
+from rules.engagement.streaks import DAY, effective
+from tests.support.dying import Dying, Killed
+from tests.support.engine import Engine
+from tests.support.town import START, Town, lived_in
+
+pytestmark = pytest.mark.xdist_group("reconcile")
+SINCE = START - timedelta(days=5, hours=7)
+AMNESTY = Amnesty(1, SINCE, SINCE + timedelta(hours=30), reason="the API was away")
+
+
+@pytest.fixture
+def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
+    """The same one each time: what users did follows from its name."""
+    with lived_in(engine, tmp_path, request.node.name[:40], 60) as made:
+        yield made
+
+
+def forgiver(town: Town, dynamodb: Any = None) -> Forgiver:
+    if dynamodb is None:
+        return Forgiver(town.accounts, town.redis)
+    ledger = LedgerStore(dynamodb, "RewardsLedger")
+    return Forgiver(AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, town.shards), town.redis)
+
+
+def given(town: Town, said: Amnesty) -> Applied:
+    return apply(forgiver(town), concerned(town.objects, said), of(said), town.tick())
+
+
+def of(said: Amnesty) -> Amnesties:
+    return Amnesties((said,), frozenset({said.number}))
+
+
+def state(town: Town, user: str) -> Any:
+    """The streak that shows on each date around the outage, and the freezes."""
+    profile = town.accounts.profile(user)
+    if profile.streak is None:
+        return None
+    streak = replace(profile.streak, checkpoints=None)
+    shown = [effective(streak, profile.cover, streak.last + each * DAY) for each in range(4)]
+    return streak, [(each.current, each.freezes_available) for each in shown]
+
+
+def must(town: Town, user: str, said: Amnesty) -> Any:
+    """The same by a fold of the ledger with the outage's dates added to what is neutral."""
+    profile = town.accounts.profile(user)
+    own = profile.cover.skipped.difference(*(dates for _, dates in profile.amnesties))
+    neutral = own | said.dates_in(zone_at(profile, said.since))
+    settings = replace(profile, cover=replace(profile.cover, skipped=neutral))
+    made = profile_of(settings, town.accounts.ledger.after(user, "0")[0])
+    assert made.streak
+    streak = replace(made.streak, checkpoints=None)
+    shown = [effective(streak, made.cover, streak.last + each * DAY) for each in range(4)]
+    return streak, [(each.current, each.freezes_available) for each in shown]
+
+
+def test_a_town_is_forgiven_and_a_night_agrees_and_revoked_it_is_as_before(town: Town) -> None:
+    before = {user: state(town, user) for user in town.users}
+    found = given(town, AMNESTY)
+    assert not found.failed
+    assert 0 < len(found.changed) <= found.looked_at <= len(town.users)
+    after = {user: state(town, user) for user in town.users}
+    assert after == {user: must(town, user, AMNESTY) for user in town.users}
+    assert {each.user_id for each in found.changed} >= {
+        user for user in town.users if after[user] != before[user]
+    }
+    assert any(each.after > each.before for each in found.changed)
+
+    assert given(town, AMNESTY).changed == []
+
+    town.curate()
+    town.now += timedelta(hours=3)
+    told = town.reconcile("after", everybody=True)
+    assert (told["different"], told["disagreements"], told["frozen"]) == ([], [], [])
+
+    revoked = replace(AMNESTY, revoked_at="2027-01-01T00:00:00.000000Z")
+    taken = given(town, revoked)
+    assert {each.user_id for each in taken.changed} == {each.user_id for each in found.changed}
+    assert {user: state(town, user) for user in town.users} == before
+    assert given(town, revoked).changed == []
+
+
+def test_killed_at_any_call_and_run_again_the_result_is_the_same(town: Town) -> None:
+    user = next(each.user_id for each in _would(town) if each.freezes or each.after > each.before)
+    expected = must(town, user, AMNESTY)
+    for place in range(1, 40):
+        dying = Dying(town.real, place, "dies after" if place % 2 else "dies before")
+        try:
+            forgiver(town, dying).forgive(user, of(AMNESTY), town.tick())
+        except Killed:
+            continue
+        break
+    else:
+        raise AssertionError("it dies at every call")
+    assert place > 3
+    forgiver(town).forgive(user, of(AMNESTY), town.tick())
+    assert state(town, user) == expected
+    assert not forgiver(town).forgive(user, of(AMNESTY), town.tick()).is_changed
+
+
+def _would(town: Town) -> list[Any]:
+    lake = concerned(town.objects, AMNESTY)
+    return apply(forgiver(town), lake, of(AMNESTY), town.tick(), is_dry=True).changed

@@ -1,0 +1,292 @@
+"""A user who is erased is in no online store any more, whenever the process dies, and nothing brings them back."""
+
+# Long: what may happen to an erasure, case by case.
+
+import base64
+import io
+import json
+import random
+import time
+import uuid
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.platform.redis import Redis
+from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.privacy.stores import Clients, stores_and_copies
+from adapters.settings import read
+from adapters.settings.privacy import ErasureSettings
+from processors import engagement, erasure, ranks
+from processors.erasure import ErasureRunner
+from rules.privacy.certificates import problem_of
+from tests.support import site as users_site
+from tests.support.byte_scan import stores_with
+from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.engine import Engine
+from tests.support.gateway import CONTEXT, ask, token
+from tests.support.pipeline import Stream
+from tests.support.site import ADMIN, PRODUCERS, Site
+
+SECRET = "k" * 32
+FOREVER = float("inf")
+
+
+@pytest.fixture(scope="module")
+def site(engine: Engine, lone_redis_url: str) -> Iterator[Site]:
+    Redis(lone_redis_url).call("FLUSHALL")
+    secret = engine.client("secretsmanager").create_secret(Name=f"erase-{uuid.uuid4()}", SecretString=SECRET)
+    more = {"ERASURE_SECRET_ARN": secret["ARN"], "SETTLE_SECONDS": "0"}
+    with users_site.site(engine, lone_redis_url, **more) as prepared:
+        for module in (erasure, ranks):
+            module._parts.cache_clear()
+        yield prepared
+        for module in (erasure, ranks):
+            module._parts.cache_clear()
+
+
+def canary() -> str:
+    return f"canary{uuid.uuid4().hex[:12]}"
+
+
+def events_of(user: str, number: int = 6, days: float = 1) -> list[dict[str, Any]]:
+    """Events with the user's own words in every text; the first has much of them."""
+    at = datetime.now(UTC) - timedelta(days=days)
+    return [
+        {
+            "idempotency_key": f"{user} key {each}",
+            "event_type": "LESSON_COMPLETED",
+            "occurred_at": (at + timedelta(minutes=each)).isoformat(),
+            "timezone": "Europe/Berlin",
+            "user_id": user,
+            "properties": {"note": f"{user} wrote this " * (40 if each == 0 else 1)},
+        }
+        for each in range(number)
+    ]
+
+
+def live(site: Site, user: str) -> None:
+    """Let a user do what leaves something in every store."""
+    site.send("producer", *events_of(user), groups=(PRODUCERS,))
+    assert site.call(user, "PUT", f"/v1/users/{user}/alias", {"alias": user[:20]})[0] == 200
+    assert site.call(user, "PUT", f"/v1/users/{user}/timezone", {"timezone": "Europe/Berlin"})[0] == 200
+    assert site.call(user, "POST", f"/v1/users/{user}/freezes", {"idempotency_key": f"{user} f"})[0] == 201
+    phone = {"fcm_token": f"{user} phone".replace(" ", "-"), "streak_reminders": True}
+    assert site.call(user, "POST", "/v1/subscriptions", phone)[0] == 201
+    question = {
+        "idempotency_key": f"q {uuid.uuid4()}",
+        "type": "text",
+        "prompt": "What do you think?",
+        "required_responses": 3,
+    }
+    status, asked = site.call("agent", "POST", "/v1/questions", question, "streakline/agents")
+    assert status == 201, asked
+    path = f"/v1/questions/{asked['question_id']}/responses"
+    status, told = site.call(user, "POST", path, {"text": f"{user} thinks", "response_time_ms": 900})
+    assert status == 201, told
+    site.settle()
+
+
+def runner(**clients: Any) -> ErasureRunner:
+    """The real runner, as a process that starts now; clients: some that die."""
+    erasure._parts.cache_clear()
+    made = erasure._parts()
+    if not clients:
+        return made
+    config = read(ErasureSettings)
+    dynamodb = clients["dynamodb"]
+    return ErasureRunner(
+        ErasureJobs(dynamodb, config.erasures_table),
+        made.tombstones,
+        lambda now: stores_and_copies(
+            Clients(dynamodb, lambda: clients["s3"], lambda: None, None), config, now
+        ),
+        made.hashes,
+        made.key,
+        made.settles,
+    )
+
+
+def run(made: ErasureRunner) -> dict[str, int]:
+    return made.run(datetime.now(UTC), FOREVER)
+
+
+def erase(site: Site, user: str) -> str:
+    status, told = site.call(user, "DELETE", f"/v1/users/{user}")
+    assert status == 202, told
+    return str(told["erasure_id"])
+
+
+def forget_memory() -> None:
+    """Half a minute passes for every process."""
+    from tests.support.api_stack import forget
+
+    forget()
+
+
+def test_nothing_is_left_and_the_certificate_says_so(site: Site, lone_redis_url: str) -> None:
+    user, other = canary(), canary()
+    for each in (user, other):
+        live(site, each)
+    ranks._parts().build(datetime.now(UTC))
+    before = site.profile(other), site.admin("GET", f"/v1/users/{other}/ledger")
+    assert stores_with(site.engine, user, lone_redis_url) >= {
+        *("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Limits"),
+        *("Responses", "Subscriptions", "s3://payloads", "Redis"),
+    }
+    export = ask("GET", f"/v1/users/{user}/export", {"authorization": f"Bearer {token(user)}"})
+    assert export.status == 200, export.body
+
+    erasure_id = erase(site, user)
+    assert erase(site, user) == erasure_id
+    assert site.admin("GET", f"/v1/erasures/{erasure_id}")[1]["status"] == "open"
+    assert run(runner()) == {"finished": 1, "open": 0, "late": 0}
+
+    assert stores_with(site.engine, user, lone_redis_url) == set()
+    assert (site.profile(other), site.admin("GET", f"/v1/users/{other}/ledger")) == before
+    told = site.admin("GET", f"/v1/erasures/{erasure_id}")[1]
+    assert told["status"] == "finished"
+    certificate = told["certificate"]
+    assert problem_of(certificate, SECRET) is None
+    removed = {each["store"]: each["removed"] for each in certificate["stores"]}
+    assert removed["BPEvents"] == 7  # six, and the answer's
+    assert removed["UserStreaks"] == removed["Subscriptions"] == removed["Responses"] == 1
+    assert removed["PayloadBucket"] == 1
+    _held_all(export.body, user)
+
+
+def _held_all(body: bytes, user: str) -> None:
+    """The export held what was erased, and its manifest describes every file."""
+    with zipfile.ZipFile(io.BytesIO(body)) as archive:
+        names = set(archive.namelist()) - {"manifest.json"}
+        manifest = json.loads(archive.read("manifest.json"))
+        assert {each["file"] for each in manifest["files"]} == names
+        assert len(json.loads(archive.read("BPEvents.json"))) == 7
+        notes = archive.read("BPEvents.json") + b"".join(
+            archive.read(each) for each in names if each.startswith("objects/")
+        )
+        assert notes.count(f"{user} wrote this".encode()) >= 6 + 40 - 1
+        assert f"{user} thinks".encode() in archive.read("Responses.json")
+        assert f"{user}-phone".encode() in archive.read("Subscriptions.csv")
+        assert len(archive.read("RewardsLedger.csv").splitlines()) > 6
+
+
+def test_whoever_was_erased_is_answered_410_until_an_admin_lifts_it(site: Site) -> None:
+    user = canary()
+    live(site, user)
+    old = events_of(user)
+    erasure_id = erase(site, user)
+    forget_memory()
+    for method, path in (("GET", ""), ("GET", "/ledger"), ("GET", "/export"), ("GET", "/balance")):
+        assert site.call(user, method, f"/v1/users/{user}{path}")[0] == 410, path
+    assert site.call(user, "PUT", f"/v1/users/{user}/timezone", {"timezone": "UTC"})[0] == 410
+    assert site.call(user, "POST", "/v1/subscriptions", {"fcm_token": "again"})[0] == 410
+    fresh = [{**each, "idempotency_key": f"new {number}"} for number, each in enumerate(old)]
+    assert site.call(user, "POST", "/v1/events", {"events": fresh})[0] == 410
+    assert site.admin("POST", f"/v1/users/{user}/lift")[0] == 409
+    run(runner())
+    assert site.call(user, "POST", f"/v1/users/{user}/lift")[0] == 403
+    assert site.admin("POST", f"/v1/users/{user}/lift") == (200, {"lifted": 1})
+    forget_memory()
+    told = site.call("producer", "POST", "/v1/events", {"events": old}, PRODUCERS)
+    assert told[0] == 410, "what was before never comes back"
+    now = {
+        **old[0],
+        "idempotency_key": "anew",
+        "occurred_at": datetime.now(UTC).isoformat(),
+        "properties": {},
+    }
+    assert site.send(user, now)["accepted"] == 1
+    assert site.profile(user)["total_bestie_points"] > 0
+    assert site.admin("GET", f"/v1/erasures/{erasure_id}")[1]["status"] == "finished"
+
+
+def test_late_records_of_the_stream_and_redrives_bring_nobody_back(site: Site, lone_redis_url: str) -> None:
+    user = canary()
+    stream = Stream(site.engine, "BPEvents")
+    status, _ = site.call("producer", "POST", "/v1/events", {"events": events_of(user)}, PRODUCERS)
+    assert status == 202
+    records = stream.read()
+    erase(site, user)
+    forget_memory()
+    run(runner())
+    for redrive in ({}, {"streakline_redrive": True}):
+        assert engagement.handler({"Records": records, **redrive}, CONTEXT) == {"batchItemFailures": []}
+    site.settle()
+    assert stores_with(site.engine, user, lone_redis_url) == set()
+
+
+def test_what_a_process_without_the_news_lets_in_is_found_by_the_second_sweep(
+    site: Site, lone_redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    user = canary()
+    live(site, user)
+    monkeypatch.setenv("SETTLE_SECONDS", "60")
+    made = runner()
+    erase(site, user)
+    now = datetime.now(UTC)
+    assert made.run(now, FOREVER)["open"] == 1  # the first sweep is done
+    site.send("producer", *events_of(user, 3, days=0.5), groups=(PRODUCERS,))  # knows nothing of it yet
+    assert stores_with(site.engine, user, lone_redis_url)
+    assert made.run(now + timedelta(seconds=50), FOREVER)["open"] == 1
+    assert made.run(now + timedelta(seconds=70), FOREVER)["finished"] == 1
+    assert stores_with(site.engine, user, lone_redis_url) == set()
+    erasure._parts.cache_clear()
+
+
+@pytest.mark.parametrize("how", FAILURES)
+def test_it_survives_death_at_any_call_and_finishes(site: Site, lone_redis_url: str, how: str) -> None:
+    """The process dies at one call after the other, further and further on, until it is through."""
+    user, deaths = canary(), 0
+    live(site, user)
+    erasure_id = erase(site, user)
+    chance = random.Random(how)
+    for _ in range(500):
+        dynamodb = Dying(site.engine.client("dynamodb"), chance.randrange(2, 14), how)
+        try:
+            if run(runner(dynamodb=dynamodb, s3=site.engine.client("s3")))["finished"]:
+                break
+        except Killed:
+            pass
+        deaths += 1
+    assert deaths > 5
+    if not site.admin("GET", f"/v1/erasures/{erasure_id}")[1].get("certificate"):
+        run(runner())
+    assert stores_with(site.engine, user, lone_redis_url) == set()
+    certificate = site.admin("GET", f"/v1/erasures/{erasure_id}")[1]["certificate"]
+    removed = {each["store"]: each["removed"] for each in certificate["stores"]}
+    assert (removed["BPEvents"], removed["UserStreaks"], removed["Responses"]) == (7, 1, 1)
+
+
+def test_others_may_not(site: Site) -> None:
+    user = canary()
+    live(site, user)
+    for method, path in (("DELETE", ""), ("GET", "/export")):
+        assert site.call("somebody", method, f"/v1/users/{user}{path}")[0] == 403
+    assert site.call("operator", "DELETE", "/v1/users/%20", None, ADMIN)[0] == 400
+    assert site.admin("GET", f"/v1/erasures/{'0' * 32}")[0] == 404
+    assert site.admin("GET", "/v1/erasures/x")[0] == 400
+    assert site.profile(user)["user_id"] == user
+
+
+def test_logs_hold_nothing_of_it(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    user = canary()
+    live(site, user)
+    capsys.readouterr()
+    erase(site, user)
+    run(runner())
+    assert user not in capsys.readouterr().out
+
+
+def test_whoever_reads_the_table_learns_no_names(site: Site) -> None:
+    user = canary()
+    erase(site, user)
+    run(runner())
+    told = site.engine.client("dynamodb").scan(TableName="Erasures")["Items"]
+    assert told
+    assert user not in json.dumps(told)
+    assert base64.b64encode(user.encode()).decode() not in json.dumps(told)
+    assert time.monotonic() < FOREVER

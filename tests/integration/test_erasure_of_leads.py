@@ -1,0 +1,223 @@
+"""A lead who is erased, with all leads of the same person, is nowhere any more, and no webhook makes one again."""
+
+# Long: what may happen to an erasure of a lead, case by case.
+
+import base64
+import io
+import json
+import uuid
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.platform.aws import client
+from adapters.platform.items import plain
+from adapters.platform.redis import Redis
+from adapters.privacy.tombstones import Tombstones, tombstones_of
+from adapters.settings import read
+from adapters.settings.privacy import ErasureSettings
+from ingest.privacy import privacy_api
+from processors import erasure
+from processors.leads.lead_events import note_at_roots
+from rules.leads.lead_events import from_item
+from tests.support.byte_scan import stores_with
+from tests.support.engine import Engine
+from tests.support.http_requests import called
+from tests.support.identity_server import WAYS, Registry
+from tests.support.lead_processors import Leads
+from tests.support.lead_site import Site
+from tests.support.webhooks import ORDER, generic
+
+pytestmark = [
+    pytest.mark.xdist_group("identity"),
+    pytest.mark.parametrize("registry", WAYS, indirect=True),
+]
+FOREVER = float("inf")
+NOW = datetime(2026, 3, 10, 6, tzinfo=UTC)
+
+
+@pytest.fixture
+def shop(
+    engine: Engine, site: Site, registry: Registry, lone_redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Site]:
+    """A consumer of webhooks, with the real functions of erasures beside it."""
+    more = {"IDENTITY_URL": registry.url, "SETTLE_SECONDS": "0"}
+    for name, value in {**engine.environment(lone_redis_url), **more}.items():
+        if name != "AWS_ENDPOINT_URL_RDS_DATA":
+            monkeypatch.setenv(name, value)
+    client.cache_clear()
+    _forget()
+    yield site
+    _forget()
+    client.cache_clear()
+
+
+def _forget() -> None:
+    erasure._parts.cache_clear()
+    privacy_api._parts.cache_clear()
+
+
+def fresh() -> Tombstones:
+    """A process's view that knows what is written now."""
+    return tombstones_of(read(ErasureSettings))
+
+
+def api(method: str, path: str, *groups: str, body: Any = None) -> tuple[int, Any, str]:
+    told = called(
+        privacy_api.handler,
+        method,
+        path,
+        requestContext={
+            "http": {"method": method, "path": path},
+            "stage": "$default",
+            "authorizer": {"jwt": {"claims": {"sub": "operator", "cognito:groups": list(groups)}}},
+        },
+        **({"body": json.dumps(body)} if body is not None else {}),
+    )
+    is_zip = told.get("isBase64Encoded")
+    return told["statusCode"], None if is_zip else json.loads(told["body"]), told["body"]
+
+
+def admin(method: str, path: str, body: Any = None) -> tuple[int, Any, str]:
+    return api(method, path, "streakline/admin", body=body)
+
+
+def order(number: int, address: str, at: datetime = NOW, **more: Any) -> dict[str, Any]:
+    customer = {**ORDER["customer"], "id": f"c-{address}", "email": address, "phone": None}
+    return {**ORDER, "id": number, "created_at": at.isoformat(), "customer": customer, **more}
+
+
+def leads_of(site: Site) -> list[str]:
+    query = "SELECT lead_organization_id FROM identity.lead_organization WHERE organization_id = %s ORDER BY number"
+    return [row[0] for row in site.registry.rows(query, site.organization)]
+
+
+def process(site: Site, engine: Engine) -> None:
+    """What the processors of memory and features make of all stored events."""
+    leads = Leads(engine.client("dynamodb"), "x")
+    for page in engine.client("dynamodb").get_paginator("scan").paginate(TableName="Event"):
+        for each in page["Items"]:
+            event = from_item(plain(each))
+            if event.organization_id == site.organization:
+                note_at_roots([event], leads.features, leads.rows)
+                leads.both(event)
+
+
+def run() -> dict[str, int]:
+    erasure._parts.cache_clear()
+    return erasure._parts().run(datetime.now(UTC), FOREVER)
+
+
+def live(site: Site, engine: Engine, word: str) -> tuple[str, dict[str, Any]]:
+    """A person who orders, and writes much; returns the root of the person's leads, and the order."""
+    address = f"{word}@example.com"
+    bought = order(1, address, note=f"{word} says " * 300)
+    site.send(bought)
+    wishes = generic("form_submitted", objections=["price"], preferences={"size": "L"})
+    site.send({**wishes, "identities": {"email": address}}, "generic")
+    process(site, engine)
+    return leads_of(site)[0], bought
+
+
+def test_nothing_is_left_of_the_person_and_all_of_another(
+    shop: Site, engine: Engine, lone_redis_url: str
+) -> None:
+    word, other = (f"canary{uuid.uuid4().hex[:10]}" for _ in range(2))
+    lead, _ = live(shop, engine, word)
+    shop.send(order(2, f"{other}@example.com"))
+    before = stores_with(engine, other, lone_redis_url), leads_of(shop)[-1]
+    rows = shop.registry.dump()
+    assert stores_with(engine, word) >= {"Event", "s3://payloads"}
+    assert stores_with(engine, lead) >= {"Event", "Feature", "Memory"}
+    status, _, exported = admin("GET", f"/v1/leads/{lead}/export")
+    assert status == 200
+    with zipfile.ZipFile(io.BytesIO(base64.b64decode(exported))) as archive:
+        names = archive.namelist()
+        assert f"{word}@example.com" in archive.read("PostgreSQL.json").decode()
+        assert any(word in archive.read(each).decode() for each in names if each.startswith("objects/"))
+        assert json.loads(archive.read("Memory.json"))
+
+    status, told, _ = admin("DELETE", f"/v1/leads/{lead}")
+    assert status == 202
+    assert run()["finished"] == 1
+
+    assert stores_with(engine, word) == set()
+    assert stores_with(engine, lead) == set()
+    assert not any(
+        word in row or lead in row for table in shop.registry.dump().values() for row in map(str, table)
+    )
+    assert (stores_with(engine, other, lone_redis_url), leads_of(shop)[-1]) == before
+    assert sum(map(len, shop.registry.dump().values())) < sum(map(len, rows.values()))
+    certificate = admin("GET", f"/v1/erasures/{told['erasure_id']}")[1]["certificate"]
+    removed = {each["store"]: each["removed"] for each in certificate["stores"]}
+    assert removed["Event"] == 2
+    assert removed["PostgreSQL"] >= 3
+    assert removed["IdempotencyKeys"] >= 2
+    assert removed["PayloadBucket"] >= 1
+    assert admin("DELETE", f"/v1/leads/{lead}")[1]["erasure_id"] == told["erasure_id"]
+    assert admin("GET", f"/v1/leads/{lead}/export")[0] == 410
+
+
+def test_a_webhook_that_comes_again_makes_no_lead_until_that_is_lifted(shop: Site, engine: Engine) -> None:
+    word = f"canary{uuid.uuid4().hex[:10]}"
+    lead, bought = live(shop, engine, word)
+    admin("DELETE", f"/v1/leads/{lead}")
+    run()
+    consumer = shop.consumer
+    object.__setattr__(consumer, "erased", fresh())
+    shop.send(bought)  # a redelivery, a redrive, or a re-import
+    again = order(3, f"{word}@example.com", at=datetime.now(UTC))
+    consumer.handle(shop.message(again), datetime.now(UTC))
+    assert leads_of(shop) == []
+    assert stores_with(engine, word) == set()
+
+    body = {"organization_id": shop.organization, "email": f"{word}@EXAMPLE.com"}
+    assert api("POST", "/v1/leads/lift", f"streakline/leads/{shop.organization}", body=body)[0] == 403
+    status, told, _ = admin("POST", "/v1/leads/lift", body)
+    assert (status, told["lifted"] >= 2) == (200, True)  # the address, and the shop's id of the customer
+    object.__setattr__(consumer, "erased", fresh())
+    shop.send(bought)
+    assert leads_of(shop) == [], "what was before never comes back"
+    later = order(4, f"{word}@example.com", at=datetime.now(UTC) + timedelta(seconds=1))
+    consumer.handle(shop.message(later), datetime.now(UTC) + timedelta(seconds=2))
+    assert len(leads_of(shop)) == 1
+
+
+def test_leads_that_were_merged_are_one_person(shop: Site, engine: Engine) -> None:
+    word = f"canary{uuid.uuid4().hex[:10]}"
+    one, two = f"{word}1@example.com", f"{word}2@example.com"
+    shop.send(order(1, one))
+    shop.send(order(2, two))
+    first, second = leads_of(shop)
+    shop.registry.store.merge_by_hand(
+        None, (first, second), {"reason": f"{word} said so", "by": "op"}, unite=False, now=NOW
+    )
+    shop.consumer.handle({"command": "announce"}, NOW)
+    process(shop, engine)
+    assert api("DELETE", f"/v1/leads/{second}", "streakline/leads/another")[0] == 404
+    assert api("DELETE", f"/v1/leads/{second}", f"streakline/leads/{shop.organization}")[0] == 202
+    run()
+    for each in (word, first, second):
+        assert stores_with(engine, each) == set()
+        assert each not in str(shop.registry.dump())
+    assert admin("GET", f"/v1/leads/{first}/export")[0] == 410
+
+
+def test_a_lead_that_was_made_meanwhile_is_found_by_the_next_sweep(
+    shop: Site, engine: Engine, lone_redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    word = f"canary{uuid.uuid4().hex[:10]}"
+    lead, bought = live(shop, engine, word)
+    monkeypatch.setenv("SETTLE_SECONDS", "60")
+    admin("DELETE", f"/v1/leads/{lead}")
+    assert run()["open"] == 1
+    Redis(lone_redis_url).call("FLUSHALL")
+    shop.send({**bought, "id": 9})  # by a process that knows nothing of it yet: a lead of a new id
+    assert leads_of(shop)
+    made = erasure._parts()
+    assert made.run(datetime.now(UTC) + timedelta(seconds=61), FOREVER)["finished"] == 1
+    assert leads_of(shop) == []
+    assert stores_with(engine, word) == set()

@@ -1,0 +1,333 @@
+"""Outgoing webhooks get there: dead, slow, moody and closed endpoints, with a clock that is moved."""
+
+# Long: a story a test.
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from adapters.engagement.account_items import profile_attributes
+from adapters.outgoing.endpoint_store import EndpointStore
+from adapters.outgoing.lane_store import LaneStore, WorkerStore
+from adapters.outgoing.sender import SendAnswer
+from adapters.outgoing.told_items import LANE_SHARDS
+from adapters.outgoing.told_store import ToldStore
+from adapters.platform.failures import FailureQueue
+from adapters.platform.items import item
+from processors.outgoing.delivering import GONE, Deliverer
+from processors.outgoing.teller import Teller
+from rules.days import stamp
+from rules.engagement.account_state import Profile
+from rules.engagement.ledger import Head
+from rules.engagement.streaks import Cover, fold
+from rules.outgoing.endpoints import Endpoint
+from rules.outgoing.notices import Notification
+from rules.outgoing.shown import shown_of
+from tests.support.engine import Engine, lean_client
+
+START = datetime(2026, 3, 2, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+
+
+@dataclass
+class World:
+    """Users whose profiles change, endpoints that answer as they like, and a clock that is moved."""
+
+    dynamodb: Any
+    now: datetime = START
+    profiles: dict[str, Profile] = field(default_factory=dict)
+    mood: dict[str, Callable[[Notification], SendAnswer]] = field(default_factory=dict)
+    got: dict[str, list[Notification]] = field(default_factory=dict)
+    calls: dict[str, int] = field(default_factory=dict)
+    kept: list[Any] = field(default_factory=list)
+    woken: set[tuple[str, int]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.endpoints = EndpointStore(self.dynamodb, "WebhookEndpoints")
+        self.teller = Teller(
+            self.dynamodb, "UserStreaks", ToldStore(self.dynamodb, "Notifications"), self.endpoints
+        )
+        self.lanes = LaneStore(self.dynamodb, "Notifications")
+        sqs = SimpleNamespace(
+            send_message=lambda **message: self.kept.append(json.loads(message["MessageBody"]))
+        )
+        self.deliverer = Deliverer(
+            self.endpoints,
+            self.lanes,
+            WorkerStore(self.dynamodb, "Notifications"),
+            self._send,
+            FailureQueue(lambda: sqs, "failures"),
+            lambda: self.now,
+            4,
+        )
+
+    def open(
+        self, name: str, mood: Callable[[Notification], SendAnswer] | None = None, **more: Any
+    ) -> Endpoint:
+        made = Endpoint(name, "acme", f"https://{name}.example.com/", created_at=stamp(self.now), **more)
+        self.endpoints.put(made)
+        self.endpoints._known = None
+        self.mood[name] = mood or (lambda _: SendAnswer(200))
+        self.got[name] = []
+        return made
+
+    def _send(self, endpoint: Endpoint, notification: Notification, _now: datetime) -> SendAnswer:
+        name = endpoint.endpoint_id
+        self.calls[name] = self.calls.get(name, 0) + 1
+        answer = self.mood[name](notification)
+        if answer.is_delivered:
+            self.got[name].append(notification)
+        return answer
+
+    def change(self, user: str, **changes: Any) -> None:
+        profile = self.profiles.get(user, Profile(user))
+        changed = replace(profile, version=profile.version + 1, updated_at=stamp(self.now), **changes)
+        self.profiles[user] = changed
+        image = item(profile_attributes(changed))
+        self.dynamodb.put_item(TableName="UserStreaks", Item=image)
+        number = str(len(self.calls) + changed.version)
+        record = {"eventName": "MODIFY", "dynamodb": {"NewImage": image, "SequenceNumber": number}}
+        outcome = self.teller.hear([record, record], self.now)  # streams repeat themselves
+        assert (outcome.again, outcome.poison) == ([], [])
+        self.woken |= outcome.shares
+
+    def earn(self, user: str, points: int = 5) -> None:
+        profile = self.profiles.get(user, Profile(user))
+        total = profile.total_points + points
+        self.change(user, total_points=total, head=Head(stamp(self.now), profile.version, total))
+
+    def act(self, user: str, *days: int) -> None:
+        dates = {START.date() + day * DAY for day in days}
+        self.change(user, streak=fold(dates, Cover()))
+
+    def deliver(self) -> None:
+        """Serve whoever was woken."""
+        for endpoint_id, share in sorted(self.woken):
+            self.deliverer.run(endpoint_id, share, lambda: False)
+        self.woken.clear()
+
+    def minute(self) -> None:
+        """What the schedule does: time alone, then all that is due."""
+        self.woken |= self.teller.sweep(self.now, lambda: False)
+        places = ((name, share) for name in self.got for share in range(LANE_SHARDS))
+        self.woken |= {each for each in places if self.lanes.due(*each, self.now, limit=1)}
+        self.deliver()
+
+    def wait(self, some: timedelta, step: timedelta = timedelta(minutes=10)) -> None:
+        until = self.now + some
+        while self.now < until:
+            self.now = min(until, self.now + step)
+            self.minute()
+
+    def numbers(self, name: str, user: str) -> list[int]:
+        return [each.number for each in self.got[name] if each.user_id == user]
+
+
+@pytest.fixture
+def world(engine: Engine) -> Iterator[World]:
+    dynamodb = lean_client(engine, "dynamodb")
+    for table, keys in (
+        ("WebhookEndpoints", ("registry", "endpoint_id")),
+        ("Notifications", ("holder", "place")),
+        ("UserStreaks", ("user_id",)),
+    ):
+        for each in dynamodb.scan(TableName=table)["Items"]:
+            dynamodb.delete_item(TableName=table, Key={name: each[name] for name in keys})
+    yield World(dynamodb)
+
+
+def users(count: int) -> list[str]:
+    return [f"user{number}" for number in range(count)]
+
+
+def folded(found: list[Notification], user: str) -> dict[str, Any]:
+    known: dict[str, Any] = {}
+    for each in found:
+        if each.user_id == user:
+            known |= each.notice.data["profile"]
+    return known
+
+
+def refusing(_: Notification) -> SendAnswer:
+    return SendAnswer(503, "HTTP 503")
+
+
+def test_a_change_arrives_at_once_and_only_once(world: World) -> None:
+    world.open("shop")
+    world.earn("ann")
+    world.deliver()
+    (got,) = world.got["shop"]
+    assert (got.notice.type.value, got.number, got.notice.data["change"]) == ("points.changed", 1, 5)
+    world.wait(timedelta(hours=1))
+    assert len(world.got["shop"]) == 1
+    assert (
+        world.dynamodb.query(
+            TableName="Notifications",
+            KeyConditionExpression="holder = :ann AND begins_with(place, :to)",
+            ExpressionAttributeValues=item({":ann": "ann", ":to": "to/"}),
+        )["Items"]
+        == []
+    ), "a lane in which nothing waits is gone"
+
+
+def test_without_an_endpoint_nothing_is_written(world: World) -> None:
+    world.earn("ann")
+    assert world.dynamodb.scan(TableName="Notifications")["Items"] == []
+
+
+def test_an_endpoint_that_is_dead_for_three_days_delays_no_other_and_gets_everything_in_order(
+    world: World,
+) -> None:
+    world.open("alive")
+    world.open("dead", refusing)
+    for round_number in range(1, 7):
+        for user in users(9):
+            world.earn(user)
+        world.deliver()
+        assert len(world.got["alive"]) == 9 * round_number, "at once, whatever the other does"
+        world.wait(timedelta(hours=12), timedelta(hours=1))
+    assert world.now - START == timedelta(days=3)
+    assert world.got["dead"] == []
+    world.mood["dead"] = world.mood["alive"]
+    world.wait(timedelta(hours=2), timedelta(minutes=20))
+    for user in users(9):
+        assert world.numbers("dead", user) == world.numbers("alive", user) == list(range(1, 7))
+    assert {each.message_id for each in world.got["dead"]} == {each.message_id for each in world.got["alive"]}
+    assert world.kept == []
+
+
+def test_an_endpoint_that_takes_nothing_is_asked_with_one_user_of_each_share_an_hour(world: World) -> None:
+    world.open("dead", refusing)
+    for user in users(32):
+        world.earn(user)
+    world.deliver()
+    world.wait(timedelta(hours=4), timedelta(minutes=30))
+    before = world.calls["dead"]
+    world.wait(timedelta(hours=6), timedelta(minutes=30))
+    assert world.calls["dead"] - before <= LANE_SHARDS * 6
+    world.mood["dead"] = lambda _: SendAnswer(200)
+    world.wait(timedelta(hours=2), timedelta(minutes=30))
+    assert len(world.got["dead"]) == 32
+
+
+def test_one_that_fails_at_random_gets_everything_in_order(world: World) -> None:
+    chance = random.Random(7)
+    world.open("alive")
+    world.open("moody", lambda _: SendAnswer(chance.choice([200, 200, 200, 500, 0, 302, 429])))
+    for _ in range(6):
+        for user in users(6):
+            world.earn(user)
+        world.deliver()
+    assert len(world.got["alive"]) == 36
+    world.wait(timedelta(hours=20), timedelta(minutes=20))
+    for user in users(6):
+        assert world.numbers("moody", user) == list(range(1, 7))
+
+
+def test_what_is_refused_of_one_user_delays_no_other_user_and_is_kept_after_three_days(world: World) -> None:
+    world.open("picky", lambda each: SendAnswer(400 if (each.user_id, each.number) == ("user0", 2) else 200))
+    for _ in range(3):
+        for user in users(5):
+            world.earn(user)
+        world.deliver()
+    assert [world.numbers("picky", user) for user in users(5)] == [[1], *[[1, 2, 3]] * 4]
+    world.wait(timedelta(days=3), timedelta(hours=1))
+    assert (world.numbers("picky", "user0"), world.kept) == ([1], [])
+    world.wait(timedelta(hours=8), timedelta(hours=1))
+    assert world.numbers("picky", "user0") == [1, 3], "what comes after it goes on"
+    (kept,) = world.kept
+    assert (kept["consumer"], kept["record"]) == (
+        "deliveries",
+        {"endpoint_id": "picky", "user_id": "user0", "number": 2},
+    )
+
+
+def test_410_ends_an_endpoint_until_an_admin_enables_it_and_nothing_is_lost(world: World) -> None:
+    world.open("alive")
+    world.open("closed", lambda _: SendAnswer(410, "HTTP 410"))
+    for _ in range(2):
+        for user in users(3):
+            world.earn(user)
+        world.deliver()
+    assert world.endpoints.get("closed").disabled == GONE
+    calls = world.calls["closed"]
+    world.wait(timedelta(days=5), timedelta(hours=6))
+    assert world.calls["closed"] == calls, "it is not asked again"
+    assert len(world.got["alive"]) == 6
+    world.mood["closed"] = world.mood["alive"]
+    world.endpoints.set_disabled("closed", "")
+    world.minute()
+    for user in users(3):
+        assert world.numbers("closed", user) == [1, 2]
+
+
+def test_time_alone_tells_of_a_streak_at_risk_and_lost_and_a_late_event_corrects_it(world: World) -> None:
+    world.open("app", types=frozenset({"streak.at_risk", "streak.lost", "streak.corrected"}))
+    world.act("ann", 0)
+    world.deliver()
+    assert world.got["app"] == []
+    world.wait(timedelta(days=2), timedelta(hours=1))
+    assert [each.notice.type.value for each in world.got["app"]] == ["streak.at_risk", "streak.lost"]
+    world.act("ann", 0, 1, 2)
+    world.deliver()
+    assert world.got["app"][-1].notice.type.value == "streak.corrected"
+    assert folded(world.got["app"], "ann") == shown_of(world.profiles["ann"], world.now)
+
+
+def test_a_profile_that_the_stream_has_not_brought_yet_is_not_told_by_the_clock(world: World) -> None:
+    world.open("app")
+    world.act("ann", 0)
+    world.deliver()
+    ahead = replace(world.profiles["ann"], version=2, streak=fold([START.date(), date(2026, 3, 3)], Cover()))
+    world.dynamodb.put_item(TableName="UserStreaks", Item=item(profile_attributes(ahead)))
+    world.wait(timedelta(days=3), timedelta(hours=6))
+    assert [each.notice.type.value for each in world.got["app"]] == ["streak.extended"]
+
+
+def test_two_workers_and_two_tellers_at_once_keep_the_order(world: World) -> None:
+    world.open("app")
+    for number in range(8):
+        world.earn("ann", number + 1)
+    shares = sorted(world.woken)
+    inner: list[int] = []
+
+    def answer(_: Notification) -> SendAnswer:
+        inner.append(
+            sum(world.deliverer.run(*each, lambda: False) for each in shares)
+        )  # another worker comes
+        return SendAnswer(200)
+
+    world.mood["app"] = answer
+    world.deliver()
+    assert world.numbers("app", "ann") == list(range(1, 9))
+    assert set(inner) == {0}
+
+
+def test_a_worker_that_dies_has_its_lanes_served_again_with_the_same_ids(world: World) -> None:
+    class Death(BaseException):
+        pass
+
+    world.open("app")
+    world.earn("ann")
+    world.earn("ann")
+    seen: list[str] = []
+
+    def dying(each: Notification) -> SendAnswer:
+        seen.append(each.message_id)
+        if len(seen) == 2:
+            raise Death
+        return SendAnswer(200)
+
+    world.mood["app"] = dying
+    with pytest.raises(Death):
+        world.deliver()
+    world.mood["app"] = lambda _: SendAnswer(200)
+    world.wait(timedelta(minutes=10), timedelta(minutes=1))
+    assert world.numbers("app", "ann") == [1, 1, 2], "nobody knows whether it arrived, so it comes again"
+    assert list(dict.fromkeys(each.message_id for each in world.got["app"])) == seen

@@ -1,0 +1,403 @@
+"""What another book would have led to, against histories told anew by the rules, and against planted faults."""
+
+# Long: one comparison, what it is made of, and the faults that it must find.
+
+import copy
+import random
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adapters.book.shipped import shipped_document
+from adapters.platform.objects import FolderObjects
+from analytics.what_if import capped, corrections, entry_columns, events_read, expired, judged_part
+from analytics.what_if.timeline import Timeline
+from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
+from local.replay.event_sources import from_csv
+from local.what_if.summary import summary
+from rules.book.caps import points_left
+from rules.book.reading import read_book
+from rules.days import parse_moment
+from rules.engagement.events import event_id
+from tests.support.effort import effort
+from tests.support.template import ROOT
+from tests.support.what_if_story import Act, WhatIfStory, books_of
+
+STORIES = (0, 26)
+CORRECTED, CORRECTED_STORIES = 1000, (1007, 1050)
+PAUSING = 2
+TOLD = ("earned", "balance", "shown", "length", "longest", "active_days")
+
+
+def by_user(found: WhatIfAnswer, when: str) -> dict[str, dict[str, int]]:
+    rows = found.users.to_pylist()
+    return {row["user_id"]: {name: row[f"{name}_{when}"] for name in TOLD} for row in rows}
+
+
+def ask(
+    story: WhatIfStory,
+    objects: Any,
+    document: Any,
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> WhatIfAnswer:
+    book = read_book(document) if document else None
+    return what_if(objects, Asked(book, story.now, since, until, keep_days=True))
+
+
+def story_of(seed: int) -> WhatIfStory:
+    """From seed 1000 on events are reversed and rewards sold; in every third one versions come late."""
+    if seed < CORRECTED:
+        return WhatIfStory(seed, travels=seed % 4 == 3, calm=seed % 4 in (0, 1))
+    return WhatIfStory(
+        seed,
+        *(3, 50),
+        travels=seed % 4 == 3,
+        calm=seed % 4 in (0, 1),
+        taken_back=0.12,
+        sold=0.12,
+        retroactive=2 * (seed % 3 == 0),
+    )
+
+
+def some_span(story: WhatIfStory, chance: random.Random) -> tuple[datetime | None, datetime | None]:
+    if story.rerated:
+        return chance.choice((None, story.settled_at)), None
+    since, until = sorted(story.some_instant() for _ in "12")
+    spans = ((None, None), (None, None), (since, None), (None, until), (since, until))
+    span = chance.choice(spans)
+    return span if span[0] is None or span[0] != span[1] else (None, None)
+
+
+def compare(folder: Path, seed: int) -> WhatIfAnswer:
+    """Hold a prediction for a random candidate and span against the history told anew under it."""
+    story, objects, chance = story_of(seed), FolderObjects(folder), random.Random(seed)
+    story.into(objects)
+    document, span = story.some_book(), some_span(story, chance)
+    found = ask(story, objects, document, *span)
+    told = story.retold(story.books_with(read_book(document), *span))
+    known = [user for user, each in story.told.items() if each.world.entries]
+    assert by_user(found, "before") == {user: story.told[user].shown(story.now) for user in known}
+    assert by_user(found, "after") == {user: told[user].shown(story.now) for user in known}
+    days = {(user, day): some for user, each in told.items() for day, some in each.days().items() if some}
+    assert {key: points for key, points in found.days.items() if points} == days
+    impossible = sorted(each.user_id for each in found.figures.impossible)
+    assert impossible == sorted(user for user, each in told.items() for _ in each.refused)
+    told_sums = summary(found, "book")
+    assert sum(each["after"] for each in told_sums["by_type"].values()) == told_sums["points"]["after"]
+    assert sum(each["after"] for each in told_sums["by_month"].values()) == told_sums["points"]["after"]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(2, 2 + effort(1, soak=3000)))
+def test_a_prediction_is_what_a_fresh_account_shows(tmp_path: Path, seed: int) -> None:
+    compare(tmp_path, seed)
+
+
+def test_the_stories_ask_for_all_of_it(tmp_path: Path) -> None:
+    """Of some users columns tell, others are replayed; something is impossible, of each kind."""
+    kinds, ways = set(), set()
+    for seed in STORIES:
+        found = compare(tmp_path / str(seed), seed)
+        kinds |= {each.what for each in found.figures.impossible}
+        ways |= {
+            (row["is_replayed"], row["earned_before"] != row["earned_after"])
+            for row in found.users.to_pylist()
+        }
+    assert kinds >= {"redemption", "hold", "freeze"}
+    assert ways >= {(True, True), (False, True)}
+
+
+@pytest.mark.parametrize("seed", range(CORRECTED + 2, CORRECTED + 2 + effort(1, soak=3000)))
+def test_what_is_reversed_rated_anew_and_sold_is_predicted(tmp_path: Path, seed: int) -> None:
+    compare(tmp_path, seed)
+
+
+def test_the_corrected_stories_ask_for_all_of_it(tmp_path: Path) -> None:
+    """Somebody is in debt, in one world or the other; rewards and captures are impossible for their reasons."""
+    reasons, debts = set(), set()
+    for seed in CORRECTED_STORIES:
+        found = compare(tmp_path / str(seed), seed)
+        reasons |= {each.why for each in found.figures.impossible}
+        rows = found.users.to_pylist()
+        debts |= {when for when in ("before", "after") for row in rows if row[f"balance_{when}"] < 0}
+        sums = summary(found, "book")["liability"]
+        told = story_of(seed).told.values()
+        assert sums["before"] == sum(each.shown(found.asked.now)["balance"] for each in told)
+    assert debts == {"before", "after"}
+    for why in ("is not in this book", "not have been offered", "have covered it"):
+        assert any(why in each for each in reasons), why
+
+
+def small_book(a: int, w: int) -> Any:
+    return {"event_types": {"A": {"points": a}, "W": {"points": w}}, "boosts": []}
+
+
+def test_a_hold_is_not_captured_where_a_clawback_leaves_too_little(tmp_path: Path) -> None:
+    """Under the candidate the event that is reversed is worth more than the rest: a capture is refused."""
+    story, objects = WhatIfStory(0, users=0), FolderObjects(tmp_path)
+    story.documents = [small_book(10, 1)]
+    story.books = books_of(story.documents, [story.base - timedelta(days=9)])
+    at = [story.base + timedelta(hours=each) for each in range(5)]
+    story.acts["u0"] = [
+        Act(at[1], "events_", "k", [("a", "A", at[0], "UTC"), ("w", "W", at[0], "UTC")]),
+        Act(at[2], "hold", "h", 8),
+    ]
+    story.acts["u0"] += [Act(at[3], "claw_back", "c", named("w", at[0])), Act(at[4], "capture", "x", "h")]
+    story.told = story.retold(story.books)
+    story.into(objects)
+    found = ask(story, objects, small_book(1, 30))
+    (told,) = story.retold(story.books_with(read_book(small_book(1, 30)), None, None)).values()
+    assert list(told.refused) == ["x"]
+    assert by_user(found, "after") == {"u0": told.shown(story.now)}
+    (refused,) = found.figures.impossible
+    assert (refused.what, refused.points, refused.missing) == ("hold", 8, 7)
+    assert "taken back" in refused.why
+
+
+def named(key: str, at: datetime) -> str:
+    return event_id("u0", key, parse_moment(at.isoformat()))
+
+
+def test_pauses_that_a_candidate_refuses_cover_nothing(tmp_path: Path) -> None:
+    """The candidate allows fewer dates than the books that were: a first pause stays, later ones go."""
+    story, objects = WhatIfStory(PAUSING, calm=True), FolderObjects(tmp_path)
+    story.into(objects)
+    story.paused_dates = 5
+    document = story.some_book()
+    found = ask(story, objects, document)
+    told = story.retold(story.books_with(read_book(document), None, None))
+    refused = {user: list(each.refused.values()).count("pause") for user, each in told.items()}
+    listed = [each.user_id for each in found.figures.impossible if each.what == "pause"]
+    assert {user: listed.count(user) for user in told} == refused
+    assert sum(refused.values()) < sum(len(each.world.profile.cover.pauses) for each in story.told.values())
+    assert any(refused.values())
+    assert by_user(found, "after") == {user: each.shown(story.now) for user, each in told.items()}
+
+
+# ---- the book in force
+
+
+def unchanged(found: WhatIfAnswer) -> bool:
+    figures = found.figures
+    return (
+        by_user(found, "before") == by_user(found, "after")
+        and not found.top
+        and not figures.impossible
+        and all(each.before == each.after and not each.refused for each in figures.types.values())
+        and all(before == after for before, after in figures.months.values())
+        and figures.runs_before == figures.runs_after
+    )
+
+
+@pytest.mark.parametrize(
+    "seed", [*range(1, 1 + effort(1, soak=500)), *range(CORRECTED, CORRECTED + effort(1, soak=500))]
+)
+def test_the_book_in_force_changes_nothing(tmp_path: Path, seed: int) -> None:
+    """All versions at once, each judging what it has judged; and each version's document for its own time."""
+    story, objects = story_of(seed), FolderObjects(tmp_path)
+    story.into(objects)
+    assert unchanged(ask(story, objects, None))
+    versions = sorted(story.books.versions, key=lambda each: (each.effective_at, each.number))
+    for version in versions[: 3 if len(versions) > 3 else None]:
+        after = story.books.after(version.effective_at)
+        if version.is_retroactive:  # before it was published, others judged in its time
+            continue
+        if story.books.at(version.effective_at) is version:
+            since = None if version is versions[0] else version.effective_at
+            document = story.documents[version.number - 1]
+            assert unchanged(ask(story, objects, document, since, after.effective_at if after else None))
+
+
+# ---- faults
+
+
+def nothing_is_spent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lots expire as if nothing had been spent of them."""
+    monkeypatch.setattr(expired, "_spent", lambda users, *some: users * 0)
+
+
+def nobody_is_overdrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = judged_part.PartJudge._overdrawn
+    monkeypatch.setattr(judged_part.PartJudge, "_overdrawn", lambda *some: real(*some) & False)
+
+
+def nobody_is_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = judged_part.PartJudge._watched
+    monkeypatch.setattr(judged_part.PartJudge, "_watched", lambda *some: real(*some) & False)
+
+
+def dates_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("analytics.what_if.what_if.claims_of", lambda *some: {})
+
+
+def reversed_dates_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_columns.EntryColumns, "was_active", property(lambda self: ~self.was_passive))
+
+
+def corrections_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(judged_part.PartJudge, "_corrected", lambda self, entries, touched: touched & False)
+
+
+def prices_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Timeline, "price", lambda self, reward, was, now: was)
+
+
+def clawbacks_of_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clawback takes what the event has earned; nothing takes its place."""
+    real = corrections.Corrections.reversed
+    monkeypatch.setattr(corrections.Corrections, "reversed", lambda *some: real(*some)[-1:])
+
+
+def nothing_is_rated_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corrections.Corrections, "rated", lambda *some: [])
+
+
+# By fault, a story in which it shows.
+FAULTS = {
+    nothing_is_spent: 0,
+    nobody_is_overdrawn: 20,
+    nobody_is_watched: 22,
+    dates_as_they_were: 3,
+    reversed_dates_stay: 1000,
+    corrections_as_they_were: 1001,
+    prices_as_they_were: 1003,
+    clawbacks_of_one_event: 1000,
+    nothing_is_rated_anew: 1002,
+}
+
+
+@pytest.mark.parametrize("plant", FAULTS)
+def test_a_planted_fault_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plant: Any) -> None:
+    plant(monkeypatch)
+    with pytest.raises(AssertionError):
+        compare(tmp_path, FAULTS[plant])
+
+
+# ---- parts of it
+
+
+@pytest.mark.parametrize("seed", range(effort(20, soak=5000)))
+def test_caps_leave_each_entry_what_the_rule_does(seed: int) -> None:
+    chance = random.Random(seed)
+    size = chance.randrange(1, 60)
+    groups = np.array([chance.randrange(4) for _ in range(size)])
+    points = np.array([chance.choice((0, 1, 5, 7)) for _ in range(size)])
+    limit = np.array([chance.choice((0, 3, 10, 11, capped.UNLIMITED)) for _ in range(size)])
+    earned: dict[int, dict[int, int]] = {}
+    expected = []
+    for group, worth, most in zip(groups.tolist(), points.tolist(), limit.tolist(), strict=True):
+        had = earned.setdefault(group, {})
+        left = points_left(worth, None if most == capped.UNLIMITED else most, had)
+        if most < capped.UNLIMITED:
+            had[most] = had.get(most, 0) + left
+        expected.append(left)
+    assert capped.earned(groups, points, limit).tolist() == expected
+
+
+class Watched(FolderObjects):
+    """A lake that may be read, and nothing else."""
+
+    def put(self, key: str, data: bytes) -> None:
+        raise AssertionError(f"{key} is written")
+
+    put_if = delete = delete_if = put  # type: ignore[assignment]
+
+
+def test_nothing_is_written(tmp_path: Path) -> None:
+    story = WhatIfStory(3, users=1, acts=20)
+    story.into(FolderObjects(tmp_path))
+    before = {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in tmp_path.rglob("*")}
+    assert ask(story, Watched(tmp_path), story.some_book()).users.num_rows
+    assert {path: (path.stat().st_mtime_ns, path.stat().st_size) for path in tmp_path.rglob("*")} == before
+
+
+def test_properties_that_break_the_contract_are_refused(tmp_path: Path) -> None:
+    story, objects = WhatIfStory(0, users=2), FolderObjects(tmp_path)
+    for each in story.told.values():
+        for key, event in each.events.items():
+            pages = '{"pages":1}' if hash(key) % 2 else '{"pages":"one"}'
+            each.events[key] = event.__class__(
+                **{name: getattr(event, name) for name in event.__slots__} | {"properties": pages}
+            )
+    story.into(objects)
+    document = story.documents[0]
+    document["event_types"]["A"]["properties"] = {"properties": {"pages": {"type": "integer"}}}
+
+    def refuses(contract: Any, properties: Any) -> bool:
+        return not isinstance(properties.get("pages"), int)
+
+    found = what_if(objects, Asked(read_book(document), story.now, refuses=refuses))
+    events = [
+        event for told in story.told.values() for event in told.events.values() if event.event_type == "A"
+    ]
+    broken = sum("one" in (event.properties or "") for event in events)
+    assert 0 < broken < len(events)
+    assert (found.figures.types["A"].refused, found.figures.types["A"].broken) == (broken, broken)
+
+
+def test_an_empty_lake_has_nobody(tmp_path: Path) -> None:
+    story = story_of(0)
+    found = ask(story, FolderObjects(tmp_path), story.some_book())
+    assert found.users.num_rows == 0
+    assert summary(found, "book")["users"]["all"] == 0
+
+
+def test_dates_that_no_calendar_gives_are_doubtful(tmp_path: Path) -> None:
+    story = WhatIfStory(3, travels=True)
+    story.into(FolderObjects(tmp_path / "one"))
+    assert events_read.doubtful_users(FolderObjects(tmp_path / "one"))
+    calm = WhatIfStory(4, calm=True)
+    calm.into(FolderObjects(tmp_path / "two"))
+    assert not events_read.doubtful_users(FolderObjects(tmp_path / "two"))
+    assert calm.now > calm.base + timedelta(days=1)
+
+
+# ---- real input
+
+HISTORY = ROOT.parent / "shared" / "data" / "commits_flask.csv"
+BATCH = 20
+
+
+def flask_books() -> tuple[Any, Any]:
+    """The shipped book, and one with half the points, a cap a week, and expiry."""
+    candidate = copy.deepcopy(shipped_document())
+    candidate["event_types"]["CONTRIBUTION"] |= {"points": 5, "cap": {"points": 20, "per": "week"}}
+    candidate["expiry"] = {"after_days": 365}
+    return shipped_document(), candidate
+
+
+@pytest.mark.skipif(not HISTORY.exists(), reason=f"{HISTORY.name} is not beside the checkout")
+def test_the_commits_of_flask(tmp_path: Path) -> None:
+    """Sixteen years of commits by real people in their zones, told anew by the rules under another book."""
+    was, candidate = flask_books()
+    story, objects = WhatIfStory(0, users=0), FolderObjects(tmp_path)
+    start = datetime(1971, 1, 1, tzinfo=UTC)
+    story.documents, story.books = [was], books_of([was], [start])
+    bodies = defaultdict[str, list[Any]](list)
+    for body in from_csv(HISTORY):
+        moment = parse_moment(body["occurred_at"])
+        bodies[body["user_id"]].append(
+            (body["idempotency_key"], body["event_type"], moment.utc, moment.offset)
+        )
+    for user, sent in bodies.items():
+        sent.sort(key=lambda each: each[2])
+        batches = [sent[first : first + BATCH] for first in range(0, len(sent), BATCH)]
+        story.acts[user] = [
+            Act(batch[-1][2] + timedelta(minutes=1), "events_", f"b{number}", batch)
+            for number, batch in enumerate(batches)
+        ]
+    story.told = story.retold(story.books)
+    story.now = max(act.at for acts in story.acts.values() for act in acts) + timedelta(days=1)
+    story.into(objects)
+    told = story.retold(story.books_with(read_book(candidate), None, None))
+    found = ask(story, objects, candidate)
+    assert len(bodies) == found.users.num_rows > 700
+    assert by_user(found, "before") == {user: each.shown(story.now) for user, each in story.told.items()}
+    assert by_user(found, "after") == {user: each.shown(story.now) for user, each in told.items()}
+    assert unchanged(ask(story, objects, was))
+    assert unchanged(ask(story, objects, None))

@@ -1,0 +1,220 @@
+"""Points under a book of twelve versions and more: live, in columns and in SQL they are the same."""
+
+# Long: one history, which three ways, planted faults and nights are held against.
+
+from dataclasses import replace
+from datetime import date, datetime
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.platform.objects import FolderObjects
+from analytics.recompute.book_points import differing, recomputed_points
+from analytics.recompute.lake_books import lake_books
+from analytics.warehouse.build import build
+from analytics.warehouse.ddl import prepare
+from analytics.warehouse.duckdb_warehouse import DuckWarehouse
+from analytics.warehouse.load import Loader
+from analytics.warehouse.model_tests import check_model
+from analytics.warehouse.models import ancestors, models
+from analytics.warehouse.warehouse import Warehouse
+from local.book.command import recompute
+from rules.book.versions import Terms, Version, terms_of
+from rules.engagement.earning import weeks_by_book
+from tests.sql.conftest import Lake
+from tests.support.effort import effort
+from tests.support.point_story import KINDS, VERSIONS_MIN, PointStory
+
+MART, WEEKS = "marts.points_recomputed", "facts.user_point_weeks"
+ASKED = (MART, "dimensions.event_types")
+SUMS = ("points_by_book", "points_by_events", "points_in_ledger")
+
+
+def family(*names: str) -> set[str]:
+    """Return models with all that they are made from."""
+    known = models()
+    return {*names, *(each.name for name in names for each in ancestors(known[name], known))}
+
+
+def built(lake: Lake, story: PointStory, former: str = "") -> None:
+    lake.load("one", story.into(lake.objects, former))
+    for warehouse in lake.warehouses:
+        build(warehouse, family(*ASKED))
+
+
+def in_sql(warehouse: Warehouse) -> list[dict[str, Any]]:
+    return warehouse.rows(f"SELECT * FROM {WEEKS} ORDER BY user_id, week_start")
+
+
+def live(story: PointStory) -> dict[tuple[str, date], int]:
+    """What the ledgers of all users have earned, by the Monday of the date."""
+    return {
+        (name, monday): week.earned
+        for name, world in story.worlds.items()
+        for monday, week in weeks_by_book((each.draft for each in world.entries), story.books).items()
+    }
+
+
+@pytest.mark.parametrize("is_rewritten", [False, True])
+@pytest.mark.parametrize("seed", range(effort(3, soak=60)))
+def test_live_columns_and_sql_agree(lake: Lake, seed: int, is_rewritten: bool) -> None:
+    story = PointStory(seed)
+    story.live()
+    former = "u1" if seed % 2 else ""
+    if is_rewritten:
+        story.rewrite(former=former)
+    built(lake, story, former)
+    columns = recomputed_points(lake.objects).to_pylist()
+    for warehouse in lake.warehouses:
+        assert in_sql(warehouse) == columns
+        assert check_model(warehouse, models()[MART]) == []
+        assert check_model(warehouse, models()[WEEKS]) == []
+    for name in SUMS:
+        assert {(each["user_id"], each["week_start"]): each[name] for each in columns} == live(story)
+    assert not any(each["unmatched_entries"] for each in columns)
+    for user, world in story.worlds.items():
+        if is_rewritten and user == former:
+            continue  # its live entries name versions, and the lake's do not: nothing of them is judged anew
+        weeks = weeks_by_book((each.draft for each in world.entries), lake_books(lake.objects))
+        assert [each for each in weeks.values() if each.earned != each.by_book] == []
+    judges = {each.rules_version for some in story.users.values() for each in some}
+    assert len(story.books.versions) > VERSIONS_MIN
+    assert len(judges) >= VERSIONS_MIN // 2, "many versions have judged"
+
+
+def wrong_version(story: PointStory) -> None:
+    """Judge by the version in force, and take the price of the one before it."""
+
+    def judge(version: Version, kind: str, at: datetime) -> Terms:
+        terms, other = terms_of(version, kind, at), story.books.numbered(max(2, version.number - 1))
+        if kind not in other.book.event_types:
+            return terms
+        return replace(terms, points=terms_of(other, kind, at).points)
+
+    story.judge = judge
+
+
+def no_boost(story: PointStory) -> None:
+    """Leave boosts out."""
+
+    def judge(version: Version, kind: str, at: datetime) -> Terms:
+        plain = Version(version.number, version.effective_at, lambda: replace(version.book, boosts=()))
+        return terms_of(plain, kind, at)
+
+    story.judge = judge
+
+
+def other_caps(story: PointStory) -> None:
+    """Take the cap of the newest version."""
+
+    def judge(version: Version, kind: str, at: datetime) -> Terms:
+        newest = story.books.newest
+        cap = newest.book.cap(kind, at) if kind in newest.book.event_types else None
+        return replace(terms_of(version, kind, at), cap=cap)
+
+    story.judge = judge
+
+
+@pytest.mark.parametrize("plant", [wrong_version, no_boost, other_caps])
+def test_a_planted_fault_is_found_by_each_of_them(tmp_path: Path, plant: Any) -> None:
+    story = PointStory(4)
+    plant(story)
+    story.live()
+    objects = FolderObjects(tmp_path / "lake")
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
+    with warehouse.kept_open():
+        prepare(warehouse)
+        Loader(warehouse, objects, str(tmp_path / "lake")).load("one", story.into(objects))
+        build(warehouse, family(MART))
+        found = differing(columns := recomputed_points(objects))
+        assert found
+        assert in_sql(warehouse) == columns.to_pylist()
+        failed = [each.test for each in check_model(warehouse, models()[MART])]
+        assert failed == ["expression differing_weeks = 0"]
+    with pytest.raises(RuntimeError, match=r"^u\d, week of .*: by the book") as told:
+        recompute(objects)
+    assert len(str(told.value).splitlines()) == len(found)
+    by_journal = {
+        (name, monday)
+        for name, world in story.worlds.items()
+        for monday, week in weeks_by_book((e.draft for e in world.entries), lake_books(objects)).items()
+        if week.earned != week.by_book
+    }
+    assert by_journal == {(user, monday) for user, monday, *_ in found}
+
+
+def test_the_lake_has_the_books_that_judge(lake: Lake) -> None:
+    story = PointStory(2)
+    story.live(1, 40)
+    built(lake, story)
+    told, known = lake_books(lake.objects), story.books
+    assert [(each.number, each.effective_at) for each in told.versions] == [
+        (each.number, each.effective_at) for each in known.versions
+    ]
+    instants = sorted({each.effective_at for each in known.versions})
+    for warehouse in lake.warehouses:
+        rows = warehouse.rows("SELECT * FROM dimensions.event_type_versions")
+        for at in instants:
+            version = known.at(at)
+            moment = at.replace(tzinfo=None)
+            in_force = {
+                each["event_type"]: (each["version"], each["points"], each["keeps_streak"])
+                for each in rows
+                if each["effective_from"] <= moment
+                and (each["effective_to"] is None or moment < each["effective_to"])
+            }
+            assert in_force == {
+                kind: (version.number, rule.points, rule.keeps_streak)
+                for kind, rule in version.book.event_types.items()
+            }
+        newest = max(
+            datetime.fromisoformat(each.occurred_at) for some in story.users.values() for each in some
+        )
+        now = {
+            each["event_type"]: each["points"]
+            for each in warehouse.rows("SELECT * FROM dimensions.event_types WHERE is_current")
+        }
+        assert now == {kind: rule.points for kind, rule in known.at(newest).book.event_types.items()}
+        left = warehouse.rows("SELECT event_type FROM dimensions.event_types WHERE NOT is_current")
+        assert {each["event_type"] for each in left}.isdisjoint(now)
+        assert {*now, *(each["event_type"] for each in left)} >= {*KINDS, "CHECK_IN"}
+
+
+@pytest.mark.parametrize("order", permutations(("events", "ledger", "rules")))
+def test_night_by_night_is_at_once(tmp_path: Path, order: tuple[str, ...]) -> None:
+    """Entries come before their events, and before the versions that judge them, or after; some events last."""
+    story, objects = PointStory(len(order[0])), FolderObjects(tmp_path / "lake")
+    story.live(4, 40)
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
+    places, names = story.into(objects), ", ".join(models()[WEEKS].columns)
+    last = story.chance.sample([each for each in places if each.entity == "events"], 5)
+    nights = [[each for each in places if each.entity == name and each not in last] for name in order]
+    anew = f"SELECT {names} FROM ({models()[WEEKS].sql}) AS anew ORDER BY user_id, week_start"
+    with warehouse.kept_open():
+        prepare(warehouse)
+        for number, some in enumerate([*nights, last]):
+            Loader(warehouse, objects, str(tmp_path / "lake")).load(f"n{number}", some)
+            build(warehouse, family(MART))
+            assert in_sql(warehouse) == warehouse.rows(anew)
+            assert check_model(warehouse, models()[MART]) == [], "what has not come yet makes no difference"
+        assert in_sql(warehouse) == recomputed_points(objects).to_pylist()
+    assert recompute(objects).endswith("none of which differs")
+
+
+def test_versions_that_come_later_than_entries_judge_them(tmp_path: Path) -> None:
+    """Planted: no boosts. Without the versions nothing can tell."""
+    story, objects = PointStory(4), FolderObjects(tmp_path / "lake")
+    no_boost(story)
+    story.live(2, 40)
+    warehouse = DuckWarehouse(tmp_path / "w.duckdb", str(tmp_path / "lake"), objects)
+    places = story.into(objects)
+    rules = [each for each in places if each.entity == "rules"]
+    with warehouse.kept_open():
+        prepare(warehouse)
+        for night, some in enumerate(([each for each in places if each not in rules], rules)):
+            Loader(warehouse, objects, str(tmp_path / "lake")).load(f"n{night}", some)
+            build(warehouse, family(MART))
+            assert bool(check_model(warehouse, models()[MART])) == (some is rules)
+        assert in_sql(warehouse) == recomputed_points(objects).to_pylist()

@@ -1,0 +1,55 @@
+"""Node and the packages of client/typescript; without them tests are skipped, and say why."""
+
+import fcntl
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.support.template import ROOT
+
+CLIENT = ROOT / "client" / "typescript"
+SECONDS_MAX = 300
+
+
+@cache
+def packages() -> Path:
+    """The folder of tools, as package-lock.json pins them; installed if need be."""
+    if shutil.which("node") is None or shutil.which("npm") is None:
+        pytest.skip("node and npm are not installed: the TypeScript client cannot be built here")
+    locked, installed = CLIENT / "package-lock.json", CLIENT / "node_modules" / ".package-lock.json"
+    (ROOT / ".local").mkdir(exist_ok=True)
+    with (ROOT / ".local" / "npm.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not installed.exists() or installed.stat().st_mtime < locked.stat().st_mtime:
+            done = run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+            if done.returncode and ("ENOTFOUND" in done.stderr or "ECONNREFUSED" in done.stderr):
+                pytest.skip(f"npm's registry cannot be reached: {done.stderr[-200:]}")
+            assert done.returncode == 0, done.stderr
+            installed.touch()
+    return CLIENT / "node_modules" / ".bin"
+
+
+def run(*command: str) -> "subprocess.CompletedProcess[str]":
+    """Run a command in the client's folder; returns what came of it."""
+    return subprocess.run(
+        command, cwd=CLIENT, capture_output=True, text=True, timeout=SECONDS_MAX, check=False
+    )
+
+
+def must(*command: str) -> str:
+    """Run a command that has to succeed; returns what it printed."""
+    done = run(*command)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@cache
+def built() -> Path:
+    """The client, its tests and the sample app, compiled in strict mode; returns their folder."""
+    with (ROOT / ".local" / "npm-build.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        must(str(packages() / "tsc"), "-p", "tsconfig.json")
+    return CLIENT / "build"

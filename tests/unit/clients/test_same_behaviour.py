@@ -1,0 +1,57 @@
+"""What both clients do alike, as client/vectors.json tells it; the TypeScript client's tests read the same file."""
+
+import json
+from datetime import date
+from typing import Any
+
+import pytest
+from streakline_client import Reply, estimated
+from streakline_client.profile import nobody
+from streakline_client.queue.event_queue import Waiting
+from streakline_client.queue.moments import date_at, offset_of, written
+from streakline_client.queue.sender import verdict
+
+from tests.support.moved_clock import MovedClock
+from tests.support.template import ROOT
+
+VECTORS: dict[str, Any] = json.loads((ROOT / "client" / "vectors.json").read_text())
+
+
+def named(part: str) -> list[Any]:
+    return [pytest.param(each, id=each["name"]) for each in VECTORS[part]]
+
+
+@pytest.mark.parametrize("told", named("clocks"))
+def test_an_event_is_placed_where_it_happened(told: Any) -> None:
+    clock = MovedClock(counts_sleep=told.get("counts_sleep", False))
+    clock.play(told["story"])
+    off = told.get("off", {})
+    assert clock.misplaced() == {name: off.get(name, 0) for name in clock.events}
+
+
+@pytest.mark.parametrize("told", named("profiles"))
+def test_a_profile_is_estimated(told: Any) -> None:
+    profile: Any = {**nobody("u"), **told["profile"]}
+    dates, today = map(date.fromisoformat, told["dates"]), date.fromisoformat(told["today"])
+    shown = estimated(profile, dates, today)
+    assert {name: shown[name] for name in told["shown"]} == told["shown"]  # type: ignore[literal-required]
+    assert shown.get("as_of") == told["today"]
+
+
+@pytest.mark.parametrize("told", named("replies"))
+def test_a_reply_is_understood(told: Any) -> None:
+    event: Any = {"idempotency_key": "k", "event_type": "X", "occurred_at": "2026-03-02T00:00:00Z"}
+    events = [Waiting(number, 0, 0, event) for number in range(told["events"])]
+    body = b"<html>" if told["body"] is None else json.dumps(told["body"]).encode()
+    found = verdict(events, Reply(told["status"], body))
+    assert [each.number for each in found.taken] == told["taken"]
+    assert [[one.number, event.code, event.field] for one, event in found.refused] == told["refused"]
+    assert (found.trouble and found.trouble.kind) == told.get("trouble")
+    assert found.halve == told.get("halve", False)
+
+
+@pytest.mark.parametrize("told", VECTORS["moments"])
+def test_a_moment_is_written(told: Any) -> None:
+    assert written(told["instant"], told["offset"]) == told["written"]
+    assert offset_of(told["written"]) == told["offset"]
+    assert date_at(told["instant"], told["offset"]).isoformat() == told["date"]

@@ -1,0 +1,67 @@
+"""Whose clock jumps is looked at (rules 8 and 16)."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from rules.days import stamp
+from rules.engagement.account_state import Profile
+from rules.engagement.clocks.clock_jumps import SKEWS_KEPT_MAX, skews_seen, with_clock_review
+from rules.engagement.events import Event
+from rules.engagement.review import released
+from tests.support.account_world import World
+from tests.support.engagement_strategies import event
+
+START = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def sent(number: int, after: timedelta, wrong: timedelta) -> Event:
+    """An event that arrived some time after START from a clock that was ahead by `wrong`."""
+    at = START + after
+    made = event(f"k{number}", at.date(), at=at)
+    said = (at + wrong).isoformat() if wrong else None
+    return replace(made, created_at=stamp(at), occurred_at=at.isoformat(), device_time=said)
+
+
+def seen(*wrong_hours: float, apart: timedelta = HOUR) -> Profile:
+    profile = Profile("u")
+    for number, hours in enumerate(wrong_hours):
+        profile = skews_seen(profile, [sent(number, number * apart, hours * HOUR)])
+    return with_clock_review(profile, START + len(wrong_hours) * apart)
+
+
+def test_a_clock_that_is_steadily_wrong_is_no_evidence() -> None:
+    profile = seen(5, 5.2, 4.9, 5, 5.1)
+    assert not profile.tz_review
+    assert len(profile.skews_seen) == 1
+
+
+def test_a_clock_that_jumps_three_times_a_day_is() -> None:
+    assert not seen(0.5, 24, 48).tz_review
+    profile = seen(0.5, 24, 48, 72)
+    assert profile.review_evidence == (
+        "the clock jumped 3 times in 24 hours, to -1440, -2880, -4320 minutes",
+    )
+    assert not seen(0.5, 24, 48, 72, apart=13 * HOUR).tz_review
+
+
+def test_events_that_come_again_or_late_are_no_jumps() -> None:
+    events = [sent(number, number * HOUR, wrong * HOUR) for number, wrong in enumerate((2, 26, 2))]
+    profile = skews_seen(Profile("u"), events)
+    assert skews_seen(profile, reversed(events)) == profile
+    assert skews_seen(profile, events) == profile
+
+
+def test_a_release_forgets_what_was_seen_and_little_is_kept() -> None:
+    profile = seen(0.5, 24, 48, 72)
+    free = released(profile, START + 5 * HOUR)
+    assert not with_clock_review(free, START + 5 * HOUR).tz_review
+    assert len(seen(*range(1, 90, 3)).skews_seen) == SKEWS_KEPT_MAX
+
+
+def test_the_processor_puts_the_account_on_the_list() -> None:
+    world = World()
+    for number, wrong in enumerate((3, 30, 3, 30)):
+        world.apply([sent(number, number * HOUR, wrong * HOUR)])
+    assert world.profile.tz_review
+    assert world.profile.balance

@@ -1,0 +1,101 @@
+"""Times of a device whose clock is wrong (rule 16)."""
+
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.engagement.claims import IdempotencyClaim, as_claimed, derived
+from ingest.engagement.incoming_events import Door, event_of
+from ingest.web.caller import Caller
+from rules.days import parse_moment
+from rules.engagement.clocks.device_time import STEADY, DeviceClock, corrected, skew_between, skew_of
+from rules.engagement.events import Event, InputRefused, from_item, to_item
+from tests.support.books import KnownBooks
+
+NOW = datetime(2026, 6, 10, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+ZONES = ("Z", "+00:00", "-11:00", "+05:45", "+14:00")
+SKEWS = st.timedeltas(-26 * HOUR, 26 * HOUR)
+
+
+def written(at: datetime, offset: str) -> str:
+    """An instant as a device of some zone writes it."""
+    if offset == "Z":
+        return at.replace(tzinfo=None).isoformat() + "Z"
+    return at.astimezone(datetime.fromisoformat(f"2000-01-01T00:00{offset}").tzinfo).isoformat()
+
+
+def arrived(body: dict[str, str], skew: timedelta, now: datetime = NOW) -> Event:
+    """The event of a body from a device whose clock is ahead by `skew`."""
+    clock = DeviceClock(skew_of(parse_moment(written(now + skew, "Z")), now))
+    return event_of(body, Door(Caller("u", False), {}, now, "api", KnownBooks().books(), clock))
+
+
+def said(at: datetime, offset: str = "Z") -> dict[str, str]:
+    return {"idempotency_key": "k", "event_type": "CHECK_IN", "occurred_at": written(at, offset)}
+
+
+@given(st.timedeltas(timedelta(), 71 * HOUR), SKEWS, st.sampled_from(ZONES))
+def test_an_event_of_a_wrong_clock_has_its_true_date(ago: timedelta, skew: timedelta, offset: str) -> None:
+    true = (NOW - ago).replace(microsecond=0)
+    skew = timedelta(seconds=round(skew.total_seconds()))
+    is_steady = abs(skew) <= STEADY
+    seen = arrived(said(true + skew, offset), skew)
+    right = true + skew if is_steady else true
+    assert parse_moment(seen.occurred_at).utc == right
+    local = (
+        right if offset == "Z" else right.astimezone(datetime.fromisoformat(written(right, offset)).tzinfo)
+    )
+    assert seen.activity_date == local.date()
+    assert seen.event_id.startswith(f"{right:%Y-%m-%dT%H:%M:%S}")
+    assert seen.device_time == (None if is_steady else written(true + skew, offset))
+    if seen.device_time:
+        assert skew_between(seen.device_time, seen.occurred_at) == -skew
+    assert from_item(to_item(seen)) == seen
+
+
+@pytest.mark.parametrize(
+    ("minutes", "is_corrected"), [(-2, False), (2, False), (3, True), (-3, True), (10, True)]
+)
+def test_a_request_s_own_time_is_no_fault_of_the_clock(minutes: int, is_corrected: bool) -> None:
+    clock = skew_of(parse_moment(written(NOW - minutes * timedelta(minutes=1), "Z")), NOW)
+    assert clock == (minutes * timedelta(minutes=1) if is_corrected else timedelta())
+
+
+def test_a_clock_that_is_years_behind_is_corrected_too() -> None:
+    behind = NOW - datetime(1971, 1, 1, tzinfo=UTC)
+    assert arrived(said(NOW - 30 * HOUR - behind), -behind).activity_date == date(2026, 6, 9)
+
+
+@pytest.mark.parametrize("code_and_true", [("in_the_future", HOUR), ("backfill_forbidden", -73 * HOUR)])
+def test_a_corrected_time_has_the_limits_of_any_other(code_and_true: tuple[str, timedelta]) -> None:
+    code, true = code_and_true
+    with pytest.raises(InputRefused) as refused:
+        arrived(said(NOW + true + 5 * HOUR), 5 * HOUR)
+    assert (refused.value.code, refused.value.field) == (code, "occurred_at")
+
+
+def test_a_time_that_no_clock_can_show_is_refused() -> None:
+    with pytest.raises(ValueError, match="by a right clock"):
+        corrected("9999-12-31T23:00:00Z", 5 * HOUR)
+
+
+@given(SKEWS, SKEWS)
+def test_a_later_attempt_is_the_event_of_the_first(first: timedelta, second: timedelta) -> None:
+    """The clock was put right, or wrong, between two attempts to send one event."""
+    first, second = (timedelta(seconds=round(each.total_seconds())) for each in (first, second))
+    body = said(NOW - 80 * HOUR + 30 * HOUR + max(timedelta(), first))
+    try:
+        won = arrived(body, first)
+    except InputRefused:
+        return
+    claim = IdempotencyClaim("u", "k", "h", won.event_id, won.created_at, derived(won))
+    later = NOW + HOUR
+    clock = DeviceClock(skew_of(parse_moment(written(later + second, "Z")), later))
+    try:
+        again = event_of(body, Door(Caller("u", True), {}, later, "api", KnownBooks().books(), clock))
+    except InputRefused as refused:
+        again = refused.event  # type: ignore[attr-defined]
+    assert as_claimed(again, claim) == won

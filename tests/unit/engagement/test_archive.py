@@ -1,0 +1,265 @@
+"""A profile puts away what is settled, stays small, and answers as one that never puts anything away."""
+
+# Long: a user of ten years, and what may happen to one.
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.engagement import archive_store
+from adapters.engagement.account_items import archive_from, profile_from
+from adapters.engagement.archive_store import ArchiveMoved
+from adapters.platform.items import item_bytes, plain
+from rules.engagement.account_state import Profile
+from rules.engagement.ledger import Head
+from rules.engagement.rebuild import profile_of
+from rules.engagement.streak import archive as archive_rule
+from rules.engagement.streak.archive import Archive, put_away, with_archive
+from rules.engagement.streak.archive_mark import ArchiveMark
+from rules.engagement.streaks import (
+    DAY,
+    Cover,
+    Streak,
+    advance,
+    effective,
+    fold,
+    net_freezes,
+    return_date,
+)
+from tests.support.account_world import World, grant, revoke
+from tests.support.archived_world import ArchivedWorld, shown, with_pause
+from tests.support.engagement_strategies import event
+from tests.support.examples import examples
+
+BASE = date(2024, 1, 20)
+WRITE_UNIT_BYTES = 1024
+
+
+@pytest.fixture
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put away whatever can be, however small the profile is."""
+    monkeypatch.setattr(archive_store, "PROFILE_BYTES_MAX", 0)
+    monkeypatch.setattr(archive_rule, "THINGS_MIN", 1)
+
+
+def noon(day: date) -> datetime:
+    return datetime.combine(day, time(12), UTC)
+
+
+# ---- ten years
+
+
+def ten_years(seed: int) -> tuple[ArchivedWorld, Profile, set[date], int]:
+    """Return a user of ten years with 2,000 freezes spent and 100 pauses, and texts as long as they come.
+
+    Also the profile that keeps everything, the active dates, and the largest size of the profile's item.
+    """
+    chance = Random(seed)
+    world, largest = ArchivedWorld(), 0
+    dates: set[date] = set()
+    plain_one = world.profile = Profile(
+        "u" * 36,
+        timezone="America/Argentina/Buenos_Aires",
+        observed_zone="America/Argentina/Buenos_Aires",
+        observed_at="2026-03-01T23:58:00.000000Z#ac815fe5-9e4a-5e2b-9e6b-1263af0034a7",
+        tz_changes=(("2026-03-01T12:00:00.000000+00:00", "America/Argentina/Buenos_Aires"),),
+        zones_seen=(("2026-03-01T23:58:00.000000Z", "America/Argentina/Buenos_Aires"),),
+        applied_through="2026-03-01T00:00:00.000/300000000000000499659",
+        updated_at="2026-03-01T12:00:00.000000+00:00",
+        alias="a name for the boards",
+    )
+    day = first = date(2016, 1, 1)
+    while (day - first).days < 3652:
+        spent = len(plain_one.streak.spent) if plain_one.streak else 0
+        held = effective(plain_one.streak, plain_one.cover, day).freezes_available
+        changed = [plain_one, world.profile]
+        if held < 3:  # to be used up tomorrow and after
+            changed = [with_freezes(each, day, 5 - held) for each in changed]
+        if (day - first).days % 36 == 20:
+            last = day + DAY * chance.randrange(3)
+            changed = [with_pause(each, day, last) for each in changed]
+        # The harder it is to spend 2,000 freezes, the more dates are missed.
+        if (day - first).days < 3 or held < 2 or chance.random() > (0.64 if spent < 2000 else 0.05):
+            dates.add(day)
+            changed = [active(each, day) for each in changed]
+        if changed[0] is not plain_one:
+            plain_one = changed[0]
+            world.put(changed[1])
+            largest = max(largest, item_bytes(world.written))
+        day += DAY
+    return world, plain_one, dates, largest
+
+
+def with_freezes(profile: Profile, day: date, count: int) -> Profile:
+    freezes = net_freezes([*profile.cover.freezes, (day, count)])
+    return replace(profile, cover=replace(profile.cover, freezes=freezes), version=profile.version + 1)
+
+
+def active(profile: Profile, day: date) -> Profile:
+    head = Head(f"{day}T12:00:00.000001Z", profile.version, profile.total_points)
+    streak = advance(profile.streak, day, profile.cover)
+    points = profile.total_points + 30
+    return replace(profile, streak=streak, head=head, total_points=points, version=profile.version + 1)
+
+
+def test_after_ten_years_with_2000_freezes_and_100_pauses_a_profile_is_below_a_kilobyte() -> None:
+    world, kept, dates, largest = ten_years(1)
+    assert kept.streak
+    assert len(kept.streak.spent) >= 2000
+    assert len(kept.cover.pauses) >= 100
+    assert largest < WRITE_UNIT_BYTES
+    assert world.archived <= 12 * 10  # once a month at most
+    assert world.table.stored
+    assert item_bytes(world.table.stored) < 4096  # one read unit
+
+    assert world.whole() == kept
+    assert world.whole().streak.checkpoints == kept.streak.checkpoints  # type: ignore[union-attr]
+    assert kept.streak == fold(dates, kept.cover)
+    now = noon(kept.streak.last)
+    for asked in Random(2).sample([kept.streak.last - DAY * n for n in range(3650)], 60):
+        found = shown(world.profile, world.table, dict.fromkeys(dates), asked, now)
+        assert found == shown(kept, world.table, dict.fromkeys(dates), asked, now)
+
+
+def test_a_user_of_ten_years_without_freezes_needs_no_archive_each_month() -> None:
+    world = ArchivedWorld()
+    for number in range(3652):
+        world.put(active(world.profile, date(2016, 1, 1) + DAY * number))
+        assert item_bytes(world.written) < WRITE_UNIT_BYTES
+    assert world.archived <= 2
+
+
+# ---- the same answers
+
+
+days = st.integers(0, 150).map(lambda number: BASE + timedelta(days=number))
+steps = st.one_of(
+    st.tuples(st.just("events"), st.sets(days, min_size=1, max_size=25)),
+    st.tuples(st.just("run"), st.tuples(days, st.integers(10, 60))),
+    st.tuples(st.just("grant"), days),
+    st.tuples(st.just("return"), days),
+    st.tuples(st.just("pause"), st.tuples(days, st.integers(0, 4))),
+    st.tuples(st.just("apia"), days),
+)
+
+
+def take(world: World, step: tuple[str, Any], number: int) -> None:
+    """Let something happen to a user."""
+    kind, what = step
+    match kind, what:
+        case "events", set(some):
+            world.apply([event(f"{day}", day) for day in sorted(some)])
+        case "run", (first, length):
+            for n in range(length):
+                world.apply([event(f"{first + DAY * n}", first + DAY * n)])
+        case "apia", day:
+            world.apply([event(f"a{number}", day, zone="Pacific/Apia")])
+        case "grant", day:
+            world.apply(commands=[grant(day)] * 2)
+        case "return", day:
+            granted = [
+                each.draft.freeze_date for each in world.entries if each.draft.freeze == "freeze_granted"
+            ]
+            if granted:
+                since = date.fromisoformat(str(granted[number % len(granted)]))
+                profile = world.reaching(since)
+                world.apply(commands=[revoke(return_date(profile.streak, profile.cover, since, day))])
+        case "pause", (first, length):
+            if world.profile.streak is None or first >= world.profile.streak.last:
+                world.put(with_pause(world.profile, first, first + DAY * length))
+
+
+@settings(max_examples=examples(60))
+@given(st.lists(steps, min_size=3, max_size=14), st.lists(days, min_size=1, max_size=8))
+@pytest.mark.usefixtures("eager")
+def test_whatever_happens_all_answers_are_those_of_a_profile_that_keeps_everything(
+    history: list[tuple[str, Any]], asked: list[date]
+) -> None:
+    kept, world = World(), ArchivedWorld()
+    for number, step in enumerate(history):
+        take(kept, step, number)
+        take(world, step, number)
+        whole = world.whole()
+        assert without_marks(whole) == without_marks(kept.profile)
+        assert [each.draft for each in world.entries] == [each.draft for each in kept.entries]
+        if kept.profile.streak and whole.streak:
+            assert whole.streak.checkpoints == kept.profile.streak.checkpoints
+            now = noon(kept.profile.streak.last)
+            for day in asked:
+                found = shown(world.profile, world.table, kept.days, day, now)
+                assert found == shown(kept.profile, world.table, kept.days, day, now)
+    kept.check()
+    settings_only = replace(world.whole(), streak=None)
+    assert profile_of(settings_only, world.entries) == without_marks(world.whole())
+
+
+def without_marks(profile: Profile) -> Profile:
+    return replace(profile, cover=replace(profile.cover, pauses=tuple(sorted(profile.cover.pauses))))
+
+
+@pytest.mark.usefixtures("eager")
+def test_an_archive_is_made_at_all() -> None:
+    world = ArchivedWorld()
+    for step in (("grant", BASE), ("run", (BASE + DAY * 2, 60)), ("run", (BASE + DAY * 70, 20))):
+        take(world, step, 0)
+    assert world.archived
+    assert world.profile.cover.archived
+
+
+# ---- the item
+
+
+@pytest.mark.usefixtures("eager")
+def test_who_finds_another_archive_is_told_that_the_profile_has_changed() -> None:
+    world = ArchivedWorld()
+    for step in (("grant", BASE), ("run", (BASE + DAY * 2, 60))):
+        take(world, step, 0)
+    before = world.profile
+    take(world, ("run", (BASE + DAY * 70, 40)), 0)
+    assert before.cover.archived != world.profile.cover.archived
+    world.profile = before
+    with pytest.raises(ArchiveMoved):
+        world.reaching(BASE)
+    world.table.stored = None
+    with pytest.raises(ArchiveMoved):
+        world.whole()
+    world.put(replace(before, version=99))  # it grows until somebody repairs it
+    assert world.profile.cover == before.cover
+
+
+def test_a_damaged_archive_is_none() -> None:
+    assert archive_from({"packed": {"B": b"no archive"}}) is None
+    assert archive_from({}) is None
+
+
+def test_a_profile_with_an_archive_reads_back() -> None:
+    mark = ArchiveMark(BASE, -1, 7, "0123456789ab")
+    cover = Cover(
+        ((BASE + DAY, 2), (BASE + DAY * 3, -1)), ((BASE, BASE + DAY),), frozenset([BASE + DAY * 9]), mark
+    )
+    streak = Streak(BASE + DAY * 9, 3, 4, 5, (BASE + DAY * 2, BASE + DAY * 6), ())
+    profile = Profile("u", 3, streak=streak, cover=cover, updated_at="2026-03-01T12:00:00+00:00")
+    world = ArchivedWorld()
+    world.put(profile)
+    assert profile_from(plain(world.written)) == profile
+
+
+@given(st.sets(days, min_size=2, max_size=60), st.lists(st.tuples(days, st.sampled_from([-1, 1, 3]))))
+def test_an_archive_reads_back_and_undoes_what_was_put_away(
+    active_dates: set[date], freezes: list[tuple[date, int]]
+) -> None:
+    cover = Cover(net_freezes(freezes), ((BASE - DAY * 500, BASE - DAY * 490), (BASE, BASE + DAY)))
+    streak = fold(active_dates, cover)
+    assert streak
+    until = sorted(active_dates)[len(active_dates) // 2 - 1]
+    protected, archive = put_away(streak, cover, until)
+    assert Archive.of(archive.text) == archive
+    assert with_archive(*protected, archive) == (streak, cover)
+    assert len(protected[1].pauses) == 1
+    for later in (streak.last + DAY * n for n in range(9)):
+        assert effective(protected[0], protected[1], later).current == effective(streak, cover, later).current

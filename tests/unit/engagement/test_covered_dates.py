@@ -1,0 +1,66 @@
+"""Dates without activity that end no streak: the same as `explain` says of each date by itself."""
+
+from datetime import date, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.engagement.history import covered_span
+from ingest.web.caller import ApiError
+from rules.engagement.streak.covered_dates import covered_dates
+from rules.engagement.streak.date_reasons import DateReason, explain
+from rules.engagement.streaks import Cover, fold
+from tests.support.engagement_strategies import histories
+
+DAY = timedelta(days=1)
+COVERED = (DateReason.FREEZE, DateReason.PAUSE, DateReason.SKIPPED)
+
+
+@given(histories(days_min=1), st.integers(0, 20))
+def test_it_is_what_explain_says_of_each_date(history: tuple[list[date], Cover], later: int) -> None:
+    days, cover = history
+    first, today = min(days) - 3 * DAY, max(days) + later * DAY
+    span = (first, today + 5 * DAY)
+    told = dict(covered_dates(fold(days, cover), cover, span, today))
+    expected = {}
+    for number in range((today - first).days + 1):
+        day = first + number * DAY
+        reason, _ = explain(fold([each for each in days if each <= day], cover), cover, day, today)
+        if reason in COVERED:
+            expected[day] = reason
+    from_the_first = {day: why for day, why in told.items() if day >= min(days) and day not in days}
+    assert from_the_first == expected
+
+
+def test_the_freeze_the_pause_and_the_day_they_end() -> None:
+    monday = date(2026, 3, 2)
+    cover = Cover(freezes=((monday, 1),), pauses=((monday + 2 * DAY, monday + 3 * DAY),), skipped=frozenset())
+    found = covered_dates(fold([monday], cover), cover, (monday, monday + 9 * DAY), monday + 6 * DAY)
+    assert found == [
+        (monday + DAY, DateReason.FREEZE),
+        (monday + 2 * DAY, DateReason.PAUSE),
+        (monday + 3 * DAY, DateReason.PAUSE),
+    ]
+    assert covered_dates(None, cover, (monday, monday + 9 * DAY), monday + 6 * DAY) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"covered": "true"},
+        {"covered": "true", "from": "2026-01-01"},
+        {"covered": "true", "from": "2025-01-01", "to": "2026-01-02"},
+        {"covered": "yes"},
+    ],
+    ids=str,
+)
+def test_a_span_of_more_than_a_year_is_refused(query: dict[str, str]) -> None:
+    with pytest.raises(ApiError, match="covered"):
+        covered_span(query)
+
+
+def test_a_leap_year_is_a_span() -> None:
+    query = {"covered": "true", "from": "2024-01-01", "to": "2024-12-31"}
+    assert covered_span(query) == (date(2024, 1, 1), date(2024, 12, 31))
+    assert covered_span(query | {"covered": "false"}) is None

@@ -1,0 +1,156 @@
+"""Each version of the book is in the lake, item by item; and all of a version comes again, or none of it."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from adapters.book.shipped import shipped_document
+from adapters.platform import firehose
+from adapters.platform.firehose import DeliveryStream
+from adapters.platform.items import item, plain
+from local.cloud.event_filters import matches
+from processors.publisher import PublishedBatch, Publisher
+from rules.book.book import Book
+from rules.book.reading import read_book
+from rules.lake.entities import RULES, rows_of
+from rules.lake.packed_records import row_texts
+from rules.lake.rule_entities import book_of
+from rules.lake.valid_row import read_row
+from tests.support.declared import properties
+from tests.support.firehose import Firehose
+from tests.support.published_books import AT, a_document, documents, published
+
+ARRIVED = AT + timedelta(seconds=5)
+
+
+def rows(attributes: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return an item's rows by their `item`, as curation reads the published lines."""
+    read = [
+        read_row(json.dumps(row).encode(), RULES, row["dt"], row["hour"])
+        for row in rows_of(RULES, attributes, ARRIVED, 0)
+    ]
+    assert [each.pop("extra") for each in read] == [None] * len(read), "all has a column, or is left out"
+    return {each["item"]: each for each in read}
+
+
+def test_types_boosts_and_the_rest_are_rows() -> None:
+    shipped, second = documents(published(a_document()))
+    found = rows(second)
+    assert list(found) == [
+        "event_type/A_B",
+        "event_type/READ",
+        "event_type/WALK",
+        "boost/0",
+        "boost/1",
+        "streak/pages",
+        "streak/walks",
+        "achievement/reader/0",
+        "achievement/reader/1",
+        "achievement/starter/0",
+        "book",
+    ]
+    for each in found.values():
+        assert (each["version"], each["effective_at"], each["published_at"]) == (2, AT, AT)
+        assert (each["author"], each["note"], each["stored_at"]) == ("ann", 'a, "better"\nbook', ARRIVED)
+    read, walk, boost = found["event_type/READ"], found["event_type/WALK"], found["boost/1"]
+    assert (read["points"], read["cap_points"], read["cap_events"], read["per"]) == (5, 20, None, "week")
+    assert (walk["cap_events"], walk["per"], walk["keeps_streak"]) == (2, "day", False)
+    assert (found["event_type/A_B"]["per"], found["event_type/A_B"]["declared_by"]) == (None, "server")
+    assert (boost["event_types"], boost["factor"]) == ("A_B,WALK", 3)
+    assert found["boost/0"]["since"] == datetime(2026, 3, 27, 23, tzinfo=UTC)
+    of_sum, of_streak = found["achievement/reader/0"], found["achievement/reader/1"]
+    assert (of_sum["need"], of_sum["at_least"], of_sum["property"]) == ("sum", 70_500, "pages")
+    assert (of_streak["streak"], of_streak["combined"], of_streak["of_history"]) == ("pages", "all", True)
+    assert (found["achievement/starter/0"]["combined"], found["achievement/starter/0"]["stays"]) == (
+        "any",
+        False,
+    )
+    pages, walks = found["streak/pages"], found["streak/walks"]
+    assert (pages["per"], pages["need"], pages["at_least"]) == ("month", "sum", 30_500)
+    assert (pages["property"], pages["event_types"], pages["covered_by"]) == ("pages", "READ", None)
+    assert (walks["need"], walks["event_types"], walks["covered_by"]) == (
+        "active_days",
+        "A_B,READ",
+        "freezes,pauses",
+    )
+    assert json.loads(found["book"]["document"]).keys() == {"freezes", "pauses"}
+    assert rows(shipped).keys() == {
+        *(f"event_type/{name}" for name in shipped_document()["event_types"]),
+        *(f"streak/{name}" for name in shipped_document()["streaks"]),
+        *(f"achievement/{name}/0" for name in shipped_document()["achievements"]),
+        "book",
+    }
+
+
+def test_the_shipped_book_is_stored_at_the_first_publication_and_lies_there() -> None:
+    shipped = rows_of(RULES, documents(published(a_document()))[0], ARRIVED, 0)[0]
+    assert (shipped["version"], shipped["published_at"]) == (1, "1970-01-01T00:00:00.000000Z")
+    assert (shipped["dt"], shipped["hour"]) == ("2026-03-02", "05")
+
+
+@pytest.mark.parametrize("document", [a_document(), shipped_document()])
+def test_the_rows_tell_what_every_event_is_worth(document: dict[str, Any]) -> None:
+    (*_, last) = documents(published(document))
+    known, told = read_book(document), book_of(rows(last).values())
+    assert points_of(told) == points_of(known)
+
+
+def points_of(book: Book) -> list[Any]:
+    """What a book says of events of each type at instants before, in and after its boosts."""
+    instants = [AT + timedelta(hours=number) for number in range(0, 24 * 33, 7)]
+    return [
+        (name, at, book.points(name, at), book.cap(name, at), book.event_types[name].keeps_streak)
+        for name in sorted(book.event_types)
+        for at in instants
+    ]
+
+
+def test_only_documents_are_handed_to_the_publisher() -> None:
+    filters = properties("PublishRulesMapping")["FilterCriteria"]["Filters"]
+    handed = [
+        plain(each)
+        for each in published(a_document())
+        if any(
+            matches(json.loads(one["Pattern"]), {"eventName": "INSERT", "dynamodb": {"NewImage": each}})
+            for one in filters
+        )
+    ]
+    assert handed == documents(published(a_document()))
+
+
+def record(number: int, attributes: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "eventName": "INSERT",
+        "eventSourceARN": "arn:aws:dynamodb:eu-west-1:1:table/RuleBooks/stream/2026-01-01T00:00:00.000",
+        "dynamodb": {
+            "ApproximateCreationDateTime": ARRIVED.timestamp(),
+            "NewImage": item(attributes),
+            "SequenceNumber": f"1{number:05}",
+        },
+    }
+
+
+def handed(client: Firehose, records: list[Any]) -> PublishedBatch:
+    return Publisher({"RuleBooks": (RULES, DeliveryStream(client, "r"))}).publish(records)
+
+
+def test_of_a_version_in_several_records_all_rows_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(firehose, "pauses", range)
+    monkeypatch.setattr("processors.publisher.RECORD_BYTES_MAX", 3000)
+    one, two = (record(number, each) for number, each in enumerate(documents(published(a_document()))))
+    whole = Firehose()
+    assert handed(whole, [one, two]) == PublishedBatch(published=2)
+    assert len(whole.taken) > 2
+    outcome = handed(Firehose({whole.taken[-1]: 99}), [one, two])
+    assert (outcome.published, outcome.again) == (1, ["100001"])
+    again = Firehose()
+    handed(again, [two])  # what a redelivery sends
+    assert [json.loads(text)["version"] for each in again.taken for text in row_texts(each)] == [2] * 11
+
+
+def test_a_document_that_cannot_be_read_is_poison_and_its_neighbour_is_not() -> None:
+    _, good = documents(published(a_document()))
+    outcome = handed(Firehose(), [record(0, good | {"document": "{}"}), record(1, good)])
+    assert (outcome.published, [reason for _, reason in outcome.poison]) == (1, ["KeyError: 'event_types'"])

@@ -1,0 +1,131 @@
+"""What-if as text and as a page, from a lake of a few users; and a book that is none."""
+
+import argparse
+import json
+import re
+from datetime import UTC, datetime
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import pytest
+
+from adapters.platform.objects import FolderObjects
+from analytics.what_if.runs import RunLengths
+from analytics.what_if.what_if import Asked, WhatIfAnswer, what_if
+from local.what_if.command import ask
+from local.what_if.options import add_options
+from local.what_if.page import page
+from local.what_if.plots import Plot
+from local.what_if.summary import summary
+from local.what_if.text import lines
+from rules.book.reading import read_book
+from tests.support.what_if_story import WhatIfStory
+
+VOID = {"meta"}
+
+
+class Elements(HTMLParser):
+    """The elements of a page, and whether each is closed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, Any]]] = []
+        self.texts: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: Any) -> None:
+        self.seen.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+@cache
+def found() -> WhatIfAnswer:
+    story, objects = WhatIfStory(26), FolderObjects(Path(mkdtemp()))
+    story.into(objects)
+    return what_if(objects, Asked(read_book(story.some_book()), story.now))
+
+
+def test_the_page_needs_nothing_else_and_tells_what_its_plots_show() -> None:
+    told = page(summary(found(), "<b>book</b> & co.yaml"))
+    read = Elements()
+    read.feed(told)
+    assert read.open == []
+    tags = [tag for tag, _ in read.seen]
+    assert not {"script", "link", "img", "iframe", "b"} & set(tags)
+    assert not re.search(r"https?://|url\(|@import", told)
+    names = {given["id"] for tag, given in read.seen if "id" in given}
+    drawn = [given for tag, given in read.seen if tag == "svg"]
+    assert len(drawn) == 4
+    for each in drawn:
+        assert each["role"] == "img"
+        assert set(each["aria-labelledby"].split()) <= names
+    assert tags.count("details") == tags.count("figure") == len(drawn), "a table behind each plot"
+    assert sum(given.get("class") == "scroll" for _, given in read.seen) == tags.count("table")
+    assert "width=device-width" in told
+    assert "<b>book</b> & co.yaml" in " ".join(read.texts)
+    assert "max-width" in told.partition("<style>")[2]
+
+
+def test_text_and_json_say_the_same() -> None:
+    told = summary(found(), "book.yaml")
+    text = "\n".join(lines(json.loads(json.dumps(told))))
+    points, users = told["points"], told["users"]
+    assert f"{points['before']:,} -> " in text
+    assert f"gain {users['gain']:,}, lose {users['lose']:,}, same {users['same']:,}" in text
+    assert users["gain"] + users["lose"] + users["same"] == users["all"] == sum(users["by_change"].values())
+    assert f"would not have been possible: {told['impossible']['all']:,} of" in text
+    for row in told["largest_changes"]:
+        assert row["user_id"] in text
+        of_events = [each for each in row["why"] if each[0] in "+-"]
+        changes = sum(int(each.split(" points")[0].replace(",", "")) for each in of_events)
+        assert changes == row["earned_after"] - row["earned_before"], "the reasons add up"
+
+
+def test_runs_survive_by_kaplan_and_meier() -> None:
+    """Four runs: of 1 and 3 days, which ended; of 2 and 3, which go on."""
+    runs = RunLengths()
+    runs.ended.update([1, 3])
+    runs.alive.update([2, 3])
+    assert runs.survival((1, 2, 3, 4)) == {1: 1.0, 2: 0.75, 3: 0.75, 4: 0.375}
+    assert RunLengths().survival((1, 2)) == {1: 1.0, 2: 1.0}
+
+
+def test_a_plot_of_nothing_is_drawn() -> None:
+    assert "<svg" in Plot("none", "None", "nothing", [("a", 0, 0)]).svg()
+    assert "<svg" in Plot("steps", "None", "nothing", [], is_steps=True).svg()
+
+
+def asked(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    return parser.parse_args(words)
+
+
+def test_a_book_that_is_none_is_told_by_line(tmp_path: Path) -> None:
+    path = tmp_path / "book.yaml"
+    path.write_text("format: 1\nevent_types:\n  READ:\n    points: 5\n    cap: {points: 3, per: day}\n")
+    lake, now = FolderObjects(tmp_path / "lake"), datetime(2027, 1, 1, tzinfo=UTC)
+    with pytest.raises(RuntimeError, match=r"^book\.yaml:5: event_types\.READ\.cap\.points is below"):
+        ask(lake, asked(str(path)), now)
+    path.write_text("format: 1\nevent_types: {READ: {points: 5}}\n")
+    assert ask(lake, asked(str(path), "--from", "2027-01-01"), now)[1].users.num_rows == 0
+    assert ask(lake, asked("in-force"), now)[0] == "the book as it was"
+    with pytest.raises(RuntimeError, match="--from must be before --to"):
+        ask(lake, asked(str(path), "--from", "2027-01-02", "--to", "2027-01-02"), now)
+    with pytest.raises(RuntimeError, match="in-force has no span"):
+        ask(lake, asked("in-force", "--from", "2027-01-02"), now)
+    with pytest.raises(SystemExit):
+        asked(str(path), "--to", "tomorrow")

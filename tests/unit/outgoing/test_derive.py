@@ -1,0 +1,275 @@
+"""What is told of a user: folded, it is the profile; a loss is told once, and overturned where a date comes late."""
+
+# Long: a story a test.
+
+from dataclasses import replace
+from datetime import UTC, date, datetime, time, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.days import stamp
+from rules.engagement.account_state import Profile
+from rules.engagement.ledger import Head
+from rules.engagement.points.holds import Hold
+from rules.engagement.streaks import Cover, effective, fold
+from rules.outgoing.derive import AT_RISK, ToldState, derived, due_at, reaches
+from rules.outgoing.notices import Notice, NoticeType, numbered
+from rules.outgoing.shown import date_at, shown_of
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+FIRST = START.date()
+DAY = timedelta(days=1)
+MISSING = NoticeType.STREAK_LOST
+
+
+class Customer:
+    """A user's account, and a receiver that folds what it is told."""
+
+    def __init__(self, zone: str = "UTC") -> None:
+        self.profile, self.told = Profile("ann", timezone=zone), ToldState()
+        self.dates: set[date] = set()
+        self.known: dict[str, object] = shown_of(Profile("ann"), START)  # what is shown of a stranger
+        self.heard: list[NoticeType] = []
+        self.numbers: list[int] = []
+        self.due: datetime | None = None
+
+    def hear(self, at: datetime) -> list[Notice]:
+        number = self.told.number
+        found, self.told = derived(self.told, self.profile, at)
+        for each in numbered("ann", number, stamp(at), found):
+            self.known |= each.content["data"]["profile"]
+            self.heard.append(each.notice.type)
+            self.numbers.append(each.number)
+        self.due = due_at(self.told)
+        return found
+
+    def wait(self, at: datetime) -> None:
+        """Let time pass: whatever is due is told when it is due."""
+        for _ in range(100):
+            if self.due is None or self.due > at:
+                return
+            due = self.due
+            self.hear(due)
+            assert self.due is None or self.due > due, "what is due must be over then"
+        raise AssertionError("it is due for ever")
+
+    def change(self, at: datetime, **changes: object) -> list[Notice]:
+        version = self.profile.version + 1
+        self.profile = replace(self.profile, version=version, updated_at=stamp(at), **changes)  # type: ignore[arg-type]
+        return self.hear(at)
+
+    def act(self, at: datetime, *days: int) -> list[Notice]:
+        self.dates |= {FIRST + day * DAY for day in days}
+        return self.change(at, streak=fold(self.dates, self.profile.cover))
+
+    def types(self) -> list[str]:
+        return [each.value for each in self.heard]
+
+
+def noon(day: int) -> datetime:
+    return START + day * DAY + timedelta(hours=12)
+
+
+def midnight(day: int) -> datetime:
+    return START + day * DAY
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["act", "late", "freeze", "pause", "points", "reverse", "zone", "hold", "nothing"]),
+        st.integers(0, 6),
+        st.integers(0, 30),
+    ),
+    min_size=1,
+    max_size=25,
+)
+
+
+def play(customer: Customer, steps: list[tuple[str, int, int]]) -> datetime:
+    at = noon(0)
+    for number, (what, back, hours) in enumerate(steps):
+        at += timedelta(hours=hours)
+        customer.wait(at)
+        today, cover = date_at(customer.profile, at), customer.profile.cover
+        day = (today - FIRST).days
+        if what in ("act", "late"):
+            customer.act(at, max(0, day - (back if what == "late" else 0)))
+        elif what == "reverse" and customer.dates:
+            customer.dates.discard(sorted(customer.dates)[-1 - back % len(customer.dates)])
+            customer.change(at, streak=fold(customer.dates, cover))
+        elif what in ("freeze", "pause"):
+            changed = (
+                replace(cover, freezes=(*cover.freezes, (today, 1)))
+                if what == "freeze"
+                else replace(cover, pauses=(*cover.pauses, (today, today + back * DAY)))
+            )
+            customer.change(at, cover=changed, streak=fold(customer.dates, changed))
+        elif what == "points":
+            total, balance = customer.profile.total_points + back, customer.profile.balance + back - 3
+            customer.change(at, total_points=total, head=Head(stamp(at), number, balance))
+        elif what == "zone":
+            customer.change(at, timezone=("UTC", "Asia/Tokyo", "America/New_York")[back % 3])
+        elif what == "hold":
+            until = stamp(at + timedelta(hours=back))
+            held = Hold(f"h{number}", 5, "mug", stamp(at), until)
+            customer.change(at, holds=(*customer.profile.holds, held)[-2:])
+        else:
+            customer.hear(at)
+    return at
+
+
+@given(STEPS, st.integers(0, 72))
+def test_whatever_happens_the_notifications_folded_are_the_profile(
+    steps: list[tuple[str, int, int]], rest: int
+) -> None:
+    customer = Customer()
+    at = play(customer, steps) + timedelta(hours=rest)
+    customer.wait(at)
+    if customer.profile.version:
+        assert customer.known == shown_of(customer.profile, max(at, START))
+    assert customer.numbers == list(range(1, len(customer.numbers) + 1))
+
+
+@given(STEPS)
+def test_what_was_told_is_not_told_again(steps: list[tuple[str, int, int]]) -> None:
+    customer = Customer()
+    at = play(customer, steps)
+    if customer.profile.version:
+        customer.hear(at)
+    before = list(customer.heard)
+    customer.hear(at)
+    customer.hear(at - timedelta(hours=5))  # another clock
+    assert customer.heard == before
+
+
+@given(STEPS)
+def test_a_correction_follows_a_loss_and_no_loss_follows_a_loss_without_a_streak_between(
+    steps: list[tuple[str, int, int]],
+) -> None:
+    customer = Customer()
+    play(customer, steps)
+    lost = 0
+    is_alive = False
+    for kind in customer.heard:
+        if kind is MISSING:
+            assert is_alive
+            is_alive, lost = False, lost + 1
+        elif kind is NoticeType.STREAK_CORRECTED:
+            assert lost
+            is_alive, lost = True, 0
+        elif kind is NoticeType.STREAK_EXTENDED:
+            is_alive = True
+
+
+@given(st.sets(st.integers(0, 20), min_size=1), st.sets(st.integers(0, 20), max_size=4), st.integers(0, 20))
+def test_a_run_reaches_a_date_if_an_active_date_up_to_it_is_in_the_run(
+    active: set[int], freezes: set[int], asked: int
+) -> None:
+    cover = Cover(freezes=tuple((FIRST + day * DAY, 1) for day in sorted(freezes)))
+    run = fold([FIRST + day * DAY for day in active], cover)
+    assert run is not None
+    last, spent = max(active), {(day - FIRST).days for day in run.spent}
+    first = last
+    while first - 1 in active | spent:
+        first -= 1
+    first = min(day for day in active if day >= first)
+    assert reaches(run, cover, FIRST + asked * DAY) == (first <= asked)
+
+
+def test_a_new_user_earns_and_goes_on() -> None:
+    ann = Customer()
+    (first,) = ann.act(noon(0), 0)
+    assert (first.type, first.data["from"], first.data["current_streak"]) == (
+        NoticeType.STREAK_EXTENDED,
+        0,
+        1,
+    )
+    (second,) = ann.act(noon(1), 1)
+    assert second.data["current_streak"] == 2
+    assert ann.change(noon(1), alias="Ann") == []
+
+
+def test_six_hours_before_a_streak_lapses_its_app_is_told_once_then_that_it_is_lost() -> None:
+    ann = Customer("America/New_York")
+    ann.act(noon(0), 0)
+    assert ann.due == datetime(2026, 3, 2, 18 + 5, tzinfo=UTC), "at six in the evening of the second date"
+    ann.wait(midnight(10))
+    assert ann.types() == ["streak.extended", "streak.at_risk", "streak.lost"]
+    assert ann.told.as_of == stamp(datetime.combine(date(2026, 3, 3), time(5), UTC))
+    assert ann.known["current_streak"] == 0
+    assert timedelta(hours=6) == AT_RISK
+
+
+def test_a_late_event_overturns_a_loss() -> None:
+    ann = Customer()
+    for day in range(3):
+        ann.act(noon(day), day)
+    ann.wait(noon(4))
+    assert ann.types()[-1] == "streak.lost"
+    (corrected,) = ann.act(noon(4), 3)
+    assert corrected.type is NoticeType.STREAK_CORRECTED
+    assert (corrected.data["lost_streak"], corrected.data["current_streak"]) == (3, 4)
+    assert ann.known["current_streak"] == 4
+
+
+def test_a_loss_is_overturned_also_after_a_new_run_has_begun_and_only_once() -> None:
+    ann = Customer()
+    for day in (0, 1, 3):
+        ann.act(noon(day), day)
+    assert ann.types() == ["streak.extended", "streak.extended", "streak.lost", "streak.extended"]
+    (corrected,) = ann.act(noon(3), 2)
+    assert (corrected.type.value, corrected.data["current_streak"]) == ("streak.corrected", 4)
+    assert [each.type.value for each in ann.act(noon(4), 4)] == ["streak.extended"]
+
+
+def test_whoever_was_lost_before_anybody_told_it_is_told_of_first() -> None:
+    ann = Customer()
+    ann.act(noon(0), 0)
+    lost, extended = ann.act(noon(5), 5)
+    assert (lost.type.value, lost.data["lost_streak"], lost.data["reason"]) == ("streak.lost", 1, "missed")
+    assert lost.data["profile"]["current_streak"] == 0
+    assert (extended.type.value, extended.data["from"], extended.data["current_streak"]) == (
+        "streak.extended",
+        0,
+        1,
+    )
+
+
+def test_a_freeze_that_time_uses_is_a_change_of_the_profile() -> None:
+    ann = Customer()
+    cover = Cover(freezes=((FIRST, 1),))
+    ann.change(noon(0), cover=cover, streak=fold([FIRST], cover))
+    ann.wait(midnight(2))
+    assert ann.types() == ["streak.extended", "profile.changed"]
+    assert ann.known["freezes_available"] == 0
+    ann.wait(midnight(9))
+    assert ann.types()[2:] == ["streak.at_risk", "streak.lost"]
+
+
+def test_a_hold_that_lapses_is_told_and_one_that_is_captured_is_not() -> None:
+    ann = Customer()
+    held = [Hold(name, 5, "mug", stamp(noon(0)), stamp(noon(1))) for name in ("a", "b")]
+    ann.change(noon(0), holds=tuple(held))
+    ann.change(noon(0) + timedelta(hours=1), holds=(held[1],))  # a is captured
+    ann.wait(noon(3))
+    over = [each for each in ann.heard if each is NoticeType.HOLD_EXPIRED]
+    assert len(over) == 1
+    ann.change(noon(4), holds=())
+    assert [each for each in ann.heard if each is NoticeType.HOLD_EXPIRED] == over
+
+
+def test_a_profile_that_was_there_before_anybody_listened_is_told_as_a_whole() -> None:
+    ann = Customer()
+    ann.profile = replace(ann.profile, version=41, streak=fold([FIRST], Cover()))
+    ann.change(noon(0))
+    assert ann.types() == ["profile.changed"]
+    assert ann.known == shown_of(ann.profile, noon(0))
+    assert effective(ann.profile.streak, Cover(), FIRST).current == ann.known["current_streak"]
+
+
+def test_ids_never_repeat_and_never_change() -> None:
+    notice = Notice(NoticeType.TEST, {})
+    found = numbered("ann", 0, stamp(START), [notice] * 3) + numbered("bob", 0, stamp(START), [notice])
+    assert len({each.message_id for each in found}) == 4
+    assert found[0].message_id == "msg_" + numbered("ann", 0, stamp(START), [notice])[0].message_id[4:]

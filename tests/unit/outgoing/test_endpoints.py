@@ -1,0 +1,72 @@
+"""What an endpoint hears of, and when it is asked again."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.outgoing.endpoints import Endpoint, Filters
+from rules.outgoing.notices import Notice, NoticeType
+from rules.outgoing.retries import GIVEN_UP_AFTER, PEACE_MAX, WAITS, is_given_up, next_attempt, peace
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def endpoint(*types: str, **filters: Any) -> Endpoint:
+    by_type: Filters = {"streak.extended": filters} if filters else {}
+    return Endpoint("e1", "acme", "https://hooks.example.com/", frozenset(types), by_type)
+
+
+def extended(**data: Any) -> Notice:
+    return Notice(NoticeType.STREAK_EXTENDED, data)
+
+
+def test_without_types_an_endpoint_hears_of_everything() -> None:
+    assert all(endpoint().wants(Notice(each, {})) for each in NoticeType)
+    one = endpoint("points.changed")
+    assert {each for each in NoticeType if one.wants(Notice(each, {}))} == {
+        NoticeType.POINTS_CHANGED,
+        NoticeType.TEST,
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "found", "fits"),
+    [
+        ([7, 30], 7, True),
+        ([7, 30], 8, False),
+        ([{"at_least": 30}], 30, True),
+        ([{"at_least": 30}], 29, False),
+        ([7, {"at_least": 30}], 31, True),
+        ([7], None, False),
+        ([{"at_least": 0}], None, False),
+        ([{"at_least": 0}], True, False),
+        (["missed"], "missed", True),
+        ([1], True, False),
+        ([True], True, True),
+    ],
+)
+def test_a_filter_names_values(values: list[Any], found: Any, fits: bool) -> None:
+    assert endpoint(current_streak=values).wants(extended(current_streak=found)) == fits
+
+
+def test_a_filter_is_for_its_type_alone_and_all_its_fields_must_fit() -> None:
+    one = endpoint(current_streak=[7], **{"from": [6]})
+    assert one.wants(Notice(NoticeType.POINTS_CHANGED, {}))
+    assert one.wants(extended(current_streak=7, **{"from": 6}))
+    assert not one.wants(extended(current_streak=7, **{"from": 5}))
+
+
+@given(st.integers(1, 10_000))
+def test_waits_grow_and_never_end(failures: int) -> None:
+    assert timedelta() < next_attempt(failures, NOW) - NOW <= WAITS[-1]
+    assert next_attempt(failures, NOW) <= next_attempt(failures + 1, NOW)
+    assert timedelta() < peace(failures) <= peace(failures + 1) <= PEACE_MAX
+
+
+def test_after_three_days_of_silence_there_is_one_more_attempt() -> None:
+    assert timedelta(days=3) + WAITS[-1] + PEACE_MAX < GIVEN_UP_AFTER
+    assert not is_given_up(NOW, NOW + timedelta(days=3, hours=1))
+    assert is_given_up(NOW, NOW + GIVEN_UP_AFTER)

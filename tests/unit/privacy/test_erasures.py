@@ -1,0 +1,99 @@
+"""An erasure goes through every online store, at least twice, and ends only when nothing was found."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.days import stamp
+from rules.privacy.erasures import (
+    DEADLINE,
+    SWEEPS_MAX,
+    Erasure,
+    PersonKind,
+    after_sweep,
+    certificate_of,
+    left_alone,
+    plan_of,
+    with_count,
+    with_store_done,
+)
+from rules.privacy.inventory import INVENTORY, Fate, StoreKind
+
+NOW = datetime(2026, 11, 23, 10, tzinfo=UTC)
+SETTLES = timedelta(minutes=20)
+BEGUN = Erasure("e", PersonKind.USER, "ann", "digest", stamp(NOW))
+
+
+@pytest.mark.parametrize("kind", PersonKind)
+def test_every_store_is_gone_through_or_said_to_be_left_alone(kind: PersonKind) -> None:
+    planned = [store.name for store in plan_of(kind)]
+    assert len(set(planned)) == len(planned)
+    assert set(planned) | left_alone(kind).keys() == {store.name for store in INVENTORY}
+    assert not set(planned) & left_alone(kind).keys()
+
+
+def test_every_table_with_persons_is_in_a_plan() -> None:
+    planned = {store.name for kind in PersonKind for store in plan_of(kind)}
+    tables = {store.name for store in INVENTORY if store.kind is StoreKind.TABLE}
+    impersonal = {store.name for store in INVENTORY if store.fate is Fate.IMPERSONAL}
+    assert tables - impersonal <= planned
+    assert {"Redis", "PostgreSQL", "PayloadBucket"} <= planned
+
+
+def test_what_leads_to_other_stores_is_erased_after_them() -> None:
+    user = [store.name for store in plan_of(PersonKind.USER)]
+    lead = [store.name for store in plan_of(PersonKind.LEAD)]
+    assert user.index("Redis") < user.index("DailyActivity")
+    assert user.index("Subscriptions") < user.index("Limits")
+    assert lead.index("IdempotencyKeys") < lead.index("Event")
+    assert lead.index("PayloadBucket") < lead.index("Event")
+    assert lead[-1] == "PostgreSQL"
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 40)), min_size=1, max_size=30))
+def test_it_ends_after_a_sweep_that_found_nothing_and_began_when_all_knew(
+    sweeps: list[tuple[int, int]],
+) -> None:
+    """sweeps: how much each one finds, and how many minutes it takes."""
+    erasure, now = BEGUN, NOW
+    for found, minutes in sweeps:
+        assert erasure.is_due(now)
+        for store in plan_of(erasure.kind):
+            assert erasure.next_store() == store.name
+            erasure = with_store_done(with_count(erasure, store.name, found), store.name)
+        assert erasure.next_store() is None
+        began, now = now, now + timedelta(minutes=minutes)
+        after = after_sweep(erasure, SETTLES, now)
+        if after is None:
+            assert found == 0
+            assert erasure.sweep >= 2
+            assert began >= NOW + SETTLES
+            return
+        assert not (found == 0 and erasure.sweep >= 2 and began >= NOW + SETTLES)
+        assert (after.sweep, after.done, after.found_now) == (erasure.sweep + 1, (), 0)
+        assert after.found == erasure.found
+        erasure, now = after, max(now, datetime.fromisoformat(after.waits_until))
+
+
+def test_one_that_keeps_finding_things_pauses_and_never_says_that_it_is_done() -> None:
+    erasure = replace(BEGUN, sweep=SWEEPS_MAX, found_now=1)
+    after = after_sweep(erasure, SETTLES, NOW + timedelta(days=1))
+    assert after is not None
+    assert not after.is_due(NOW + timedelta(days=1))
+    assert after.is_due(NOW + timedelta(days=1) + SETTLES)
+
+
+def test_the_deadline() -> None:
+    assert not BEGUN.is_late(NOW + DEADLINE)
+    assert BEGUN.is_late(NOW + DEADLINE + timedelta(seconds=1))
+
+
+def test_the_certificate_counts_and_names_nobody() -> None:
+    erasure = replace(BEGUN, subject="ann@example.com", found={"BPEvents": 7}, sweep=2)
+    told = certificate_of(erasure, NOW)
+    assert {each["store"]: each["removed"] for each in told["stores"]}["BPEvents"] == 7
+    assert "ann@example.com" not in str(told)
+    assert told["other_stores"]["LeadIngestion"] == "refused by the tombstone, and gone after 14 days"

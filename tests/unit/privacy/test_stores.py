@@ -1,0 +1,31 @@
+"""What is planned can be done: each store of a plan has what finds and removes a person in it."""
+
+import re
+from dataclasses import fields
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from adapters.privacy.other_erasers import RATES
+from adapters.privacy.stores import Clients, stores_and_copies
+from adapters.settings.privacy import ErasureSettings
+from rules.privacy.erasures import PersonKind, plan_of
+from tests.support.template import ROOT
+
+VALUES: dict[str, Any] = {each.name: each.name for each in fields(ErasureSettings)}
+CONFIG = ErasureSettings(**VALUES)
+
+
+@pytest.mark.parametrize("kind", PersonKind)
+def test_each_planned_store_has_an_eraser(kind: PersonKind) -> None:
+    database: Any = object()
+    clients = Clients(None, lambda: None, lambda: None, database)
+    known = stores_and_copies(clients, CONFIG, datetime.now(UTC))
+    assert {store.name for store in plan_of(kind)} <= known.keys()
+
+
+def test_each_rate_that_counts_a_caller_is_known() -> None:
+    text = "".join(each.read_text() for each in (ROOT / "ingest").rglob("*.py"))
+    counted = set(re.findall(r"(?:limits|alone)\.of\(\"([a-z ]+)\"", text))
+    assert counted == set(RATES)
