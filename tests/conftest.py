@@ -2,11 +2,13 @@
 
 import os
 from collections import defaultdict
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
 from tests.support.effort import effort
+from tests.support.memory import forget
 
 # A loaded machine is no failure: properties are judged by their result and not by their time.
 # Each run tries other examples. `make check` tries a tenth of what Hypothesis would, `make test` half of it.
@@ -27,6 +29,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     ]
     if apart:
         raise pytest.UsageError(f"xdist does not keep groups together: {apart[0]} and {len(apart) - 1} more")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_memory_of_other_modules() -> Iterator[None]:
+    """A handler keeps its parts for the life of its process; here one process runs all modules."""
+    forget()
+    yield
+    forget()
 
 
 SECONDS = defaultdict[str, float](float)

@@ -1,6 +1,7 @@
 """A user of the deployed cloud is exported and erased by the command line, and the certificate is genuine."""
 
 import json
+import time
 import zipfile
 from argparse import Namespace
 from collections.abc import Callable
@@ -15,6 +16,12 @@ from local.replay.api import Api
 from local.stack import Stack
 
 pytestmark = pytest.mark.xdist_group("cloud")
+
+
+@pytest.fixture
+def user() -> str:
+    """Somebody whom the other tests of this cloud find in the lake alone."""
+    return f"erased-{time.time_ns()}"
 
 
 def test_a_user_is_exported_and_forgotten(

@@ -20,8 +20,8 @@ from adapters.engagement.account_store import BEFORE_ALL, AccountStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from rules.engagement.rebuild import chain_faults, days_of, profile_of
-from tests.support.api_stack import forget
 from tests.support.effort import effort
+from tests.support.memory import forget
 from tests.support.site import PRODUCERS, Site
 
 T0 = datetime(2026, 3, 2, tzinfo=UTC)

@@ -20,8 +20,8 @@ from adapters.engagement.points.settling import Settler
 from ingest.engagement.points.clawbacks import Clawbacks
 from ingest.engagement.points.commands import Commands
 from tests.integration.test_expiry import Shop
-from tests.support.api_stack import forget
 from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.memory import forget
 from tests.support.site import FULFILMENT, PRODUCERS, Site
 
 KEYS = count()

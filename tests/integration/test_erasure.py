@@ -28,6 +28,7 @@ from tests.support.byte_scan import stores_with
 from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.engine import Engine
 from tests.support.gateway import CONTEXT, ask, token
+from tests.support.memory import forget
 from tests.support.pipeline import Stream
 from tests.support.site import ADMIN, PRODUCERS, Site
 
@@ -120,13 +121,6 @@ def erase(site: Site, user: str) -> str:
     return str(told["erasure_id"])
 
 
-def forget_memory() -> None:
-    """Half a minute passes for every process."""
-    from tests.support.api_stack import forget
-
-    forget()
-
-
 def test_nothing_is_left_and_the_certificate_says_so(site: Site, lone_redis_url: str) -> None:
     user, other = canary(), canary()
     for each in (user, other):
@@ -179,7 +173,7 @@ def test_whoever_was_erased_is_answered_410_until_an_admin_lifts_it(site: Site) 
     live(site, user)
     old = events_of(user)
     erasure_id = erase(site, user)
-    forget_memory()
+    forget()  # half a minute passes for every process
     for method, path in (("GET", ""), ("GET", "/ledger"), ("GET", "/export"), ("GET", "/balance")):
         assert site.call(user, method, f"/v1/users/{user}{path}")[0] == 410, path
     assert site.call(user, "PUT", f"/v1/users/{user}/timezone", {"timezone": "UTC"})[0] == 410
@@ -190,7 +184,7 @@ def test_whoever_was_erased_is_answered_410_until_an_admin_lifts_it(site: Site) 
     run(runner())
     assert site.call(user, "POST", f"/v1/users/{user}/lift")[0] == 403
     assert site.admin("POST", f"/v1/users/{user}/lift") == (200, {"lifted": 1})
-    forget_memory()
+    forget()  # half a minute passes for every process
     told = site.call("producer", "POST", "/v1/events", {"events": old}, PRODUCERS)
     assert told[0] == 410, "what was before never comes back"
     now = {
@@ -211,7 +205,7 @@ def test_late_records_of_the_stream_and_redrives_bring_nobody_back(site: Site, l
     assert status == 202
     records = stream.read()
     erase(site, user)
-    forget_memory()
+    forget()  # half a minute passes for every process
     run(runner())
     for redrive in ({}, {"streakline_redrive": True}):
         assert engagement.handler({"Records": records, **redrive}, CONTEXT) == {"batchItemFailures": []}

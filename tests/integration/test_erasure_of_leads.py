@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from adapters.platform.aws import client
 from adapters.platform.items import plain
 from adapters.platform.redis import Redis
 from adapters.privacy.tombstones import Tombstones, tombstones_of
@@ -29,6 +28,7 @@ from tests.support.http_requests import called
 from tests.support.identity_server import WAYS, Registry
 from tests.support.lead_processors import Leads
 from tests.support.lead_site import Site
+from tests.support.memory import forget
 from tests.support.webhooks import ORDER, generic
 
 pytestmark = [
@@ -48,16 +48,9 @@ def shop(
     for name, value in {**engine.environment(lone_redis_url), **more}.items():
         if name != "AWS_ENDPOINT_URL_RDS_DATA":
             monkeypatch.setenv(name, value)
-    client.cache_clear()
-    _forget()
+    forget()
     yield site
-    _forget()
-    client.cache_clear()
-
-
-def _forget() -> None:
-    erasure._parts.cache_clear()
-    privacy_api._parts.cache_clear()
+    forget()
 
 
 def fresh() -> Tombstones:
@@ -107,7 +100,7 @@ def process(site: Site, engine: Engine) -> None:
 
 
 def run() -> dict[str, int]:
-    erasure._parts.cache_clear()
+    forget()
     return erasure._parts().run(datetime.now(UTC), FOREVER)
 
 

@@ -19,9 +19,9 @@ from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from processors import expiry
 from rules.book.expiry import instant_of_expiry, last_expired
-from tests.support.api_stack import forget
 from tests.support.effort import effort
 from tests.support.gateway import CONTEXT
+from tests.support.memory import forget
 from tests.support.plain_lots import EARNING, Plain
 from tests.support.site import FULFILMENT, PRODUCERS, Site
 

@@ -12,9 +12,9 @@ import pytest
 
 from adapters.engagement.engagement_cache import EngagementCache
 from processors.ranks import RankBuilder
-from tests.support.api_stack import forget
 from tests.support.engine import Engine
 from tests.support.gateway import GROUP_AGENTS
+from tests.support.memory import forget
 from tests.support.site import FULFILMENT, Site, site
 
 NUMBERS = count()

@@ -26,8 +26,8 @@ from local.stack import Stack
 from rules.engagement.account_state import Profile
 from rules.engagement.ledger import debt_of
 from tests.integration.test_clawback import Desk
-from tests.support.api_stack import forget
 from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.memory import forget
 from tests.support.site import Site
 
 BEGIN = datetime(2027, 1, 30, 9, tzinfo=UTC)

@@ -17,7 +17,7 @@ from adapters.book.book_store import BookStore, Publication, PublishedMeanwhile
 from adapters.book.shipped import shipped_document
 from local.book.command import check
 from rules.days import stamp
-from tests.support.api_stack import forget
+from tests.support.memory import forget
 from tests.support.site import PRODUCERS, Site
 
 KEYS = count()

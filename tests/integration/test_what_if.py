@@ -29,8 +29,8 @@ from rules.book.reading import read_book
 from rules.lake.entities import ENTITIES, rows_of
 from rules.lake.valid_row import read_row
 from tests.integration.test_expiry import BEGIN, KEYS, Shop
-from tests.support.api_stack import forget
 from tests.support.effort import effort
+from tests.support.memory import forget
 from tests.support.site import PRODUCERS, Site
 
 KINDS = ("LESSON_COMPLETED", "CONTRIBUTION", "CHECK_IN")

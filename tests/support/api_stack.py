@@ -4,17 +4,15 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from uuid import uuid4
 
 import pytest
 
-from adapters.platform.aws import client
 from ingest.questions import polls_api
 from ingest.questions.polls import Polls
 from tests.support.engine import Engine
-from tests.support.gateway import CLOSED, FUNCTIONS, pause
-from tests.support.pipeline import CONSUMERS
+from tests.support.gateway import CLOSED, pause
+from tests.support.memory import forget
 
 
 @contextmanager
@@ -40,10 +38,3 @@ def stack(engine: Engine, redis_url: str, **settings: str) -> Iterator[None]:
         yield
         CLOSED.set()
     forget()
-
-
-def forget() -> None:
-    """Drop what processes hold in memory: clients, settings."""
-    client.cache_clear()
-    for name in (*(name for _, name in FUNCTIONS), "ingest.questions.subscriptions", *CONSUMERS.values()):
-        import_module(name)._parts.cache_clear()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from adapters.book import book_store
-from tests.support.api_stack import forget
+from tests.support.memory import forget
 from tests.support.site import PRODUCERS, Site
 
 KEYS = count()

@@ -18,18 +18,10 @@ import ingest.questions.questions_api
 from adapters.platform.aws import client
 from ingest.web.caller import ApiError, Caller
 from tests.support.engine import Engine
+from tests.support.memory import forget
 
 CONTEXT = SimpleNamespace(
     function_name="f", memory_limit_in_mb=128, invoked_function_arn="arn", aws_request_id="1"
-)
-FUNCTIONS = (
-    *(
-        "ingest.questions.questions_api",
-        "ingest.questions.polls_api",
-        "processors.questions.answers",
-        "processors.engagement",
-    ),
-    *("ingest.engagement.events_api", "ingest.engagement.users_api"),
 )
 
 
@@ -44,13 +36,6 @@ def prepared(engine: Engine) -> Iterator[None]:
         forget()
         yield
     forget()
-
-
-def forget() -> None:
-    """Let the functions read their settings again."""
-    client.cache_clear()
-    for name in FUNCTIONS:
-        importlib.import_module(name)._parts.cache_clear()
 
 
 @dataclass(frozen=True, slots=True)
