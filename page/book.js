@@ -1,7 +1,8 @@
-// For admins: the book of rules in force, its versions, how two of them differ, and how to try another one.
+// For admins: the book of rules in force, its versions, how two of them differ, and what another would have led to.
 
 import { get, part } from "./api.js";
 import { count, h, moment, number, say, spoken, table, trouble } from "./dom.js";
+import { whatIf } from "./what_if.js";
 
 const LINES_MAX = 200;
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
@@ -79,12 +80,6 @@ const comparer = (versions, current, view) => {
       choice("compare-before", "Before", versions, before.version), choice("compare-after", "After", versions, current),
       h("button", { class: "quiet" }, "Compare")), out);
 };
-
-const whatIf = () => card("what-if-title", "What another book would have led to",
-  h("p", {}, "Before you publish a book, try it on what has happened. This command reads the lake, writes nothing to it, and makes a page with plots that you can open in a browser and send on:"),
-  h("pre", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The command" }, "streakline what-if book.yaml --page what-if.html"),
-  h("p", { class: "note" }, "It tells who gains and who loses, points and what is owed for them, streaks, and redemptions that would not have been possible. --from DAY --to DAY choose the days."),
-  h("p", { class: "note" }, "Publish with: streakline rules publish book.yaml"));
 
 export const show = async (root, view) => {
   const [rules, { versions }] = await Promise.all([get("v1/rules", view.signal), get("v1/rules/versions", view.signal)]);

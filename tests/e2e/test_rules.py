@@ -40,6 +40,13 @@ def waiting(stack: Stack, user: str, *, only_list: bool = False) -> list[str]:
     ]
 
 
+def statuses(me: Api, events: list[dict[str, Any]]) -> list[str]:
+    """What became of these events."""
+    status, told = me.call("POST", "/v1/events", {"events": events})
+    assert status == 202, told
+    return [each["status"] for each in told["results"]]
+
+
 def test_events_of_a_type_wait_until_the_book_has_learned_it(
     stack: Stack, me: Api, user: str, tmp_path: Path, settled: Callable[..., None]
 ) -> None:
@@ -75,8 +82,10 @@ def test_events_of_a_type_wait_until_the_book_has_learned_it(
         assert time.monotonic() < until, "a function does not know the version within a minute"
         time.sleep(1)
     sent = [{**event(user, f"later-{number}"), "event_type": name} for number in range(2)]
-    results: list[Any] = me.call("POST", "/v1/events", {"events": sent})[1]["results"]
-    assert [each["status"] for each in results] == ["accepted", "accepted"]
+    while statuses(me, sent) not in (["accepted", "accepted"], ["duplicate", "duplicate"]):
+        # Each process of a function asks for versions by its own clock.
+        assert time.monotonic() < until, "a process of the API does not know the version within a minute"
+        time.sleep(1)
     settled(user)
     assert me.get(f"/v1/users/{user}")["total_bestie_points"] == 9
     assert me.get("/v1/rules")["version"] == told["version"]

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -39,11 +38,13 @@ def live(town: Town) -> None:
 
 
 @pytest.fixture
-def town(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
+def town(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Town]:
     monkeypatch.setattr(archive_store, "PROFILE_BYTES_MAX", 0)
     monkeypatch.setattr(archive_rule, "THINGS_MIN", 1)
     monkeypatch.setattr(Town, "live", live)
-    with lived_in(engine, tmp_path, f"a{uuid4()}", 4) as made:
+    with lived_in(engine, tmp_path, f"a-{request.node.name}", 4) as made:
         assert all("archived" in made.profile(user) for user in made.users)
         yield made
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -20,14 +19,16 @@ MEASURES = (None, "n", "n,minutes=500", "n,minutes=30500,pages=2000")
 
 
 @pytest.fixture
-def town(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
+def town(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Town]:
     real = Town.event
 
     def event(self: Town, user: str, number: int, days_ago: int) -> Event:
         return replace(real(self, user, number, days_ago), measures=self.chance.choice(MEASURES))
 
     monkeypatch.setattr(Town, "event", event)
-    with lived_in(engine, tmp_path, f"g{uuid4()}", 12) as made:
+    with lived_in(engine, tmp_path, f"g-{request.node.name}", 12) as made:
         for name in (GOALS, ACHIEVEMENTS):
             kept = {"user_id": made.users[0], "activity_date": name, "is_passive": True}
             made.put("DailyActivity", item(kept))

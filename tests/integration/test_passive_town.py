@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
@@ -21,7 +20,9 @@ CAPS = (None, Cap(20, Period.DAY), Cap(25, Period.DAY), Cap(40, Period.WEEK), Ca
 
 
 @pytest.fixture
-def town(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
+def town(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Town]:
     real = Town.event
 
     def event(self: Town, user: str, number: int, days_ago: int) -> Event:
@@ -36,7 +37,7 @@ def town(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         )
 
     monkeypatch.setattr(Town, "event", event)
-    with lived_in(engine, tmp_path, f"p{uuid4()}", 24) as made:
+    with lived_in(engine, tmp_path, f"p-{request.node.name}", 24) as made:
         yield made
 
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -18,7 +17,9 @@ pytestmark = pytest.mark.xdist_group("reconcile")
 
 
 @pytest.fixture
-def town(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Town]:
+def town(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Town]:
     """All events say that the second version has judged them; it gives each a point, and no cap."""
     real = Town.event
 
@@ -26,7 +27,7 @@ def town(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ite
         return replace(real(self, user, number, days_ago), rules_version=2, points_awarded=1, cap=None)
 
     monkeypatch.setattr(Town, "event", event)
-    with lived_in(engine, tmp_path, f"b{uuid4()}", 8) as made:
+    with lived_in(engine, tmp_path, f"b-{request.node.name}", 8) as made:
         yield made
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -17,8 +16,8 @@ pytestmark = pytest.mark.xdist_group("reconcile")
 
 
 @pytest.fixture
-def town(engine: Engine, tmp_path: Path) -> Iterator[Town]:
-    with lived_in(engine, tmp_path, f"r{uuid4()}", 16) as made:
+def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
+    with lived_in(engine, tmp_path, f"r-{request.node.name}", 16) as made:
         reverse_some(made)
         made.curate()
         yield made
