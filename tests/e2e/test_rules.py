@@ -88,4 +88,8 @@ def test_events_of_a_type_wait_until_the_book_has_learned_it(
         time.sleep(1)
     settled(user)
     assert me.get(f"/v1/users/{user}")["total_bestie_points"] == 9
-    assert me.get("/v1/rules")["version"] == told["version"]
+    while me.get("/v1/rules")["version"] != told["version"]:
+        assert time.monotonic() < until, (
+            "a process of the rules' API does not know the version within a minute"
+        )
+        time.sleep(1)
