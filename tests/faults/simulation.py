@@ -25,7 +25,8 @@ from tests.faults.callers import CONTEXT, START, Callers, Report
 from tests.faults.turns import Faults, Killed, Turns
 from tests.support.engine import Engine, lean_client
 
-USERS = 3
+# Most schedules are of one user, on whom all actors and faults meet. Some are of several, who share a batch.
+USERS, SEVERAL_EACH = 3, 5
 ACTORS_MAX = 3
 STEPS_MAX = 3_000
 RUNS = itertools.count()
@@ -44,7 +45,8 @@ class Simulation(Callers):
         self.faults = Faults(self.real, self.turns, self.chance)
         self.report = Report()
         # Unique in the engine, so that one run never meets the data of another.
-        self.users = [f"s{seed}-{next(RUNS)}-u{number}" for number in range(USERS)]
+        run, users = next(RUNS), 1 if seed % SEVERAL_EACH else USERS
+        self.users = [f"s{seed}-{run}-u{number}" for number in range(users)]
         self.now = START
         self.errors: list[str] = []
         self.tasks: list[Callable[[], bool]] = []

@@ -20,7 +20,11 @@ from tests.support.engine import Engine
 
 SEEDS_MAX = 20
 # Schedules that find what the first ones do not.
-FOUND_BY = {"stock_by_read_and_write": (34, 39, 42)}
+FOUND_BY = {
+    "clawback_twice": (1, 2, 3),
+    "rerate_on_a_stale_head": (11, 13, 33),
+    "stock_by_read_and_write": (35, 70, 75),
+}
 Patch = pytest.MonkeyPatch
 
 
