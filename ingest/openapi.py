@@ -100,7 +100,7 @@ def _described(body: dict[str, Any]) -> dict[str, Any]:
     if body is not EVENTS:
         return body
     events = EVENTS["properties"]["events"] | {"items": {"$ref": "#/components/schemas/Event"}}
-    return EVENTS | {"properties": {"events": events}}
+    return EVENTS | {"properties": EVENTS["properties"] | {"events": events}}
 
 
 def document() -> dict[str, Any]:

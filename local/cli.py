@@ -250,7 +250,8 @@ def _what_if(arguments: argparse.Namespace) -> None:
 def _rotate_key(arguments: argparse.Namespace) -> None:
     from local.operate import fingerprint_keys
 
-    fingerprint_keys.run(arguments.action, _stack(arguments))
+    keys = fingerprint_keys.RECEIPTS if arguments.receipts else fingerprint_keys.PEOPLE
+    fingerprint_keys.run(arguments.action, _stack(arguments), keys)
 
 
 def _erase(arguments: argparse.Namespace) -> None:
@@ -320,6 +321,7 @@ def _parser() -> argparse.ArgumentParser:
     webhooks_options(command("webhooks", _webhooks, "outgoing webhooks: endpoints, and sending again"))
     rotate_key = command("rotate-key", _rotate_key, "another key for the hashes of people who answer")
     rotate_key.add_argument("action", choices=("show", "announce", "promote", "retire"))
+    rotate_key.add_argument("--receipts", action="store_true", help="the keys of time receipts instead")
     erased = command("erase", _erase, "erase a person from every online store, and wait for the certificate")
     options.person_options(erased, out="where to write the certificate", is_needed=False)
     erased.add_argument("--lift", action="store_true", help="let an erased user's id be used anew instead")

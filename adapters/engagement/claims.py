@@ -23,7 +23,7 @@ ATTEMPTS_MAX = 8
 UNCLAIMED = "attribute_not_exists(user_id) OR #ttl <= :now"
 DERIVED = (
     *("activity_date", "zone", "points_awarded", "source"),
-    *("rules_version", "cap", "is_passive", "by_server", "expiry", "measures"),
+    *("rules_version", "cap", "is_passive", "by_server", "expiry", "measures", "offline_since"),
 )
 
 
@@ -61,7 +61,7 @@ def as_claimed(event: Event, claim: IdempotencyClaim) -> Event:
     if "activity_date" in fixed:  # claims of older versions hold nothing of the event
         fixed["activity_date"] = date.fromisoformat(fixed["activity_date"])
         fixed["cap"] = Cap.of(fixed.get("cap"))
-        fixed |= {name: fixed.get(name) for name in ("expiry", "measures")}
+        fixed |= {name: fixed.get(name) for name in ("expiry", "measures", "offline_since")}
         fixed |= {name: bool(fixed.get(name)) for name in ("is_passive", "by_server")}
     return replace(event, event_id=claim.target, created_at=claim.created_at, **fixed)
 

@@ -20,6 +20,7 @@ class EventsApiSettings:
     index_idempotency_keys: bool
     erasures_table: str
     erasure_secret_arn: str
+    receipt_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class UsersApiSettings(StreakIndex):
     board_reads_per_minute: int
     erasures_table: str
     erasure_secret_arn: str
+    receipt_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

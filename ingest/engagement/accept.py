@@ -19,6 +19,7 @@ from ingest.engagement.incoming_events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
 from rules.engagement.clocks.device_time import RIGHT, DeviceClock
+from rules.engagement.clocks.offline import NO_PROOF, Proof
 from rules.engagement.events import Event, InputRefused, body_hash
 from rules.privacy.tombstones import user_subject
 
@@ -91,20 +92,22 @@ class Acceptor:
         self._claims, self._events, self._accounts = claims, events, accounts
         self._payloads, self._books, self._erased = payloads, books, erased
 
-    def accept(
+    def accept(  # noqa: PLR0913, PLR0917 (what is known of a request)
         self,
         bodies: Sequence[Any],
         caller: Caller,
         now: datetime,
         default_source: str = "api",
         clock: DeviceClock = RIGHT,
+        proof: Proof = NO_PROOF,
     ) -> list[AcceptResult]:
         """Claim and store events; returns one result for each body, in the same order. clock: the device's.
+        proof: that it was offline.
 
         A refused event does not affect the others. One that is `accepted` or a `duplicate` is stored.
         """
         zones, books = self._stored_zones(bodies, caller), self._books.books()
-        door = Door(caller, zones, now, default_source, books, clock)
+        door = Door(caller, zones, now, default_source, books, clock, proof)
         sent = self._as_taken([self._check(body, door) for body in bodies], now)
         first = {each.key: each for each in reversed(sent) if isinstance(each, _Sent)}
         try:

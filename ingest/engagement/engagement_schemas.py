@@ -23,8 +23,8 @@ EVENT = closed_object(
         "occurred_at": {
             "type": "string",
             "maxLength": 40,
-            "description": "RFC 3339 with Z or an offset; at most 72 hours ago (admins, producers: any time"
-            " from 1970 on), at most 5 minutes ahead",
+            "description": "RFC 3339 with Z or an offset; at most 72 hours ago (with a receipt more;"
+            " admins, producers: any time from 1970 on), at most 5 minutes ahead",
         },
         "timezone": {
             "type": "string",
@@ -62,6 +62,14 @@ EVENTS = closed_object(
             "maxLength": 40,
             "description": "when the batch is sent, by the clock that `occurred_at` is read from (RFC 3339)."
             " Where that clock is more than two minutes wrong, the times of the events are corrected",
+        },
+        "receipt": {
+            "type": "string",
+            "maxLength": 128,
+            "description": "the time receipt (Streakline-Time-Receipt of an earlier answer) that the device"
+            " had when the oldest of these events happened. With it events of more than 72 hours ago count"
+            " that waited in a device without a network. The request names the device, as the one that was"
+            " answered did (Streakline-Device)",
         },
     },
 )

@@ -10,11 +10,14 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
+from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
 from adapters.settings.engagement import EventsApiSettings
 from ingest.engagement.accept import ERASED, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.engagement_schemas import EVENTS
-from ingest.engagement.wiring import acceptor
+from ingest.engagement.receipts.giving import device_of, receipt_keys, with_receipt
+from ingest.engagement.receipts.proving import Prover, Sending
+from ingest.engagement.wiring import acceptor, prover
 from ingest.web.caller import ApiError, Caller, caller_of, invalid_field
 from ingest.web.http import answer, json_body, resolver
 from ingest.web.rate_limit import Limits, RateLimit
@@ -29,23 +32,26 @@ app: APIGatewayHttpResolver = resolver(logger)
 
 
 @cache
-def _parts() -> tuple[Acceptor, RateLimit]:
+def _parts() -> tuple[Acceptor, RateLimit, Prover]:
     config = settings.read(EventsApiSettings)
     counters = SharedCounters(client("dynamodb"), config.limits_table)
     limits = Limits(EngagementCache(config.redis_url), counters)
-    return acceptor(config), limits.of("events", config.rate_limit_per_minute, EVENTS_BLOCK)
+    limit = limits.of("events", config.rate_limit_per_minute, EVENTS_BLOCK)
+    return acceptor(config), limit, prover(config)
 
 
 @app.post("/v1/events")
 def post_events() -> Response[str]:
     """Accept 1 to 100 events: 202 with one result for each."""
-    accept, limit = _parts()
+    accept, limit, prove = _parts()
     caller, now = caller_of(app.current_event.raw_event), clock.now()
     body = json_body(app.current_event.raw_event, EVENTS)
     bodies, device = body["events"], _clock_of(body, now)
     if not caller.is_server:
         limit.check(caller.user_id, len(bodies), now)
-    results = accept.accept(bodies, caller, now, clock=device)
+    sending = Sending(caller, device_of(app.current_event.raw_event), now, device)
+    proof = prove.proof(body.get("receipt"), bodies, sending)
+    results = accept.accept(bodies, caller, now, clock=device, proof=proof)
     count = {status: sum(result.status is status for result in results) for status in AcceptStatus}
     logger.info("events", extra={status.value: number for status, number in count.items()})
     _refuse_whole(results, caller)
@@ -58,6 +64,10 @@ def post_events() -> Response[str]:
             "results": [result.as_json() for result in results],
         },
     )
+
+
+def _receipt_keys() -> KeyedHash:
+    return receipt_keys(settings.read(EventsApiSettings).receipt_secret_arn)
 
 
 def _clock_of(body: dict[str, Any], now: datetime) -> DeviceClock:
@@ -88,4 +98,4 @@ def _refuse_whole(results: list[AcceptResult], caller: Caller) -> None:
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an HTTP API request, payload format 2.0."""
-    return app.resolve(event, context)
+    return with_receipt(app.resolve(event, context), event, _receipt_keys)

@@ -5,7 +5,7 @@ It fixes the user, the activity date (rule 1) and the points (rule 5), and refus
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any
 
@@ -15,7 +15,8 @@ from rules.book.book import Declarer
 from rules.book.versions import Books, Terms, Version, terms_of
 from rules.days import Moment, UnknownZone, date_of, parse_moment, stamp
 from rules.engagement.clocks.device_time import RIGHT, DeviceClock, corrected
-from rules.engagement.events import Event, InputRefused, check_age, event_id
+from rules.engagement.clocks.offline import NO_PROOF, Proof
+from rules.engagement.events import Event, InputRefused, check_age, event_id, is_late
 from rules.engagement.goals.measures import measures_of
 
 PROPERTIES_BYTES_MAX = 65_536
@@ -38,7 +39,7 @@ class Door:
     """What the events of one request have in common.
 
     zones: user id -> the zone that the user has set. source: for an event that names none. books: all
-    versions of the rules that are known. clock: of the device that sends.
+    versions of the rules that are known. clock: of the device that sends. proof: that it was offline.
     """
 
     caller: Caller
@@ -47,12 +48,13 @@ class Door:
     source: str
     books: Books
     clock: DeviceClock = RIGHT
+    proof: Proof = NO_PROOF
 
 
 def event_of(body: Mapping[str, Any], door: Door) -> Event:
     """Return the event of a body that the schema accepts; raises InputRefused, and RefusedNow."""
     # Long: a field a line.
-    occurred_at, user = _occurred_at(body, door.clock), _user_of(body, door.caller)
+    occurred_at, user = occurred_at_of(body, door.clock), _user_of(body, door.caller)
     moment = parse_moment(occurred_at)
     terms, refusal = _judged(body, moment, door)
     day, zone = _date_of(body, moment, door.zones.get(user))
@@ -78,12 +80,23 @@ def event_of(body: Mapping[str, Any], door: Door) -> Event:
         properties=_properties(body),
     )
     try:
-        check_age(moment, door.now, door.caller.is_server or door.clock.proves(moment.utc))
+        offline_since = _offline_since(moment, door, terms)
     except InputRefused as refused:
         raise RefusedNow(refusal or refused, event) from None
     if refusal:
         raise RefusedNow(refusal, event)
-    return event
+    return replace(event, offline_since=offline_since) if offline_since else event
+
+
+def _offline_since(moment: Moment, door: Door, terms: Terms) -> str | None:
+    """Return since when the device of a late event was offline, None for one that is not late.
+
+    Raises InputRefused for an event that is too old, or in the future.
+    """
+    may_backfill = door.caller.is_server
+    check_age(moment, door.now, may_backfill or door.proof != NO_PROOF)
+    is_proof_needed = is_late(moment.utc, door.now) and not may_backfill
+    return door.proof.check(moment.utc, terms.offline) if is_proof_needed else None
 
 
 def _judged(body: Mapping[str, Any], moment: Moment, door: Door) -> tuple[Terms, InputRefused | None]:
@@ -130,7 +143,7 @@ def _user_of(body: Mapping[str, Any], caller: Caller) -> str:
     return user
 
 
-def _occurred_at(body: Mapping[str, Any], clock: DeviceClock) -> str:
+def occurred_at_of(body: Mapping[str, Any], clock: DeviceClock) -> str:
     """Return when the event happened, by a right clock."""
     try:
         parse_moment(said := str(body["occurred_at"]))

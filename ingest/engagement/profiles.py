@@ -149,13 +149,13 @@ class Profiles:
 
 
 def _event_told(first: Event) -> dict[str, str]:
-    device = {"device_time": first.device_time} if first.device_time else {}
+    device = {"device_time": first.device_time, "offline_since": first.offline_since}
     return {
         "event_id": first.event_id,
         "event_type": first.event_type,
         "occurred_at": first.occurred_at,
         "arrived_at": first.created_at,
-        **device,
+        **{name: told for name, told in device.items() if told},
     }
 
 

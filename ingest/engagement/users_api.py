@@ -5,11 +5,14 @@ from typing import Any
 from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
-from adapters import clock
+from adapters import clock, settings
 from adapters.engagement.account_store import AccountContended
+from adapters.platform.keyed_hash import KeyedHash
+from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.engagement_schemas import PAUSE, TIMEZONE
 from ingest.engagement.history import covered_span
 from ingest.engagement.preferences import known_zone, pause_span, pauses_view, timezone_view
+from ingest.engagement.receipts.giving import receipt_keys, with_receipt
 from ingest.engagement.users import amnesty_routes, asking, board_routes, points_routes
 from ingest.engagement.users.parts import parts as _parts
 from ingest.web.caller import ApiError, caller_of
@@ -113,9 +116,13 @@ def post_release(user_id: str) -> Response[str]:
     return answer(200, _parts().reviews.release(user_id, clock.now()))
 
 
+def _receipt_keys() -> KeyedHash:
+    return receipt_keys(settings.read(UsersApiSettings).receipt_secret_arn)
+
+
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: an HTTP API request, payload format 2.0."""
-    answered = app.resolve(event, context)
+    answered = with_receipt(app.resolve(event, context), event, _receipt_keys)
     logger.info("answered", extra={"route": event.get("routeKey"), "status": answered["statusCode"]})
     return answered

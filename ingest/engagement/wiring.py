@@ -1,14 +1,17 @@
-"""Puts an Acceptor together from a function's settings."""
+"""Puts together from a function's settings what takes its events."""
 
 from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.event_store import EventStore, Payloads
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.offline.stretch_store import StretchStore
 from adapters.platform.aws import client
 from adapters.privacy.tombstones import tombstones_of
 from adapters.settings.engagement import EventsApiSettings, EventsStreamSettings
 from ingest.engagement.accept import Acceptor
+from ingest.engagement.receipts.giving import receipt_keys
+from ingest.engagement.receipts.proving import Prover
 
 
 def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
@@ -23,3 +26,9 @@ def acceptor(config: EventsApiSettings | EventsStreamSettings) -> Acceptor:
         BookStore(dynamodb, config.rule_books_table),
         tombstones_of(config),
     )
+
+
+def prover(config: EventsApiSettings) -> Prover:
+    """Return what checks time receipts. It reads the keys when the first receipt comes."""
+    stretches = StretchStore(client("dynamodb"), config.idempotency_keys_table, config.bp_events_table)
+    return Prover(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))

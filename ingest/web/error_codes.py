@@ -33,6 +33,7 @@ CODES = {
     "price_forbidden": "a user names a reward, and never points: its price is in the book",
     "rate_limited": "too many requests in this minute",
     "redemption_ended": "what became of the redemption is settled; details say how",
+    "receipt_refused": "the time receipt proves nothing: it is forged, foreign, used, out of order, expired",
     "reward_limit": "the user has as many of this reward as one user may have",
     "reward_not_valid": "the reward is not offered now",
     "sold_out": "nothing is left of the reward",

@@ -110,6 +110,7 @@ class Engine:
             "IDENTITY_URL": "",
             "ERASURES_TABLE": "Erasures",
             "ERASURE_SECRET_ARN": SECRET,
+            "RECEIPT_SECRET_ARN": SECRET,
             "SETTLE_SECONDS": "0",
             "LEAD_QUEUE_URL": self.queue_url,
             "HOOK_SECRET_PREFIX": "streakline/hooks/",

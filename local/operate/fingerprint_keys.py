@@ -1,13 +1,18 @@
-"""`streakline rotate-key`: another key for the hashes of people (rules/key_ring.py). Prints no key."""
+"""`streakline rotate-key`: another key for the hashes of people, or for time receipts (rules/key_ring.py).
+
+It prints no key.
+"""
 
 import json
 import secrets
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from local.stack import Stack
 from rules.days import stamp, unstamp
+from rules.engagement.clocks.offline import RECEIPT_AGE_MAX
 from rules.key_ring import (
     PROMOTED_AFTER,
     KeyRing,
@@ -23,34 +28,48 @@ KEY_BYTES = 48
 # So long after a promotion, questions may be open that were answered under the older keys.
 NEEDED_FOR = OPEN_MAX + PROMOTED_AFTER
 
-STEPS: dict[str, Callable[[KeyRing, datetime], KeyRing]] = {
-    "show": lambda ring, _: ring,
-    "announce": lambda ring, now: announced(ring, secrets.token_urlsafe(KEY_BYTES), now),
-    "promote": promoted,
-    "retire": lambda ring, now: retired(ring, NEEDED_FOR, now),
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """Some keys: the output with their secret, what they are for, and for how long older ones are needed."""
+
+    output: str
+    purpose: str
+    needed_for: timedelta
+
+
+PEOPLE = Keys("FingerprintSecretId", "questions", NEEDED_FOR)
+# So long a receipt that an older key signed may come back.
+RECEIPTS = Keys("ReceiptSecretId", "receipts", RECEIPT_AGE_MAX + PROMOTED_AFTER)
+
+STEPS: dict[str, Callable[[KeyRing, datetime, Keys], KeyRing]] = {
+    "show": lambda ring, _, __: ring,
+    "announce": lambda ring, now, _: announced(ring, secrets.token_urlsafe(KEY_BYTES), now),
+    "promote": lambda ring, now, _: promoted(ring, now),
+    "retire": lambda ring, now, of: retired(ring, of.needed_for, now),
 }
 
 
-def run(action: str, stack: Stack) -> None:
+def run(action: str, stack: Stack, of: Keys = PEOPLE) -> None:
     """Take one step, and print the keys' state as JSON; raises StepRefused, which says from when on."""
-    client, name = stack.client("secretsmanager"), stack.output("FingerprintSecretId", "questions")
+    client, name = stack.client("secretsmanager"), stack.output(of.output, of.purpose)
     found = client.get_secret_value(SecretId=name)
     # Operators' clocks differ. All steps go by the clock of Secrets Manager.
     now = parsedate_to_datetime(found["ResponseMetadata"]["HTTPHeaders"]["date"])
     before = from_text(found["SecretString"])
-    after = STEPS[action](before, now)
+    after = STEPS[action](before, now, of)
     if after != before:
         client.put_secret_value(SecretId=name, SecretString=to_text(after))
-    print(json.dumps(_told(after)))
+    print(json.dumps(_told(after, of)))
 
 
-def _told(ring: KeyRing) -> dict[str, object]:
+def _told(ring: KeyRing, of: Keys) -> dict[str, object]:
     is_several = len(ring.keys) > 1
     return {
         "keys": len(ring.keys),
         "is_announced": ring.next is not None,
         "promote_from": _after(ring.announced_at, PROMOTED_AFTER) if ring.next else None,
-        "retire_from": _after(ring.promoted_at, NEEDED_FOR) if is_several else None,
+        "retire_from": _after(ring.promoted_at, of.needed_for) if is_several else None,
     }
 
 

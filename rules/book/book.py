@@ -123,7 +123,20 @@ class Pauses:
     dates_a_year: int
 
 
+@dataclass(frozen=True, slots=True)
+class Offline:
+    """How much a time receipt proves (rule 16).
+
+    days_max: how old an event may be. days_a_year: how many days of a year a user may have been offline.
+    """
+
+    days_max: int
+    days_a_year: int
+
+
 NO_FREEZES, NO_PAUSES = Freezes(0, 0, 0), Pauses(0, 0)
+# A week at sea counts, and a fortnight. A book need not say so.
+USUAL_OFFLINE = Offline(14, 60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +144,7 @@ class Book:
     """All rules that are data.
 
     expiry: by which rule points expire (rules.book.expiry), None for never. rewards: the catalogue, by id.
-    streaks: those beside the daily one, achievements: each by name.
+    streaks: those beside the daily one, achievements: each by name. offline: what time receipts prove.
     """
 
     event_types: Mapping[str, EventType]
@@ -142,6 +155,7 @@ class Book:
     rewards: Mapping[str, Reward] = field(default_factory=dict)
     streaks: Mapping[str, StreakRule] = field(default_factory=dict)
     achievements: Mapping[str, AchievementRule] = field(default_factory=dict)
+    offline: Offline = USUAL_OFFLINE
 
     def __post_init__(self) -> None:
         for name in ("event_types", "rewards", "streaks", "achievements"):

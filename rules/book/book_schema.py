@@ -15,6 +15,7 @@ TYPES_MAX = 500
 BOOSTS_MAX = 100
 POINTS_MAX = 1_000_000
 DAYS_MAX = 3650
+OFFLINE_DAYS_MAX = 30
 REWARDS_MAX = 500
 STOCK_MAX = 1_000_000_000
 REWARD_NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
@@ -132,6 +133,16 @@ BOOK: Schema = {
                     "dates_a_year": _whole(1, 365, "of any 365 dates in a row"),
                 },
                 "pauses of a streak; left out: users can have none",
+            ),
+            "offline": _closed(
+                ["days_max", "days_a_year"],
+                {
+                    "days_max": _whole(
+                        0, OFFLINE_DAYS_MAX, "how old an event may be; up to 3: no more than others"
+                    ),
+                    "days_a_year": _whole(0, 365, "how many days of a year a user may have been offline"),
+                },
+                "events that a time receipt proves to have waited in a device; left out: 14 and 60",
             ),
             "expiry": _closed(
                 [],

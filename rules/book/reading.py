@@ -10,11 +10,13 @@ from rules.book.achievement_reading import achievement_faults, read_achievements
 from rules.book.book import (
     NO_FREEZES,
     NO_PAUSES,
+    USUAL_OFFLINE,
     Book,
     Boost,
     Declarer,
     EventType,
     Freezes,
+    Offline,
     Pauses,
     Period,
 )
@@ -60,6 +62,7 @@ def read_book(document: Mapping[str, Any]) -> Book:
         read_rewards(document),
         read_streaks(document),
         read_achievements(document),
+        Offline(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
     )
 
 
@@ -69,6 +72,7 @@ def faults_of(document: Mapping[str, Any]) -> list[Fault]:
         *_type_faults(document),
         *_boost_faults(document),
         *_pause_faults(document),
+        *_offline_faults(document),
         *_expiry_faults(document),
         *(Fault(path, reason) for path, reason in reward_problems(document)),
         *(Fault(path, reason) for path, reason in streak_faults(document)),
@@ -154,6 +158,12 @@ def _pause_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
     pauses = document.get("pauses")
     if pauses and pauses["dates_max"] > pauses["dates_a_year"]:
         yield Fault(("pauses", "dates_max"), "is more than dates_a_year")
+
+
+def _offline_faults(document: Mapping[str, Any]) -> Iterator[Fault]:
+    offline = document.get("offline")
+    if offline and offline["days_max"] > offline["days_a_year"]:
+        yield Fault(("offline", "days_max"), "is more than days_a_year")
 
 
 def _expiry_faults(document: Mapping[str, Any]) -> Iterator[Fault]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from rules.book.book import Book, Cap, Declarer
+from rules.book.book import USUAL_OFFLINE, Book, Cap, Declarer, Offline
 from rules.days import EPOCH
 
 
@@ -48,7 +48,7 @@ class Terms:
     """What an event is judged by, and under which version. It is fixed when the event is accepted.
 
     points: before the cap. expiry: by which rule they expire (rules.book.expiry). keeps_streak, declared_by:
-    see rules.book.book.EventType. measured: see Book.measured.
+    see rules.book.book.EventType. measured: see Book.measured. offline: what time receipts prove.
     """
 
     version: int
@@ -58,6 +58,7 @@ class Terms:
     declared_by: Declarer
     expiry: str | None = None
     measured: tuple[str, ...] | None = None
+    offline: Offline = USUAL_OFFLINE
 
 
 class Books:
@@ -139,4 +140,5 @@ def terms_of(version: Version, event_type: str, occurred: datetime) -> Terms:
         rule.declared_by,
         version.book.expiry,
         version.book.measured(event_type),
+        version.book.offline,
     )

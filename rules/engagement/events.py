@@ -45,9 +45,10 @@ class Event:
 
     event_id: `2026-03-02T23:58:00.000000Z#ac815fe5-...`: when the event occurred, in UTC, and a uuid made of
     user and idempotency key. activity_date: the date that it claims. zone: the zone that this date was read
-    in. device_time: when the event occurred by its device's own clock, if that was wrong (rule 16). timezone:
-    the zone that the event itself named, if any. rules_version: the version of the book that
-    judges it. points_awarded, cap: by that version; the points are those before the cap. is_passive: whether
+    in. device_time: when the event occurred by its device's own clock, if that was wrong. offline_since:
+    since when the device was offline, if the event is late and a receipt proves it (a stamp; both rule 16).
+    timezone: the zone that the event itself named, if any. rules_version: the version of the book that judges
+    it. points_awarded, cap: by that version; the points are those before the cap. is_passive: whether
     it makes no date an active one. expiry: by which rule its points expire (rule 11). by_server: whether only
     a server may declare it. measures: what it adds to streaks (rules.engagement.goals.measures), None where
     nothing is counted. place: where it stands in its table's stream (rules.stream_places), if it was read
@@ -71,6 +72,7 @@ class Event:
     by_server: bool = False
     measures: str | None = None
     device_time: str | None = None
+    offline_since: str | None = None
     timezone: str | None = None
     properties: str | None = None
     properties_ref: str | None = None
@@ -106,6 +108,11 @@ def _plain(value: Any) -> Any:
     return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
+def is_late(occurred: datetime, now: datetime) -> bool:
+    """Whether an event is too late for anybody to send without more (rule 3)."""
+    return occurred < now - LATE_MAX
+
+
 def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
     """Raise InputRefused for an event in the future, before 1970, or too late to send (rule 3).
 
@@ -115,7 +122,7 @@ def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:
         raise InputRefused("in_the_future", "occurred_at", "is more than 5 minutes in the future")
     if occurred.utc.year < 1970:
         raise InputRefused("too_old", "occurred_at", "is before 1970")
-    if not may_backfill and occurred.utc < now - LATE_MAX:
+    if not may_backfill and is_late(occurred.utc, now):
         raise InputRefused(
             "backfill_forbidden", "occurred_at", "is more than 72 hours ago: needs streakline/producers"
         )
@@ -138,6 +145,7 @@ def to_item(event: Event, index_key: bool = False) -> dict[str, Any]:
         "activity_date": event.activity_date.isoformat(),
         "zone": event.zone,
         "device_time": event.device_time,
+        "offline_since": event.offline_since,
         "timezone": event.timezone,
         "points_awarded": event.points_awarded,
         "rules_version": event.rules_version,
@@ -177,6 +185,7 @@ def from_item(item: Mapping[str, Any], place: str = "") -> Event:
             by_server=bool(item.get("by_server")),
             measures=item.get("measures"),
             device_time=item.get("device_time"),
+            offline_since=item.get("offline_since"),
             timezone=item.get("timezone"),
             properties=item.get("properties"),
             properties_ref=item.get("properties_ref"),

@@ -47,6 +47,9 @@ EVENTS = Entity(
             512,
         ),
         Field("device_time", TEXT, "occurred_at by the device's own clock, where that was wrong", False, 64),
+        Field(
+            "offline_since", TEXT, "since when the device was proven to be offline; late events", False, 32
+        ),
     ),
     key=("event_id", "user_id"),
     occurred="occurred_at",

@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS lake.events (
     expiry VARCHAR(32) ENCODE ZSTD,
     measures VARCHAR(512) ENCODE ZSTD,
     device_time VARCHAR(64) ENCODE ZSTD,
+    offline_since VARCHAR(32) ENCODE ZSTD,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (event_id, user_id)

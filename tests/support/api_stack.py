@@ -23,6 +23,7 @@ def stack(engine: Engine, redis_url: str, **settings: str) -> Iterator[None]:
     environment = {
         **engine.environment(redis_url),
         "FINGERPRINT_SECRET_ARN": secret["ARN"],
+        "RECEIPT_SECRET_ARN": secret["ARN"],
         "QUEUE_URLS": json.dumps(queues),
         "OIDC_AUTHORITY": "",
         "OIDC_CLIENT_ID": "",

@@ -18,16 +18,10 @@ UTC_OFFSET = "+00:00"
 class DeviceClock:
     """What is known of the clock that a batch's events were read from.
 
-    skew: what has to be added to its times. offline_since: from when on the device is proven to have had no
-    network, if it is.
+    skew: what has to be added to its times.
     """
 
     skew: timedelta = timedelta()
-    offline_since: datetime | None = None
-
-    def proves(self, occurred: datetime) -> bool:
-        """Whether an event of this instant is known to have waited in the device."""
-        return self.offline_since is not None and occurred >= self.offline_since
 
 
 RIGHT = DeviceClock()

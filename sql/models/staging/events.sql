@@ -21,5 +21,6 @@ SELECT
     expiry,
     measures,
     device_time,
+    offline_since,
     load_number
 FROM lake.events

@@ -36,6 +36,7 @@ COMPLETE = {
     "INDEX_IDEMPOTENCY_KEYS": "false",
     "ERASURES_TABLE": "Erasures",
     "ERASURE_SECRET_ARN": "secret",
+    "RECEIPT_SECRET_ARN": "secret",
 }
 
 

@@ -1,0 +1,83 @@
+"""Finds out what the receipt of a batch proves. Only a batch with late events asks anything (rule 16)."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from aws_lambda_powertools import Logger
+
+from adapters.engagement.offline.stretch_store import StretchStore
+from adapters.platform.keyed_hash import KeyedHash
+from adapters.privacy.tombstones import Erased
+from ingest.engagement.incoming_events import occurred_at_of
+from ingest.web.caller import Caller
+from rules.days import parse_moment, stamp
+from rules.engagement.clocks.device_time import DeviceClock
+from rules.engagement.clocks.offline import NO_PROOF, Proof, Stretch, known_stretch, new_stretch
+from rules.engagement.clocks.receipts import Receipt, read, refusal
+from rules.engagement.events import InputRefused, is_late
+from rules.key_ring import KeyRing
+from rules.privacy.tombstones import user_subject
+
+logger = Logger(service="receipts")
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """Who sends a batch, from which device ("": it names none), when, and by what clock."""
+
+    caller: Caller
+    device: str
+    now: datetime
+    clock: DeviceClock
+
+
+class Prover:
+    """Checks receipts, and keeps which stretches they were used for."""
+
+    def __init__(self, keys: KeyedHash, stretches: StretchStore, erased: Erased) -> None:
+        self._keys, self._stretches, self._erased = keys, stretches, erased
+
+    def proof(self, receipt: str | None, bodies: Iterable[Any], sending: Sending) -> Proof:
+        """Return what a batch proves. Raises what the stores raise: without them nobody can tell."""
+        caller = sending.caller
+        if receipt is None or caller.is_server or not _has_late(bodies, sending):
+            return NO_PROOF
+        try:
+            found = read(receipt, _every(self._keys.ring), caller.user_id, sending.device)
+            self._check_erased(caller.user_id, found)
+            stretch, used = self._stretches.of(
+                caller.user_id, lambda known: self._stretch(found, known, sending), sending.now
+            )
+        except InputRefused as refused:
+            logger.warning("refused", extra={"user_id": caller.user_id, "reason": refused.reason})
+            return Proof(refused=refused)
+        return Proof(stretch, used)
+
+    def _stretch(self, receipt: Receipt, used: Sequence[Stretch], sending: Sending) -> tuple[Stretch, bool]:
+        """Return the receipt's stretch, and whether it is new."""
+        if known := known_stretch(receipt, used, sending.now):
+            return known, False
+        contacts = self._stretches.contacts(sending.caller.user_id, receipt.issued_at, sending.now)
+        return new_stretch(receipt, used, contacts, sending.now), True
+
+    def _check_erased(self, user_id: str, receipt: Receipt) -> None:
+        """Raise InputRefused for a receipt that was given before its user was erased."""
+        if self._erased.forbids(user_subject(user_id), stamp(receipt.issued_at)):
+            raise refusal("was given before the user was erased")
+
+
+def _has_late(bodies: Iterable[Any], sending: Sending) -> bool:
+    for body in bodies:
+        try:
+            occurred = parse_moment(occurred_at_of(body, sending.clock)).utc
+        except (InputRefused, KeyError, TypeError):
+            continue  # it is refused later, by name
+        if is_late(occurred, sending.now):
+            return True
+    return False
+
+
+def _every(ring: KeyRing) -> tuple[str, ...]:
+    return (*ring.keys, ring.next) if ring.next else ring.keys

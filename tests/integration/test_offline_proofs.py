@@ -1,0 +1,324 @@
+"""A week at sea counts, and whoever lies about it does not, through the real handlers (rule 16)."""
+
+# Long: a liar a test.
+
+import threading
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from adapters.engagement.offline.stretch_store import KEY
+from adapters.privacy.tombstones import journal_puts
+from ingest.engagement import events_api
+from ingest.web.caller import PRODUCERS
+from rules.days import stamp
+from rules.privacy.tombstones import Act, JournalEntry, digest_of, user_subject
+from tests.support.engine import Engine
+from tests.support.sailing import Device, World
+from tests.support.site import Site, site
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+USERS = iter(f"sailor{number}" for number in range(1000))
+
+
+@pytest.fixture(scope="module")
+def api(engine: Engine) -> Iterator[Site]:
+    with site(engine) as made:
+        yield made
+
+
+@pytest.fixture
+def world(api: Site, monkeypatch: pytest.MonkeyPatch) -> World:
+    noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
+    return World(api, monkeypatch, noon)
+
+
+@pytest.fixture
+def user() -> str:
+    return next(USERS)
+
+
+def sail(device: Device, days: int) -> list[date]:
+    """A device is in touch, and then tracks an event a day, for so many days, without a network."""
+    device.look()
+    dates = []
+    for _ in range(days):
+        device.world.wait(DAY)
+        dates.append(device.world.now.date())
+        device.track()
+    device.world.wait(HOUR)
+    return dates
+
+
+def activity(world: World, user: str) -> list[str]:
+    world.site.settle()
+    found = world.site.admin("GET", f"/v1/users/{user}/activity?limit=100")[1]
+    return sorted(each["activity_date"] for each in found["activity"])
+
+
+@pytest.mark.parametrize("hours", [-26, -13.5, -1, 0, 0.5, 7, 26])
+def test_a_week_at_sea_counts_on_its_true_dates_however_wrong_the_clock(
+    world: World, user: str, hours: float
+) -> None:
+    phone = Device(world, user, wrong=hours * HOUR)
+    dates = sail(phone, 7)
+    assert phone.send() == ["accepted"] * 7
+    assert activity(world, user) == [each.isoformat() for each in dates]
+    profile = world.site.profile(user)
+    assert profile["current_streak"] == 7
+
+
+def test_explain_says_that_it_was_proven_and_both_ends(world: World, user: str) -> None:
+    phone = Device(world, user)
+    left = world.now
+    dates = sail(phone, 7)
+    phone.send()
+    world.site.settle()
+    path = f"/v1/users/{user}/streak/explain?date="
+    early, late = (world.site.admin("GET", path + str(each))[1]["event"] for each in (dates[0], dates[-1]))
+    assert early["offline_since"] == left.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    assert early["arrived_at"] > "2"
+    assert "offline_since" not in late, "an event of less than 72 hours ago needs no proof"
+    told = world.site.admin("GET", f"/v1/users/{user}/events")[1]["events"]
+    assert sum("offline_since" in each for each in told) == 4
+
+
+def test_without_a_receipt_72_hours_are_the_limit(world: World, user: str) -> None:
+    phone = Device(world, user)
+    sail(phone, 7)
+    told = phone.send(receipt=None)
+    assert [each.partition(":")[0] for each in told] == ["backfill_forbidden"] * 4 + ["accepted"] * 3
+
+
+def test_an_answer_that_was_lost_and_a_queue_of_many_batches_change_nothing(world: World, user: str) -> None:
+    phone = Device(world, user)
+    sail(phone, 9)
+    first = [body for body, _ in phone.waiting[:3]]
+    receipt = phone.waiting[0][1]
+    assert phone.send_again(first, receipt=receipt) == ["accepted"] * 3
+    assert phone.send_again(first, receipt=receipt) == ["duplicate"] * 3
+    world.wait(30 * HOUR)
+    assert phone.send(most=4) == ["duplicate"] * 3 + ["accepted"]
+    world.wait(30 * HOUR)
+    assert phone.send() == ["accepted"] * 5
+    world.wait(30 * DAY)
+    assert phone.send_again(first, receipt=receipt) == ["duplicate"] * 3, "what was taken stays taken"
+
+
+def test_a_receipt_comes_with_answers_to_devices_that_name_themselves_and_to_no_server(
+    world: World, user: str
+) -> None:
+    def given(path: str, **headers: str) -> Any:
+        return world.request(user, "GET", path, None, headers)[1]
+
+    named = {"streakline-device": "device-1"}
+    for path in (f"/v1/users/{user}", "/v1/users/somebody-else", "/v1/leaderboards/nonsense"):
+        assert given(path, **named), path
+    assert given(f"/v1/users/{user}") is None
+    assert given(f"/v1/users/{user}", **{"streakline-device": "a b"}) is None
+
+
+@pytest.mark.parametrize("change", ["1.9", "2.1", "0"])
+def test_forged_receipts_are_refused(world: World, user: str, change: str) -> None:
+    phone = Device(world, user)
+    phone.look()
+    genuine = str(phone.receipt)
+    world.wait(5 * DAY)
+    phone.track(world.now - 4 * DAY)
+    phone.track()
+    forged = genuine.replace("1.1", change, 1)
+    late, fresh = phone.send(receipt=forged)
+    assert late.startswith("receipt_refused: receipt is forged")
+    assert fresh == "accepted"
+
+
+def test_another_user_s_and_another_device_s_receipts_are_refused(world: World, user: str) -> None:
+    other, tablet = Device(world, next(USERS)), Device(world, user, "device-2")
+    for each in (other, tablet):
+        each.look()
+    world.wait(5 * DAY)
+    phone = Device(world, user)
+    for receipt in (other.receipt, tablet.receipt):
+        phone.track(world.now - 4 * DAY)
+        assert phone.send(receipt=receipt)[0].startswith("receipt_refused: receipt is foreign")
+
+
+def test_a_receipt_that_was_used_begins_no_second_stretch(world: World, user: str) -> None:
+    phone = Device(world, user)
+    sail(phone, 5)
+    first = phone.waiting[0][1]
+    assert phone.send() == ["accepted"] * 5
+    world.wait(6 * DAY)
+    phone.track(world.now - 5 * DAY)
+    assert phone.send(receipt=first)[0].startswith("receipt_refused: receipt was used before")
+
+
+def test_receipts_come_in_their_order(world: World, user: str) -> None:
+    phone = Device(world, user)
+    phone.look()
+    old = phone.receipt
+    world.wait(DAY)
+    sail(phone, 5)
+    phone.send()
+    phone.track(world.now - 4 * DAY)
+    assert phone.send(receipt=old)[0].startswith("receipt_refused: receipt is out of order")
+
+
+def test_a_second_trip_counts_by_its_own_receipt(world: World, user: str) -> None:
+    phone = Device(world, user)
+    for _ in range(3):
+        sail(phone, 6)
+        assert phone.send() == ["accepted"] * 6
+    assert len(activity(world, user)) == 18
+
+
+def test_two_devices_at_sea_both_count_if_both_come_back_within_72_hours(world: World, user: str) -> None:
+    phone, tablet = Device(world, user), Device(world, user, "device-2")
+    tablet.look()
+    sail(phone, 7)
+    for days in (6, 5, 4):
+        tablet.track(world.now - days * DAY)
+    assert phone.send() == ["accepted"] * 7
+    world.wait(2 * DAY)
+    assert tablet.send(most=2) == ["accepted"] * 2
+    world.wait(2 * DAY)
+    assert tablet.send(receipt=tablet.waiting[0][1])[0].partition(":")[0] == "receipt_refused"
+
+
+def test_a_device_in_a_drawer_proves_nothing_while_another_is_used(world: World, user: str) -> None:
+    """The cheapest lie: keep a receipt for bad days, and mend a missed date with it a week later."""
+    drawer, phone = Device(world, user, "drawer-1"), Device(world, user)
+    drawer.look()
+    for day in range(8):
+        world.wait(DAY)
+        if day != 2:
+            phone.track()
+            assert phone.send() == ["accepted"]
+    missed = world.now - 5 * DAY
+    drawer.track(missed)
+    [told] = drawer.send()
+    assert told.startswith("backfill_forbidden")
+    assert "the last contact that is known" in told
+
+
+def test_many_devices_in_a_drawer_do_not_make_72_hours_longer(world: World, user: str) -> None:
+    """Opening a stretch early, so as to have time to use it, gains nothing either."""
+    phone = Device(world, user)
+    drawers = [Device(world, user, f"drawer-{number}") for number in range(8)]
+    for each in drawers:
+        each.look()
+    taken = []
+    for each in drawers:
+        world.wait(DAY)
+        phone.track()
+        phone.send()
+        each.track(world.now - 80 * HOUR)
+        each.send()
+        for age in (73, 80, 90, 100, 120):
+            each.track(world.now - age * HOUR)
+            taken += [age for told in each.send() if told == "accepted"]
+    assert all(age <= 72 + 24 for age in taken), "contact was once a day"
+
+
+def test_what_servers_send_for_a_sailor_is_no_sign_of_him(world: World, user: str) -> None:
+    phone = Device(world, user)
+    sail(phone, 3)
+    bought = {
+        "idempotency_key": "shop",
+        "event_type": "PURCHASE_COMPLETED",
+        "occurred_at": world.now.isoformat(),
+        "user_id": user,
+    }
+    assert world.site.send("shop", bought, groups=(PRODUCERS,))["accepted"] == 1
+    for _ in range(4):
+        world.wait(DAY)
+        phone.track()
+    assert phone.send() == ["accepted"] * 7
+
+
+def test_the_book_of_the_event_s_instant_says_how_many_days(world: World, user: str) -> None:
+    phone = Device(world, user)
+    phone.look()
+    world.wait(20 * DAY)
+    for days in (19, 14.5, 13.5, 4):
+        phone.track(world.now - days * DAY)
+    told = phone.send()
+    assert [each.partition(":")[0] for each in told] == ["backfill_forbidden"] * 2 + ["accepted"] * 2
+    assert "more than 14 days ago" in told[0]
+
+
+def test_batches_at_once_open_one_stretch(world: World, user: str, engine: Engine) -> None:
+    phone = Device(world, user)
+    sail(phone, 8)
+    batches = [(body, receipt) for body, receipt in phone.waiting]
+    told: list[str] = []
+
+    def send(body: Any, receipt: str | None) -> None:
+        told.extend(phone.send_again([body], receipt=receipt))
+
+    threads = [threading.Thread(target=send, args=each) for each in batches]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert told == ["accepted"] * 8
+    found = engine.client("dynamodb").get_item(
+        TableName="IdempotencyKeys", Key={"user_id": {"S": user}, "idempotency_key": {"S": KEY}}
+    )
+    assert len(found["Item"]["stretches"]["L"]) == 1
+
+
+def test_a_batch_without_late_events_reads_and_writes_nothing_more(
+    world: World, user: str, engine: Engine
+) -> None:
+    phone = Device(world, user)
+    phone.look()
+    world.wait(DAY)
+    phone.track()
+    assert phone.send() == ["accepted"]
+    found = engine.client("dynamodb").get_item(
+        TableName="IdempotencyKeys", Key={"user_id": {"S": user}, "idempotency_key": {"S": KEY}}
+    )
+    assert "Item" not in found
+
+
+def test_no_client_s_key_is_that_of_the_stretches(world: World, user: str) -> None:
+    phone = Device(world, user)
+    phone.track()
+    phone.waiting[0][0]["idempotency_key"] = KEY
+    assert phone.send()[0].startswith("invalid_field")
+
+
+def test_after_an_erasure_neither_old_events_nor_old_receipts_bring_anything(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, user: str
+) -> None:
+    secret = engine.client("secretsmanager").create_secret(Name=f"e-{uuid4()}", SecretString="e" * 32)["ARN"]
+    with site(engine, ERASURE_SECRET_ARN=secret) as api:
+        world = World(api, monkeypatch, datetime.now(UTC))
+        phone = Device(world, user)
+        sail(phone, 6)
+        old = phone.receipt
+        assert phone.send() == ["accepted"] * 6
+        erased, lifted = world.now - 5 * HOUR, world.now - 4 * HOUR
+        digest = digest_of("e" * 32, user_subject(user))
+        entries = [
+            JournalEntry(stamp(erased), digest, Act.ERASED, "1"),
+            JournalEntry(stamp(lifted), digest, Act.LIFTED, "1"),
+        ]
+        engine.client("dynamodb").transact_write_items(TransactItems=journal_puts("Erasures", entries))
+        engine.client("dynamodb").delete_item(
+            TableName="IdempotencyKeys", Key={"user_id": {"S": user}, "idempotency_key": {"S": KEY}}
+        )
+        events_api._parts.cache_clear()
+        phone.track(world.now - 4 * DAY)
+        assert phone.send(receipt=old)[0].startswith(
+            "receipt_refused: receipt was given before the user was erased"
+        )
+        world.wait(5 * DAY)
+        phone.track(world.now - 4 * DAY)
+        assert phone.send(receipt=old)[0].startswith(
+            "receipt_refused: receipt was given before the user was erased"
+        )
