@@ -6,7 +6,7 @@ A test fails for a code that is used and not listed here, and for one that is li
 CODES = {
     "already_answered": "this person has answered the question; the body has the first answer",
     "already_reversed": "the redemption has been reversed before",
-    "backfill_forbidden": "the event is older than 72 hours: that needs the permission to backfill",
+    "backfill_forbidden": "the event is over 72 hours old: that needs a receipt, or permission to backfill",
     "conflict": "the key was used with another body; or somebody else has just published a version",
     "contract_broken": "the properties are not as the event type's data contract says",
     "endpoints_max": "there are as many endpoints as are allowed",

@@ -61,7 +61,7 @@ class StretchStore:
         raise Unprocessed(f"{self._claims}: the stretches of {user_id} kept changing")
 
     def contacts(self, user_id: str, since: datetime, now: datetime) -> list[datetime]:
-        """Return when the user sent events after `since`: the last time of 72 hours ago and more, and all later.
+        """Return when the user sent events after `since`: the last time of over 72 hours ago, and all later.
 
         What only servers declare is no sign of the user, nor is what came more than 72 hours late.
         """

@@ -27,6 +27,9 @@ class Calls:
     ) -> None:
         """timeout: seconds for one attempt."""
         self._send, self._token, self._timeout, self._sleep = transport, token, timeout, sleep
+        # What the device is called ("": it gets no receipts). Who is told of a receipt: path, device, text.
+        self.device: Callable[[], str] = str
+        self.received: Callable[[str, str, str], None] = lambda *_: None
 
     def call(
         self, method: str, path: str, query: Any = None, body: Any = None, timeout: float | None = None
@@ -47,13 +50,20 @@ class Calls:
             self._sleep(pause(attempt, reply.headers.get("retry-after")))
         return _content(self.once(method, target, body, timeout))
 
-    def once(self, method: str, target: str, body: Any = None, timeout: float | None = None) -> Reply:
+    def once(
+        self, method: str, target: str, body: Any = None, timeout: float | None = None, device: str = ""
+    ) -> Reply:
         """Send a request once; returns a reply of any status. Raises Unreachable."""
         data = None if body is None else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self._token()}", "Accept": "application/json"}
         if data is not None:
             headers["Content-Type"] = "application/json"
-        return self._send(Request(method, target, headers, data, timeout or self._timeout))
+        if device := device or self.device():
+            headers["Streakline-Device"] = device
+        reply = self._send(Request(method, target, headers, data, timeout or self._timeout))
+        if 200 <= reply.status < 300 and (receipt := reply.headers.get("streakline-time-receipt")):
+            self.received(target, device, receipt)
+        return reply
 
 
 def part(text: str) -> str:

@@ -1,16 +1,19 @@
 """A user's events: kept at once, sent whenever that is possible, and shown before they are answered."""
 
+import sqlite3
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
-from streakline_client.calls import Calls
+from streakline_client.calls import Calls, part
 from streakline_client.profile import ShownProfile, estimated, nobody
+from streakline_client.queue.batches import Proof, Waiting
 from streakline_client.queue.clock import Reading
-from streakline_client.queue.event_queue import EventQueue, Waiting
+from streakline_client.queue.event_queue import EventQueue
 from streakline_client.queue.moments import DeviceClocks
 from streakline_client.queue.sender import RefusedEvent, Sender, Told, Trouble
 from streakline_client.shapes import Event, Profile
@@ -56,6 +59,8 @@ class Tracker:
         self._user, self._how = user, how
         self._clocks = how.clocks or DeviceClocks().read
         self._queue = EventQueue(how.path, self._clocks, how.zone, how.most)
+        device = self._queue.device()
+        calls.device, calls.received = lambda: device, self._received
         told = Told(how.on_refused, how.on_trouble, self._taken)
         self._sender = Sender(self._queue, calls, told)
         self._woken, self._closed = threading.Event(), threading.Event()
@@ -102,6 +107,12 @@ class Tracker:
         is_estimate = bool(dates) or profile.get("as_of") != today.isoformat()
         more = {"waiting": len(self._queue), "is_estimate": is_estimate}
         return cast("ShownProfile", {**estimated(profile, dates, today), **more})
+
+    def _received(self, path: str, device: str, receipt: str) -> None:
+        # Of other paths nobody knows whose token it was.
+        if path in ("/v1/events", f"/v1/users/{part(self._user)}"):
+            with suppress(sqlite3.Error):  # the disk is full, or this is closed: the next one will do
+                self._queue.received(Proof(device, receipt))
 
     def _taken(self, events: list[Waiting]) -> None:
         now = self._clocks().wall

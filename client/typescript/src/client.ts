@@ -71,6 +71,11 @@ export class Streakline extends QuestionsApi {
     this.platform = options.platform ?? browser(name);
     this.channel = this.platform.channel?.(name, (message) => this.heard(message));
     this.queue = new Queue(this.platform, options.queueMax ?? QUEUE_MAX, this.othersLook());
+    this.http.device = () => this.queue.device;
+    this.http.received = (path, proof) => {
+      // Of other paths nobody knows whose token it was.
+      if (path === '/v1/events' || path === this.path('')) void this.queue.received(proof).catch(() => undefined);
+    };
     this.sender = new Sender(this.queue, this.http, this.platform.locks, {
       refused: (event) => this.tell(options.onRefused, event),
       trouble: (trouble) => this.tell(options.onTrouble, trouble),

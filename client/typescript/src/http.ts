@@ -1,6 +1,7 @@
 /** One request and its reply; and how long to wait before the next attempt. */
 
 import { Refused, Unreachable } from './errors.js';
+import type { Proof } from './queue.js';
 
 export interface Reply {
   status: number;
@@ -29,17 +30,22 @@ const sleep = (milliseconds: number): Promise<void> => new Promise((resolve) => 
 
 export class Http {
   private lastToken: string | undefined;
+  /** What the device is called; "": it gets no receipts. received: it has got one, with an answer to this path. */
+  device = (): string => '';
+  received = (_path: string, _proof: Proof): void => undefined;
 
   constructor(private readonly url: string, private readonly token: Token, private readonly fetch: typeof globalThis.fetch) {}
 
   /** Send a request once, and return a reply of any status; throws Unreachable. */
-  async once(method: string, path: string, body?: unknown, timeout = TIMEOUT): Promise<Reply> {
+  async once(method: string, path: string, body?: unknown, timeout = TIMEOUT, device = this.device()): Promise<Reply> {
     const stop = new AbortController();
     const timer = setTimeout(() => stop.abort(), timeout);
     try {
       this.lastToken = typeof this.token === 'function' ? await this.token() : this.token;
-      const answered = await this.send(method, path, body, { signal: stop.signal });
+      const answered = await this.send(method, path, body, device, { signal: stop.signal });
       const text = await answered.text();
+      const receipt = answered.ok && answered.headers.get('streakline-time-receipt');
+      if (receipt) this.received(path, { device, receipt });
       return { status: answered.status, body: json(text), retryAfter: seconds(answered), time: timeOf(answered) };
     } catch (error) {
       throw new Unreachable(`${method} ${path}: ${String(error)}`);
@@ -48,12 +54,13 @@ export class Http {
     }
   }
 
-  private send(method: string, path: string, body: unknown, more: RequestInit): Promise<Response> {
+  private send(method: string, path: string, body: unknown, device: string, more: RequestInit): Promise<Response> {
     return this.fetch(this.url.replace(/\/$/, '') + path, {
       method,
       headers: {
         authorization: `Bearer ${this.lastToken ?? ''}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(device ? { 'streakline-device': device } : {}),
       },
       // A redirect would carry the token to another address.
       redirect: 'error',
@@ -63,8 +70,8 @@ export class Http {
   }
 
   /** Send a request that outlives the page. Nobody reads its answer. */
-  parting(path: string, body: unknown): void {
-    if (this.lastToken) void this.send('POST', path, body, { keepalive: true }).catch(() => undefined);
+  parting(path: string, body: unknown, device = this.device()): void {
+    if (this.lastToken) void this.send('POST', path, body, device, { keepalive: true }).catch(() => undefined);
   }
 
   /** Send a request, and again while that may help; it reads only, or has a key. Throws Refused, Unreachable. */

@@ -6,14 +6,17 @@ import type { Platform } from './platform/platform.js';
 import { newKey } from './platform/platform.js';
 import type { SentEvent } from './types.js';
 
-/** An event that waits. number: its place. shift: the sum of the clock's moves until then. wall: what the clock said. */
-export interface Waiting { number: number; shift: number; wall: number; event: SentEvent }
+/** A time receipt of the service, and the device that it was given to. */
+export interface Proof { device: string; receipt: string }
 
-/** Some events that one clock has read, and what time it is now by that clock. */
-export interface Batch { events: Waiting[]; sent_at: string }
+/** An event that waits. number: its place. shift: the sum of the clock's moves until then. wall: what the clock said. proof: the newest receipt then. */
+export interface Waiting { number: number; shift: number; wall: number; event: SentEvent; proof?: Proof }
 
-/** What all pages share. flying: the newest event of a batch under way; up to it nothing is given up. */
-interface State { next: number; count: number; flying: number; clock: ClockState }
+/** Some events that one clock has read, and what time it is now by that clock. proof: since when they may have waited. */
+export interface Batch { events: Waiting[]; sent_at: string; proof: Proof | undefined }
+
+/** What all pages share. flying: the newest event of a batch under way; up to it nothing is given up. receipt: the newest of this device. */
+interface State { next: number; count: number; flying: number; clock: ClockState; device: string; receipt?: string }
 
 const STATE = 'state';
 const EVENT = 'event:';
@@ -30,7 +33,7 @@ export class Queue {
   private unkept: Waiting[] = [];
   /** What this page knows to wait, for the page's end, when there is no time to read. */
   readonly known = new Map<string, Waiting>();
-  private last: State = { next: 1, count: 0, flying: 0, clock: newClock() };
+  private last: State = { next: 1, count: 0, flying: 0, clock: newClock(), device: newKey() };
   /** Storage refused the newest state: this page goes on with its own, as long as nobody else has stored another. */
   private isBehind = false;
   /** The stored state that this page has seen last, and what it remembered of the clock then. */
@@ -53,7 +56,7 @@ export class Queue {
   /** Keep an event. Returns whether storage has it, and what had to go because the queue is full: the oldest. */
   async add(event: SentEvent, wall: number): Promise<{ kept: boolean; gone: Waiting[] }> {
     const base = wall - this.platform.ticks();
-    this.known.set(event.idempotency_key, { number: this.last.next, shift: this.last.clock.shift, wall, event });
+    this.known.set(event.idempotency_key, { number: this.last.next, shift: this.last.clock.shift, wall, event, ...proofOf(this.last) });
     await this.ready;
     return this.platform.locks.exclusive('write', async () => {
       const state = await this.state();
@@ -61,7 +64,7 @@ export class Queue {
       const isMoved = Math.abs(moved) > STILL;
       this.lookAt(state, isMoved ? state.next + 1 : state.next);
       const since = isMoved && (moved < 0 || this.platform.countsSleep) ? moved : 0;
-      const one = { number: state.next++, shift: state.clock.shift - since, wall, event };
+      const one = { number: state.next++, shift: state.clock.shift - since, wall, event, ...proofOf(state) };
       this.known.set(event.idempotency_key, one);
       const kept = await this.keep(one);
       state.count += 1;
@@ -121,7 +124,7 @@ export class Queue {
     if (!first) return null;
     const events = batchOf(waiting.slice(0, Math.min(most, BATCH_MAX)), state.clock);
     await this.change((now) => void (now.flying = events.at(-1)?.number ?? 0));
-    return { events, sent_at: this.sentAt(state.clock, first) };
+    return { events, sent_at: this.sentAt(state.clock, first), proof: first.proof };
   }
 
   private sentAt(clock: ClockState, first: Waiting): string {
@@ -134,7 +137,8 @@ export class Queue {
     const [first, ...others] = [...this.known.values()].sort((one, other) => one.number - other.number);
     if (!first || isInDoubt(clock)) return null;
     const moved = Math.abs(this.platform.wall() - this.platform.ticks() - (this.watch?.base ?? 0)) > STILL;
-    return moved ? null : { events: batchOf([first, ...others], clock).slice(0, BATCH_MAX), sent_at: this.sentAt(clock, first) };
+    const events = batchOf([first, ...others], clock).slice(0, BATCH_MAX);
+    return moved ? null : { events, sent_at: this.sentAt(clock, first), proof: first.proof };
   }
 
   /** These events are settled: they wait no more. */
@@ -170,6 +174,18 @@ export class Queue {
   async heard(serverTime: number | null): Promise<void> {
     const wall = this.platform.wall();
     await this.change((state) => contact(state.clock, serverTime, wall, state.next));
+  }
+
+  /** What this device is called in requests. */
+  get device(): string {
+    return this.last.device;
+  }
+
+  /** The service has given a receipt to a device: events that happen from now on have it. */
+  async received({ device, receipt }: Proof): Promise<void> {
+    await this.change((state) => {
+      if (device === state.device && isNewer(receipt, state.receipt)) state.receipt = receipt;
+    });
   }
 
   /** Look at the clock if it seems to have been moved since the last look; always, if asked to. */
@@ -223,7 +239,7 @@ export class Queue {
     const kept = JSON.parse(text) as State;
     if (this.isBehind) this.join(kept);
     this.stored = text;
-    return { ...kept, next: Math.max(kept.next, this.last.next) };
+    return { ...kept, device: kept.device ?? this.last.device, next: Math.max(kept.next, this.last.next) };
   }
 
   /** Another page has stored a state meanwhile: what waits in memory is told by its sum of moves, which ends in the same now. */
@@ -252,13 +268,18 @@ export class Queue {
 
 const copied = (state: State): State => JSON.parse(JSON.stringify(state)) as State;
 
-/** Return the first of these events that one clock has read, as many as one request carries. */
-function batchOf(waiting: Waiting[], clock: ClockState): Waiting[] {
+const proofOf = ({ device, receipt }: State): { proof?: Proof } => (receipt ? { proof: { device, receipt } } : {});
+
+/** Whether a receipt was given later than another one. */
+export const isNewer = (receipt: string, than: string | undefined): boolean => !than || Number(receipt.split('.')[1]) > Number(than.split('.')[1]);
+
+/** Return the first of these events that one clock has read on one device, as many as one request carries. */
+export function batchOf(waiting: Waiting[], clock: ClockState): Waiting[] {
   const shift = waiting[0] ? shiftOf(clock, waiting[0]) : 0;
   let bytes = 0;
   const end = waiting.findIndex((one, number) => {
     bytes += 4 * JSON.stringify(one.event).length; // a sign has up to four bytes
-    return Math.abs(shiftOf(clock, one) - shift) > SAME_CLOCK || (bytes > BATCH_BYTES_MAX && number > 0);
+    return Math.abs(shiftOf(clock, one) - shift) > SAME_CLOCK || one.proof?.device !== waiting[0]?.proof?.device || (bytes > BATCH_BYTES_MAX && number > 0);
   });
   return end < 0 ? waiting : waiting.slice(0, end);
 }

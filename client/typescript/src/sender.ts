@@ -58,7 +58,7 @@ export class Sender {
       }
       const batch = await this.queue.batch(this.size);
       if (batch === null) return null;
-      const reply = await this.http.once('POST', '/v1/events', bodyOf(batch));
+      const reply = await this.http.once('POST', '/v1/events', bodyOf(batch), undefined, batch.proof?.device);
       return await this.judged(batch, reply);
     } catch (error) {
       if (!(error instanceof Unreachable)) throw error;
@@ -91,11 +91,11 @@ export class Sender {
     const batch = this.queue.parting();
     if (!batch) return;
     while (batch.events.length && JSON.stringify(bodyOf(batch)).length * 2 > KEEPALIVE_BYTES_MAX) batch.events.pop();
-    if (batch.events.length) this.http.parting('/v1/events', bodyOf(batch));
+    if (batch.events.length) this.http.parting('/v1/events', bodyOf(batch), batch.proof?.device);
   }
 }
 
-const bodyOf = ({ events, sent_at }: Batch): unknown => ({ events: events.map(({ event }) => event), sent_at });
+const bodyOf = ({ events, sent_at, proof }: Batch): unknown => ({ events: events.map(({ event }) => event), sent_at, receipt: proof?.receipt });
 
 /** Return what a reply says of a batch. */
 export function verdict(events: Waiting[], reply: Reply): Verdict {

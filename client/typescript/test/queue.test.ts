@@ -65,6 +65,41 @@ test('what waits survives, is sent in its order, a hundred at once', async () =>
   me.close();
 });
 
+test('an event has the newest receipt of its device, in another page, too, and the batch carries it', async () => {
+  const storage = inMemory();
+  const given: string[] = [];
+  const requests: [string, string | null, string | undefined][] = [];
+  let isOnline = true;
+  const withReceipts: typeof fetch = async (target, options = {}) => {
+    const path = new URL(String(target)).pathname;
+    const body = options.body ? (JSON.parse(String(options.body)) as { events: SentEvent[]; receipt?: string }) : { events: [] };
+    requests.push([path, new Headers(options.headers).get('streakline-device'), body.receipt]);
+    if (!isOnline) throw new Error('offline');
+    given.push(`1.${given.length + 1}.o.s`);
+    const results = body.events.map(({ idempotency_key }) => ({ idempotency_key, status: 'accepted' }));
+    return Response.json({ results }, { status: path === '/v1/events' ? 202 : 200, headers: { 'streakline-time-receipt': given.at(-1) as string } });
+  };
+  const before = client(plain(storage), withReceipts);
+  await before.profile();
+  await before.leaderboard('streaks' as never);
+  isOnline = false;
+  await before.track('A');
+  await before.flush();
+  before.close();
+  const me = client(plain(storage), withReceipts);
+  await me.track('A');
+  isOnline = true;
+  for (let left = 1; left; ) left = await me.flush();
+  await me.track('A');
+  for (let left = 1; left; ) left = await me.flush();
+  const [first, ...others] = requests.filter(([path]) => path === '/v1/events');
+  assert.equal(first?.[2], '1.1.o.s'); // the profile's, not the board's: nobody knows whose token that was
+  assert.equal(others.at(-1)?.[2], given.filter((_, number) => number > 1).at(-2));
+  assert.match(String(first?.[1]), /^[A-Za-z0-9_-]{8,64}$/);
+  assert.equal(new Set(requests.map(([, device]) => device)).size, 1);
+  me.close();
+});
+
 test('a full queue gives up the oldest, and says so', async () => {
   const dropped: string[] = [];
   const me = client(plain(inMemory()), service(...Array(50).fill(new Error('offline'))).fetch, { queueMax: 3, onDropped: (event) => dropped.push(event.idempotency_key) });
@@ -201,5 +236,5 @@ test('a folder is shared: a lock whose holder is gone is free, and a draft is no
   assert.deepEqual((await readdir(folder)).filter((name) => name.includes('event')), []);
   one.close();
   two.close();
-  await rm(folder, { recursive: true });
+  await rm(folder, { recursive: true, maxRetries: 5 });
 });

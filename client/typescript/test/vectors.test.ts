@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { contact, look, newClock, sentAt, shiftOf, type ClockState, type Watch } from '../src/clock.js';
 import { dateAt, offsetOf, written } from '../src/moment.js';
 import { estimated, nobody } from '../src/profile.js';
-import type { Waiting } from '../src/queue.js';
+import { batchOf, isNewer, type Proof, type Waiting } from '../src/queue.js';
 import { verdict } from '../src/sender.js';
 
 type Json = any; // eslint-disable-line @typescript-eslint/no-explicit-any
@@ -74,6 +74,25 @@ for (const told of vectors.replies) {
     assert.equal(found.halve ?? false, told.halve ?? false);
   });
 }
+
+for (const told of vectors.proofs) {
+  test(`a batch carries the receipt of its first event: ${told.name}`, () => {
+    const event = { idempotency_key: 'k', event_type: 'X', occurred_at: '2026-03-02T00:00:00Z' };
+    const proofOf = (each: [string, string] | null): { proof?: Proof } => (each ? { proof: { device: each[0], receipt: each[1] } } : {});
+    let waiting: Waiting[] = told.waiting.map((each: [string, string] | null, number: number) => ({ number, shift: 0, wall: 0, event, ...proofOf(each) }));
+    const batches: Json[] = [];
+    while (waiting.length) {
+      const some = batchOf(waiting, newClock());
+      batches.push([some.length, some[0]?.proof?.receipt ?? null]);
+      waiting = waiting.slice(some.length);
+    }
+    assert.deepEqual(batches, told.batches);
+  });
+}
+
+test('the newest receipt is kept', () => {
+  for (const [than, receipt, isKept] of vectors.receipts) assert.equal(isNewer(receipt, than ?? undefined), isKept);
+});
 
 test('a moment is written', () => {
   for (const told of vectors.moments) {

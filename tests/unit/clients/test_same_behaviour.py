@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from streakline_client import Reply, estimated
 from streakline_client.profile import nobody
-from streakline_client.queue.event_queue import Waiting
+from streakline_client.queue.batches import Proof, Waiting, batch_of, is_newer
+from streakline_client.queue.clock import ClockState
 from streakline_client.queue.moments import date_at, offset_of, written
 from streakline_client.queue.sender import verdict
 
@@ -55,3 +56,23 @@ def test_a_moment_is_written(told: Any) -> None:
     assert written(told["instant"], told["offset"]) == told["written"]
     assert offset_of(told["written"]) == told["offset"]
     assert date_at(told["instant"], told["offset"]).isoformat() == told["date"]
+
+
+@pytest.mark.parametrize("told", named("proofs"))
+def test_a_batch_carries_the_receipt_of_its_first_event(told: Any) -> None:
+    event: Any = {"idempotency_key": "k", "event_type": "X", "occurred_at": "2026-03-02T00:00:00Z"}
+    waiting = [
+        Waiting(number, 0, 0, event, Proof(*each) if each else None)
+        for number, each in enumerate(told["waiting"])
+    ]
+    batches = []
+    while waiting:
+        some = batch_of(waiting, ClockState())
+        batches.append([len(some), some[0].proof and some[0].proof.receipt])
+        waiting = waiting[len(some) :]
+    assert batches == told["batches"]
+
+
+@pytest.mark.parametrize(("than", "receipt", "is_kept"), VECTORS["receipts"])
+def test_the_newest_receipt_is_kept(than: str | None, receipt: str, is_kept: bool) -> None:
+    assert is_newer(receipt, than or "") is is_kept

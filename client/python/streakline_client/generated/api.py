@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest a5ade6e89fdc1a8637bb1fa5492af36caad38827aeb180204bdc5bda5c3c890c."""
+"""Made by `make clients` from the API with the digest ef0f48132d3ccfaff88e0de137f7a4975fa9a907974904acb10bba337e2e22d1."""
 
 # Long: a type a shape, generated.
 
@@ -8,7 +8,7 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class ErrorError(TypedDict):
-    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "conflict", "contract_broken", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "redemption_ended", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
+    code: Literal["already_answered", "already_reversed", "backfill_forbidden", "conflict", "contract_broken", "endpoints_max", "erased", "erasure_open", "forbidden", "freezes_held_max", "hold_ended", "holds_max", "in_the_future", "insufficient_balance", "invalid_field", "invalid_json", "invalid_parameter", "kept_apart", "not_found", "not_reversible", "open_questions_max", "outgoing_off", "pauses_max", "price_changed", "price_forbidden", "question_closed", "question_expired", "rate_limited", "receipt_refused", "redemption_ended", "reward_limit", "reward_not_valid", "sold_out", "subscriptions_max", "too_large", "too_many_polls", "too_old", "unauthorized", "unavailable", "under_review", "unknown_reward", "unknown_type", "unsupported_media_type"]
     message: str
     details: NotRequired[Any]
 
@@ -58,6 +58,11 @@ class BookFreezes(TypedDict):
 class BookPauses(TypedDict):
     dates_max: int
     dates_a_year: int
+
+
+class BookOffline(TypedDict):
+    days_max: int
+    days_a_year: int
 
 
 class BookExpiry(TypedDict):
@@ -136,6 +141,7 @@ class Book(TypedDict):
     boosts: NotRequired[list[BookBoost]]
     freezes: NotRequired[BookFreezes]
     pauses: NotRequired[BookPauses]
+    offline: NotRequired[BookOffline]
     expiry: NotRequired[BookExpiry]
     rewards: NotRequired[dict[str, BookRewards]]
     streaks: NotRequired[dict[str, BookStreaks]]
@@ -144,6 +150,8 @@ class Book(TypedDict):
 
 class PostEventsRequest(TypedDict):
     events: list[Event]
+    sent_at: NotRequired[str]
+    receipt: NotRequired[str]
 
 
 class PostEventsResponseResult(TypedDict):

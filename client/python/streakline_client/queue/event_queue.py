@@ -6,39 +6,16 @@ Several processes and threads may use one file.
 import json
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from streakline_client.queue import clock
+from streakline_client.queue.batches import BATCH_MAX, Batch, Proof, Waiting, batch_of, is_newer
 from streakline_client.queue.clock import ClockState, Reading, Watch
 from streakline_client.queue.kept import Kept
 from streakline_client.queue.moments import date_at, here, offset_of, written
 from streakline_client.shapes import Event
-
-BATCH_MAX = 100
-# The service takes a million; properties alone may have 64 KB.
-BATCH_BYTES_MAX = 500_000
-SAME_CLOCK = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """An event that waits. number: its place. shift: the clock's moves until then. wall: what it said."""
-
-    number: int
-    shift: int
-    wall: int
-    event: Event
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """Some events that one clock has read, and what time it is now by that clock."""
-
-    events: list[Waiting]
-    sent_at: str
 
 
 class EventQueue(Kept):
@@ -69,8 +46,11 @@ class EventQueue(Kept):
         text = json.dumps(event)
         with self.change() as state:
             late = self._look(state.clock)
-            row = (state.clock.shift - late(now), now.wall, text)
-            self._base.execute("INSERT INTO waiting (shift, wall, event) VALUES (?, ?, ?)", row)
+            proof = (state.device, state.receipt) if state.receipt else (None, None)
+            row = (state.clock.shift - late(now), now.wall, text, *proof)
+            self._base.execute(
+                "INSERT INTO waiting (shift, wall, event, device, receipt) VALUES (?, ?, ?, ?, ?)", row
+            )
             gone = self._give_up(state.flying)
         return event, gone
 
@@ -104,10 +84,13 @@ class EventQueue(Kept):
 
     def waiting(self, most: int = -1) -> list[Waiting]:
         """Return what waits, the oldest first. most: how many; -1: all."""
-        query = "SELECT number, shift, wall, event FROM waiting ORDER BY number LIMIT ?"
+        query = "SELECT number, shift, wall, event, device, receipt FROM waiting ORDER BY number LIMIT ?"
         with self._lock:
             rows = self._base.execute(query, (most,)).fetchall()
-        return [Waiting(number, shift, wall, json.loads(text)) for number, shift, wall, text in rows]
+        return [
+            Waiting(number, shift, wall, json.loads(text), Proof(device, receipt) if receipt else None)
+            for number, shift, wall, text, device, receipt in rows
+        ]
 
     def batch(self, most: int) -> Batch | None:
         """Return the next batch, the oldest events first, all of one clock; None: nothing waits."""
@@ -118,9 +101,10 @@ class EventQueue(Kept):
                 state.clock.fixes = []
                 return None
             shift = clock.shift_of(state.clock, waiting[0].number, waiting[0].shift)
-            events = _of_one_clock(waiting, state.clock, shift)
+            events = batch_of(waiting, state.clock)
             state.flying = events[-1].number
-        return Batch(events, written(clock.sent_at(state.clock, shift, self._clocks().wall), 0))
+        sent_at = written(clock.sent_at(state.clock, shift, self._clocks().wall), 0)
+        return Batch(events, sent_at, events[0].proof)
 
     def settle(self, events: list[Waiting]) -> None:
         """Forget events that are settled."""
@@ -141,6 +125,17 @@ class EventQueue(Kept):
         with self.change() as state:
             clock.contact(state.clock, server_time, self._clocks().wall, self._next())
 
+    def device(self) -> str:
+        """Return what this device is called in requests: the same for all processes."""
+        with self.change() as state:
+            return state.device
+
+    def received(self, proof: Proof) -> None:
+        """Take a receipt: events that happen from now on have it."""
+        with self.change() as state:
+            if proof.device == state.device and is_newer(proof.receipt, state.receipt):
+                state.receipt = proof.receipt
+
     def date_of(self, one: Waiting, known: ClockState | None = None) -> date:
         """Return the date on which an event was, at its place and by the right time, as far as known."""
         known = known or self.state().clock
@@ -156,15 +151,3 @@ class EventQueue(Kept):
         return dates, date_at(
             clock.right_time(state.clock, wall, state.clock.shift), here(wall, self._zone).offset
         )
-
-
-def _of_one_clock(waiting: list[Waiting], state: ClockState, shift: int) -> list[Waiting]:
-    """Return the first of these events that one clock has read, as many as one request carries."""
-    size, some = 0, list[Waiting]()
-    for each in waiting:
-        size += len(json.dumps(each.event))
-        is_other = abs(clock.shift_of(state, each.number, each.shift) - shift) > SAME_CLOCK
-        if is_other or (some and size > BATCH_BYTES_MAX):
-            break
-        some.append(each)
-    return some

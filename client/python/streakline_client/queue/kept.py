@@ -3,8 +3,9 @@
 import json
 import sqlite3
 import threading
+import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,17 +16,22 @@ BUSY_SECONDS_MAX = 30.0
 SENDING_SECONDS_MAX = 600.0
 TABLES = (
     """CREATE TABLE IF NOT EXISTS waiting (number INTEGER PRIMARY KEY AUTOINCREMENT, shift INTEGER NOT NULL,
-    wall INTEGER NOT NULL, event TEXT NOT NULL)""",
+    wall INTEGER NOT NULL, event TEXT NOT NULL, device TEXT, receipt TEXT)""",
     "CREATE TABLE IF NOT EXISTS kept (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
 )
 
 
 @dataclass(slots=True)
 class QueueState:
-    """What all processes share. flying: the newest event under way; up to it nothing is given up."""
+    """What all processes share. flying: the newest event under way; up to it nothing is given up.
+
+    device: what this device is called in requests. receipt: the newest that it was given; "": none.
+    """
 
     clock: ClockState = field(default_factory=ClockState)
     flying: int = 0
+    device: str = field(default_factory=lambda: str(uuid.uuid4()))
+    receipt: str = ""
 
 
 class Kept:
@@ -39,6 +45,15 @@ class Kept:
         self._base = _opened(str(path or ":memory:"), BUSY_SECONDS_MAX)
         for table in TABLES:
             self._base.execute(table)
+        self._add_columns()
+
+    def _add_columns(self) -> None:
+        """Add to a file of an earlier version what it lacks."""
+        known = {name for _, name, *_ in self._base.execute("PRAGMA table_info(waiting)")}
+        for name in ("device", "receipt"):
+            if name not in known:
+                with suppress(sqlite3.OperationalError):  # another process was faster
+                    self._base.execute(f"ALTER TABLE waiting ADD COLUMN {name} TEXT")
 
     def get(self, name: str) -> Any:
         """Return what is kept under a name; None: nothing."""
@@ -58,7 +73,8 @@ class Kept:
             return QueueState()
         known = told["clock"]
         doubts, fixes = [Doubt(**each) for each in known["doubts"]], [Fix(**each) for each in known["fixes"]]
-        return QueueState(ClockState(**{**known, "doubts": doubts, "fixes": fixes}), told["flying"])
+        clock = ClockState(**{**known, "doubts": doubts, "fixes": fixes})
+        return QueueState(**{**told, "clock": clock})
 
     @contextmanager
     def change(self) -> Iterator[QueueState]:

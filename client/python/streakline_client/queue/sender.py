@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from streakline_client.calls import AGAIN, Calls, pause, refusal_of
 from streakline_client.errors import Unreachable
-from streakline_client.queue.event_queue import BATCH_MAX, Batch, EventQueue, Waiting
+from streakline_client.queue.batches import BATCH_MAX, Batch, Waiting
+from streakline_client.queue.event_queue import EventQueue
 from streakline_client.shapes import Event
 from streakline_client.transport import Reply
 
@@ -79,10 +80,16 @@ class Sender:
             batch = self._queue.batch(self._size)
             if batch is None:
                 return None
-            body = {"events": [each.event for each in batch.events], "sent_at": batch.sent_at}
-            return self._judged(batch, self._calls.once("POST", "/v1/events", body))
+            return self._judged(batch, self._sent(batch))
         except Unreachable as error:
             return self._again(Trouble("unreachable", str(error)), None)
+
+    def _sent(self, batch: Batch) -> Reply:
+        body: dict[str, Any] = {"events": [each.event for each in batch.events], "sent_at": batch.sent_at}
+        if batch.proof is None:
+            return self._calls.once("POST", "/v1/events", body)
+        body["receipt"] = batch.proof.receipt
+        return self._calls.once("POST", "/v1/events", body, device=batch.proof.device)
 
     def _judged(self, batch: Batch, reply: Reply) -> float:
         found = verdict(batch.events, reply)

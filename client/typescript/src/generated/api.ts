@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest a5ade6e89fdc1a8637bb1fa5492af36caad38827aeb180204bdc5bda5c3c890c.
+// Made by `make clients` from the API with the digest ef0f48132d3ccfaff88e0de137f7a4975fa9a907974904acb10bba337e2e22d1.
 
 export interface paths {
     "/": {
@@ -1372,6 +1372,13 @@ export interface components {
                 /** @description of each further one */
                 price_points: number;
             };
+            /** @description events that a time receipt proves to have waited in a device; left out: 14 and 60 */
+            offline?: {
+                /** @description how many days of a year a user may have been offline */
+                days_a_year: number;
+                /** @description how old an event may be; up to 3: no more than others */
+                days_max: number;
+            };
             /** @description pauses of a streak; left out: users can have none */
             pauses?: {
                 /** @description of any 365 dates in a row */
@@ -1430,10 +1437,10 @@ export interface components {
         Error: {
             error: {
                 /**
-                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is older than 72 hours: that needs the permission to backfill; conflict: the key was used with another body; or somebody else has just published a version; contract_broken: the properties are not as the event type's data contract says; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: the reward has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute; redemption_ended: what became of the redemption is settled; details say how; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
+                 * @description already_answered: this person has answered the question; the body has the first answer; already_reversed: the redemption has been reversed before; backfill_forbidden: the event is over 72 hours old: that needs a receipt, or permission to backfill; conflict: the key was used with another body; or somebody else has just published a version; contract_broken: the properties are not as the event type's data contract says; endpoints_max: there are as many endpoints as are allowed; erased: the person was erased; an admin may lift that for somebody who comes anew; erasure_open: the erasure is not finished yet; forbidden: the caller may not do this, or not for this user; freezes_held_max: the user holds as many freezes as are allowed; hold_ended: the hold was captured, released or has lapsed; holds_max: too many holds are open already; in_the_future: the event is more than 5 minutes ahead; insufficient_balance: the balance does not cover the points; invalid_field: a field is missing or wrong; details name it; invalid_json: the body is no JSON; invalid_parameter: a part of the path or of the query is wrong; kept_apart: an operator has parted these leads; `unite` says that they belong together after all; not_found: there is no such thing; not_reversible: only a redemption can be reversed; open_questions_max: the agent has as many open questions as are allowed; outgoing_off: the stack was deployed without outgoing webhooks; pauses_max: the user has as many pauses as are allowed; price_changed: the reward has another price than the user was shown; details say which; price_forbidden: a user names a reward, and never points: its price is in the book; question_closed: the question has all the answers it asked for; question_expired: the question's time is over; rate_limited: too many requests in this minute; receipt_refused: the time receipt proves nothing: it is forged, foreign, used, out of order, expired; redemption_ended: what became of the redemption is settled; details say how; reward_limit: the user has as many of this reward as one user may have; reward_not_valid: the reward is not offered now; sold_out: nothing is left of the reward; subscriptions_max: the owner has as many subscriptions as are allowed; too_large: the body is too large; too_many_polls: the agent has as many polls waiting as are allowed; too_old: the event is older than events may be; unauthorized: there is no valid token; unavailable: try again; under_review: an admin has yet to look at the account; its points can be spent afterwards; unknown_reward: the book of rules in force has no such reward; unknown_type: no version of the book of rules has this event type; unsupported_media_type: the body is compressed, or of a type that is not taken here
                  * @enum {string}
                  */
-                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "conflict" | "contract_broken" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "redemption_ended" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
+                code: "already_answered" | "already_reversed" | "backfill_forbidden" | "conflict" | "contract_broken" | "endpoints_max" | "erased" | "erasure_open" | "forbidden" | "freezes_held_max" | "hold_ended" | "holds_max" | "in_the_future" | "insufficient_balance" | "invalid_field" | "invalid_json" | "invalid_parameter" | "kept_apart" | "not_found" | "not_reversible" | "open_questions_max" | "outgoing_off" | "pauses_max" | "price_changed" | "price_forbidden" | "question_closed" | "question_expired" | "rate_limited" | "receipt_refused" | "redemption_ended" | "reward_limit" | "reward_not_valid" | "sold_out" | "subscriptions_max" | "too_large" | "too_many_polls" | "too_old" | "unauthorized" | "unavailable" | "under_review" | "unknown_reward" | "unknown_type" | "unsupported_media_type";
                 details?: unknown;
                 message: string;
             };
@@ -1451,7 +1458,7 @@ export interface components {
             event_type: string;
             /** @description scope: the user; kept for 90 days */
             idempotency_key: string;
-            /** @description RFC 3339 with Z or an offset; at most 72 hours ago (admins, producers: any time from 1970 on), at most 5 minutes ahead */
+            /** @description RFC 3339 with Z or an offset; at most 72 hours ago (with a receipt more; admins, producers: any time from 1970 on), at most 5 minutes ahead */
             occurred_at: string;
             /** @description anything, up to 64 KB as JSON */
             properties?: Record<string, unknown>;
@@ -1766,6 +1773,10 @@ export interface operations {
                 "application/json": {
                     /** @description each is checked by itself: a bad one never spoils its neighbours */
                     events: components["schemas"]["Event"][];
+                    /** @description the time receipt (Streakline-Time-Receipt of an earlier answer) that the device had when the oldest of these events happened. With it events of more than 72 hours ago count that waited in a device without a network. The request names the device, as the one that was answered did (Streakline-Device) */
+                    receipt?: string;
+                    /** @description when the batch is sent, by the clock that `occurred_at` is read from (RFC 3339). Where that clock is more than two minutes wrong, the times of the events are corrected */
+                    sent_at?: string;
                 };
             };
         };

@@ -1,0 +1,97 @@
+"""The Python client keeps the newest receipt of its own user's requests, and sends it with what happened then."""
+
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from streakline_client import Reply, Streakline
+from streakline_client.errors import Unreachable
+from streakline_client.profile import nobody
+from streakline_client.tracker import Queueing
+from streakline_client.transport import Request
+
+
+class Service:
+    """Gives a receipt with each answer, in any order that is wanted."""
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, str, str | None]] = []
+        self.given = 0
+        self.is_online = True
+        self.status = 200
+
+    def __call__(self, request: Request) -> Reply:
+        if not self.is_online:
+            raise Unreachable("offline")
+        body: dict[str, Any] = json.loads(request.body) if request.body else {}
+        self.requests.append((request.path, request.headers["Streakline-Device"], body.get("receipt")))
+        self.given += 1
+        results = [{"status": "accepted"} for _ in body.get("events", [])]
+        answer: Any = {"results": results} if body else nobody("ann")
+        headers = {"streakline-time-receipt": f"1.{self.given}.o.s"}
+        return Reply(202 if body else self.status, json.dumps(answer).encode(), headers)
+
+    @property
+    def sent(self) -> list[str | None]:
+        return [receipt for path, _, receipt in self.requests if path == "/v1/events"]
+
+
+def client(path: Path | None, service: Service) -> Streakline:
+    queue = Queueing(path=path, is_sending=False)
+    return Streakline("https://x.test", "t", user="ann", queue=queue, transport=service, sleep=lambda _: None)
+
+
+def test_an_event_has_the_newest_receipt_also_in_another_process(tmp_path: Path) -> None:
+    service = Service()
+    before, other = (client(tmp_path / "queue", service) for _ in range(2))
+    before.track("A")
+    before.flush()
+    service.is_online = False
+    before.track("A")
+    before.close()
+    other.track("A")
+    service.is_online = True
+    other.flush()
+    other.track("A")
+    other.flush()
+    assert service.sent == [None, "1.1.o.s", "1.2.o.s"]
+    assert len({device for _, device, _ in service.requests}) == 1
+    other.close()
+
+
+def test_only_answers_that_are_surely_the_user_s_own_give_receipts() -> None:
+    service = Service()
+    me = client(None, service)
+    me.leaderboard("streaks")
+    me.track("A")
+    me.flush()
+    me.profile()
+    me.track("A")
+    me.flush()
+    assert service.sent == [None, "1.3.o.s"]
+
+
+def test_a_file_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "queue"
+    client(path, Service()).close()
+    with sqlite3.connect(path) as base:
+        for name in ("device", "receipt"):
+            base.execute(f"ALTER TABLE waiting DROP COLUMN {name}")
+        [[text]] = base.execute("SELECT value FROM kept WHERE name = 'state'").fetchall()
+        old = {name: each for name, each in json.loads(text).items() if name not in ("device", "receipt")}
+        base.execute("UPDATE kept SET value = ? WHERE name = 'state'", (json.dumps(old),))
+    service = Service()
+    me = client(path, service)
+    me.track("A")
+    assert me.flush() == 0
+    me.track("A")
+    me.flush()
+    assert service.sent == [None, "1.1.o.s"]
+    me.close()
+
+
+def test_who_is_closed_can_still_ask() -> None:
+    me = client(None, Service())
+    me.close()
+    assert me.balance()
