@@ -87,7 +87,8 @@ INVENTORY = (
     Store(
         "IdempotencyKeys",
         TABLE,
-        "clients' keys of events and commands; of leads the ids that integrations gave, and orders",
+        "clients' keys of events and commands; hashes of devices, and when they were offline, a year;"
+        " of leads the ids that integrations gave, and orders",
         DELETED,
         "user_id",
         "user_id",

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from adapters.engagement.offline.stretch_store import StretchStore
 from adapters.platform.redis import Redis
 from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.stores import Clients, stores_and_copies
@@ -22,6 +23,7 @@ from adapters.settings import read
 from adapters.settings.privacy import ErasureSettings
 from processors import engagement, erasure, ranks
 from processors.erasure import ErasureRunner
+from rules.engagement.clocks.offline import Stretch
 from rules.privacy.certificates import problem_of
 from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
@@ -89,6 +91,10 @@ def live(site: Site, user: str) -> None:
     status, told = site.call(user, "POST", path, {"text": f"{user} thinks", "response_time_ms": 900})
     assert status == 201, told
     site.settle()
+    now = datetime.now(UTC)
+    at_sea = Stretch("0" * 16, now - timedelta(days=7), now - timedelta(days=7), now, now)
+    store = StretchStore(site.engine.client("dynamodb"), "IdempotencyKeys", "BPEvents")
+    store.of(user, lambda _: (at_sea, True), now)
 
 
 def runner(**clients: Any) -> ErasureRunner:

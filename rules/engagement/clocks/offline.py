@@ -55,35 +55,34 @@ def of_text(text: str) -> Stretch:
 def known_stretch(receipt: Receipt, used: Sequence[Stretch], now: datetime) -> Stretch | None:
     """Return the stretch that a receipt belongs to, None if it begins one.
 
-    used: the user's stretches. Raises InputRefused for a receipt that was used, is out of order or too old.
+    used: the user's stretches. Raises InputRefused for a receipt that was used, is out of order or too old,
+    and for one too many.
     """
     if receipt.issued_at < now - RECEIPT_AGE_MAX:
         raise refusal(f"has expired: it is more than {RECEIPT_AGE_MAX.days} days old")
     own = [each for each in used if each.owner == receipt.owner]
     newest = max(own, key=lambda each: each.receipt_at, default=None)
-    if newest is None:
-        return None
-    if receipt.issued_at < newest.receipt_at:
+    if newest and receipt.issued_at < newest.receipt_at:
         at = stamp(newest.receipt_at)
         raise refusal(f"is out of order: a receipt of {at} of this device has been used")
-    if now <= newest.open_until:
+    if newest and now <= newest.open_until:
         return newest
-    if receipt.issued_at == newest.receipt_at:
+    if newest and receipt.issued_at == newest.receipt_at:
         at = stamp(newest.until)
         raise refusal(f"was used before, at {at}: that stretch is over")
+    if len(recent(used, now)) >= STRETCHES_MAX:
+        raise refusal(f"is one too many: {STRETCHES_MAX} were used within a year")
     return None
 
 
 def new_stretch(
     receipt: Receipt, used: Sequence[Stretch], contacts: Iterable[datetime], now: datetime
 ) -> Stretch:
-    """Return the stretch that a receipt begins; raises InputRefused if there are too many.
+    """Return the stretch that a receipt begins.
 
     contacts: when the user sent something after the receipt, by any device. Whoever was in touch had 72 hours
     from then on to send all that was before.
     """
-    if len(recent(used, now)) >= STRETCHES_MAX:
-        raise refusal(f"is one too many: {STRETCHES_MAX} were used within a year")
     every = [*contacts, *(each.until for each in used)]
     since = max([receipt.issued_at, *(each for each in every if each <= now - OPEN_FOR)])
     first = min([now, *(each for each in every if each > since)])
