@@ -239,6 +239,22 @@ def test_what_servers_send_for_a_sailor_is_no_sign_of_him(world: World, user: st
     assert phone.send() == ["accepted"] * 7
 
 
+def test_what_an_operator_imports_is_no_sign_of_a_sailor(world: World, user: str) -> None:
+    phone = Device(world, user)
+    sail(phone, 3)
+    old = {
+        "idempotency_key": "archive",
+        "event_type": "CHECK_IN",
+        "occurred_at": (world.now - 80 * HOUR).isoformat(),
+        "user_id": user,
+    }
+    assert world.site.send("import", old, groups=(PRODUCERS,))["accepted"] == 1
+    for _ in range(4):
+        world.wait(DAY)
+        phone.track()
+    assert phone.send() == ["accepted"] * 7
+
+
 def test_the_book_of_the_event_s_instant_says_how_many_days(world: World, user: str) -> None:
     phone = Device(world, user)
     phone.look()

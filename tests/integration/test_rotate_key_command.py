@@ -11,6 +11,7 @@ from local import cli
 from local.operate.fingerprint_keys import NEEDED_FOR
 from local.stack import Stack
 from rules.days import stamp, unstamp
+from rules.engagement.clocks.offline import RECEIPT_AGE_MAX
 from rules.key_ring import PROMOTED_AFTER, KeyRing, from_text, to_text
 from tests.support.engine import Engine
 
@@ -30,7 +31,9 @@ class Desk:
             capsys,
         )
         self._secrets.create_secret(Name=name, SecretString=PLAIN)
-        stack = Stack("https://api", "", "eu-west-1", {"FingerprintSecretId": name}, {}, "", "live")
+        self.more: tuple[str, ...] = ()
+        outputs = {"FingerprintSecretId": name, "ReceiptSecretId": name}
+        stack = Stack("https://api", "", "eu-west-1", outputs, {}, "", "live")
         patch.setattr(Stack, "client", lambda _, service: self._secrets)
         patch.setattr(cli, "_stack", lambda _: stack)
 
@@ -44,7 +47,7 @@ class Desk:
         return found
 
     def run(self, action: str) -> None:
-        self._patch.setattr("sys.argv", ["streakline", "rotate-key", action])
+        self._patch.setattr("sys.argv", ["streakline", "rotate-key", action, *self.more])
         cli.main()
 
     def refusal(self, action: str) -> str:
@@ -99,6 +102,18 @@ def test_a_key_is_announced_promoted_and_the_oldest_retired(desk: Desk) -> None:
     desk.wait(NEEDED_FOR)
     assert desk("retire") == {"keys": 1, "is_announced": False, "promote_from": None, "retire_from": None}
     assert list(desk.ring.keys) == [new]
+
+
+def test_a_key_of_receipts_is_kept_as_long_as_one_of_them_is_taken(desk: Desk) -> None:
+    desk.more = ("--receipts",)
+    desk("announce")
+    desk.wait(PROMOTED_AFTER)
+    told = desk("promote")
+    assert unstamp(told["retire_from"]) - datetime.now(UTC) > RECEIPT_AGE_MAX
+    desk.wait(RECEIPT_AGE_MAX)
+    assert "not before" in desk.refusal("retire")
+    desk.wait(PROMOTED_AFTER)
+    desk("retire")
 
 
 def test_what_is_too_early_is_refused_with_the_instant_and_changes_nothing(desk: Desk) -> None:

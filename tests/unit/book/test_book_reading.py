@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adapters.book.shipped import shipped_document
 from ingest.book.checking import check_senders, checked
-from rules.book.book import Book, Declarer
+from rules.book.book import USUAL_OFFLINE, Book, Declarer, Offline
 from rules.book.differences import differences
 from rules.book.reading import BookRefused
 
@@ -52,6 +52,8 @@ def test_the_shipped_book_is_a_book() -> None:
 def test_a_book_of_one_type_is_enough_and_offers_nothing_else() -> None:
     small = checked({"event_types": {"read.page": {"points": 0}}})
     assert (small.freezes.held_max, small.pauses.dates_a_year, small.boosts) == (0, 0, ())
+    assert small.offline == USUAL_OFFLINE
+    assert checked(book(offline={"days_max": 0, "days_a_year": 0})).offline == Offline(0, 0)
     assert small.cap("read.page", AT) is None
 
 
@@ -113,6 +115,7 @@ def test_nobody_can_change_a_book_that_was_read() -> None:
             "freezes.price_points must be bigger",
         ),
         (book(pauses={"dates_max": 93, "dates_a_year": 92}), "pauses.dates_max is more than dates_a_year"),
+        (book(offline={"days_max": 14, "days_a_year": 13}), "offline.days_max is more than days_a_year"),
         (book(note="x" * 300_001), "the book has 30"),
         ({"event_types": {"\ud800": {"points": 1}}}, "the book"),
     ],

@@ -1,5 +1,6 @@
 """Times of a device whose clock is wrong (rule 16)."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -7,10 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.engagement.claims import IdempotencyClaim, as_claimed, derived
-from ingest.engagement.incoming_events import Door, event_of
+from ingest.engagement.incoming_events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
-from rules.days import parse_moment
+from rules.days import parse_moment, stamp
 from rules.engagement.clocks.device_time import STEADY, DeviceClock, corrected, skew_between, skew_of
+from rules.engagement.clocks.offline import NO_PROOF, Proof, Stretch
 from rules.engagement.events import Event, InputRefused, from_item, to_item
 from tests.support.books import KnownBooks
 
@@ -99,3 +101,49 @@ def test_a_later_attempt_is_the_event_of_the_first(first: timedelta, second: tim
     except InputRefused as refused:
         again = refused.event  # type: ignore[attr-defined]
     assert as_claimed(again, claim) == won
+
+
+def test_a_later_attempt_knows_since_when_the_device_was_offline() -> None:
+    """The first attempt won the key and died; the second comes without a receipt, and is refused by now."""
+    since = NOW - 100 * HOUR
+    proof = Proof(Stretch("0" * 16, since, since, NOW, NOW))
+    sailor = Door(Caller("u", False), {}, NOW, "api", KnownBooks().books(), proof=proof)
+    body = said(NOW - 90 * HOUR)
+    won = event_of(body, sailor)
+    assert won.offline_since == stamp(since)
+    claim = IdempotencyClaim("u", "k", "h", won.event_id, won.created_at, derived(won))
+    with pytest.raises(RefusedNow) as refused:
+        event_of(body, replace(sailor, now=NOW + HOUR, proof=NO_PROOF))
+    assert as_claimed(refused.value.event, claim) == won
+
+
+def test_a_server_needs_no_receipt_and_a_fresh_event_has_no_use_for_one() -> None:
+    refused = Proof(refused=InputRefused("receipt_refused", "receipt", "is forged"))
+    books = KnownBooks().books()
+    server, user = (
+        Door(Caller("u", is_server), {}, NOW, "api", books, proof=refused) for is_server in (True, False)
+    )
+    assert event_of(said(NOW - 90 * HOUR), server).offline_since is None
+    assert event_of(said(NOW - 70 * HOUR), user).offline_since is None
+    with pytest.raises(RefusedNow, match="is forged"):
+        event_of(said(NOW - 90 * HOUR), user)
+
+
+@given(st.floats(0, 13.9), SKEWS, st.sampled_from(ZONES))
+def test_whatever_the_clock_a_fortnight_offline_counts_on_its_true_dates(
+    days: float, skew: timedelta, offset: str
+) -> None:
+    left = NOW - 14 * 24 * HOUR
+    true = (NOW - days * 24 * HOUR).replace(microsecond=0)
+    skew = timedelta(seconds=round(skew.total_seconds()))
+    clock = DeviceClock(skew_of(parse_moment(written(NOW + skew, "Z")), NOW))
+    proof = Proof(Stretch("0" * 16, left, left, NOW, NOW))
+    door = Door(Caller("u", False), {}, NOW, "api", KnownBooks().books(), clock, proof)
+    found = event_of(said(true + skew, offset), door)
+    off = timedelta() if abs(skew) > STEADY else skew
+    assert parse_moment(found.occurred_at).utc == true + off
+    assert (
+        found.activity_date
+        == event_of(said(true + off, offset), replace(door, clock=DeviceClock())).activity_date
+    )
+    assert (found.offline_since is not None) == (true + off < NOW - 72 * HOUR)
