@@ -2,6 +2,7 @@
 
 # Long: a liar a test.
 
+import os
 import threading
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -15,8 +16,10 @@ from adapters.privacy.tombstones import journal_puts
 from ingest.engagement import events_api
 from ingest.web.caller import PRODUCERS
 from rules.days import stamp
+from rules.key_ring import KeyRing, to_text
 from rules.privacy.tombstones import Act, JournalEntry, digest_of, user_subject
 from tests.support.engine import Engine
+from tests.support.gateway import ask, token
 from tests.support.sailing import Device, World
 from tests.support.site import Site, site
 
@@ -119,6 +122,8 @@ def test_a_receipt_comes_with_answers_to_devices_that_name_themselves_and_to_no_
         assert given(path, **named), path
     assert given(f"/v1/users/{user}") is None
     assert given(f"/v1/users/{user}", **{"streakline-device": "a b"}) is None
+    server = {"authorization": f"Bearer {token(user, PRODUCERS)}", **named}
+    assert "Streakline-Time-Receipt" not in ask("GET", f"/v1/users/{user}", server).headers
 
 
 @pytest.mark.parametrize("change", ["1.9", "2.1", "0"])
@@ -285,6 +290,54 @@ def test_batches_at_once_open_one_stretch(world: World, user: str, engine: Engin
         TableName="IdempotencyKeys", Key={"user_id": {"S": user}, "idempotency_key": {"S": KEY}}
     )
     assert len(found["Item"]["stretches"]["L"]) == 1
+
+
+def test_receipts_of_an_older_and_of_an_announced_key_count_and_those_of_a_retired_one_do_not(
+    world: World, user: str, engine: Engine
+) -> None:
+    secrets, arn = engine.client("secretsmanager"), os.environ["RECEIPT_SECRET_ARN"]
+    before = secrets.get_secret_value(SecretId=arn)["SecretString"]
+    rings = [KeyRing(("new", before)), KeyRing(("new",), next=before), KeyRing(("new",))]
+    told = []
+    for number, ring in enumerate(rings):
+        phone = Device(world, user, f"device-{number}")
+        secrets.put_secret_value(SecretId=arn, SecretString=before)
+        world.wait(HOUR)  # keys are read again
+        phone.look()
+        secrets.put_secret_value(SecretId=arn, SecretString=to_text(ring))
+        world.wait(5 * DAY)
+        phone.track(world.now - 4 * DAY)
+        told += [each.partition(": it")[0] for each in phone.send(receipt=phone.receipt)]
+    secrets.put_secret_value(SecretId=arn, SecretString=before)
+    world.wait(HOUR)
+    Device(world, user).look()
+    assert told == [
+        "accepted",
+        "accepted",
+        "receipt_refused: receipt is forged: the service did not sign it, or has retired the key",
+    ]
+
+
+def test_without_keys_answers_come_without_receipts_and_late_batches_are_to_come_again(
+    world: World, user: str, engine: Engine
+) -> None:
+    phone = Device(world, user)
+    sail(phone, 5)
+    held = phone.receipt
+    secrets, arn = engine.client("secretsmanager"), os.environ["RECEIPT_SECRET_ARN"]
+    before = secrets.get_secret_value(SecretId=arn)["SecretString"]
+    try:
+        secrets.put_secret_value(SecretId=arn, SecretString='{"keys": []}')
+        world.wait(HOUR)
+        phone.look()
+        assert phone.receipt is None
+        body = {"events": [body for body, _ in phone.waiting], "receipt": held}
+        status, _, told = world.request(user, "POST", "/v1/events", body, {"streakline-device": phone.name})
+        assert (status, told["error"]["code"]) == (503, "unavailable")
+    finally:
+        secrets.put_secret_value(SecretId=arn, SecretString=before)
+    world.wait(HOUR)
+    assert phone.send() == ["accepted"] * 5
 
 
 def test_a_batch_without_late_events_reads_and_writes_nothing_more(

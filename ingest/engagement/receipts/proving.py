@@ -11,13 +11,12 @@ from adapters.engagement.offline.stretch_store import StretchStore
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Erased
 from ingest.engagement.incoming_events import occurred_at_of
-from ingest.web.caller import Caller
+from ingest.web.caller import ApiError, Caller
 from rules.days import parse_moment, stamp
 from rules.engagement.clocks.device_time import DeviceClock
 from rules.engagement.clocks.offline import NO_PROOF, Proof, Stretch, known_stretch, new_stretch
 from rules.engagement.clocks.receipts import Receipt, read, refusal
 from rules.engagement.events import InputRefused, is_late
-from rules.key_ring import KeyRing
 from rules.privacy.tombstones import user_subject
 
 logger = Logger(service="receipts")
@@ -40,12 +39,12 @@ class Prover:
         self._keys, self._stretches, self._erased = keys, stretches, erased
 
     def proof(self, receipt: str | None, bodies: Iterable[Any], sending: Sending) -> Proof:
-        """Return what a batch proves. Raises what the stores raise: without them nobody can tell."""
+        """Return what a batch proves. Raises what the stores raise, and 503: without them nobody can tell."""
         caller = sending.caller
         if receipt is None or caller.is_server or not _has_late(bodies, sending):
             return NO_PROOF
         try:
-            found = read(receipt, _every(self._keys.ring), caller.user_id, sending.device)
+            found = read(receipt, self._every_key(), caller.user_id, sending.device)
             self._check_erased(caller.user_id, found)
             stretch, used = self._stretches.of(
                 caller.user_id, lambda known: self._stretch(found, known, sending), sending.now
@@ -54,6 +53,14 @@ class Prover:
             logger.warning("refused", extra={"user_id": caller.user_id, "reason": refused.reason})
             return Proof(refused=refused)
         return Proof(stretch, used)
+
+    def _every_key(self) -> tuple[str, ...]:
+        try:
+            ring = self._keys.ring
+        except ValueError as error:
+            logger.exception("the keys of receipts cannot be read")
+            raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "60"}) from error
+        return (*ring.keys, ring.next) if ring.next else ring.keys
 
     def _stretch(self, receipt: Receipt, used: Sequence[Stretch], sending: Sending) -> tuple[Stretch, bool]:
         """Return the receipt's stretch, and whether it is new."""
@@ -77,7 +84,3 @@ def _has_late(bodies: Iterable[Any], sending: Sending) -> bool:
         if is_late(occurred, sending.now):
             return True
     return False
-
-
-def _every(ring: KeyRing) -> tuple[str, ...]:
-    return (*ring.keys, ring.next) if ring.next else ring.keys
