@@ -8,6 +8,9 @@ from typing import Any
 from streakline_client import Reply, Streakline
 from streakline_client.errors import Unreachable
 from streakline_client.profile import nobody
+from streakline_client.queue.batches import Proof
+from streakline_client.queue.event_queue import EventQueue
+from streakline_client.queue.moments import DeviceClocks
 from streakline_client.tracker import Queueing
 from streakline_client.transport import Request
 
@@ -95,3 +98,24 @@ def test_who_is_closed_can_still_ask() -> None:
     me = client(None, Service())
     me.close()
     assert me.balance()
+
+
+def test_a_batch_of_many_receipts_carries_the_oldest() -> None:
+    service = Service()
+    me = client(None, service)
+    for _ in range(3):
+        me.profile()
+        me.track("A")
+    me.flush()
+    assert service.sent == ["1.1.o.s"]
+
+
+def test_another_device_s_receipt_is_not_kept() -> None:
+    queue = EventQueue(None, DeviceClocks().read, None, 10)
+    queue.received(Proof("somebody-else", "1.9.o.s"))
+    queue.received(Proof(queue.device(), "1.5.o.s"))
+    queue.received(Proof(queue.device(), "1.4.o.s"))
+    queue.add("A", None, "ann")
+    batch = queue.batch(100)
+    assert batch
+    assert batch.proof == Proof(queue.device(), "1.5.o.s")
