@@ -90,7 +90,8 @@ SELECT DISTINCT account_id, activity_date FROM entries
 WHERE {EARNED} AND created_at >= $since AND activity_date IS NOT NULL
 """  # noqa: S608 (no input)
 OF_CHANGED = "CREATE VIEW ledger AS FROM entries SEMI JOIN changed USING (account_id, activity_date)"
-# Events arrive up to 72 hours late; the zones add a day, and so does an entry that waits for its account.
+# Events arrive up to 72 hours late; the zones add a day, and so does an entry that waits for its account. Who
+# has later ones (rule 16, backfills) is looked at closely.
 EARNED_WITHIN = timedelta(days=5)
 
 

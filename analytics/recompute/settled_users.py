@@ -22,9 +22,11 @@ from analytics.lake.curated_files import date_of
 from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
 from analytics.recompute import activity_runs, ledger_totals
+from rules.book.book import USUAL_OFFLINE
 
-# Events arrive up to 72 hours late, and files of hours become one of a day a day after that.
-SETTLED_AFTER = timedelta(days=5)
+# Events arrive up to 72 hours late, and those of a device that was offline a fortnight (rule 16): one of them
+# must not make every night read everything. Files of hours become one of a day within the days that are left.
+SETTLED_AFTER = timedelta(days=USUAL_OFFLINE.days_max + 3)
 FOLDED = ("daily_activity", "ledger", "streaks")  # never deleted: rules/lake/retention.py
 Files = Mapping[str, list[StoredObject]]
 ALL = UserShare()

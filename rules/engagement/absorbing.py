@@ -21,7 +21,8 @@ from rules.engagement.streaks import net_freezes
 from rules.stream_places import newest
 
 DATE_LENGTH = len("2026-05-01")
-# What is older is kept together (adapters/engagement/goals). Nothing but a backfill comes as late.
+# What is older is kept together (adapters/engagement/goals). Little comes as late: a backfill, or what waited
+# in a device (rule 16).
 SETTLED_AFTER = timedelta(days=7)
 
 

@@ -15,7 +15,7 @@ from analytics.lake.layout import curated_files
 from analytics.lake.shares import UserShare
 from analytics.recompute.lake_days import EARNED_WITHIN, LakeDays
 from analytics.recompute.recompute import Recomputed
-from analytics.recompute.settled_users import FOLDED, etags_digest, lake_files, settled_until
+from analytics.recompute.settled_users import FOLDED, SETTLED_AFTER, etags_digest, lake_files, settled_until
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.reconcile.shares.watermarks import note_compared
@@ -96,7 +96,8 @@ def _is_of(share: UserShare, user: str) -> bool:
 def test_a_share_that_failed_is_taken_up_from_where_it_was(world: World) -> None:
     late = sum(each.size for each in world.objects.list("curated/"))
     steps, objects = steps_of(world, late // 4), world.objects
-    first, second = BASE + timedelta(days=13), BASE + timedelta(days=14)
+    first = BASE + timedelta(days=8) + SETTLED_AFTER
+    second = first + timedelta(days=1)
     plan = planned(steps, "first", first)
     assert plan.shares == 2
     assert plan.before == [None, None]
@@ -105,17 +106,18 @@ def test_a_share_that_failed_is_taken_up_from_where_it_was(world: World) -> None
     note_compared(objects, plan.shares, plan.at, {1})
     again = planned(steps, "second", second)
     assert again.before == [noon(first), None]
-    assert again.after["daily_activity"] == [(first - timedelta(days=5)).isoformat(), ""]
-    # Days are compared with all their entries, and those begin before what the fold still needs.
+    assert again.after["daily_activity"] == [(first - SETTLED_AFTER).isoformat(), ""]
+    # Days are compared with all their entries: whatever begins earlier, these or what the fold still needs.
     oldest = (noon(first) - LAKE_LAG).date() - EARNED_WITHIN
-    assert again.after["ledger"] == [(oldest - timedelta(days=2)).isoformat(), ""]
+    needed = min(first - SETTLED_AFTER, oldest - timedelta(days=2))
+    assert again.after["ledger"] == [needed.isoformat(), ""]
     pieces = [
         len(curated_files(objects, "daily_activity", folder=UserShare(n, 2).key("second"))) for n in range(2)
     ]
     assert pieces[0] < pieces[1]
     digest = partial(etags_digest, lake_files(objects))
     assert [settled_until(objects, digest, UserShare(n, 2)) for n in range(2)] == [
-        first - timedelta(days=5),
+        first - SETTLED_AFTER,
         None,
     ]
 

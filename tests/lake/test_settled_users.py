@@ -148,7 +148,7 @@ def read_by(monkeypatch: pytest.MonkeyPatch, world: World, today: date) -> set[s
 
 
 def test_a_night_reads_the_later_partitions_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    today = BASE + timedelta(days=NIGHTS)
+    today = BASE + timedelta(days=NIGHTS - 5) + SETTLED_AFTER
     everything = {each.key for some in lake_files(world.objects).values() for each in some}
     assert read_by(monkeypatch, world, today) == everything
     later = {key for key in everything if key.split("dt=")[1][:10] > (today - SETTLED_AFTER).isoformat()}

@@ -15,7 +15,7 @@ from rules.lake.entities import ENTITIES
 
 # An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
 ARRIVAL_LAG = timedelta(days=2)
-COMPACTED_AFTER = timedelta(days=3)  # events arrive up to 72 h late
+COMPACTED_AFTER = timedelta(days=3)  # few events arrive over 72 h late
 LISTED_AT_ONCE = 16
 
 

@@ -27,7 +27,7 @@ from rules.engagement.streak.packed_dates import (
 from rules.engagement.streaks import Cover, Streak, net_freezes
 
 # Longer than an event may be late (72 hours), with a day for each of its zone and the newest date's: what
-# anybody may send needs no archive.
+# anybody may send needs no archive. Of a device that was offline longer, or a backfill, it is read.
 UNSETTLED = timedelta(days=5)
 # Fewer things are not worth a write.
 THINGS_MIN = 8
