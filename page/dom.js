@@ -76,5 +76,3 @@ export const STATUS = {
   broken: "It ended. Today can begin a new one.",
   none: "Your first answer begins it.",
 };
-export const streak = ({ current_streak: days }) =>
-  h("p", { class: "streak" }, h("b", {}, number(days)), h("span", {}, days === 1 ? "day" : "days in a row"));

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra import client_types
+from infra import client_types, page_elements
 from tests.support.node_tools import packages
 
 pytestmark = pytest.mark.xdist_group("clients")
@@ -15,3 +15,11 @@ def test_typescript() -> None:
 
 def test_python() -> None:
     assert client_types.python() == client_types.PYTHON.read_text(), "run `make clients`"
+
+
+def test_the_pages_elements_are_what_their_sources_make() -> None:
+    packages()
+    assert page_elements.bundle() == page_elements.BUNDLE.read_text(), "run `make clients`"
+    named = {path.relative_to(CLIENT).as_posix() for path in page_elements.sources()}
+    read = json.loads(must(str(packages() / "esbuild"), page_elements.ENTRY, *LISTING))["inputs"]
+    assert read.keys() <= named, "the digest is of all that the bundle is made from"

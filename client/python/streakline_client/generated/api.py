@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest a5ade6e89fdc1a8637bb1fa5492af36caad38827aeb180204bdc5bda5c3c890c."""
+"""Made by `make clients` from the API with the digest 1534c3d12b23db4a153e23602af23cd20ec89eb79cce484ce42cb43d8e12ade1."""
 
 # Long: a type a shape, generated.
 
@@ -187,8 +187,23 @@ class GetUsersUserIdEventsResponse(TypedDict):
     pass
 
 
+class GetUsersUserIdActivityResponseActivityItem(TypedDict):
+    activity_date: str
+    events_count: int
+    points_earned: int
+    points_by_type: NotRequired[dict[str, Any]]
+    first_event_id: NotRequired[str]
+
+
+class GetUsersUserIdActivityResponseCoveredItem(TypedDict):
+    date: str
+    reason: Literal["covered_by_freeze", "paused", "skipped_by_zone", "amnesty"]
+
+
 class GetUsersUserIdActivityResponse(TypedDict):
-    pass
+    activity: list[GetUsersUserIdActivityResponseActivityItem]
+    covered: NotRequired[list[GetUsersUserIdActivityResponseCoveredItem]]
+    cursor: str | None
 
 
 class GetUsersUserIdLedgerResponse(TypedDict):

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest a5ade6e89fdc1a8637bb1fa5492af36caad38827aeb180204bdc5bda5c3c890c.
+// Made by `make clients` from the API with the digest 1534c3d12b23db4a153e23602af23cd20ec89eb79cce484ce42cb43d8e12ade1.
 
 export interface paths {
     "/": {
@@ -3208,7 +3208,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>;
+                    "application/json": {
+                        activity: {
+                            /** Format: date */
+                            activity_date: string;
+                            events_count: number;
+                            first_event_id?: string;
+                            points_by_type?: Record<string, unknown>;
+                            points_earned: number;
+                        }[];
+                        covered?: {
+                            /** Format: date */
+                            date: string;
+                            /** @enum {string} */
+                            reason: "covered_by_freeze" | "paused" | "skipped_by_zone" | "amnesty";
+                        }[];
+                        /** @description null: no more */
+                        cursor: string | null;
+                    };
                 };
             };
         };
