@@ -44,7 +44,7 @@ export const table = (caption, heads, rows, empty) => {
   return box;
 };
 
-const locale = navigator.language.startsWith("en") ? navigator.language : "en";
+export const locale = navigator.language.startsWith("en") ? navigator.language : "en";
 const plural = new Intl.PluralRules("en");
 export const number = (value) => new Intl.NumberFormat(locale).format(value);
 export const count = (value, one, many = `${one}s`) =>

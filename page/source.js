@@ -2,7 +2,7 @@
 
 import "./elements.js";
 import { get, part } from "./api.js";
-import { STATUS, h } from "./dom.js";
+import { STATUS, h, locale } from "./dom.js";
 
 // Whom the elements of a view ask. A profile also changes the figures in the header.
 export const source = (view) => {
@@ -18,6 +18,6 @@ export const source = (view) => {
 };
 
 // Makes a custom element with properties.
-export const element = (name, attributes, properties) => Object.assign(h(`streakline-${name}`, attributes), properties);
+export const element = (name, attributes, properties) => Object.assign(h(`streakline-${name}`, { lang: locale, ...attributes }), properties);
 
 export const streak = (profile) => element("streak", {}, { labels: STATUS, data: profile });

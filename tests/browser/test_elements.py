@@ -20,7 +20,9 @@ DATES = {
     "first": "2026-02-20",
     "states": {
         **{f"2026-03-{day:02}": "active" for day in (1, 2, 3, 5, 8, 9, 10, 17)},
-        **{"2026-03-04": "covered_by_freeze", "2026-03-06": "paused", "2026-03-07": "amnesty"},
+        "2026-03-04": "covered_by_freeze",
+        "2026-03-06": "paused",
+        "2026-03-07": "amnesty",
         "2026-02-20": "active",
     },
 }

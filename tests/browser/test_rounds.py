@@ -115,8 +115,8 @@ def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
         redis.call("DEL", key)
     person.go("boards")
     for board in ("Streaks", "Points", "Answers"):
-        assert "(you)" in page.locator(".card", has_text=board).first.text_content(), board
-    assert "You are number 1." in page.locator(".boards-grid").text_content()
+        assert "(you)" in page.get_by_role("table", name=board).text_content(), board
+    assert "You are number 1." in page.locator("streakline-leaderboard [part=footer]").first.text_content()
     person.shoot("boards-answered-1280")
 
     watching = visit(viewport=PHONE)

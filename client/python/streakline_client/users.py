@@ -5,7 +5,16 @@ from datetime import date
 from typing import Any, Literal
 
 from streakline_client.calls import Calls, part
-from streakline_client.shapes import Activity, Balance, Entry, Explanation, Leaderboard, Profile, Rank, Rewards
+from streakline_client.shapes import (
+    Activity,
+    Balance,
+    Entry,
+    Explanation,
+    Leaderboard,
+    Profile,
+    Rank,
+    Rewards,
+)
 
 SPAN_MAX = 366
 Board = Literal["streaks", "points"]

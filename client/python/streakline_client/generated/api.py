@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 1534c3d12b23db4a153e23602af23cd20ec89eb79cce484ce42cb43d8e12ade1."""
+"""Made by `make clients` from the API with the digest a43397c6e8b3b4e961ffc5019252618a6d6aae5013a741d8269851805daa3115."""
 
 # Long: a type a shape, generated.
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 1534c3d12b23db4a153e23602af23cd20ec89eb79cce484ce42cb43d8e12ade1.
+// Made by `make clients` from the API with the digest a43397c6e8b3b4e961ffc5019252618a6d6aae5013a741d8269851805daa3115.
 
 export interface paths {
     "/": {
@@ -101,6 +101,23 @@ export interface paths {
         put?: never;
         /** Revoke an amnesty (admins) */
         post: operations["postAmnestiesNumberRevoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/docs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** This document as a page */
+        get: operations["getDocs"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1719,6 +1736,26 @@ export interface operations {
                         to?: string;
                         zones?: string[] | null;
                     };
+                };
+            };
+        };
+    };
+    getDocs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description This document as a page */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
                 };
             };
         };
