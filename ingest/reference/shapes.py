@@ -86,7 +86,9 @@ def _fields(schema: Schema, depth: int) -> Markup | None:
 
 def _inside(schema: Schema, depth: int) -> Markup | None:
     """Return the fields of what is in a list, of the values of a map, and of each alternative."""
-    within = [schema["items"]] if "items" in schema else schema.get("anyOf", schema.get("oneOf", []))
+    within: list[Schema] = schema.get("anyOf", schema.get("oneOf", []))
+    if "items" in schema:
+        within = [schema["items"]]
     more = schema.get("additionalProperties")
     if isinstance(more, dict):
         within = [*within, more]

@@ -177,7 +177,7 @@ def test_the_page_is_served_below_any_base_path_by_the_same_rules_as_the_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     plain_page(monkeypatch)
-    event = {"rawPath": "/v1/docs", "headers": {}, "pathParameters": None}
+    event: dict[str, Any] = {"rawPath": "/v1/docs", "headers": {}, "pathParameters": None}
     answered = handler(event, CONTEXT)
     headers = answered["headers"]
     assert (answered["statusCode"], headers["Content-Type"]) == (200, "text/html; charset=utf-8")
