@@ -1,4 +1,4 @@
-// Made by `make clients` from client/typescript/src/elements with the digest 4500c812d85faec040ca73e0751ea139f2e8ea61c95617801f32a6cf7292c48a.
+// Made by `make clients` from client/typescript/src/elements with the digest 0572df9fd5cba0339961c4f50b32efa5ba69aa3b0637dd055b2df4400da0d354.
 var P=(s,t)=>Math.round((Date.parse(t)-Date.parse(s))/(1440*6e4)),u=(s,t)=>new Date(Date.parse(s)+t*1440*6e4).toISOString().slice(0,10);var p=7,$=s=>E(s.slice(0,4))&&/^\d{4}-(0[1-9]|1[0-2])$/.test(s),E=s=>/^(197[1-9]|19[89]\d|[2-9]\d{3})$/.test(s),f=s=>s.length===4?`${s}-01-01`:`${s}-01`,g=s=>u(f(w(s,1)),-1);function w(s,t){let[e=0,n]=s.split("-").map(Number);if(n===void 0)return I(e+t);let r=e*12+n-1+t;return`${I(Math.floor(r/12))}-${String(r%12+1).padStart(2,"0")}`}var I=s=>String(s).padStart(4,"0");function z(s,t){return s.length>4?[s]:Array.from({length:12},(n,r)=>`${s}-${String(12-r).padStart(2,"0")}`).filter(n=>f(n)<=t)}var _=s=>new Date(`${s}T00:00:00Z`).getUTCDay()||p,N=(s,t)=>u(s,-((_(s)-t+p)%p));function M(s){let t=u(s,3);return 1+Math.floor(P(`${t.slice(0,4)}-01-01`,t)/p)}function L(s,t){let e=w(s.slice(0,7),t),n=g(e),r=e+s.slice(7);return r>n?n:r}var G=`
 :host { display: block; min-inline-size: 0; }
 :host([hidden]) { display: none; }
@@ -35,9 +35,8 @@ button[aria-disabled] { opacity: 0.4; cursor: default; }
 .streak span { font-size: 1.3em; font-weight: 500; line-height: 1.2; }
 table { border-collapse: collapse; inline-size: 100%; font-size: 0.95em; font-variant-numeric: tabular-nums; }
 th, td { font-weight: 400; text-align: start; vertical-align: baseline; }
-.board th, .board td { padding: 0.55rem 0.75rem 0.55rem 0; border-block-end: 1px solid var(--line); }
-.board :is(th, td) { padding-inline: 0 0.75rem; }
-.board :is(th, td):last-child { text-align: end; padding-inline-end: 0; overflow-wrap: normal; }
+.board th, .board td { padding: 0.55rem 0.5rem; border-block-end: 1px solid var(--line); }
+.board :is(th, td):last-child { text-align: end; overflow-wrap: normal; }
 .board :is(th, td):first-child { overflow-wrap: normal; inline-size: 4em; }
 .board thead th { color: var(--soft); font-size: 0.9em; }
 .board .own > * { background: var(--wash); font-weight: 700; }

@@ -39,9 +39,8 @@ button[aria-disabled] { opacity: 0.4; cursor: default; }
 .streak span { font-size: 1.3em; font-weight: 500; line-height: 1.2; }
 table { border-collapse: collapse; inline-size: 100%; font-size: 0.95em; font-variant-numeric: tabular-nums; }
 th, td { font-weight: 400; text-align: start; vertical-align: baseline; }
-.board th, .board td { padding: 0.55rem 0.75rem 0.55rem 0; border-block-end: 1px solid var(--line); }
-.board :is(th, td) { padding-inline: 0 0.75rem; }
-.board :is(th, td):last-child { text-align: end; padding-inline-end: 0; overflow-wrap: normal; }
+.board th, .board td { padding: 0.55rem 0.5rem; border-block-end: 1px solid var(--line); }
+.board :is(th, td):last-child { text-align: end; overflow-wrap: normal; }
 .board :is(th, td):first-child { overflow-wrap: normal; inline-size: 4em; }
 .board thead th { color: var(--soft); font-size: 0.9em; }
 .board .own > * { background: var(--wash); font-weight: 700; }
