@@ -86,7 +86,7 @@ def _fields(schema: Schema, depth: int) -> Markup | None:
 
 def _inside(schema: Schema, depth: int) -> Markup | None:
     """Return the fields of what is in a list, of the values of a map, and of each alternative."""
-    within: list[Schema] = schema.get("anyOf", schema.get("oneOf", []))
+    within: list[Schema] = schema.get("anyOf") or schema.get("oneOf") or []
     if "items" in schema:
         within = [schema["items"]]
     more = schema.get("additionalProperties")
