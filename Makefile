@@ -57,9 +57,9 @@ check-templates:
 models: setup ## the SQL that follows from declarations in rules/
 	@$(RUN) python -m analytics.generated_models
 
-clients: setup ## the clients' types from the API, and the npm package in client/typescript/dist
+clients: setup ## the clients' types from the API, the page's elements, and the npm package in client/typescript/dist
 	@cd client/typescript && npm ci --ignore-scripts --silent
-	@$(RUN) python -m infra.client_types
+	@$(RUN) python -m infra.client_types && $(RUN) python -m infra.page_elements
 	@cd client/typescript && npm run --silent build
 
 units: setup ## measure what each path costs in AWS's units: local/plan/units.json, the budget

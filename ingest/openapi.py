@@ -11,6 +11,7 @@ from ingest.outgoing.endpoint_schemas import ENDPOINT_ROUTES
 from ingest.privacy.privacy_routes import PRIVACY_ROUTES
 from ingest.questions.question_routes import QUESTION_ROUTES
 from ingest.questions.subscription_routes import SUBSCRIPTION_ROUTES
+from ingest.reference.tags import ORDER, tag_of
 from ingest.web.json_schema import ERROR
 from ingest.web.routes import Route, in_path, matching
 from rules.book.book_schema import BOOK
@@ -47,6 +48,15 @@ ROUTES: list[Route] = [
         answer={"type": "string", "contentMediaType": "*/*"},
         is_open=True,
     ),
+    Route(
+        "GetDocs",
+        PAGE_API,
+        "get",
+        "/v1/docs",
+        "This document as a page",
+        answer={"type": "string", "contentMediaType": "text/html"},
+        is_open=True,
+    ),
     Route("GetHealth", OPERATIONS_API, "get", "/v1/health", "Health", is_open=True),
     Route("GetOpenApi", OPERATIONS_API, "get", "/v1/openapi.json", "This document", is_open=True),
 ]
@@ -79,6 +89,7 @@ def _operation(route: Route) -> dict[str, Any]:
     again = {"200": success} if route.may_repeat else {}
     operation: dict[str, Any] = {
         "operationId": f"{route.method}{name.replace('.', '')}",
+        "tags": [tag_of(route.method, route.path)],
         "summary": route.summary,
         **({"description": route.description} if route.description else {}),
         "parameters": route.parameters,
@@ -111,6 +122,7 @@ def document() -> dict[str, Any]:
     return {
         "openapi": "3.1.0",
         "info": {"title": "Streakline", "version": "1", "description": "Streaks, points and an exact ledger"},
+        "tags": [{"name": tag} for tag in ORDER],
         "paths": paths,
         "components": {
             "schemas": {"Error": ERROR, "Event": EVENT, "Book": BOOK},

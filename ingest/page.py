@@ -1,4 +1,5 @@
-"""The web page: GET / and GET /app/{file}. It serves the folder page/, and config.json made of the settings.
+"""The web page: GET / and GET /app/{file}. It serves the folder page/, and config.json made of the settings;
+and GET /v1/docs, the reference of the API.
 
 The function compresses every file once, at cold start. It also writes the version of the whole folder into
 each link between the files, for example `./dom.js?v=5f3a09c1d2e4b687`. So a browser may keep a file for a
@@ -23,6 +24,7 @@ from adapters.settings.operations import PageSettings
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
 INDEX, CONFIG = "index.html", "config.json"
+DOCS_PATH, DOCS_STYLE = "/v1/docs", "docs.css"
 KINDS = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
@@ -123,6 +125,10 @@ def serve_file(site: Site, event: Mapping[str, Any]) -> PageAnswer:
     if file is None or asked == INDEX:  # under /app/ the links of the index would lead nowhere
         error = {"error": {"code": "not_found", "message": "there is no such file"}}
         return _answer(404, {"Content-Type": KINDS[".json"], "Cache-Control": FRESH}, json.dumps(error))
+    return _sent(site, file, event)
+
+
+def _sent(site: Site, file: PageFile, event: Mapping[str, Any]) -> PageAnswer:
     given = {key.lower(): value for key, value in (event.get("headers") or {}).items()}
     packed = file.packed if _takes_gzip(given.get("accept-encoding", "")) else None
     tag = f'"{file.digest}{"-gz" if packed else ""}"'
@@ -161,9 +167,20 @@ def _parts() -> Site:
     return build_site(FOLDER, settings.read(PageSettings))
 
 
+@cache
+def _docs() -> PageFile:
+    # Only this needs all schemas, and it is made when somebody reads it first: the page itself starts fast.
+    from ingest.openapi import document  # noqa: PLC0415
+    from ingest.reference.reference import reference  # noqa: PLC0415
+
+    html = reference(document(), f"../app/{DOCS_STYLE}?v={_parts().version}")
+    return _file("docs.html", html.encode())
+
+
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> PageAnswer:
     """Lambda entry: an HTTP API request, payload format 2.0. It is public: the page holds no data."""
-    answered = serve_file(_parts(), event)
+    is_docs = event["rawPath"].endswith(DOCS_PATH)
+    answered = _sent(_parts(), _docs(), event) if is_docs else serve_file(_parts(), event)
     logger.info("answered", extra={"path": event["rawPath"], "status": answered["statusCode"]})
     return answered

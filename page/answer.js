@@ -1,8 +1,9 @@
 // Shows open questions, and sends the answers.
 
 import { ask, get, part, pause } from "./api.js";
-import { STATUS, count, h, number, relative, say, streak, trouble } from "./dom.js";
+import { count, h, number, relative, say, trouble } from "./dom.js";
 import { current } from "./session.js";
+import { streak } from "./source.js";
 
 const TEXT_MAX = 2000;
 const CONFIDENCES = ["A guess", "Unsure", "Fairly sure", "Sure", "Certain"];
@@ -138,7 +139,7 @@ const empty = () => h("div", { class: "empty" },
 const today = (view) => {
   const box = h("aside", { class: "card today", "aria-label": "Your streak" });
   const draw = ({ detail: profile }) => box.replaceChildren(
-    h("h2", {}, "Your streak"), streak(profile), h("p", { class: "note" }, STATUS[profile.streak_status]),
+    h("h2", {}, "Your streak"), streak(profile),
     h("p", { class: "note" }, `${count(profile.total_bestie_points, "point")}, ${profile.debt ? `${number(profile.debt)} owed` : `${number(profile.balance)} to spend`}`));
   addEventListener("streakline:profile", draw, { signal: view.signal });
   return box;

@@ -44,7 +44,7 @@ export const table = (caption, heads, rows, empty) => {
   return box;
 };
 
-const locale = navigator.language.startsWith("en") ? navigator.language : "en";
+export const locale = navigator.language.startsWith("en") ? navigator.language : "en";
 const plural = new Intl.PluralRules("en");
 export const number = (value) => new Intl.NumberFormat(locale).format(value);
 export const count = (value, one, many = `${one}s`) =>
@@ -76,5 +76,3 @@ export const STATUS = {
   broken: "It ended. Today can begin a new one.",
   none: "Your first answer begins it.",
 };
-export const streak = ({ current_streak: days }) =>
-  h("p", { class: "streak" }, h("b", {}, number(days)), h("span", {}, days === 1 ? "day" : "days in a row"));

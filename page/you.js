@@ -1,7 +1,8 @@
 // Shows a person's streak, points, badges and ledger, and why a day counts.
 
 import { get, part } from "./api.js";
-import { STATUS, count, dayName, h, moment, number, say, spoken, streak, table, trouble } from "./dom.js";
+import { count, dayName, h, moment, number, say, spoken, table, trouble } from "./dom.js";
+import { streak } from "./source.js";
 
 const DAYS_SHOWN = 14;
 const DAY_MILLISECONDS = 86_400_000;
@@ -86,7 +87,6 @@ export const show = async (root, view) => {
     h("h1", { tabindex: "-1" }, "You"),
     h("section", { class: "hero", "aria-label": "Your streak" },
       streak(profile),
-      h("p", { class: "lead" }, STATUS[profile.streak_status]),
       h("dl", { class: "tiles" },
         figure("Points", number(profile.total_bestie_points), "all that you have earned"),
         figure("Balance", number(profile.balance), profile.debt ? "what you owe: your next points pay it" : "what is left to spend"),

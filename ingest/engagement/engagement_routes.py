@@ -4,6 +4,7 @@
 
 from ingest.engagement.amnesty.amnesty_routes import AMNESTY_ROUTES
 from ingest.engagement.engagement_schemas import (
+    ACTIVITY_VIEW,
     ALIAS,
     ALIAS_VIEW,
     BALANCE,
@@ -62,6 +63,7 @@ ENGAGEMENT_ROUTES = [
         f"{OF_USER}/activity",
         "Active dates, newest first",
         [USER, *PAGE, in_query("covered", {"type": "boolean"})],
+        answer=ACTIVITY_VIEW,
         description="With covered=true, from and to: also `covered`, the dates without activity, up to today,"
         " that a freeze, a pause or the zone covers, each with its reason.",
     ),

@@ -8,6 +8,7 @@ The doors validate with these schemas, and the OpenAPI document shows the same o
 from ingest.web.json_schema import DATE, KEY, SHORT, USER_ID, Schema, closed_object
 from rules.book.book_schema import REWARD_NAME, TYPE_NAME
 from rules.engagement.points.holds import HELD_DEFAULT, HELD_MAX
+from rules.engagement.streak.date_reasons import DateReason
 
 EVENTS_MAX = 100
 EVENT = closed_object(
@@ -293,6 +294,37 @@ REVIEW_LIST = closed_object(
         "cursor": {"type": ["string", "null"], "description": "null: no more"},
     },
 )
+COVERED = [
+    each.value for each in (DateReason.FREEZE, DateReason.PAUSE, DateReason.SKIPPED, DateReason.AMNESTY)
+]
+_DATE: Schema = {"type": "string", "format": "date"}
+ACTIVITY_VIEW: Schema = {
+    "type": "object",
+    "required": ["activity", "cursor"],
+    "properties": {
+        "activity": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["activity_date", "events_count", "points_earned"],
+                "properties": {
+                    "activity_date": _DATE,
+                    "events_count": {"type": "integer", "minimum": 1},
+                    "points_earned": {"type": "integer"},
+                    "points_by_type": {"type": "object"},
+                    "first_event_id": {"type": "string"},
+                },
+            },
+        },
+        "covered": {
+            "type": "array",
+            "items": closed_object(
+                ["date", "reason"], {"date": _DATE, "reason": {"type": "string", "enum": COVERED}}
+            ),
+        },
+        "cursor": {"type": ["string", "null"], "description": "null: no more"},
+    },
+}
 AS_OF: Schema = {"type": "string", "format": "date-time", "description": "when the scores were compared"}
 BOARD_ROW = closed_object(
     ["rank", "alias", "score", "is_me"],

@@ -98,7 +98,9 @@ def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
     person.view("you")
     assert focus(page) == "H1||You"
     text = page.locator("section.view").text_content()
-    for shown in ("1day", "Today counts already.", "First answer", "Question answered", "+10"):
+    streak = page.locator("section.view streakline-streak [part=root]").text_content()
+    assert streak == "1 day in a rowToday counts already."
+    for shown in ("First answer", "Question answered", "+10"):
         assert shown in text, shown
     page.locator(".days button").last.press("Enter")
     page.locator(".told p").first.wait_for()
@@ -113,8 +115,8 @@ def test_the_whole_round(visit: Any, lone_redis_url: str) -> None:
         redis.call("DEL", key)
     person.go("boards")
     for board in ("Streaks", "Points", "Answers"):
-        assert "(you)" in page.locator(".card", has_text=board).first.text_content(), board
-    assert "You are number 1." in page.locator(".boards-grid").text_content()
+        assert "(you)" in page.get_by_role("table", name=board).text_content(), board
+    assert "You are number 1." in page.locator("streakline-leaderboard [part=footer]").first.text_content()
     person.shoot("boards-answered-1280")
 
     watching = visit(viewport=PHONE)

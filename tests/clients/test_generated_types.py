@@ -1,9 +1,12 @@
 """The clients' types are those of the API that is served: both are generated anew, and compared."""
 
+import json
+from pathlib import Path
+
 import pytest
 
-from infra import client_types
-from tests.support.node_tools import packages
+from infra import client_types, page_elements
+from tests.support.node_tools import CLIENT, must, packages
 
 pytestmark = pytest.mark.xdist_group("clients")
 
@@ -15,3 +18,15 @@ def test_typescript() -> None:
 
 def test_python() -> None:
     assert client_types.python() == client_types.PYTHON.read_text(), "run `make clients`"
+
+
+def test_the_pages_elements_are_what_their_sources_make(tmp_path: Path) -> None:
+    packages()
+    assert page_elements.bundle() == page_elements.BUNDLE.read_text(), "run `make clients`"
+    named = {path.relative_to(CLIENT).as_posix() for path in page_elements.sources()}
+    listed = tmp_path / "listed.json"
+    options = ("--bundle", f"--metafile={listed}", f"--outfile={tmp_path / 'bundle.js'}")
+    must(str(packages() / "esbuild"), page_elements.ENTRY, *options)
+    assert json.loads(listed.read_text())["inputs"].keys() <= named, (
+        "the digest is of all that the bundle is made from"
+    )

@@ -5,10 +5,12 @@ import json
 
 import pytest
 
+from infra import page_elements
 from tests.support.node_tools import CLIENT, built, must, packages
 
 pytestmark = pytest.mark.xdist_group("clients")
 BUNDLE_BYTES_MAX = 12_000
+ELEMENTS_BYTES_MAX = 9_000
 
 
 def test_its_own_tests_pass() -> None:
@@ -29,6 +31,14 @@ def test_it_is_small() -> None:
     assert 4_000 < size <= BUNDLE_BYTES_MAX
 
 
+def test_the_elements_are_small() -> None:
+    text = page_elements.BUNDLE.read_bytes()
+    size = len(gzip.compress(text, 9))
+    print(f"\nclient/typescript, elements: {size:,} bytes compressed, {len(text):,} minified")
+    assert 4_000 < size <= ELEMENTS_BYTES_MAX
+    assert b"/v1/" not in text, "the elements have none of the client"
+
+
 def test_an_app_compiles_in_strict_mode_and_its_mistakes_do_not() -> None:
     assert (built() / "sample" / "app.js").exists()
     # The compiler fails where a line that is marked as a mistake is none.
@@ -41,6 +51,7 @@ def test_it_is_a_package_without_dependencies() -> None:
     packed = json.loads(must("npm", "pack", "--dry-run", "--json", "--ignore-scripts"))[0]
     names = {each["path"] for each in packed["files"]}
     assert {"package.json", "README.md", "dist/index.js", "dist/index.d.ts", "dist/node/index.js"} <= names
+    assert {"dist/elements/index.js", "dist/elements/index.d.ts"} <= names
     assert not [name for name in names if name.startswith(("src", "test", "build", "sample"))]
     declared = json.loads((CLIENT / "package.json").read_text())
     assert not declared.keys() & {"dependencies", "peerDependencies", "optionalDependencies"}

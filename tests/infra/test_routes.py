@@ -14,7 +14,14 @@ ROUTES = resources("AWS::ApiGatewayV2::Route")
 GATEWAY_MS_MAX = 30_000  # what API Gateway allows an integration of an HTTP API
 # A webhook has no token: its signature opens the door (tests/integration/test_hooks.py).
 HOOK_ROUTES = {f"{method} /v1/hooks/{{organization}}/{{source}}" for method in ("POST", "GET", "OPTIONS")}
-OPEN_ROUTES = {"GET /", "GET /app/{file}", "GET /v1/health", "GET /v1/openapi.json", *HOOK_ROUTES}
+OPEN_ROUTES = {
+    "GET /",
+    "GET /app/{file}",
+    "GET /v1/health",
+    "GET /v1/docs",
+    "GET /v1/openapi.json",
+    *HOOK_ROUTES,
+}
 
 
 def test_every_route_has_the_authorizer_but_health_and_the_description() -> None:
@@ -42,7 +49,7 @@ def test_each_declared_route_has_its_handler_and_each_handler_its_route(api: str
     module = importlib.import_module(properties(f"{api}Function")["Handler"].rpartition(".")[0])
     declared = {each.key for each in openapi.ROUTES if each.api == api}
     if not hasattr(module, "app"):  # the page: its handler knows files, not routes
-        assert declared == {"GET /", "GET /app/{file}"}
+        assert declared == {"GET /", "GET /app/{file}", "GET /v1/docs"}
         return
     handled = registered(module.app)
     file = module.__name__.replace(".", "/") + ".py"

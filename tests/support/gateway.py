@@ -20,7 +20,7 @@ CONTEXT = SimpleNamespace(
 )
 # The first that fits; as in the template, where a test holds every route to its function.
 FUNCTIONS = (
-    (r"/|/app/.*", "ingest.page"),
+    (r"/|/app/.*|/v1/docs", "ingest.page"),
     (r"/v1/(operations|health|openapi.json)", "ingest.operations_api"),
     (r"GET /v1/questions/[^/]+/responses", "ingest.questions.polls_api"),
     (r"/v1/(questions|agents|subscriptions|stats)(/.*)?", "ingest.questions.questions_api"),

@@ -8,7 +8,7 @@ from typing import Any
 from streakline_client.calls import Calls
 from streakline_client.profile import ShownProfile
 from streakline_client.questions import QuestionCalls
-from streakline_client.shapes import Balance, Entry, Event, Explanation, Leaderboard, Rank, Rewards
+from streakline_client.shapes import Activity, Balance, Entry, Event, Explanation, Leaderboard, Rank, Rewards
 from streakline_client.tracker import Queueing, Tracker
 from streakline_client.transport import Transport, over_http
 from streakline_client.users import Board, UserCalls
@@ -72,6 +72,10 @@ class Streakline(QuestionCalls):
     def explain(self, day: date) -> Explanation:
         """Return why a date counts or not."""
         return self._of_user.explain(day)
+
+    def activity(self, first: date, last: date) -> Activity:
+        """Return the active dates of a span of at most 366, and what covers others; the newest first."""
+        return self._of_user.activity(first, last)
 
     def balance(self) -> Balance:
         """Return the points, read strongly from the ledger."""

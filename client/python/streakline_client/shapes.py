@@ -5,6 +5,7 @@ from streakline_client.generated import api
 Event = api.Event
 Profile = api.GetUsersUserIdResponse
 Explanation = api.GetUsersUserIdStreakExplainResponse
+Activity = api.GetUsersUserIdActivityResponse
 Balance = api.GetUsersUserIdBalanceResponse
 Rewards = api.GetUsersUserIdRewardsResponse
 Entry = api.PostUsersUserIdRedemptionsResponse

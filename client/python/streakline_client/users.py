@@ -5,8 +5,18 @@ from datetime import date
 from typing import Any, Literal
 
 from streakline_client.calls import Calls, part
-from streakline_client.shapes import Balance, Entry, Explanation, Leaderboard, Profile, Rank, Rewards
+from streakline_client.shapes import (
+    Activity,
+    Balance,
+    Entry,
+    Explanation,
+    Leaderboard,
+    Profile,
+    Rank,
+    Rewards,
+)
 
+SPAN_MAX = 366
 Board = Literal["streaks", "points"]
 
 
@@ -24,6 +34,12 @@ class UserCalls:
     def explain(self, day: date) -> Explanation:
         """Return why a date counts or not."""
         found: Explanation = self._get("/streak/explain", date=day.isoformat())
+        return found
+
+    def activity(self, first: date, last: date) -> Activity:
+        """Return the active dates of a span of at most 366, and what covers others; the newest first."""
+        span = {"from": first.isoformat(), "to": last.isoformat()}
+        found: Activity = self._get("/activity", **span, covered="true", limit=SPAN_MAX)
         return found
 
     def balance(self) -> Balance:

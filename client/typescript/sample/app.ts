@@ -1,6 +1,7 @@
 /** An app, as small as it can be: compiled in strict mode by the tests. */
 
 import { Refused, Streakline, type KeyValues, type ShownProfile, plain } from 'streakline';
+import type { CalendarData } from 'streakline/elements';
 import { inFolder } from 'streakline/node';
 
 export function inABrowser(url: string, user: string, freshToken: () => Promise<string>, show: (text: string) => void): Streakline {
@@ -33,6 +34,17 @@ export async function spend(me: Streakline): Promise<string> {
     if (error instanceof Refused && error.code === 'insufficient_balance') return 'too dear';
     throw error;
   }
+}
+
+/** The elements ask the client, or show what they are given. */
+export function onAPage(me: Streakline, given: CalendarData): void {
+  for (const name of ['streakline-streak', 'streakline-leaderboard'] as const) {
+    const element = document.createElement(name);
+    element.client = me;
+    document.body.append(element);
+  }
+  const calendar = document.querySelector('streakline-calendar');
+  if (calendar) Object.assign(calendar, { data: given, labels: { week: 'Woche' } });
 }
 
 // What types are for: each of these would be a mistake.

@@ -7,7 +7,7 @@ import { estimated, nobody, type ShownProfile } from './profile.js';
 import { Queue, type Waiting } from './queue.js';
 import { QuestionsApi } from './questions.js';
 import { Sender, type RefusedEvent, type Trouble } from './sender.js';
-import type { Balance, Board, Entry, Explanation, Leaderboard, Profile, Rank, Region, Rewards, SentEvent } from './types.js';
+import type { Activity, Balance, Board, Entry, Explanation, Leaderboard, Profile, Rank, Region, Rewards, SentEvent } from './types.js';
 
 export interface Options {
   /** The service's address. */
@@ -43,6 +43,7 @@ const QUEUE_MAX = 10_000;
 const PROFILE = 'profile';
 const GLANCE = 5_000;
 const OTHERS_LOOK = 50;
+const SPAN_MAX = 366;
 /** So long a date that the service has taken may be missing in its profile: it is applied a moment later. */
 const AHEAD_MAX = 60_000;
 const ASK_AGAIN = 1_500;
@@ -141,6 +142,11 @@ export class Streakline extends QuestionsApi {
   /** Return why a date (YYYY-MM-DD) counts or not. */
   explain(date: string): Promise<Explanation> {
     return this.http.call('GET', withQuery(this.path('/streak/explain'), { date }));
+  }
+
+  /** Return the active dates of a span of at most 366 (YYYY-MM-DD), and what covers others; the newest first. */
+  activity({ from, to }: { from: string; to: string }): Promise<Activity> {
+    return this.http.call('GET', withQuery(this.path('/activity'), { from, to, covered: 'true', limit: SPAN_MAX }));
   }
 
   balance(): Promise<Balance> {

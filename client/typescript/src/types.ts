@@ -11,6 +11,7 @@ export type SentEvent = components['schemas']['Event'];
 export type ServiceError = components['schemas']['Error']['error'];
 export type Profile = Answer<'getUsersUserId'>;
 export type Explanation = Answer<'getUsersUserIdStreakExplain'>;
+export type Activity = Answer<'getUsersUserIdActivity'>;
 export type Balance = Answer<'getUsersUserIdBalance'>;
 export type Entry = Answer<'postUsersUserIdRedemptions'>;
 export type Rewards = Answer<'getUsersUserIdRewards'>;

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from infra import client_types
+from infra import client_types, page_elements
 from ingest.openapi import document
 
 
@@ -35,6 +35,23 @@ def planted(change: Any) -> str:
 def test_a_planted_change_of_the_api_has_another_digest(change: Any) -> None:
     assert planted(lambda made: None) == client_types.digest()
     assert planted(change) not in {client_types.digest_in(client_types.TYPESCRIPT), ""}
+
+
+def test_the_pages_elements_were_made_from_the_clients_sources() -> None:
+    made_from = page_elements.digest(page_elements.sources())
+    assert page_elements.digest_in(page_elements.BUNDLE) == made_from, (
+        "client/typescript/src/elements has changed: run `make clients`"
+    )
+
+
+def test_a_planted_change_of_an_element_has_another_digest(tmp_path: Path) -> None:
+    copies = [tmp_path / path.name for path in page_elements.sources()]
+    for path, copy in zip(page_elements.sources(), copies, strict=True):
+        copy.write_text(path.read_text())
+    assert page_elements.digest(copies) == page_elements.digest(page_elements.sources())
+    copies[0].write_text(copies[0].read_text() + "\n")
+    assert page_elements.digest(copies) != page_elements.digest(page_elements.sources())
+    assert page_elements.digest(copies[1:]) != page_elements.digest(page_elements.sources())
 
 
 def test_a_file_without_a_digest_is_noticed(tmp_path: Path) -> None:

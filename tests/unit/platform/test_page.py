@@ -155,7 +155,10 @@ def test_the_settings_are_told_and_no_others() -> None:
 
 
 def test_the_first_view_is_small() -> None:
-    first = (INDEX, "app.css", "main.js", "session.js", "api.js", "dom.js", "answer.js", "icon.svg", CONFIG)
+    first = (
+        *(INDEX, "app.css", "main.js", "session.js", "api.js", "dom.js", "answer.js", "icon.svg", CONFIG),
+        *("source.js", "elements.js"),
+    )
     assert (
         sum(len(SITE.files[name].packed or SITE.files[name].plain) for name in first) < FIRST_VIEW_BYTES_MAX
     )

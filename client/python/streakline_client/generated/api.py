@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest ef0f48132d3ccfaff88e0de137f7a4975fa9a907974904acb10bba337e2e22d1."""
+"""Made by `make clients` from the API with the digest 76c5809192d0dee0aa3a9b00c132c8cf39a2e74e399c129b52cabc623c85e77b."""
 
 # Long: a type a shape, generated.
 
@@ -195,8 +195,23 @@ class GetUsersUserIdEventsResponse(TypedDict):
     pass
 
 
+class GetUsersUserIdActivityResponseActivityItem(TypedDict):
+    activity_date: str
+    events_count: int
+    points_earned: int
+    points_by_type: NotRequired[dict[str, Any]]
+    first_event_id: NotRequired[str]
+
+
+class GetUsersUserIdActivityResponseCoveredItem(TypedDict):
+    date: str
+    reason: Literal["covered_by_freeze", "paused", "skipped_by_zone", "amnesty"]
+
+
 class GetUsersUserIdActivityResponse(TypedDict):
-    pass
+    activity: list[GetUsersUserIdActivityResponseActivityItem]
+    covered: NotRequired[list[GetUsersUserIdActivityResponseCoveredItem]]
+    cursor: str | None
 
 
 class GetUsersUserIdLedgerResponse(TypedDict):

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest ef0f48132d3ccfaff88e0de137f7a4975fa9a907974904acb10bba337e2e22d1.
+// Made by `make clients` from the API with the digest 76c5809192d0dee0aa3a9b00c132c8cf39a2e74e399c129b52cabc623c85e77b.
 
 export interface paths {
     "/": {
@@ -101,6 +101,23 @@ export interface paths {
         put?: never;
         /** Revoke an amnesty (admins) */
         post: operations["postAmnestiesNumberRevoke"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/docs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** This document as a page */
+        get: operations["getDocs"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1730,6 +1747,26 @@ export interface operations {
             };
         };
     };
+    getDocs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description This document as a page */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+        };
+    };
     getErasuresErasureId: {
         parameters: {
             query?: never;
@@ -3219,7 +3256,24 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, unknown>;
+                    "application/json": {
+                        activity: {
+                            /** Format: date */
+                            activity_date: string;
+                            events_count: number;
+                            first_event_id?: string;
+                            points_by_type?: Record<string, unknown>;
+                            points_earned: number;
+                        }[];
+                        covered?: {
+                            /** Format: date */
+                            date: string;
+                            /** @enum {string} */
+                            reason: "covered_by_freeze" | "paused" | "skipped_by_zone" | "amnesty";
+                        }[];
+                        /** @description null: no more */
+                        cursor: string | null;
+                    };
                 };
             };
         };

@@ -1,0 +1,61 @@
+"""The reference of the API in a browser: accessible, fitting any width, nothing refused by its policy."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ingest.page import handler
+from tests.browser.conftest import SHOTS
+from tests.browser.test_page import violations
+from tests.support.gateway import CONTEXT
+from tests.support.plain_page import plain_page
+
+pytestmark = pytest.mark.xdist_group("browser")
+ORIGIN = "http://api.localhost"
+
+
+@pytest.fixture(autouse=True)
+def without_sign_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain_page(monkeypatch)
+
+
+def served(route: Any) -> None:
+    path = route.request.url.removeprefix(ORIGIN).partition("?")[0]
+    file = path.rpartition("/")[2] if "/app/" in path else None
+    answered = handler(
+        {"rawPath": path, "headers": {}, "pathParameters": {"file": file} if file else None}, CONTEXT
+    )
+    route.fulfill(status=answered["statusCode"], headers=answered["headers"], body=answered["body"])
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 320)])
+def test_an_engineer_reads_it(browser: Any, scheme: str, width: int) -> None:
+    context = browser.new_context(
+        viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True
+    )
+    page = context.new_page()
+    page.route("**/*", served)
+    page.goto(f"{ORIGIN}/stage/v1/docs")
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SHOTS / f"docs-{scheme}-{width}.png")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert violations(page) == []
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    page.get_by_role("link", name="POST /v1/events", exact=True).press("Enter")
+    assert page.evaluate("location.hash") == "#postEvents"
+    page.screenshot(path=SHOTS / f"docs-event-{scheme}-{width}.png")
+    context.close()
+
+
+def test_the_strict_policy_refuses_nothing_of_it(browser: Any) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.route("**/*", served)
+    page.goto(f"{ORIGIN}/v1/docs")
+    assert page.evaluate("getComputedStyle(document.body).display") == "grid", "its style is there"
+    assert [each for each in said if "favicon" not in each and "404" not in each] == [], json.dumps(said)
+    context.close()
