@@ -4,7 +4,7 @@ A fold: what was told so far, the profile, and the instant lead to what is to be
 then. Whoever applies a notification's `profile` over what it knew has the profile.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -46,7 +46,8 @@ class ToldState:
     version: of the profile. number: of the newest notification. as_of: a stamp, the latest instant that was
     looked at. warned: for which lapse it was told that the streak is at risk. lost: until it is overturned.
     redeemed: place of the newest redemption of a reward that was told of. changes_at: a stamp, when time
-    alone changes what is shown; "": never.
+    alone changes what is shown; "": never. achievements: instants of those that were told of, by name.
+    asked: the form of each that somebody has looked for; None: nobody has.
     """
 
     version: int = 0
@@ -58,6 +59,8 @@ class ToldState:
     holds: tuple[ToldHold, ...] = ()
     redeemed: str = ""
     changes_at: str = ""
+    achievements: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, str] | None = None
 
 
 def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notice], ToldState]:
@@ -85,7 +88,9 @@ def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notic
     number, version = told.number + len(found), max(told.version, profile.version)
     later = next_change(profile, unstamp(as_of))
     changes_at = stamp(later) if later else ""
-    return found, ToldState(version, number, as_of, after, lost, warned, holds, told.redeemed, changes_at)
+    asked = {} if not told.shown and profile.version == 1 else told.asked
+    after_all = ToldState(version, number, as_of, after, lost, warned, holds, told.redeemed, changes_at)
+    return found, replace(after_all, achievements=told.achievements, asked=asked)
 
 
 def redeemed(told: ToldState, redemption: Redemption) -> tuple[list[Notice], ToldState]:

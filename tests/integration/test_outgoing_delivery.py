@@ -126,7 +126,7 @@ class World:
             self.minute()
 
     def numbers(self, name: str, user: str) -> list[int]:
-        return [each.number for each in self.got[name] if each.user_id == user]
+        return [each.number for each in self.got[name] if each.holder == user]
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def users(count: int) -> list[str]:
 def folded(found: list[Notification], user: str) -> dict[str, Any]:
     known: dict[str, Any] = {}
     for each in found:
-        if each.user_id == user:
+        if each.holder == user:
             known |= each.notice.data["profile"]
     return known
 
@@ -231,7 +231,7 @@ def test_one_that_fails_at_random_gets_everything_in_order(world: World) -> None
 
 
 def test_what_is_refused_of_one_user_delays_no_other_user_and_is_kept_after_three_days(world: World) -> None:
-    world.open("picky", lambda each: SendAnswer(400 if (each.user_id, each.number) == ("user0", 2) else 200))
+    world.open("picky", lambda each: SendAnswer(400 if (each.holder, each.number) == ("user0", 2) else 200))
     for _ in range(3):
         for user in users(5):
             world.earn(user)
