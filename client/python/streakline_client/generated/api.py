@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest ef0f48132d3ccfaff88e0de137f7a4975fa9a907974904acb10bba337e2e22d1."""
+"""Made by `make clients` from the API with the digest 5c69b9db1a0247d157e2d8c0d7636e646075cb588253ca8b1e42281a99b0b4d0."""
 
 # Long: a type a shape, generated.
 
@@ -1088,7 +1088,15 @@ class DeleteSubscriptionsSubscriptionIdResponse(TypedDict):
     pass
 
 
+class PostWebhookEndpointsRequestFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
 class PostWebhookEndpointsRequestFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersLeadUpdated(TypedDict):
     at_least: float
 
 
@@ -1097,6 +1105,10 @@ class PostWebhookEndpointsRequestFiltersPointsChanged(TypedDict):
 
 
 class PostWebhookEndpointsRequestFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersQuestionClosed(TypedDict):
     at_least: float
 
 
@@ -1123,9 +1135,12 @@ class PostWebhookEndpointsRequestFiltersStreakLost(TypedDict):
 PostWebhookEndpointsRequestFilters = TypedDict(
     "PostWebhookEndpointsRequestFilters",
     {
+        "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersHoldExpired]]],
+        "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLeadUpdated]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersProfileChanged]]],
+        "question.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersQuestionClosed]]],
         "reward.redeemed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersRewardRedeemed]]],
         "streak.at_risk": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersStreakAtRisk]]],
         "streak.corrected": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersStreakCorrected]]],
@@ -1135,15 +1150,27 @@ PostWebhookEndpointsRequestFilters = TypedDict(
 )
 
 
+PostWebhookEndpointsRequestAgent: TypeAlias = str
+
+
 class PostWebhookEndpointsRequest(TypedDict):
     organization_id: str
     url: str
-    types: NotRequired[list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
+    types: NotRequired[list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
     filters: NotRequired[PostWebhookEndpointsRequestFilters]
+    agents: NotRequired[list[PostWebhookEndpointsRequestAgent]]
     description: NotRequired[str]
 
 
+class PostWebhookEndpointsResponseFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
 class PostWebhookEndpointsResponseFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersLeadUpdated(TypedDict):
     at_least: float
 
 
@@ -1152,6 +1179,10 @@ class PostWebhookEndpointsResponseFiltersPointsChanged(TypedDict):
 
 
 class PostWebhookEndpointsResponseFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersQuestionClosed(TypedDict):
     at_least: float
 
 
@@ -1178,9 +1209,12 @@ class PostWebhookEndpointsResponseFiltersStreakLost(TypedDict):
 PostWebhookEndpointsResponseFilters = TypedDict(
     "PostWebhookEndpointsResponseFilters",
     {
+        "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersHoldExpired]]],
+        "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLeadUpdated]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersProfileChanged]]],
+        "question.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersQuestionClosed]]],
         "reward.redeemed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersRewardRedeemed]]],
         "streak.at_risk": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersStreakAtRisk]]],
         "streak.corrected": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersStreakCorrected]]],
@@ -1190,19 +1224,31 @@ PostWebhookEndpointsResponseFilters = TypedDict(
 )
 
 
+PostWebhookEndpointsResponseAgent: TypeAlias = str
+
+
 class PostWebhookEndpointsResponse(TypedDict):
     endpoint_id: str
     organization_id: str
     url: str
-    types: list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     filters: PostWebhookEndpointsResponseFilters
+    agents: list[PostWebhookEndpointsResponseAgent]
     description: str
     created_at: str
     disabled: str
     secret: str
 
 
+class GetWebhookEndpointsResponseEndpointFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
 class GetWebhookEndpointsResponseEndpointFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersLeadUpdated(TypedDict):
     at_least: float
 
 
@@ -1211,6 +1257,10 @@ class GetWebhookEndpointsResponseEndpointFiltersPointsChanged(TypedDict):
 
 
 class GetWebhookEndpointsResponseEndpointFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersQuestionClosed(TypedDict):
     at_least: float
 
 
@@ -1237,9 +1287,12 @@ class GetWebhookEndpointsResponseEndpointFiltersStreakLost(TypedDict):
 GetWebhookEndpointsResponseEndpointFilters = TypedDict(
     "GetWebhookEndpointsResponseEndpointFilters",
     {
+        "achievement.earned": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersHoldExpired]]],
+        "lead.updated": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLeadUpdated]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersProfileChanged]]],
+        "question.closed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersQuestionClosed]]],
         "reward.redeemed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersRewardRedeemed]]],
         "streak.at_risk": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakAtRisk]]],
         "streak.corrected": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakCorrected]]],
@@ -1249,12 +1302,16 @@ GetWebhookEndpointsResponseEndpointFilters = TypedDict(
 )
 
 
+GetWebhookEndpointsResponseEndpointAgent: TypeAlias = str
+
+
 class GetWebhookEndpointsResponseEndpoint(TypedDict):
     endpoint_id: str
     organization_id: str
     url: str
-    types: list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     filters: GetWebhookEndpointsResponseEndpointFilters
+    agents: list[GetWebhookEndpointsResponseEndpointAgent]
     description: str
     created_at: str
     disabled: str
@@ -1289,7 +1346,15 @@ class PostWebhookEndpointsEndpointIdEnableRequest(TypedDict):
     pass
 
 
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
 class PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersLeadUpdated(TypedDict):
     at_least: float
 
 
@@ -1298,6 +1363,10 @@ class PostWebhookEndpointsEndpointIdEnableResponseFiltersPointsChanged(TypedDict
 
 
 class PostWebhookEndpointsEndpointIdEnableResponseFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersQuestionClosed(TypedDict):
     at_least: float
 
 
@@ -1324,9 +1393,12 @@ class PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakLost(TypedDict):
 PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
     "PostWebhookEndpointsEndpointIdEnableResponseFilters",
     {
+        "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired]]],
+        "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLeadUpdated]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersProfileChanged]]],
+        "question.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersQuestionClosed]]],
         "reward.redeemed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersRewardRedeemed]]],
         "streak.at_risk": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakAtRisk]]],
         "streak.corrected": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakCorrected]]],
@@ -1336,12 +1408,16 @@ PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
 )
 
 
+PostWebhookEndpointsEndpointIdEnableResponseAgent: TypeAlias = str
+
+
 class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
     endpoint_id: str
     organization_id: str
     url: str
-    types: list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
+    agents: list[PostWebhookEndpointsEndpointIdEnableResponseAgent]
     description: str
     created_at: str
     disabled: str

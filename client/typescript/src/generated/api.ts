@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest ef0f48132d3ccfaff88e0de137f7a4975fa9a907974904acb10bba337e2e22d1.
+// Made by `make clients` from the API with the digest 5c69b9db1a0247d157e2d8c0d7636e646075cb588253ca8b1e42281a99b0b4d0.
 
 export interface paths {
     "/": {
@@ -4199,6 +4199,8 @@ export interface operations {
                 content: {
                     "application/json": {
                         endpoints: {
+                            /** @description whose questions it is told of (question.closed); left out or empty: nobody's */
+                            agents: string[];
                             /** Format: date-time */
                             created_at: string;
                             description: string;
@@ -4207,7 +4209,17 @@ export interface operations {
                             endpoint_id: string;
                             /** @description by type: what fields of `data` must be: one of some values, or a number at least */
                             filters: {
+                                "achievement.earned"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
                                 "hold.expired"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "lead.updated"?: {
                                     [key: string]: ((string | number | boolean) | {
                                         at_least: number;
                                     })[];
@@ -4218,6 +4230,11 @@ export interface operations {
                                     })[];
                                 };
                                 "profile.changed"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "question.closed"?: {
                                     [key: string]: ((string | number | boolean) | {
                                         at_least: number;
                                     })[];
@@ -4250,7 +4267,7 @@ export interface operations {
                             };
                             organization_id: string;
                             /** @description of notifications; left out or empty: all of them */
-                            types: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                            types: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                             /** @description https, at a public address */
                             url: string;
                         }[];
@@ -4269,10 +4286,22 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description whose questions it is told of (question.closed); left out or empty: nobody's */
+                    agents?: string[];
                     description?: string;
                     /** @description by type: what fields of `data` must be: one of some values, or a number at least */
                     filters?: {
+                        "achievement.earned"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
                         "hold.expired"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "lead.updated"?: {
                             [key: string]: ((string | number | boolean) | {
                                 at_least: number;
                             })[];
@@ -4283,6 +4312,11 @@ export interface operations {
                             })[];
                         };
                         "profile.changed"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "question.closed"?: {
                             [key: string]: ((string | number | boolean) | {
                                 at_least: number;
                             })[];
@@ -4315,7 +4349,7 @@ export interface operations {
                     };
                     organization_id: string;
                     /** @description of notifications; left out or empty: all of them */
-                    types?: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                    types?: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                     /** @description https, at a public address */
                     url: string;
                 };
@@ -4329,6 +4363,8 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description whose questions it is told of (question.closed); left out or empty: nobody's */
+                        agents: string[];
                         /** Format: date-time */
                         created_at: string;
                         description: string;
@@ -4337,7 +4373,17 @@ export interface operations {
                         endpoint_id: string;
                         /** @description by type: what fields of `data` must be: one of some values, or a number at least */
                         filters: {
+                            "achievement.earned"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
                             "hold.expired"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "lead.updated"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -4348,6 +4394,11 @@ export interface operations {
                                 })[];
                             };
                             "profile.changed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "question.closed"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -4382,7 +4433,7 @@ export interface operations {
                         /** @description it is shown this once */
                         secret: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
@@ -4434,6 +4485,8 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description whose questions it is told of (question.closed); left out or empty: nobody's */
+                        agents: string[];
                         /** Format: date-time */
                         created_at: string;
                         description: string;
@@ -4442,7 +4495,17 @@ export interface operations {
                         endpoint_id: string;
                         /** @description by type: what fields of `data` must be: one of some values, or a number at least */
                         filters: {
+                            "achievement.earned"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
                             "hold.expired"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "lead.updated"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -4453,6 +4516,11 @@ export interface operations {
                                 })[];
                             };
                             "profile.changed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "question.closed"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -4485,7 +4553,7 @@ export interface operations {
                         };
                         organization_id: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
