@@ -97,7 +97,8 @@ def _of_user(told: ToldState) -> dict[str, Any]:
     holds = [[e.hold_id, e.points, e.reward_id, e.until, e.is_over] for e in told.holds]
     content = {"shown": told.shown, "lost": lost, "warned": told.warned, "holds": holds}
     content |= {"redeemed": told.redeemed, "changes_at": told.changes_at}
-    return content | {"achievements": told.achievements, "asked": told.asked}
+    content |= {"achievements": told.achievements, "asked": told.asked}
+    return content | {"book": told.book, "looked_at": told.looked_at}
 
 
 def told_from(holder: str, stored: Item | None) -> tuple[Told, int]:
@@ -123,6 +124,8 @@ def told_from(holder: str, stored: Item | None) -> tuple[Told, int]:
         content["changes_at"],
         content.get("achievements", {}),
         content.get("asked"),
+        content.get("book", 0),
+        content.get("looked_at", ""),
     )
     return told, found["revision"]
 

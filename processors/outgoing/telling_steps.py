@@ -1,7 +1,7 @@
 """What each change adds to what was told; some of it is looked up."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -9,11 +9,12 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters.engagement.account_store import AccountContended
-from adapters.engagement.goals.achievement_reader import AchievementReader, declared_now
+from adapters.engagement.goals.achievement_reader import AchievementReader
 from adapters.leads.lead_event_store import LeadEventStore
 from processors.outgoing.hearing import Change
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile
+from rules.engagement.goals.achievements import declared
 from rules.engagement.points.redemptions import Redemption
 from rules.leads.feature_items import FeatureItem
 from rules.outgoing.derive import ToldState, derived, redeemed
@@ -57,20 +58,31 @@ class TellingSteps:
         return updated(told, item, own, at) if own else ([], told)
 
     def _achieved(self, told: ToldState, profile: Profile, now: datetime) -> tuple[list[Notice], ToldState]:
-        """Look at the achievements of a profile. One that is behind the ledger is changed again soon."""
+        """Look at the achievements of a profile. One that is behind the ledger is changed again soon.
+
+        Nobody goes by an older book than the last look: what it lacks would be withdrawn, and earned again.
+        """
         if self.achievements is None or profile.version != told.version:
             return [], told
-        known = declared_now(self.achievements, now)
-        if not known:
-            return earned(told, {}, {})
-        try:
-            read = self.achievements.read(profile, known, now, is_strong=True)
-        except AccountContended:
-            logger.exception("achievements not read")
-            return [], told
-        if not read.is_settled and (profile.head or read.told.head):
-            return [], told
-        return earned(told, offered(known, read.streaks.books, now), read.found)
+        book_store = self.achievements.streaks.book_store
+        books = book_store.books()
+        if books.newest.number < told.book:
+            books = book_store.look()
+        at = max(now, unstamp(told.looked_at)) if told.looked_at else now
+        known, found = declared(books, at), dict[str, str]()
+        if known:
+            try:
+                read = self.achievements.read(profile, known, at, is_strong=True)
+            except AccountContended:
+                logger.exception("achievements not read")
+                return [], told
+            if not read.is_settled and (profile.head or read.told.head):
+                return [], told
+            found = dict(read.found)
+        notices, later = earned(told, offered(known, books, at), found)
+        if later == told:
+            return notices, told
+        return notices, replace(later, book=books.newest.number, looked_at=stamp(at))
 
 
 def _changed(told: ToldState, profile: Profile) -> tuple[list[Notice], ToldState]:

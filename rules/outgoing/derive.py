@@ -47,7 +47,8 @@ class ToldState:
     looked at. warned: for which lapse it was told that the streak is at risk. lost: until it is overturned.
     redeemed: place of the newest redemption of a reward that was told of. changes_at: a stamp, when time
     alone changes what is shown; "": never. achievements: instants of those that were told of, by name.
-    asked: the form of each that somebody has looked for; None: nobody has.
+    asked: the form of each that somebody has looked for; None: nobody has. book: the newest version that was
+    known then; looked_at: a stamp, when that was. No later look goes by an older book.
     """
 
     version: int = 0
@@ -61,6 +62,8 @@ class ToldState:
     changes_at: str = ""
     achievements: Mapping[str, str] = field(default_factory=dict)
     asked: Mapping[str, str] | None = None
+    book: int = 0
+    looked_at: str = ""
 
 
 def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notice], ToldState]:
@@ -89,8 +92,18 @@ def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notic
     later = next_change(profile, unstamp(as_of))
     changes_at = stamp(later) if later else ""
     asked = {} if not told.shown and profile.version == 1 else told.asked
-    after_all = ToldState(version, number, as_of, after, lost, warned, holds, told.redeemed, changes_at)
-    return found, replace(after_all, achievements=told.achievements, asked=asked)
+    return found, replace(
+        told,
+        version=version,
+        number=number,
+        as_of=as_of,
+        shown=after,
+        lost=lost,
+        warned=warned,
+        holds=holds,
+        changes_at=changes_at,
+        asked=asked,
+    )
 
 
 def redeemed(told: ToldState, redemption: Redemption) -> tuple[list[Notice], ToldState]:

@@ -155,6 +155,26 @@ def test_an_endpoint_that_is_registered_in_the_middle_hears_what_there_is_and_th
     assert set(told.folded()) == {"fit", "three"} == set(told.shown())
 
 
+def test_a_process_that_has_not_heard_of_the_newest_book_withdraws_nothing(
+    told: Told, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told.listen()
+    monkeypatch.setattr("adapters.book.book_store.FRESH_SECONDS", 3600.0)
+    assert names(told.act(1, 0, 1)) == ["fit"]
+    behind = telling._parts()
+    telling._parts.cache_clear()
+    told.at(FIRST + 2 * DAY)
+    more: Any = copy.deepcopy(shipped_document()) | {"achievements": RULES | ONE_MORE}
+    body = {"book": more, "effective": (FIRST + 2 * DAY).isoformat()}
+    assert told.api.admin("POST", "/v1/rules", body)[0] == 201
+    assert names(told.act(3, 3)) == ["three"]
+    assert set(told.folded()) == {"fit", "three", "first"}
+    with monkeypatch.context() as other:
+        other.setattr(telling, "_parts", lambda: behind)
+        assert told.act(4, 4) == []
+    assert set(told.folded()) == {"fit", "three", "first"}
+
+
 def test_a_profile_that_is_behind_the_ledger_is_not_looked_at(told: Told) -> None:
     told.listen()
     told.act(0, 0)

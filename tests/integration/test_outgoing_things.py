@@ -4,6 +4,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,10 +12,16 @@ from standardwebhooks import Webhook
 
 import processors.outgoing.telling as telling
 import processors.questions.notify as notify
+from adapters import settings
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups.topology import Topology
 from adapters.leads.lead_event_store import LeadEventStore
+from adapters.outgoing.lane_store import LaneStore
+from adapters.outgoing.told_items import LANE, LANE_SHARDS, LOG
 from adapters.platform.items import item
+from adapters.privacy.person import Person
+from adapters.privacy.stores import Clients, stores
+from adapters.settings.privacy import PrivacyTables
 from rules.leads.feature_items import Change
 from rules.leads.lead_groups import Group
 from rules.questions.question_lists import listed_item
@@ -24,6 +31,7 @@ from tests.integration.test_lead_event_store import new_event
 from tests.support.hook_receiver import Receiver
 
 __all__ = ["desk", "there"]
+NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 AT = "2026-03-10T12:00:00.000000Z"
 
 
@@ -117,6 +125,36 @@ def test_an_erased_lead_is_not_told_of_any_more(told: Desk, there: Receiver) -> 
     assert told.dynamodb.scan(TableName="Notifications")["Items"] == []
 
 
+def test_what_waits_of_an_erased_lead_is_not_sent_and_nothing_of_it_is_kept(
+    told: Desk, there: Receiver
+) -> None:
+    own = told.register(there, types=["lead.updated"])
+    there.answer = lambda _: 503
+    leads = Leads(told)
+    handed(telling.handler, leads.compute("7", orders_total=1), leads.compute("9", orders_total=1))
+    assert there.received
+    there.received.clear()
+    clients = Clients(told.dynamodb, lambda: None, lambda: None, None)
+    found = stores(clients, settings.read(PrivacyTables), NOW)["Notifications"]
+    person = Person("digest", organization="acme", leads=("7",))
+    assert {each["place"]["S"] for each in found.find(person)} == {
+        "told",
+        f"{LOG}{1:015}",
+        f"{LANE}{own['endpoint_id']}",
+    }
+    found.remove(found.find(person))
+    there.answer = lambda _: 200
+    for lane in filter(
+        None,
+        (LaneStore(told.dynamodb, "Notifications").get(f"lead/{lead}", own["endpoint_id"]) for lead in "79"),
+    ):
+        LaneStore(told.dynamodb, "Notifications").wait(lane, NOW - timedelta(days=9))
+    for share in range(LANE_SHARDS):
+        told.deliver({"endpoint_id": own["endpoint_id"], "share": share})
+    assert {each["data"]["lead_id"] for each in heard(own, there)} == {"9"}
+    assert found.find(person) == []
+
+
 def test_where_nobody_is_told_of_leads_nothing_is_read_or_written_for_them(
     told: Desk, there: Receiver
 ) -> None:
@@ -168,3 +206,7 @@ def test_what_was_told_of_a_question_is_sent_again(told: Desk, there: Receiver) 
     again = {"Records": [{"messageId": "m", "body": asked}], "streakline_redrive": True}
     assert told.deliver(again) == {"batchItemFailures": []}
     assert heard(own, there) == [first]
+    other = told.register(there, agents=["robot"])
+    again["Records"][0]["body"] = {**asked, "endpoint_id": other["endpoint_id"]}
+    assert told.deliver(again) == {"batchItemFailures": []}
+    assert there.received == [], "a replay shows nobody what is not its own"

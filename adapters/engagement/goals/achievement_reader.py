@@ -8,7 +8,7 @@ from adapters.engagement.goals.achievement_store import AchievementStore
 from adapters.engagement.goals.streak_reader import StreakReader
 from adapters.engagement.ledger_store import LedgerStore
 from rules.engagement.account_state import Profile
-from rules.engagement.goals.achievements import Declared, StreakHistory, declared
+from rules.engagement.goals.achievements import Declared, StreakHistory
 from rules.engagement.goals.kept_achievements import KeptAchievements, next_kept, positions, shown
 from rules.engagement.goals.settled_goals import settled_until
 from rules.engagement.goals.told_history import ToldHistory
@@ -62,11 +62,6 @@ class AchievementReader:
         is_to_be_kept = kept.until < settled_until(now).replace(day=1)
         entries, _ = self.ledger.after(user_id, kept.places_from(), consistent=is_to_be_kept or is_strong)
         return kept.told(entries)
-
-
-def declared_now(reader: AchievementReader, now: datetime) -> dict[str, Declared]:
-    """Return the achievements of the book in force, by name."""
-    return declared(reader.streaks.book_store.books(), now)
 
 
 def _streaks_of(known: Mapping[str, Declared]) -> set[str]:

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.goals.achievement_reader import AchievementReader, declared_now
+from adapters.engagement.goals.achievement_reader import AchievementReader
 from ingest.engagement.profiles import Profiles
 from rules.book.achievement_rules import Condition, ConditionKind
 from rules.book.streak_rules import UNIT
-from rules.engagement.goals.achievements import Declared, StreakHistory, key_of
+from rules.engagement.goals.achievements import Declared, StreakHistory, declared, key_of
 from rules.engagement.goals.goal_streaks import fold_periods
 from rules.engagement.goals.told_history import ToldHistory
 
@@ -23,7 +23,7 @@ class AchievementViews:
 
     def view(self, user_id: str, now: datetime) -> dict[str, Any]:
         """Return all achievements of the book in force."""
-        known = declared_now(self.reader, now)
+        known = declared(self.reader.streaks.book_store.books(), now)
         told = self._told(user_id, known, now) if known else []
         return {"user_id": user_id, "achievements": told}
 
