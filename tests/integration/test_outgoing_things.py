@@ -5,6 +5,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -187,6 +188,17 @@ def test_whoever_named_the_agent_hears_of_its_closed_questions_once(told: Desk, 
         assert "expires_at" in each or each["place"]["S"] == "worker", (
             "what is told of questions is forgotten"
         )
+
+
+def test_what_nobody_was_woken_for_goes_with_the_next_minute_s_schedule(told: Desk, there: Receiver) -> None:
+    own = told.register(there, agents=["bot"])
+    told.services["lambda"] = SimpleNamespace(invoke=lambda **_: None)  # the invocation is lost
+    handed(notify.handler, question(QuestionStatus.CLOSED))
+    handed(telling.handler, Leads(told).compute("7", orders_total=1))
+    assert there.received == []
+    told.services["lambda"] = told
+    telling.handler({}, CONTEXT)
+    assert {each["type"] for each in heard(own, there)} == {"lead.updated", "question.closed"}
 
 
 def test_where_webhooks_are_off_a_closed_question_costs_no_read(
