@@ -51,7 +51,7 @@ class _Parts:
     erased: Erased
 
 
-def _steps(config: TellingSettings, dynamodb: Any) -> TellingSteps:
+def _telling_steps(config: TellingSettings, dynamodb: Any) -> TellingSteps:
     ledger, days = LedgerStore(dynamodb, config.rewards_ledger_table), config.daily_activity_table
     accounts = AccountStore(dynamodb, config.user_streaks_table, days, ledger, 1)
     books = BookStore(dynamodb, config.rule_books_table)
@@ -66,7 +66,7 @@ def _parts() -> _Parts:
     endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
     store = ToldStore(dynamodb, config.notifications_table)
     return _Parts(
-        Teller(dynamodb, config.user_streaks_table, store, endpoints, _steps(config, dynamodb)),
+        Teller(dynamodb, config.user_streaks_table, store, endpoints, _telling_steps(config, dynamodb)),
         endpoints,
         LaneStore(dynamodb, config.notifications_table),
         Waker(lambda: client("lambda"), config.deliver_function),

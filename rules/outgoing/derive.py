@@ -88,22 +88,12 @@ def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notic
         found.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": after}))
     holds, over = _of_holds(told.holds, profile, as_of)
     found += [Notice(NoticeType.HOLD_EXPIRED, {**each, "profile": after}) for each in over]
-    number, version = told.number + len(found), max(told.version, profile.version)
     later = next_change(profile, unstamp(as_of))
-    changes_at = stamp(later) if later else ""
     asked = {} if not told.shown and profile.version == 1 else told.asked
-    return found, replace(
-        told,
-        version=version,
-        number=number,
-        as_of=as_of,
-        shown=after,
-        lost=lost,
-        warned=warned,
-        holds=holds,
-        changes_at=changes_at,
-        asked=asked,
-    )
+    number, version = told.number + len(found), max(told.version, profile.version)
+    seen = replace(told, shown=after, lost=lost, warned=warned, holds=holds, asked=asked)
+    changes_at = stamp(later) if later else ""
+    return found, replace(seen, version=version, number=number, as_of=as_of, changes_at=changes_at)
 
 
 def redeemed(told: ToldState, redemption: Redemption) -> tuple[list[Notice], ToldState]:
