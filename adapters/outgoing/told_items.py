@@ -95,7 +95,7 @@ def told_item(holder: str, telling: Telling, now: datetime) -> Item:
 def _of_user(told: ToldState) -> dict[str, Any]:
     lost = told.lost and [told.lost.last.isoformat(), told.lost.length]
     holds = [[e.hold_id, e.points, e.reward_id, e.until, e.is_over] for e in told.holds]
-    content = {"shown": told.shown, "lost": lost, "warned": told.warned, "holds": holds}
+    content: dict[str, Any] = {"shown": told.shown, "lost": lost, "warned": told.warned, "holds": holds}
     content |= {"redeemed": told.redeemed, "changes_at": told.changes_at}
     content |= {"achievements": told.achievements, "asked": told.asked}
     return content | {"book": told.book, "looked_at": told.looked_at}

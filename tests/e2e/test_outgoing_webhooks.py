@@ -35,7 +35,7 @@ class Customer:
 
     def heard(self, kind: str, **about: Any) -> list[Any]:
         """What it was sent of a type and of somebody, by the order of arrival; each id once."""
-        webhook, found = Webhook(self.made["secret"]), {}
+        webhook, found = Webhook(self.made["secret"]), dict[str, Any]()
         for headers, body in list(self.there.received):
             content = webhook.verify(body, headers)
             if content["type"] == kind and about.items() <= content["data"].items():
@@ -43,7 +43,8 @@ class Customer:
         return list(found.values())
 
     def hears(self, kind: str, **about: Any) -> list[Any]:
-        return until(lambda: self.heard(kind, **about))
+        found: list[Any] = until(lambda: self.heard(kind, **about))
+        return found
 
     def end(self) -> None:
         assert self.admin.call("DELETE", f"/v1/webhook-endpoints/{self.id}")[0] == 200
@@ -82,7 +83,7 @@ def test_what_happens_is_told_of_users_leads_and_questions(
     now = datetime.now(UTC)
     for number, days in enumerate((1, 0, 2), start=1):
         post(event(user, f"k{days}", (now - timedelta(days=days)).isoformat()))
-        until(lambda number=number: len(customer.heard("points.changed", user_id=user)) == number)
+        until(lambda number=number: len(customer.heard("points.changed", user_id=user)) == number)  # type: ignore[misc]
     extended = customer.heard("streak.extended", user_id=user)
     assert [each["current_streak"] for each in extended] == [1, 2, 3]
     profile = customer.heard("points.changed", user_id=user)[-1]["profile"]

@@ -234,7 +234,7 @@ def test_a_slow_one_delays_no_other_and_gets_everything_in_order(world: World) -
     for _ in range(20):  # a function has two minutes, and gives back what it has not come to
         for each in (one for one in shares if one[0] == "slow"):
             until = world.now + timedelta(seconds=85)
-            world.deliverer.run(*each, lambda until=until: world.now >= until)
+            world.deliverer.run(*each, lambda until=until: world.now >= until)  # type: ignore[misc]
     for user in users(6):
         assert world.numbers("slow", user) == [1, 2, 3]
 

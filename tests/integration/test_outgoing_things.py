@@ -215,7 +215,7 @@ def test_what_was_told_of_a_question_is_sent_again(told: Desk, there: Receiver) 
     handed(notify.handler, question(QuestionStatus.CLOSED))
     (first,) = heard(own, there)
     asked = {"endpoint_id": own["endpoint_id"], "question_id": first["data"]["question_id"]}
-    again = {"Records": [{"messageId": "m", "body": asked}], "streakline_redrive": True}
+    again: dict[str, Any] = {"Records": [{"messageId": "m", "body": asked}], "streakline_redrive": True}
     assert told.deliver(again) == {"batchItemFailures": []}
     assert heard(own, there) == [first]
     other = told.register(there, agents=["robot"])
