@@ -50,12 +50,12 @@ class FeatureStore:
     def get(self, lead: str) -> FeatureItem | None:
         """Return one item, strongly consistent."""
         found = self._dynamodb.get_item(TableName=self._table, Key=item({ID: lead}), ConsistentRead=True)
-        return _item(found["Item"]) if "Item" in found else None
+        return feature_item_from(found["Item"]) if "Item" in found else None
 
     def get_many(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         """Return the items that there are, strongly consistent, at most 100 in a request."""
         keys = [{ID: lead} for lead in dict.fromkeys(leads)]
-        found = map(_item, get_all(self._dynamodb, self._table, keys))
+        found = map(feature_item_from, get_all(self._dynamodb, self._table, keys))
         return {each.lead_organization_id: each for each in found}
 
     def home(self, leaf: str, hint: str) -> FeatureItem:
@@ -148,7 +148,8 @@ def _path(path: str, names: dict[str, str]) -> str:
     return ".".join(f"#{part}" for part in parts)
 
 
-def _item(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
+def feature_item_from(stored: Mapping[str, Mapping[str, Any]]) -> FeatureItem:
+    """Read an item of the table."""
     read = plain(stored)
     # A root that lists its leaves was written when roots did: its state is built anew, from all of these.
     former = {*read.get("leaves", ())} - {read[ID]}

@@ -97,6 +97,7 @@ def _endpoint_item(endpoint: Endpoint) -> Item:
             "description": endpoint.description or None,
             "created_at": endpoint.created_at,
             "disabled": endpoint.disabled or None,
+            "agents": sorted(endpoint.agents) or None,
         }
     )
 
@@ -112,4 +113,5 @@ def _endpoint_from(stored: Item) -> Endpoint:
         found.get("description", ""),
         found["created_at"],
         found.get("disabled", ""),
+        frozenset(found.get("agents", ())),
     )

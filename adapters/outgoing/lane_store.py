@@ -46,10 +46,10 @@ class LaneStore:
         found = (self.get(each, endpoint_id) for each in users)
         return [each for each in found if each and each.due_at <= stamp(now)]
 
-    def get(self, user_id: str, endpoint_id: str) -> Lane | None:
+    def get(self, holder: str, endpoint_id: str) -> Lane | None:
         """Return a lane in which something waits; strongly consistent."""
         answer = self._dynamodb.get_item(
-            TableName=self._table, Key=self._key(user_id, endpoint_id), ConsistentRead=True
+            TableName=self._table, Key=self._key(holder, endpoint_id), ConsistentRead=True
         )
         return lane_from(answer["Item"]) if "Item" in answer else None
 
@@ -68,7 +68,7 @@ class LaneStore:
         try:
             answer = self._dynamodb.update_item(
                 TableName=self._table,
-                Key=self._key(lane.user_id, lane.endpoint_id),
+                Key=self._key(lane.holder, lane.endpoint_id),
                 UpdateExpression="SET due_at = :due, arrived = :arrived, failures = :failures,"
                 " failing_since = :since",
                 ConditionExpression="due_at = :was",
@@ -84,31 +84,31 @@ class LaneStore:
         try:
             self._dynamodb.delete_item(
                 TableName=self._table,
-                Key=self._key(lane.user_id, lane.endpoint_id),
+                Key=self._key(lane.holder, lane.endpoint_id),
                 ConditionExpression="due_at = :mine AND newest <= :arrived",
                 ExpressionAttributeValues=item({":mine": lane.due_at, ":arrived": arrived}),
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             self.wait(lane, now, arrived=arrived, failures=0, failing_since="")
 
-    def log(self, user_id: str, after: int) -> Iterator[Notification]:
+    def log(self, holder: str, after: int) -> Iterator[Notification]:
         """Yield a user's notifications after a number, in order; strongly consistent."""
         for each in query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="holder = :user AND place BETWEEN :after AND :end",
             ExpressionAttributeValues=item(
-                {":user": user_id, ":after": log_place(after + 1), ":end": log_place(10**15 - 1)}
+                {":user": holder, ":after": log_place(after + 1), ":end": log_place(10**15 - 1)}
             ),
             ConsistentRead=True,
             Limit=LOG_READ,
         ):
             yield from (one for one in log_from(each) if one.number > after)
 
-    def go_back(self, user_id: str, endpoint_id: str, number: int, newest: int, now: datetime) -> None:
+    def go_back(self, holder: str, endpoint_id: str, number: int, newest: int, now: datetime) -> None:
         """Let a lane begin again with a notification that has been tried. Whoever has the lane loses it."""
         until = int((now + KEPT).timestamp())
-        shard = lane_shard(endpoint_id, shard_of(user_id, LANE_SHARDS))
+        shard = lane_shard(endpoint_id, shard_of(holder, LANE_SHARDS))
         values = {
             ":before": number - 1,
             ":newest": newest,
@@ -119,7 +119,7 @@ class LaneStore:
         try:
             self._dynamodb.update_item(
                 TableName=self._table,
-                Key=self._key(user_id, endpoint_id),
+                Key=self._key(holder, endpoint_id),
                 UpdateExpression="SET arrived = :before, newest = :newest, due_at = :now, due_shard = :shard,"
                 " failures = :none, failing_since = :never, expires_at = :until",
                 ConditionExpression="attribute_not_exists(arrived) OR arrived > :before",
@@ -129,8 +129,8 @@ class LaneStore:
             return  # it waits already
 
     @staticmethod
-    def _key(user_id: str, endpoint_id: str) -> dict[str, Any]:
-        return item({"holder": user_id, "place": LANE + endpoint_id})
+    def _key(holder: str, endpoint_id: str) -> dict[str, Any]:
+        return item({"holder": holder, "place": LANE + endpoint_id})
 
 
 class WorkerStore:

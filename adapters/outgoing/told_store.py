@@ -1,7 +1,6 @@
-"""What was told of users: read, and changed in one transaction with the notifications and their lanes."""
+"""What was told: read, and changed in one transaction with the notifications and their lanes."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
@@ -10,6 +9,8 @@ from adapters.outgoing.told_items import (
     LANE_SHARDS,
     TOLD,
     TOLD_SHARDS,
+    Telling,
+    Told,
     lane_shard,
     log_item,
     shard_of,
@@ -20,24 +21,11 @@ from adapters.platform.batches import get_all, query_all
 from adapters.platform.items import item
 from adapters.platform.transactions import reasons_of
 from rules.days import stamp
-from rules.outgoing.derive import ToldState
-from rules.outgoing.notices import Notification
 from rules.outgoing.retries import KEPT
 
 
 class ToldMeanwhile(Exception):
-    """Somebody else has told of the user since it was read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Telling:
-    """What is to be written of a user. revision: as read. due: when time alone gives another notification."""
-
-    told: ToldState
-    revision: int
-    due: datetime | None
-    notifications: Sequence[Notification]
-    endpoints: Iterable[str]
+    """Somebody else has told of the holder since it was read."""
 
 
 class ToldStore:
@@ -46,12 +34,10 @@ class ToldStore:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
 
-    def get(self, users: Iterable[str]) -> dict[str, tuple[ToldState, int]]:
-        """Return what was told of each user, and its revision; strongly consistent."""
-        wanted = list(dict.fromkeys(users))
-        keys = [{"holder": each, "place": TOLD} for each in wanted]
-        found = {each["holder"]["S"]: each for each in get_all(self._dynamodb, self._table, keys)}
-        return {each: told_from(found.get(each)) for each in wanted}
+    def get(self, holder: str) -> tuple[Told, int]:
+        """Return what was told of a holder, and its revision; strongly consistent."""
+        found = get_all(self._dynamodb, self._table, [{"holder": holder, "place": TOLD}])
+        return told_from(holder, found[0] if found else None)
 
     def due(self, now: datetime) -> Iterator[str]:
         """Yield the users of whom time alone gives something to tell, by when it was due in each shard."""
@@ -65,37 +51,37 @@ class ToldStore:
             ):
                 yield each["holder"]["S"]
 
-    def put(self, user_id: str, telling: Telling, now: datetime) -> None:
-        """Write what is told of a user now; raises ToldMeanwhile, and what DynamoDB raises."""
-        actions = [self._told(user_id, telling)]
+    def put(self, holder: str, telling: Telling, now: datetime) -> None:
+        """Write what is told of a holder now; raises ToldMeanwhile, and what DynamoDB raises."""
+        actions = [self._told(holder, telling, now)]
         if telling.notifications:
             actions.append({"Put": {"TableName": self._table, "Item": log_item(telling.notifications, now)}})
             first, last = telling.notifications[0].number, telling.notifications[-1].number
-            actions += [self.lane(user_id, each, first, last, now) for each in telling.endpoints]
+            actions += [self.lane(holder, each, first, last, now) for each in telling.endpoints]
         try:
             self._dynamodb.transact_write_items(TransactItems=actions)
         except self._dynamodb.exceptions.TransactionCanceledException as error:
             reasons_of(error, len(actions))
-            raise ToldMeanwhile(user_id) from None
+            raise ToldMeanwhile(holder) from None
 
-    def _told(self, user_id: str, telling: Telling) -> dict[str, Any]:
+    def _told(self, holder: str, telling: Telling, now: datetime) -> dict[str, Any]:
         before = telling.revision
         put: dict[str, Any] = {
             "TableName": self._table,
-            "Item": told_item(user_id, telling.told, before + 1, telling.due),
+            "Item": told_item(holder, telling, now),
             "ConditionExpression": "revision = :before" if before else "attribute_not_exists(holder)",
         }
         if before:
             put["ExpressionAttributeValues"] = item({":before": before})
         return {"Put": put}
 
-    def lane(self, user_id: str, endpoint_id: str, first: int, last: int, now: datetime) -> dict[str, Any]:
+    def lane(self, holder: str, endpoint_id: str, first: int, last: int, now: datetime) -> dict[str, Any]:
         """Return a transaction's action: notifications wait in a lane, which may have others that wait."""
         names = ("due_at", "due_shard", "arrived")
         begun = ", ".join(f"{each} = if_not_exists({each}, :{each})" for each in names)
         values = {
             ":due_at": stamp(now),
-            ":due_shard": lane_shard(endpoint_id, shard_of(user_id, LANE_SHARDS)),
+            ":due_shard": lane_shard(endpoint_id, shard_of(holder, LANE_SHARDS)),
             ":arrived": first - 1,
             ":newest": last,
             ":until": int((now + KEPT).timestamp()),
@@ -103,7 +89,7 @@ class ToldStore:
         return {
             "Update": {
                 "TableName": self._table,
-                "Key": item({"holder": user_id, "place": LANE + endpoint_id}),
+                "Key": item({"holder": holder, "place": LANE + endpoint_id}),
                 "UpdateExpression": f"SET {begun}, newest = :newest, expires_at = :until",
                 "ExpressionAttributeValues": item(values),
             }

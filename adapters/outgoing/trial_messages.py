@@ -27,7 +27,7 @@ class TrialMessages:
         self._dynamodb.transact_write_items(
             TransactItems=[
                 {"Put": {"TableName": self._table, "Item": log_item([made], now)}},
-                store.lane(made.user_id, endpoint.endpoint_id, number, number, now),
+                store.lane(made.holder, endpoint.endpoint_id, number, number, now),
             ]
         )
         return made

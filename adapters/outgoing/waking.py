@@ -13,9 +13,9 @@ logger = Logger(service="waking")
 Share = tuple[str, int]  # an endpoint's id, and a shard of its lanes
 
 
-def share_of(endpoint_id: str, user_id: str) -> Share:
+def share_of(endpoint_id: str, holder: str) -> Share:
     """Return the share of an endpoint's lanes that a user's is in."""
-    return endpoint_id, shard_of(user_id, LANE_SHARDS)
+    return endpoint_id, shard_of(holder, LANE_SHARDS)
 
 
 class Waker:

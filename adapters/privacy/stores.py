@@ -14,6 +14,7 @@ from adapters.privacy.table_erasers import KeyEraser, PartitionEraser
 from adapters.settings.privacy import ErasureSettings, PrivacyTables
 from rules.leads.lead_events import SORT_KEY
 from rules.leads.series import mark_of
+from rules.outgoing.subjects import lead_holder
 
 
 class StoreEraser(Protocol):
@@ -57,7 +58,7 @@ def stores(clients: Clients, tables: PrivacyTables, now: datetime) -> Mapping[st
             table(claims, "user_id", "idempotency_key"),
             KeyEraser(clients.dynamodb, claims, lambda person: _claims_of_leads(events.items(person))),
         ),
-        "Notifications": table(tables.notifications_table, "holder", "place"),
+        "Notifications": table(tables.notifications_table, "holder", "place", of=_told),
         "Limits": KeyEraser(clients.dynamodb, tables.limits_table, lambda person: _counters(person, now)),
         "Event": events,
         "Memory": table(tables.memory_table, "lead_organization_id", "memory_type#key", of=_leads),
@@ -111,6 +112,10 @@ class Both:
 
 def _user(person: Person) -> Iterable[str]:
     return [person.user_id] if person.user_id else []
+
+
+def _told(person: Person) -> Iterable[str]:
+    return [*_user(person), *map(lead_holder, person.leads)]
 
 
 def _leads(person: Person) -> Iterable[str]:

@@ -8,6 +8,10 @@ class TellingSettings:
     """processors.outgoing.telling: deliver_function is woken; event_bus_name: "" for none."""
 
     user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rule_books_table: str
+    event_table: str
     notifications_table: str
     webhook_endpoints_table: str
     event_bus_name: str

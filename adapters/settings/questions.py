@@ -70,12 +70,18 @@ class SubscriptionsSettings:
 class NotifySettings:
     """processors.questions.notify: what it cannot announce goes to failure_queue_url.
 
-    platform_application_arn: SNS's platform application for FCM; "": nobody is told.
+    platform_application_arn: SNS's platform application for FCM; "": no phone is told. outgoing_webhooks:
+    whether endpoints are told of closed questions; what follows is for that.
     """
 
     announcement_queue_url: str
     platform_application_arn: str
     failure_queue_url: str
+    outgoing_webhooks: bool
+    notifications_table: str
+    webhook_endpoints_table: str
+    event_bus_name: str
+    deliver_function: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def canned(request: AWSPreparedRequest, kept: Canned) -> AWSResponse:
 
 @dataclass
 class Services:
-    """Stands for Firehose, SQS, SNS, S3 and Secrets Manager.
+    """Stands for Firehose, SQS, SNS, S3, Lambda and Secrets Manager.
 
     insert: puts a claim; returns False if the key is taken. database: answers every other request to
     DynamoDB. messages: (queue, body) sent to SQS. announced: (body, attributes) published to SNS. delivered:
@@ -126,6 +126,10 @@ class Services:
     def _s3(self, request: AWSPreparedRequest) -> AWSResponse:
         self.objects.append((str(request.method), len(_body(request))))
         return respond(request, b"", "application/xml")
+
+    @staticmethod
+    def _lambda(request: AWSPreparedRequest) -> AWSResponse:
+        return respond(request, b"")
 
     @staticmethod
     def _secrets_manager(request: AWSPreparedRequest) -> AWSResponse:

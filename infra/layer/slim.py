@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 SERVICES = {
-    *("dynamodb", "firehose", "glue", "rds-data", "redshift-data", "redshift-serverless", "s3"),
-    *("secretsmanager", "sns", "sqs", "sts"),
+    *("dynamodb", "events", "firehose", "glue", "lambda", "rds-data", "redshift-data", "redshift-serverless"),
+    *("s3", "secretsmanager", "sns", "sqs", "sts"),
 }
 POWERTOOLS_IN_USE = {"data_classes", "typing", "jmespath_utils", "lambda_context"}
 SOURCES = ("a", "h", "hpp", "pxd", "pxi", "pyi", "pyx")

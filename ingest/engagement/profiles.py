@@ -9,8 +9,8 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
 from adapters.engagement.points.settling import Settler, is_due
-from rules.days import is_skipped, today
-from rules.engagement.account_state import Profile
+from rules.days import is_skipped
+from rules.engagement.account_state import Profile, date_at
 from rules.engagement.amnesty.amnesties import amnesty_of
 from rules.engagement.events import Event
 from rules.engagement.ledger import debt_of
@@ -79,12 +79,8 @@ class Profiles:
         }
 
     def today(self, profile: Profile, now: datetime) -> date:
-        """Return the user's today, or the newest active date if that is later.
-
-        It is later if the newest event came from a zone further east, where it was tomorrow already.
-        """
-        local = today(now, profile.zone)
-        return max(local, profile.streak.last) if profile.streak else local
+        """Return the user's today, or the newest active date if that is later."""
+        return date_at(profile, now)
 
     def _reaching(self, profile: Profile, until: date) -> Profile:
         """Return the profile with what it needs to show a streak on a date.

@@ -1,7 +1,7 @@
 """The bodies and answers of /v1/webhook-endpoints, as JSON Schema, and its routes (admins)."""
 
 from ingest.leads.lead_schemas import ORGANIZATION
-from ingest.web.json_schema import ANY, Schema, closed_object
+from ingest.web.json_schema import ANY, USER_ID, Schema, closed_object
 from ingest.web.routes import Route, in_path, matching
 from rules.outgoing.notices import NoticeType
 
@@ -34,6 +34,12 @@ _OF_ENDPOINT: dict[str, Schema] = {
     "filters": {
         **closed_object([], dict.fromkeys(KINDS, _FIELDS)),
         "description": "by type: what fields of `data` must be: one of some values, or a number at least",
+    },
+    "agents": {
+        "type": "array",
+        "maxItems": 20,
+        "items": matching(USER_ID),
+        "description": "whose questions it is told of (question.closed); left out or empty: nobody's",
     },
     "description": {"type": "string", "maxLength": 200},
 }

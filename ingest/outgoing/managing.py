@@ -49,6 +49,7 @@ class Managing:
             body.get("filters", {}),
             body.get("description", ""),
             stamp(now),
+            agents=frozenset(body.get("agents", ())),
         )
         secret = _new_secret()
         self.secrets.create(Hook(made.organization_id, made.endpoint_id, (HookSecret(secret),)))
@@ -68,7 +69,7 @@ class Managing:
         self._check_on()
         found = self.endpoints.get(endpoint_id)
         message = self.tests.put(found, now)
-        self.waker.wake([share_of(endpoint_id, message.user_id)])
+        self.waker.wake([share_of(endpoint_id, message.holder)])
         return message.message_id
 
     def end(self, endpoint_id: str) -> None:
@@ -94,6 +95,7 @@ def endpoint_view(endpoint: Endpoint) -> dict[str, Any]:
         "url": endpoint.url,
         "types": sorted(endpoint.types),
         "filters": endpoint.filters,
+        "agents": sorted(endpoint.agents),
         "description": endpoint.description,
         "created_at": endpoint.created_at,
         "disabled": endpoint.disabled,

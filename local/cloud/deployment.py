@@ -90,6 +90,7 @@ def _parameters(endpoint: str, redis_url: str, identity_url: str) -> list[str]:
         "GradualDeployment=false",
         "CreateStreamDoor=true",
         "Settings=IndexIdempotencyKeys=true",
+        "OutgoingWebhooks=true",
         f"WarehouseUrl=duckdb:{WAREHOUSE}",
         *("WarehouseWorkgroupArn=none", "WarehouseCopyRoleArn=none"),  # DuckDB needs neither
         f"RedisUrl={redis_url}",

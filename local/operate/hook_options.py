@@ -30,6 +30,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def add_webhooks_options(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `streakline webhooks`."""
     parser.add_argument("action", choices=("list", "replay"))
-    parser.add_argument("--endpoint", metavar="ID", help="replay: to this endpoint alone, with --user")
+    parser.add_argument("--endpoint", metavar="ID", help="replay: to this endpoint alone, with one of:")
     parser.add_argument("--user", help="replay: all that is kept of this user, in order")
-    parser.add_argument("--since", metavar="INSTANT", help="replay: of the user, from then on")
+    parser.add_argument("--lead", metavar="ID", help="replay: all that is kept of this lead, in order")
+    parser.add_argument("--question", metavar="ID", help="replay: that this question was closed")
+    parser.add_argument("--since", metavar="INSTANT", help="replay: of these, from then on")

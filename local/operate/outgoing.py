@@ -22,18 +22,26 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
             about = {"endpoint_id": each.endpoint_id, "url": each.url, "disabled": each.disabled}
             _tell({**about, "organization_id": each.organization_id})
         _tell(redrive(stack, only_list=True, only=CONSUMER))
-    elif arguments.user or arguments.endpoint or arguments.since:
-        _tell(_of_user(arguments, stack))
+    elif _named(arguments) or arguments.endpoint or arguments.since:
+        _tell(_of_one(arguments, stack))
     else:
         _tell(redrive(stack, only=CONSUMER))
 
 
-def _of_user(arguments: argparse.Namespace, stack: Stack) -> Mapping[str, Any]:
-    if not (arguments.user and arguments.endpoint):
+def _named(arguments: argparse.Namespace) -> dict[str, str]:
+    """Return whose notifications are meant, as messages name them."""
+    named = {"user_id": arguments.user, "lead_id": arguments.lead, "question_id": arguments.question}
+    return {name: each for name, each in named.items() if each}
+
+
+def _of_one(arguments: argparse.Namespace, stack: Stack) -> Mapping[str, Any]:
+    named = _named(arguments)
+    if not arguments.endpoint or len(named) != 1:
         raise RuntimeError(
-            "replay takes --user and --endpoint together; without both, what is in DeliveryFailures"
+            "replay takes --endpoint with --user, --lead or --question;"
+            " without them it sends what is in DeliveryFailures"
         )
-    asked = {"endpoint_id": arguments.endpoint, "user_id": arguments.user}
+    asked = {"endpoint_id": arguments.endpoint, **named}
     if arguments.since:
         try:
             asked["since"] = stamp(parse_moment(arguments.since).utc)

@@ -29,6 +29,7 @@ HELP = {
     "questions": "questions a day",
     "answers_per_question": "answers to a question",
     "phones": "phones that are told of each question",
+    "webhook_endpoints": "endpoints of outgoing webhooks, each told of every change",
     "retention_days": "days that the system has run, which decide what is stored",
     "peak": "the busiest second of a day against its mean",
 }

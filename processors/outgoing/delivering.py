@@ -32,6 +32,7 @@ from rules.outgoing.addresses import is_public
 from rules.outgoing.endpoints import Endpoint
 from rules.outgoing.notices import Notification
 from rules.outgoing.retries import REFUSED_MAX, is_given_up, next_attempt, peace
+from rules.outgoing.subjects import named
 
 logger = Logger(service="delivering")
 CONSUMER = "deliveries"
@@ -109,7 +110,7 @@ class Deliverer:
         if taken is None:
             return LaneOutcome.PASSED
         arrived, outcome = taken.arrived, LaneOutcome.PASSED
-        for each in self.lanes.log(taken.user_id, arrived):
+        for each in self.lanes.log(taken.holder, arrived):
             if is_over():
                 self.lanes.wait(taken, self.now(), arrived=arrived)
                 return outcome
@@ -133,7 +134,7 @@ class Deliverer:
         is_first = arrived > taken.arrived or not taken.failing_since
         failures, since = (1, stamp(now)) if is_first else (taken.failures + 1, taken.failing_since)
         if is_given_up(unstamp(max(tried.at, since)), now):
-            place = {"endpoint_id": taken.endpoint_id, "user_id": taken.user_id, "number": tried.number}
+            place = {"endpoint_id": taken.endpoint_id, **named(taken.holder), "number": tried.number}
             self.failures.keep(CONSUMER, [(place, answer.reason)], now)
             arrived = tried.number
         until = next_attempt(failures, now)

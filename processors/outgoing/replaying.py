@@ -9,6 +9,7 @@ from typing import Any
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.waking import Share, share_of
+from rules.outgoing.subjects import holder_of
 
 
 class NothingToReplay(LookupError):
@@ -23,22 +24,22 @@ class Replayer:
     lanes: LaneStore
 
     def replay(self, asked: Mapping[str, Any], now: datetime) -> Share:
-        """Let a user's notifications be sent again; returns where they wait.
+        """Let a holder's notifications be sent again; returns where they wait.
 
-        asked: endpoint_id, user_id, and number, from which on; or since, a stamp, from when on. Raises
-        NothingToReplay, KeyError and TypeError.
+        asked: endpoint_id; user_id, lead_id or question_id; and number, from which on; or since, a stamp,
+        from when on. Raises NothingToReplay, KeyError and TypeError.
         """
-        endpoint_id, user_id = str(asked["endpoint_id"]), str(asked["user_id"])
+        endpoint_id, holder = str(asked["endpoint_id"]), holder_of(asked)
         try:
             self.endpoints.get(endpoint_id)
         except NoEndpoint:
             raise NothingToReplay(f"there is no endpoint {endpoint_id}") from None
         first, since = int(asked.get("number", 1)), str(asked.get("since", ""))
-        there = [each.number for each in self.lanes.log(user_id, first - 1) if each.at >= since]
+        there = [each.number for each in self.lanes.log(holder, first - 1) if each.at >= since]
         if not there:
-            raise NothingToReplay(f"nothing is kept of {user_id} from then on")
-        self.lanes.go_back(user_id, endpoint_id, there[0], there[-1], now)
-        return share_of(endpoint_id, user_id)
+            raise NothingToReplay(f"nothing is kept of {holder} from then on")
+        self.lanes.go_back(holder, endpoint_id, there[0], there[-1], now)
+        return share_of(endpoint_id, holder)
 
     def replay_all(
         self, records: Iterable[Mapping[str, Any]], now: datetime

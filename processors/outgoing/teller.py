@@ -1,6 +1,6 @@
-"""Tells of users: what follows from changes of profiles, from redeemed rewards, and from time."""
+"""Tells: what follows from changes of users, leads and questions, and from time."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -9,23 +9,25 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters.engagement.account_items import profile_from
-from adapters.engagement.points.redemption_store import redemption_from
 from adapters.outgoing.endpoint_store import EndpointStore
-from adapters.outgoing.told_store import Telling, ToldMeanwhile, ToldStore
+from adapters.outgoing.told_items import Telling
+from adapters.outgoing.told_store import ToldMeanwhile, ToldStore
 from adapters.outgoing.waking import Share, share_of
 from adapters.platform.aws import Unavailable, pauses
 from adapters.platform.batches import Unprocessed, get_all
 from adapters.platform.items import plain
-from rules.days import unstamp
+from processors.outgoing.hearing import Change, Record, heard
+from processors.outgoing.telling_steps import Step, TellingSteps
 from rules.engagement.account_state import Profile
-from rules.engagement.points.redemptions import Fulfilment, Redemption
-from rules.outgoing.derive import ToldState, derived, due_at, redeemed
-from rules.outgoing.notices import Notice, Notification, numbered
+from rules.leads.feature_items import FeatureItem
+from rules.outgoing.derive import ToldState, derived, due_at
+from rules.outgoing.notices import Notice, NoticeType, Notification, numbered
+from rules.outgoing.subjects import is_user
+from rules.questions.questions import Question
 
 logger = Logger(service="telling")
 ATTEMPTS_MAX = 5
-Record = Mapping[str, Any]
-Step = Callable[[ToldState], tuple[list[Notice], ToldState]]
+NOTHING_LOOKED_UP = TellingSteps()
 
 
 @dataclass(slots=True)
@@ -40,57 +42,71 @@ class ToldBatch:
 
 @dataclass(frozen=True, slots=True)
 class Teller:
-    """Tells of users: writes what follows from a change, or from time."""
+    """Tells: writes what follows from a change, or from time."""
 
     dynamodb: Any
     profiles: str
     store: ToldStore
     endpoints: EndpointStore
+    steps: TellingSteps = NOTHING_LOOKED_UP
 
     def hear(self, records: Iterable[Record], now: datetime) -> ToldBatch:
-        """Tell of what records say, user by user. A user's records come again together."""
+        """Tell of what records say, holder by holder. A holder's records come again together."""
         outcome = ToldBatch()
-        by_user: dict[str, list[tuple[Record, Profile | Redemption]]] = {}
+        by_holder: dict[str, list[tuple[Record, Change]]] = {}
         for record in records if self.endpoints.known() else ():
             try:
-                found = _read(record)
+                found = heard(record)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
                 outcome.poison.append((record, f"{type(error).__name__}: {error}"))
                 continue
-            if found:
-                by_user.setdefault(found.user_id, []).append((record, found))
-        for user, pairs in by_user.items():
+            if found and self._is_asked_for(found[1]):
+                by_holder.setdefault(found[0], []).append((record, found[1]))
+        for holder, pairs in by_holder.items():
+            changes = [change for _, change in pairs]
             try:
-                outcome.shares |= self.tell(user, [step_of(found) for _, found in pairs], now)
+                steps = self.steps.of(changes, now, looks=self._may_want(NoticeType.ACHIEVEMENT_EARNED))
+                outcome.shares |= self.tell(holder, steps, now)
                 outcome.told += len(pairs)
             except (*Unavailable, Unprocessed, ToldMeanwhile):
                 logger.exception("to come again")
                 outcome.again += [record["dynamodb"]["SequenceNumber"] for record, _ in pairs]
         return outcome
 
-    def tell(self, user_id: str, steps: Sequence[Step], now: datetime) -> set[Share]:
+    def _is_asked_for(self, change: Change) -> bool:
+        """Whether anybody may be told of it. Users are always followed, so that what is told adds up."""
+        if isinstance(change, FeatureItem):
+            return self._may_want(NoticeType.LEAD_UPDATED)
+        return not isinstance(change, Question) or self._may_want(NoticeType.QUESTION_CLOSED)
+
+    def _may_want(self, kind: NoticeType) -> bool:
+        return any(each.may_want(kind) for each in self.endpoints.known())
+
+    def tell(self, holder: str, steps: Sequence[Step], now: datetime) -> set[Share]:
         """Write what steps lead to, in one transaction; returns where something waits then.
 
-        Raises ToldMeanwhile if others tell of the user all the time, and what DynamoDB raises.
+        Raises ToldMeanwhile if others tell of the holder all the time, and what DynamoDB raises.
         """
         for attempt in pauses(ATTEMPTS_MAX):
-            before, revision = self.store.get([user_id])[user_id]
+            before, revision = self.store.get(holder)
             told, found = before, list[Notification]()
             for step in steps:
                 notices, later = step(told)
-                found += numbered(user_id, told.number, later.as_of, notices)
+                found += numbered(holder, told.number, later.as_of, notices)
                 told = later
             if told == before:
                 return set()
             wanting = [e.endpoint_id for e in self.endpoints.known() if any(e.wants(n.notice) for n in found)]
+            if not (wanting or is_user(holder)):
+                return set()
+            due = due_at(told) if isinstance(told, ToldState) else None
             try:
-                telling = Telling(told, revision, due_at(told), found, wanting)
-                self.store.put(user_id, telling, now)
-                return {share_of(each, user_id) for each in wanting}
+                self.store.put(holder, Telling(told, revision, due, found, wanting), now)
+                return {share_of(each, holder) for each in wanting}
             except ToldMeanwhile:
                 if attempt == ATTEMPTS_MAX - 1:
                     raise
-        raise ToldMeanwhile(user_id)
+        raise ToldMeanwhile(holder)
 
     def sweep(self, now: datetime, is_over: Callable[[], bool]) -> set[Share]:
         """Tell of what time alone has changed. A user whose newest change has not come yet waits for it."""
@@ -99,40 +115,15 @@ class Teller:
             if is_over():
                 break
             found = get_all(self.dynamodb, self.profiles, [{"user_id": user}])
-            profile = profile_from(plain(found[0])) if found else Profile(user)
+            if not found:  # erased: the index may still name who is gone
+                continue
             try:
-                shares |= self.tell(user, [partial(_at_rest, profile=profile, at=now)], now)
+                at_rest = partial(_at_rest, profile=profile_from(plain(found[0])), at=now)
+                shares |= self.tell(user, [at_rest], now)
             except ToldMeanwhile:
                 continue
         return shares
 
 
-def step_of(found: Profile | Redemption) -> Step:
-    """Return what a record adds to what was told."""
-    return (
-        partial(_changed, profile=found)
-        if isinstance(found, Profile)
-        else partial(redeemed, redemption=found)
-    )
-
-
-def _changed(told: ToldState, profile: Profile) -> tuple[list[Notice], ToldState]:
-    if profile.version <= told.version:
-        return [], told
-    return derived(told, profile, unstamp(profile.updated_at))
-
-
 def _at_rest(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notice], ToldState]:
     return derived(told, profile, at) if profile.version == told.version else ([], told)
-
-
-def _read(record: Record) -> Profile | Redemption | None:
-    image = record["dynamodb"].get("NewImage")
-    if not image:
-        return None
-    if "place" not in image:
-        return profile_from(plain(image))
-    if record["eventName"] != "INSERT" or "fulfilment" not in image:
-        return None
-    found = redemption_from(image)
-    return found if found.fulfilment is Fulfilment.REQUESTED else None

@@ -1,4 +1,4 @@
-"""Streams of UserStreaks and Rewards, and time -> notifications (docs/rules.md, rule 18).
+"""Streams of UserStreaks, Rewards and Feature, and time -> notifications (docs/rules.md, rule 18).
 
 A profile's record comes in order, maybe twice. What was told of the user is kept, so the fold of
 rules/outgoing/derive.py needs no older image, and what comes again is told once. Without an endpoint nothing
@@ -14,6 +14,14 @@ from typing import Any
 from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
+from adapters.book.book_store import BookStore
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.goals.achievement_reader import AchievementReader
+from adapters.engagement.goals.achievement_store import AchievementStore
+from adapters.engagement.goals.goal_store import GoalStore
+from adapters.engagement.goals.streak_reader import StreakReader
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.leads.lead_event_store import LeadEventStore
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.told_items import LANE_SHARDS
@@ -26,6 +34,7 @@ from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import Erased, tombstones_of
 from adapters.settings.outgoing import TellingSettings
 from processors.outgoing.teller import Teller
+from processors.outgoing.telling_steps import TellingSteps
 
 logger = Logger(service="telling")
 CONSUMER = "outgoing"
@@ -42,13 +51,22 @@ class _Parts:
     erased: Erased
 
 
+def _telling_steps(config: TellingSettings, dynamodb: Any) -> TellingSteps:
+    ledger, days = LedgerStore(dynamodb, config.rewards_ledger_table), config.daily_activity_table
+    accounts = AccountStore(dynamodb, config.user_streaks_table, days, ledger, 1)
+    books = BookStore(dynamodb, config.rule_books_table)
+    streaks = StreakReader(accounts, GoalStore(dynamodb, days), books)
+    achievements = AchievementReader(streaks, AchievementStore(dynamodb, days), ledger)
+    return TellingSteps(achievements, LeadEventStore(dynamodb, config.event_table))
+
+
 @cache
 def _parts() -> _Parts:
     config, dynamodb = settings.read(TellingSettings), client("dynamodb")
     endpoints = EndpointStore(dynamodb, config.webhook_endpoints_table, config.event_bus_name)
     store = ToldStore(dynamodb, config.notifications_table)
     return _Parts(
-        Teller(dynamodb, config.user_streaks_table, store, endpoints),
+        Teller(dynamodb, config.user_streaks_table, store, endpoints, _telling_steps(config, dynamodb)),
         endpoints,
         LaneStore(dynamodb, config.notifications_table),
         Waker(lambda: client("lambda"), config.deliver_function),

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 
+from rules.days import today
 from rules.engagement.amnesty.declared import NO_AMNESTIES, Amnesties
 from rules.engagement.ledger import Entry, Head
 from rules.engagement.points.holds import Hold
@@ -106,6 +107,15 @@ class Profile:
     def balance(self) -> int:
         """Points that can be redeemed; below 0: a debt."""
         return self.head.balance if self.head else 0
+
+
+def date_at(profile: Profile, at: datetime) -> date:
+    """Return the user's date at an instant, or the newest active date if that is later.
+
+    It is later if the newest event came from a zone further east, where it was tomorrow already.
+    """
+    local = today(at, profile.zone)
+    return max(local, profile.streak.last) if profile.streak else local
 
 
 @dataclass(frozen=True, slots=True)

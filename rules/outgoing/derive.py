@@ -4,7 +4,7 @@ A fold: what was told so far, the profile, and the instant lead to what is to be
 then. Whoever applies a notification's `profile` over what it knew has the profile.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -46,7 +46,9 @@ class ToldState:
     version: of the profile. number: of the newest notification. as_of: a stamp, the latest instant that was
     looked at. warned: for which lapse it was told that the streak is at risk. lost: until it is overturned.
     redeemed: place of the newest redemption of a reward that was told of. changes_at: a stamp, when time
-    alone changes what is shown; "": never.
+    alone changes what is shown; "": never. achievements: instants of those that were told of, by name.
+    asked: the form of each that somebody has looked for; None: nobody has. book: the newest version that was
+    known then; looked_at: a stamp, when that was. No later look goes by an older book.
     """
 
     version: int = 0
@@ -58,6 +60,10 @@ class ToldState:
     holds: tuple[ToldHold, ...] = ()
     redeemed: str = ""
     changes_at: str = ""
+    achievements: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, str] | None = None
+    book: int = 0
+    looked_at: str = ""
 
 
 def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notice], ToldState]:
@@ -82,10 +88,12 @@ def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notic
         found.append(Notice(NoticeType.STREAK_AT_RISK, {"lapses_at": warned, "profile": after}))
     holds, over = _of_holds(told.holds, profile, as_of)
     found += [Notice(NoticeType.HOLD_EXPIRED, {**each, "profile": after}) for each in over]
-    number, version = told.number + len(found), max(told.version, profile.version)
     later = next_change(profile, unstamp(as_of))
+    asked = {} if not told.shown and profile.version == 1 else told.asked
+    number, version = told.number + len(found), max(told.version, profile.version)
+    seen = replace(told, shown=after, lost=lost, warned=warned, holds=holds, asked=asked)
     changes_at = stamp(later) if later else ""
-    return found, ToldState(version, number, as_of, after, lost, warned, holds, told.redeemed, changes_at)
+    return found, replace(seen, version=version, number=number, as_of=as_of, changes_at=changes_at)
 
 
 def redeemed(told: ToldState, redemption: Redemption) -> tuple[list[Notice], ToldState]:

@@ -16,6 +16,9 @@ Filters = Mapping[str, Mapping[str, Sequence[Any]]]
 class Endpoint:
     """An endpoint of an organization (an app).
 
+    It hears of all users, of the leads of its organization, and of the questions of the agents that it names.
+    The bus hears of everything.
+
     types: of notifications; none: all of them. filters: by type, what fields of `data` must be: one of the
     values of each, `{"streak.extended": {"current_streak": [7, {"at_least": 30}]}}`. disabled: why nothing is
     sent, "" while it is; what happens meanwhile waits.
@@ -29,16 +32,28 @@ class Endpoint:
     description: str = ""
     created_at: str = ""
     disabled: str = ""
+    agents: frozenset[str] = frozenset()
 
     def wants(self, notice: Notice) -> bool:
         """Whether it is to hear of something. A test is always wanted."""
         kind = notice.type.value
         if notice.type is NoticeType.TEST:
             return True
-        if self.types and kind not in self.types:
+        if not self.may_want(notice.type) or not self._is_its_own(notice):
             return False
         asked = self.filters.get(kind, {})
         return all(_fits(values, notice.data.get(name)) for name, values in asked.items())
+
+    def may_want(self, kind: NoticeType) -> bool:
+        """Whether it has asked for a type."""
+        return not self.types or kind.value in self.types
+
+    def _is_its_own(self, notice: Notice) -> bool:
+        if self.endpoint_id == BUS:
+            return True
+        if notice.type is NoticeType.LEAD_UPDATED:
+            return bool(notice.data["organization_id"] == self.organization_id)
+        return notice.type is not NoticeType.QUESTION_CLOSED or notice.data["agent_id"] in self.agents
 
 
 def _fits(values: Sequence[Any], found: Any) -> bool:

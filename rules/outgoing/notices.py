@@ -1,4 +1,4 @@
-"""What the customer's systems are told of a user: types, numbers, and ids that never change."""
+"""What the customer's systems are told: types, numbers, and ids that never change."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import Any
 from uuid import UUID, uuid5
 
+from rules.outgoing.subjects import named
+
 NAMESPACE = UUID("5f0f6f57-20f5-5c0a-9a25-6e3f6a8f0b62")
 
 
@@ -14,7 +16,8 @@ class NoticeType(StrEnum):
     """What a notification tells of.
 
     STREAK_LOST: a date was missed, or events were reversed. STREAK_CORRECTED: a late event overturned a loss
-    that was told of. PROFILE_CHANGED: anything else that the profile shows. TEST: somebody asked for it.
+    that was told of. PROFILE_CHANGED: anything else that the profile shows, or achievements that are no news.
+    LEAD_UPDATED: features of a lead, or whose leaf it is. TEST: somebody asked for it.
     """
 
     STREAK_EXTENDED = "streak.extended"
@@ -22,15 +25,18 @@ class NoticeType(StrEnum):
     STREAK_LOST = "streak.lost"
     STREAK_CORRECTED = "streak.corrected"
     POINTS_CHANGED = "points.changed"
+    ACHIEVEMENT_EARNED = "achievement.earned"
     REWARD_REDEEMED = "reward.redeemed"
     HOLD_EXPIRED = "hold.expired"
+    LEAD_UPDATED = "lead.updated"
+    QUESTION_CLOSED = "question.closed"
     PROFILE_CHANGED = "profile.changed"
     TEST = "endpoint.test"
 
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One thing to tell. data: with `profile`, all that is shown of the user after it."""
+    """One thing to tell. data: of a user with `profile`, all that is shown of the user after it."""
 
     type: NoticeType
     data: Mapping[str, Any]
@@ -38,9 +44,9 @@ class Notice:
 
 @dataclass(frozen=True, slots=True)
 class Notification:
-    """A notice with its place: number counts a user's notifications from 1. at: a stamp, when it was so."""
+    """A notice with its place. number: of the holder's notifications, from 1. at: a stamp, when it was so."""
 
-    user_id: str
+    holder: str
     number: int
     at: str
     notice: Notice
@@ -48,13 +54,13 @@ class Notification:
     @property
     def message_id(self) -> str:
         """The webhook-id. It is the same at every attempt and every endpoint."""
-        name = f"{self.user_id}\x00{self.number}\x00{self.notice.type.value}\x00{self.at}"
+        name = f"{self.holder}\x00{self.number}\x00{self.notice.type.value}\x00{self.at}"
         return f"msg_{uuid5(NAMESPACE, name).hex}"
 
     @property
     def content(self) -> dict[str, Any]:
         """What is sent, as JSON."""
-        about = {"user_id": self.user_id, "number": self.number}
+        about = {**named(self.holder), "number": self.number}
         return {"type": self.notice.type.value, "timestamp": self.at, "data": {**about, **self.notice.data}}
 
     @property
@@ -63,6 +69,6 @@ class Notification:
         return json.dumps(self.content, separators=(",", ":"), ensure_ascii=False).encode()
 
 
-def numbered(user_id: str, after: int, at: str, found: Iterable[Notice]) -> list[Notification]:
+def numbered(holder: str, after: int, at: str, found: Iterable[Notice]) -> list[Notification]:
     """Return notices as notifications that follow the one with the number `after`."""
-    return [Notification(user_id, number, at, each) for number, each in enumerate(found, start=after + 1)]
+    return [Notification(holder, number, at, each) for number, each in enumerate(found, start=after + 1)]

@@ -3,22 +3,16 @@
 Whether a streak is at risk today is for the receiver to say: it knows `last_activity_date` and `lapses_at`.
 """
 
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
-from rules.days import stamp, start_of, today
-from rules.engagement.account_state import Profile
+from rules.days import stamp, start_of
+from rules.engagement.account_state import Profile, date_at
 from rules.engagement.ledger import debt_of
 from rules.engagement.streaks import DAY, effective, lapse_date
 
 Shown = dict[str, Any]
 OF_POINTS = ("total_bestie_points", "balance", "debt")
-
-
-def date_at(profile: Profile, at: datetime) -> date:
-    """Return the user's date at an instant, or the newest active date if that is later, as a reader does."""
-    local = today(at, profile.zone)
-    return max(local, profile.streak.last) if profile.streak else local
 
 
 def shown_of(profile: Profile, at: datetime) -> Shown:

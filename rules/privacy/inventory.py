@@ -106,10 +106,10 @@ INVENTORY = (
     Store(
         "Notifications",
         TABLE,
-        "what the customer's systems were told of the user, a month of it, and what waits for them",
+        "what the customer's systems were told of the person, a month of it, and what waits for them",
         DELETED,
         "holder",
-        found="tests and workers have holders with a slash, which no user id has",
+        found="of a lead: lead/ and its id; of questions, tests and workers it has a slash, too",
     ),
     Store(
         "Erasures",

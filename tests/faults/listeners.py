@@ -1,5 +1,7 @@
 """A schedule of faults in which an endpoint hears of everything: tellers and deliverers die as others do."""
 
+# Long: one schedule, with all that tells and delivers in it.
+
 from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +16,7 @@ from adapters.platform.failures import FailureQueue
 from processors.outgoing.delivering import Deliverer
 from rules.outgoing.endpoints import Endpoint
 from rules.outgoing.notices import Notification
-from tests.faults.callers import CONTEXT
+from tests.faults.callers import CONTEXT, KINDS
 from tests.faults.spenders import Spenders
 from tests.faults.turns import Killed
 from tests.support.engine import Engine, lean_client
@@ -46,6 +48,19 @@ class Listeners(Spenders):
         patch.setattr(processors.outgoing.telling, "client", clients.__getitem__)
         super()._wire(patch)
         patch.setenv("JOINT_PROJECTIONS", "false")  # the emulator's streams lack what a statement writes
+
+    def _book(self) -> dict[str, Any]:
+        """The same achievements in each version; those of another version would wait for the next change."""
+        kind = KINDS[0]
+        made = super()._book()
+        made["streaks"] = {"dates": {"per": "day", "needs": {"active_days": 1}, "freezes": True}}
+        made["achievements"] = {
+            "first": {"all": [{"points_earned": 1}]},
+            "some": {"all": [{"count": kind, "at_least": 2}], "history": True, "withdrawn": "when_untrue"},
+            "rich": {"any": [{"points_earned": 60}, {"streak": "dates", "at_least": 3}]},
+            "steady": {"all": [{"streak": "dates", "at_least": 2}], "withdrawn": "when_untrue"},
+        }
+        return made
 
     def _new_process(self) -> None:
         super()._new_process()
@@ -120,7 +135,10 @@ class Listeners(Spenders):
         def look(user: str) -> bool:
             handler = ingest.engagement.users_api.handler
             status, shown[user] = self._call(handler, "GET", f"/v1/users/{user}", None)
-            return status == 200
+            seen, told = self._call(handler, "GET", f"/v1/users/{user}/achievements", None)
+            has = {e["name"]: e["achieved_at"] for e in told.get("achievements", ()) if e["achieved"]}
+            shown[user] = {**shown[user], "achievements": has}
+            return status == seen == 200
 
         for _ in range(2):
             self._listen()
@@ -141,7 +159,7 @@ class Listeners(Spenders):
     def _tell_due(self) -> None:
         teller = self._teller()
         for user in self.users:
-            told, _ = teller.store.get([user])[user]
+            told, _ = teller.store.get(user)
             assert told.version <= self._version(user)
         teller.sweep(self.now, lambda: False)
 

@@ -5,17 +5,19 @@ from typing import Any
 
 import pytest
 
+from rules.outgoing.notices import NoticeType
 from tests.faults.listeners import Listeners
 from tests.support.effort import effort
 from tests.support.engine import Engine
 
 SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else list(range(effort(5, soak=1000)))
-BY_A_CLOCK = ("streak_status", "as_of")
+BY_A_CLOCK = ("streak_status", "as_of", "achievements")
+EARNED = NoticeType.ACHIEVEMENT_EARNED
 
 
 def violations_heard(listeners: Listeners, user: str, told: dict[str, Any]) -> list[str]:
     """What is wrong with what was told of a user; nothing is the answer."""
-    own = [each for each in listeners.heard if each.user_id == user]
+    own = [each for each in listeners.heard if each.holder == user]
     first = {each.message_id: each for each in reversed(own)}
     unique = list(dict.fromkeys(each.message_id for each in own))
     numbers = [first[each].number for each in unique]
@@ -28,9 +30,16 @@ def violations_heard(listeners: Listeners, user: str, told: dict[str, Any]) -> l
     if any(len(each) > 1 for each in bodies.values()):
         wrong.append(f"{user}: one id, several bodies")
     known: dict[str, Any] = {}
+    has: dict[str, str] = {}
     for name in unique:
         known |= first[name].notice.data["profile"]
+        has = first[name].notice.data.get("achievements", has)
     known.pop("lapses_at", None)
+    earned = [first[each].notice.data["achievement"] for each in unique if first[each].notice.type == EARNED]
+    if sorted(earned) != sorted(has):  # all users are new, and nothing is taken from them
+        wrong.append(f"{user}: earned {earned}, has {has}")
+    if has != told["achievements"]:
+        wrong.append(f"{user}: achievements folded {has}, shown {told['achievements']}")
     shown = {name: value for name, value in told.items() if name not in BY_A_CLOCK}
     if known != shown and (known or shown["active_days"]):
         wrong.append(f"{user}: folded {known}, shown {shown}")
@@ -45,7 +54,7 @@ def run_listeners(engine: Engine, seed: int, patch: pytest.MonkeyPatch) -> list[
         listeners = Listeners(engine, seed, wiring)
         listeners.run()
         shown = listeners.finish()
-        assert listeners.heard
+        assert any(each.notice.type is EARNED for each in listeners.heard)
         return [each for user in listeners.users for each in violations_heard(listeners, user, shown[user])]
 
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from infra.layer.slim import SERVICES
 from tests.support.declared import FUNCTIONS, listed, logical_ids, properties, statements
 from tests.support.module_graph import services_in, services_of
 from tests.support.template import template
@@ -27,6 +28,12 @@ def test_a_function_may_call_every_service_that_its_code_has_a_client_of(name: s
     used = services_of(properties(name)["Handler"].rpartition(".")[0])
     missing = {service: module for service, module in used.items() if service not in allowed}
     assert not missing, f"{name}: no statement of its Policies (infra/app) allows {missing}"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_layers_have_the_models_of_every_service_that_a_function_has_a_client_of(name: str) -> None:
+    used = services_of(properties(name)["Handler"].rpartition(".")[0])
+    assert set(used) <= SERVICES, "infra/layer/slim.py leaves it out of the layers"
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

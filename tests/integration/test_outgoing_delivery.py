@@ -126,7 +126,7 @@ class World:
             self.minute()
 
     def numbers(self, name: str, user: str) -> list[int]:
-        return [each.number for each in self.got[name] if each.user_id == user]
+        return [each.number for each in self.got[name] if each.holder == user]
 
 
 @pytest.fixture
@@ -149,7 +149,7 @@ def users(count: int) -> list[str]:
 def folded(found: list[Notification], user: str) -> dict[str, Any]:
     known: dict[str, Any] = {}
     for each in found:
-        if each.user_id == user:
+        if each.holder == user:
             known |= each.notice.data["profile"]
     return known
 
@@ -216,6 +216,29 @@ def test_an_endpoint_that_takes_nothing_is_asked_with_one_user_of_each_share_an_
     assert len(world.got["dead"]) == 32
 
 
+def test_a_slow_one_delays_no_other_and_gets_everything_in_order(world: World) -> None:
+    def slowly(_: Notification) -> SendAnswer:
+        world.now += timedelta(seconds=15)
+        return SendAnswer(200)
+
+    world.open("slow", slowly)
+    world.open("alive")
+    world.deliverer = replace(world.deliverer, writers=1)
+    for _ in range(3):
+        for user in users(6):
+            world.earn(user)
+    shares = sorted(world.woken)
+    for each in (one for one in shares if one[0] == "alive"):
+        world.deliverer.run(*each, lambda: False)
+    assert len(world.got["alive"]) == 18
+    for _ in range(20):  # a function has two minutes, and gives back what it has not come to
+        for each in (one for one in shares if one[0] == "slow"):
+            until = world.now + timedelta(seconds=85)
+            world.deliverer.run(*each, lambda until=until: world.now >= until)  # type: ignore[misc]
+    for user in users(6):
+        assert world.numbers("slow", user) == [1, 2, 3]
+
+
 def test_one_that_fails_at_random_gets_everything_in_order(world: World) -> None:
     chance = random.Random(7)
     world.open("alive")
@@ -231,7 +254,7 @@ def test_one_that_fails_at_random_gets_everything_in_order(world: World) -> None
 
 
 def test_what_is_refused_of_one_user_delays_no_other_user_and_is_kept_after_three_days(world: World) -> None:
-    world.open("picky", lambda each: SendAnswer(400 if (each.user_id, each.number) == ("user0", 2) else 200))
+    world.open("picky", lambda each: SendAnswer(400 if (each.holder, each.number) == ("user0", 2) else 200))
     for _ in range(3):
         for user in users(5):
             world.earn(user)

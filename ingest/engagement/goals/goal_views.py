@@ -2,23 +2,19 @@
 
 # Long: all that is told of a streak.
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any
 
-from adapters.book.book_store import BookStore
-from adapters.engagement.goals.goal_store import GoalStore
+from adapters.engagement.goals.streak_reader import StreakReader, periods_of
 from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from rules.book.streak_reading import DAILY
 from rules.book.streak_rules import UNIT, NeedKind, StreakPeriod, StreakRule
-from rules.book.versions import Books
 from rules.engagement.account_state import Profile
-from rules.engagement.goals.achievements import StreakHistory
 from rules.engagement.goals.goal_reasons import PeriodReason, explain_period
 from rules.engagement.goals.goal_streaks import (
-    Outcome,
     contributed,
     dates_of,
     outcome,
@@ -27,16 +23,8 @@ from rules.engagement.goals.goal_streaks import (
     shown,
     version_at,
 )
-from rules.engagement.goals.settled_goals import (
-    KnownPeriods,
-    is_usable,
-    nothing_settled,
-    reads_from,
-    settled_until,
-)
+from rules.engagement.goals.settled_goals import KnownPeriods
 
-# What is kept is renewed when it has come to be so much older than it could be.
-RENEWED_AFTER = timedelta(days=28)
 RULES = {
     PeriodReason.REACHED: "the period has what it needs; it adds 1",
     PeriodReason.FREEZE: "a missed period uses a freeze that was granted up to its end; it adds 0",
@@ -51,31 +39,32 @@ RULES = {
 
 @dataclass(frozen=True, slots=True)
 class GoalViews:
-    """Reads streaks: the profile, one item, and the days of two months; after a long absence, all since."""
+    """Shows streaks: of the profile, and of the book."""
 
     profiles: Profiles
-    store: GoalStore
-    book_store: BookStore
+    reader: StreakReader
 
     def view(self, user_id: str, as_of: date | None, now: datetime) -> dict[str, Any]:
         """Return a user's streaks on a local date (None: today): the daily one, and those of the book."""
         daily = self.profiles.view(user_id, as_of, now)
-        when, books = date.fromisoformat(daily["as_of"]), self.book_store.books()
-        pers = _periods(books, now)
+        when, books = date.fromisoformat(daily["as_of"]), self.reader.book_store.books()
+        pers = periods_of(books, now)
         told = [_daily_view(daily)]
         if pers:
-            profile, known = self._read(user_id, min(p.first(when) for p in pers.values()), when, now)
+            profile, known = self.reader.periods(
+                self.profiles.get(user_id), min(p.first(when) for p in pers.values()), when, now
+            )
             told += [_goal_view(known, name, per, profile, when) for name, per in sorted(pers.items())]
         return {"user_id": user_id, "as_of": when.isoformat(), "streaks": told}
 
     def explain(self, user_id: str, name: str, asked: date, now: datetime) -> dict[str, Any]:
         """Return why the period of a date counts for a streak or not; raises 404 for no such streak."""
-        books = self.book_store.books()
-        per = _periods(books, now).get(name)
+        books = self.reader.book_store.books()
+        per = periods_of(books, now).get(name)
         if per is None:
             raise ApiError(404, "not_found", "the book in force has no such streak")
         first = per.first(asked)
-        profile, known = self._read(user_id, first, per.last(first), now)
+        profile, known = self.reader.periods(self.profiles.get(user_id), first, per.last(first), now)
         rule = rule_of(books, name)(first)
         is_over = self.profiles.today(profile, now) > per.last(first)
         letter = outcome(rule, per, first, known.days)
@@ -94,45 +83,6 @@ class GoalViews:
             "period": _period_view(rule, per, first, known),
             "contributions": _contributions(rule, first, known),
         }
-
-    def history(self, user_id: str, names: Iterable[str], now: datetime) -> tuple[Profile, StreakHistory]:
-        """Return a user's whole profile, and some streaks up to the newest period over or reached."""
-        books, profile = self.book_store.books(), self.profiles.get(user_id)
-        pers = {name: per for name, per in _periods(books, now).items() if name in set(names)}
-        if not pers:
-            return profile, StreakHistory({}, self.profiles.accounts.whole(profile).cover, books)
-        when = self.profiles.today(profile, now)
-        profile, known = self._read(user_id, min(per.first(when) for per in pers.values()), when, now)
-        periods = {}
-        for name, per in pers.items():
-            first = per.first(when)
-            letter = outcome(rule_of(books, name)(first), per, first, known.days)
-            past = known.before(name, per, first)
-            periods[name] = past.then(letter) if letter is Outcome.REACHED else past
-        return profile, StreakHistory(periods, profile.cover, books)
-
-    def _read(self, user_id: str, first: date, last: date, now: datetime) -> tuple[Profile, KnownPeriods]:
-        """Return a user's whole profile, and all periods up to a date. Keeps what it finds settled.
-
-        first: the first date of the earliest period whose days are asked for.
-        """
-        profile = self.profiles.accounts.whole(self.profiles.get(user_id))
-        books, kept = self.book_store.books(), self.store.get(user_id)
-        usable = kept if kept and is_usable(kept, profile, books) else nothing_settled(books)
-        upto, since = settled_until(now), reads_from(usable)
-        renew = upto - usable.until > RENEWED_AFTER and profile.head is not None
-        found = self.store.days(
-            user_id, min(first, since), max(last, upto) if renew else last, is_strong=renew
-        )
-        if renew and profile.head:
-            settled = KnownPeriods(usable, books, found).settled(upto, profile.head.created_at)
-            self.store.put(user_id, settled)
-        return profile, KnownPeriods(usable, books, {day: each for day, each in found.items() if day <= last})
-
-
-def _periods(books: Books, now: datetime) -> dict[str, StreakPeriod]:
-    """Return the streaks of the book in force, with their periods."""
-    return {name: rule.per for name, rule in books.at(now).book.streaks.items()}
 
 
 def _daily_view(profile: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,8 +13,10 @@ from adapters.engagement.board_snapshots import BoardSnapshots
 from adapters.engagement.claims import ClaimStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.event_store import EventStore
+from adapters.engagement.goals.achievement_reader import AchievementReader
 from adapters.engagement.goals.achievement_store import AchievementStore
 from adapters.engagement.goals.goal_store import GoalStore
+from adapters.engagement.goals.streak_reader import StreakReader
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points.redemption_store import RedemptionStore
@@ -83,7 +85,8 @@ def parts() -> UsersParts:
     books = BookStore(dynamodb, config.rule_books_table)
     settler = Settler(accounts, books)
     profiles = Profiles(accounts, events, redis, settler)
-    goals = GoalViews(profiles, GoalStore(dynamodb, config.daily_activity_table), books)
+    streaks = StreakReader(accounts, GoalStore(dynamodb, config.daily_activity_table), books)
+    achieved = AchievementReader(streaks, AchievementStore(dynamodb, config.daily_activity_table), ledger)
     hashed = KeyedHash(lambda: client("secretsmanager"), config.fingerprint_secret_arn)
     limits = Limits(redis, SharedCounters(dynamodb, config.limits_table))
     preferences = Preferences(accounts, redis, books)
@@ -97,8 +100,8 @@ def parts() -> UsersParts:
     index = LeaderboardIndex(dynamodb, config.user_streaks_table, config.index_shards)
     return UsersParts(
         profiles,
-        goals,
-        AchievementViews(goals, AchievementStore(dynamodb, config.daily_activity_table), ledger),
+        GoalViews(profiles, streaks),
+        AchievementViews(profiles, achieved),
         Histories(accounts, events),
         rewards,
         Redemptions(rewards, stock, store),

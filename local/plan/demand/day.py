@@ -8,6 +8,7 @@ from local.plan.given.measured_units import Functions, MeasuredUnits, Spent, add
 from rules.engagement.standings import PAUSE_MAX, USERS_A_SECOND
 
 BOARDS = ("streaks", "points")
+MINUTES_A_DAY = 24 * 60
 CUT = 0.05  # of a path's size, so that a change in it shows
 
 
@@ -96,6 +97,16 @@ def question_parts(traffic: Traffic, units: MeasuredUnits) -> Iterator[Part]:
     yield traffic.questions, units.paths["question.polled"]
 
 
+def outgoing_parts(traffic: Traffic, units: MeasuredUnits) -> Iterator[Part]:
+    """Yield what endpoints are told, how it gets there, and the schedule. Leads count as users do."""
+    if not traffic.webhook_endpoints:
+        return
+    count, changes = traffic.webhook_endpoints, traffic.told_changes
+    yield MINUTES_A_DAY, on_a_line(units, "webhook.swept", count)
+    yield changes, on_a_line(units, "webhook.told", count)
+    yield changes * count, units.paths[f"webhook.delivered.{units.sizes['webhook.delivered'][0]}"]
+
+
 def a_day(traffic: Traffic, units: MeasuredUnits) -> Spent:
     """Return what a day's paths cost, by function. The publisher's part is not in it: it works in batches."""
     parts = [
@@ -103,6 +114,7 @@ def a_day(traffic: Traffic, units: MeasuredUnits) -> Spent:
         *reading_parts(traffic, units),
         *lead_parts(traffic, units),
         *question_parts(traffic, units),
+        *outgoing_parts(traffic, units),
     ]
     return together(parts)
 
@@ -111,7 +123,7 @@ def naive_day(traffic: Traffic, units: MeasuredUnits) -> Spent:
     """Return the same day, with the event path of the naive design in place of ours."""
     size, posts = traffic.events_a_post, traffic.posts_per_user
     parts: list[Part] = [*reading_parts(traffic, units), *lead_parts(traffic, units)]
-    parts += question_parts(traffic, units)
+    parts += [*question_parts(traffic, units), *outgoing_parts(traffic, units)]
     if traffic.events:
         parts.append((traffic.daily_actives, on_a_line(units, "naive.next", size)))
         parts.append((traffic.daily_actives * (posts - 1), on_a_line(units, "naive.again", size)))

@@ -109,6 +109,7 @@ def running(
         "dynamodb.read": sum(tables_of(day, "read").values()) * month,
         "sns.requests": total(day, "calls.sns") * month,
         "sqs.requests": _queue_requests(day) * month,
+        "secrets.secret": traffic.webhook_endpoints,
         "cognito.monthly_actives": traffic.daily_actives if has_pool else 0,
         **_executed(found, deployed, month),
         **_delivered(day, month),

@@ -6,6 +6,7 @@ from local.plan.demand.batches import NAIVE, PUBLISHER, waiting
 from local.plan.demand.traffic import Traffic
 from local.plan.given.measured_units import MeasuredUnits, Spent, tables_of
 from rules.engagement.events import RETENTION
+from rules.outgoing.retries import KEPT
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,10 +17,13 @@ EXPIRING = ("BPEvents", "IdempotencyKeys")
 # Raw objects go to the archive class after so many days: LakeBucket's rule archive-raw.
 ARCHIVED_AFTER_DAYS = 90
 PROFILES = "UserStreaks"
+NOTIFICATIONS = "Notifications"
 
 
 def days_kept(table: str, retention_days: float) -> float:
     """Return how many days of a table's items are there."""
+    if table == NOTIFICATIONS:
+        return min(retention_days, KEPT.days)
     return min(retention_days, RETENTION.days) if table in EXPIRING else retention_days
 
 

@@ -20,7 +20,8 @@ class Traffic:
     redemptions_per_user; holds_per_user: each is captured; expiries_per_account: how often some points of
     an account expire; clawbacks: share of the events that are reversed later. lead_events: webhooks; leads:
     those whose features are refreshed each morning; lead_reads. questions, answers_per_question; phones:
-    how many are told of each question. retention_days: how long the system has run, and so what is stored.
+    how many are told of each question. webhook_endpoints: of outgoing webhooks; 0: these are off.
+    retention_days: how long the system has run, and so what is stored.
     peak: the busiest second against the mean.
     """
 
@@ -41,6 +42,7 @@ class Traffic:
     questions: float = 0.0
     answers_per_question: float = 10.0
     phones: float = 0.0
+    webhook_endpoints: float = 0.0
     retention_days: float = 365.0
     peak: float = 3.0
 
@@ -73,6 +75,15 @@ class Traffic:
     def answers(self) -> float:
         """Answers a day."""
         return self.questions * self.answers_per_question
+
+    @property
+    def told_changes(self) -> float:
+        """Changes that endpoints of outgoing webhooks are told of in a day: of users, leads and questions."""
+        if not self.webhook_endpoints:
+            return 0.0
+        of_a_user = self.posts_per_user + self.redemptions_per_user + 2 * self.holds_per_user
+        users = self.daily_actives * of_a_user + self.accounts * self.expiries_per_account
+        return users + self.events * self.clawbacks + self.lead_events + self.questions
 
     @property
     def posts_per_user(self) -> float:

@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.days import stamp
-from rules.engagement.account_state import Profile
+from rules.engagement.account_state import Profile, date_at
 from rules.engagement.ledger import Head
 from rules.engagement.points.holds import Hold
 from rules.engagement.streaks import Cover, effective, fold
 from rules.outgoing.derive import AT_RISK, ToldState, derived, due_at, reaches
 from rules.outgoing.notices import Notice, NoticeType, numbered
-from rules.outgoing.shown import date_at, shown_of
+from rules.outgoing.shown import shown_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 FIRST = START.date()

@@ -1,5 +1,6 @@
 """What an endpoint hears of, and when it is asked again."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.outgoing.endpoints import Endpoint, Filters
+from rules.outgoing.endpoints import BUS, Endpoint, Filters
 from rules.outgoing.notices import Notice, NoticeType
 from rules.outgoing.retries import GIVEN_UP_AFTER, PEACE_MAX, WAITS, is_given_up, next_attempt, peace
 
@@ -23,13 +24,35 @@ def extended(**data: Any) -> Notice:
     return Notice(NoticeType.STREAK_EXTENDED, data)
 
 
+OF_ACME = {"organization_id": "acme", "agent_id": "bot"}
+
+
 def test_without_types_an_endpoint_hears_of_everything() -> None:
-    assert all(endpoint().wants(Notice(each, {})) for each in NoticeType)
+    everything = replace(endpoint(), agents=frozenset({"bot"}))
+    assert all(everything.wants(Notice(each, OF_ACME)) for each in NoticeType)
     one = endpoint("points.changed")
-    assert {each for each in NoticeType if one.wants(Notice(each, {}))} == {
+    assert {each for each in NoticeType if one.wants(Notice(each, OF_ACME))} == {
         NoticeType.POINTS_CHANGED,
         NoticeType.TEST,
     }
+
+
+@pytest.mark.parametrize("asked", [(), ("lead.updated", "question.closed")])
+def test_no_organization_hears_of_another_one_s_leads_or_of_questions_of_agents_that_are_not_its_own(
+    asked: tuple[str, ...],
+) -> None:
+    lead = Notice(NoticeType.LEAD_UPDATED, {"organization_id": "acme"})
+    question = Notice(NoticeType.QUESTION_CLOSED, {"agent_id": "bot"})
+    acme = replace(endpoint(*asked), agents=frozenset({"bot"}))
+    assert acme.wants(lead)
+    assert acme.wants(question)
+    globex = replace(acme, organization_id="globex", agents=frozenset({"robot"}))
+    assert not globex.wants(lead)
+    assert not globex.wants(question)
+    assert not endpoint(*asked).wants(question), "no agent was named"
+    bus = Endpoint(BUS, "", "apps")
+    assert bus.wants(lead)
+    assert bus.wants(question)
 
 
 @pytest.mark.parametrize(

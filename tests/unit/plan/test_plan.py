@@ -115,6 +115,23 @@ def test_a_clawback_costs_what_was_measured() -> None:
     assert some - plain == pytest.approx(DAYS_A_MONTH * 500 * total(units().paths["clawback"], "write"))
 
 
+def test_outgoing_webhooks_cost_what_was_measured_and_nothing_without_endpoints() -> None:
+    traffic = Traffic(daily_actives=1000, events_per_user=5, redemptions_per_user=0)
+    plain, one, three = (
+        planned(replace(traffic, webhook_endpoints=number)).ours.amounts for number in (0.0, 1.0, 3.0)
+    )
+    paths, changes = units().paths, DAYS_A_MONTH * 1000
+    delivered = total(paths["webhook.delivered.1"], "write")
+    for number, amounts in ((1, one), (3, three)):
+        told = total(paths[f"webhook.told.{number}"], "write")
+        more = amounts["dynamodb.write"] - plain["dynamodb.write"]
+        assert more == pytest.approx(changes * (told + number * delivered))
+        assert amounts["secrets.secret"] - plain["secrets.secret"] == number
+    assert one["lambda.requests"] - plain["lambda.requests"] == pytest.approx(
+        2 * changes + DAYS_A_MONTH * 24 * 60
+    )
+
+
 # ---- what was measured
 
 

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 76c5809192d0dee0aa3a9b00c132c8cf39a2e74e399c129b52cabc623c85e77b."""
+"""Made by `make clients` from the API with the digest 646efc62dca2131012fb16402a5425f364db98a84a729b6bb2664f51609916dd."""
 
 # Long: a type a shape, generated.
 
@@ -1103,7 +1103,15 @@ class DeleteSubscriptionsSubscriptionIdResponse(TypedDict):
     pass
 
 
+class PostWebhookEndpointsRequestFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
 class PostWebhookEndpointsRequestFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersLeadUpdated(TypedDict):
     at_least: float
 
 
@@ -1112,6 +1120,10 @@ class PostWebhookEndpointsRequestFiltersPointsChanged(TypedDict):
 
 
 class PostWebhookEndpointsRequestFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsRequestFiltersQuestionClosed(TypedDict):
     at_least: float
 
 
@@ -1138,9 +1150,12 @@ class PostWebhookEndpointsRequestFiltersStreakLost(TypedDict):
 PostWebhookEndpointsRequestFilters = TypedDict(
     "PostWebhookEndpointsRequestFilters",
     {
+        "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersHoldExpired]]],
+        "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersLeadUpdated]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersProfileChanged]]],
+        "question.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersQuestionClosed]]],
         "reward.redeemed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersRewardRedeemed]]],
         "streak.at_risk": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersStreakAtRisk]]],
         "streak.corrected": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsRequestFiltersStreakCorrected]]],
@@ -1150,15 +1165,27 @@ PostWebhookEndpointsRequestFilters = TypedDict(
 )
 
 
+PostWebhookEndpointsRequestAgent: TypeAlias = str
+
+
 class PostWebhookEndpointsRequest(TypedDict):
     organization_id: str
     url: str
-    types: NotRequired[list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
+    types: NotRequired[list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]]
     filters: NotRequired[PostWebhookEndpointsRequestFilters]
+    agents: NotRequired[list[PostWebhookEndpointsRequestAgent]]
     description: NotRequired[str]
 
 
+class PostWebhookEndpointsResponseFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
 class PostWebhookEndpointsResponseFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersLeadUpdated(TypedDict):
     at_least: float
 
 
@@ -1167,6 +1194,10 @@ class PostWebhookEndpointsResponseFiltersPointsChanged(TypedDict):
 
 
 class PostWebhookEndpointsResponseFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsResponseFiltersQuestionClosed(TypedDict):
     at_least: float
 
 
@@ -1193,9 +1224,12 @@ class PostWebhookEndpointsResponseFiltersStreakLost(TypedDict):
 PostWebhookEndpointsResponseFilters = TypedDict(
     "PostWebhookEndpointsResponseFilters",
     {
+        "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersHoldExpired]]],
+        "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersLeadUpdated]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersProfileChanged]]],
+        "question.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersQuestionClosed]]],
         "reward.redeemed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersRewardRedeemed]]],
         "streak.at_risk": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersStreakAtRisk]]],
         "streak.corrected": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsResponseFiltersStreakCorrected]]],
@@ -1205,19 +1239,31 @@ PostWebhookEndpointsResponseFilters = TypedDict(
 )
 
 
+PostWebhookEndpointsResponseAgent: TypeAlias = str
+
+
 class PostWebhookEndpointsResponse(TypedDict):
     endpoint_id: str
     organization_id: str
     url: str
-    types: list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     filters: PostWebhookEndpointsResponseFilters
+    agents: list[PostWebhookEndpointsResponseAgent]
     description: str
     created_at: str
     disabled: str
     secret: str
 
 
+class GetWebhookEndpointsResponseEndpointFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
 class GetWebhookEndpointsResponseEndpointFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersLeadUpdated(TypedDict):
     at_least: float
 
 
@@ -1226,6 +1272,10 @@ class GetWebhookEndpointsResponseEndpointFiltersPointsChanged(TypedDict):
 
 
 class GetWebhookEndpointsResponseEndpointFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class GetWebhookEndpointsResponseEndpointFiltersQuestionClosed(TypedDict):
     at_least: float
 
 
@@ -1252,9 +1302,12 @@ class GetWebhookEndpointsResponseEndpointFiltersStreakLost(TypedDict):
 GetWebhookEndpointsResponseEndpointFilters = TypedDict(
     "GetWebhookEndpointsResponseEndpointFilters",
     {
+        "achievement.earned": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersHoldExpired]]],
+        "lead.updated": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersLeadUpdated]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersProfileChanged]]],
+        "question.closed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersQuestionClosed]]],
         "reward.redeemed": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersRewardRedeemed]]],
         "streak.at_risk": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakAtRisk]]],
         "streak.corrected": NotRequired[dict[str, list[str | float | bool | GetWebhookEndpointsResponseEndpointFiltersStreakCorrected]]],
@@ -1264,12 +1317,16 @@ GetWebhookEndpointsResponseEndpointFilters = TypedDict(
 )
 
 
+GetWebhookEndpointsResponseEndpointAgent: TypeAlias = str
+
+
 class GetWebhookEndpointsResponseEndpoint(TypedDict):
     endpoint_id: str
     organization_id: str
     url: str
-    types: list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     filters: GetWebhookEndpointsResponseEndpointFilters
+    agents: list[GetWebhookEndpointsResponseEndpointAgent]
     description: str
     created_at: str
     disabled: str
@@ -1304,7 +1361,15 @@ class PostWebhookEndpointsEndpointIdEnableRequest(TypedDict):
     pass
 
 
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned(TypedDict):
+    at_least: float
+
+
 class PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersLeadUpdated(TypedDict):
     at_least: float
 
 
@@ -1313,6 +1378,10 @@ class PostWebhookEndpointsEndpointIdEnableResponseFiltersPointsChanged(TypedDict
 
 
 class PostWebhookEndpointsEndpointIdEnableResponseFiltersProfileChanged(TypedDict):
+    at_least: float
+
+
+class PostWebhookEndpointsEndpointIdEnableResponseFiltersQuestionClosed(TypedDict):
     at_least: float
 
 
@@ -1339,9 +1408,12 @@ class PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakLost(TypedDict):
 PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
     "PostWebhookEndpointsEndpointIdEnableResponseFilters",
     {
+        "achievement.earned": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersAchievementEarned]]],
         "hold.expired": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersHoldExpired]]],
+        "lead.updated": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersLeadUpdated]]],
         "points.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersPointsChanged]]],
         "profile.changed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersProfileChanged]]],
+        "question.closed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersQuestionClosed]]],
         "reward.redeemed": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersRewardRedeemed]]],
         "streak.at_risk": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakAtRisk]]],
         "streak.corrected": NotRequired[dict[str, list[str | float | bool | PostWebhookEndpointsEndpointIdEnableResponseFiltersStreakCorrected]]],
@@ -1351,12 +1423,16 @@ PostWebhookEndpointsEndpointIdEnableResponseFilters = TypedDict(
 )
 
 
+PostWebhookEndpointsEndpointIdEnableResponseAgent: TypeAlias = str
+
+
 class PostWebhookEndpointsEndpointIdEnableResponse(TypedDict):
     endpoint_id: str
     organization_id: str
     url: str
-    types: list[Literal["hold.expired", "points.changed", "profile.changed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
+    types: list[Literal["achievement.earned", "hold.expired", "lead.updated", "points.changed", "profile.changed", "question.closed", "reward.redeemed", "streak.at_risk", "streak.corrected", "streak.extended", "streak.lost"]]
     filters: PostWebhookEndpointsEndpointIdEnableResponseFilters
+    agents: list[PostWebhookEndpointsEndpointIdEnableResponseAgent]
     description: str
     created_at: str
     disabled: str

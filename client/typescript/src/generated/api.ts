@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 76c5809192d0dee0aa3a9b00c132c8cf39a2e74e399c129b52cabc623c85e77b.
+// Made by `make clients` from the API with the digest 646efc62dca2131012fb16402a5425f364db98a84a729b6bb2664f51609916dd.
 
 export interface paths {
     "/": {
@@ -4253,6 +4253,8 @@ export interface operations {
                 content: {
                     "application/json": {
                         endpoints: {
+                            /** @description whose questions it is told of (question.closed); left out or empty: nobody's */
+                            agents: string[];
                             /** Format: date-time */
                             created_at: string;
                             description: string;
@@ -4261,7 +4263,17 @@ export interface operations {
                             endpoint_id: string;
                             /** @description by type: what fields of `data` must be: one of some values, or a number at least */
                             filters: {
+                                "achievement.earned"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
                                 "hold.expired"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "lead.updated"?: {
                                     [key: string]: ((string | number | boolean) | {
                                         at_least: number;
                                     })[];
@@ -4272,6 +4284,11 @@ export interface operations {
                                     })[];
                                 };
                                 "profile.changed"?: {
+                                    [key: string]: ((string | number | boolean) | {
+                                        at_least: number;
+                                    })[];
+                                };
+                                "question.closed"?: {
                                     [key: string]: ((string | number | boolean) | {
                                         at_least: number;
                                     })[];
@@ -4304,7 +4321,7 @@ export interface operations {
                             };
                             organization_id: string;
                             /** @description of notifications; left out or empty: all of them */
-                            types: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                            types: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                             /** @description https, at a public address */
                             url: string;
                         }[];
@@ -4323,10 +4340,22 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": {
+                    /** @description whose questions it is told of (question.closed); left out or empty: nobody's */
+                    agents?: string[];
                     description?: string;
                     /** @description by type: what fields of `data` must be: one of some values, or a number at least */
                     filters?: {
+                        "achievement.earned"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
                         "hold.expired"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "lead.updated"?: {
                             [key: string]: ((string | number | boolean) | {
                                 at_least: number;
                             })[];
@@ -4337,6 +4366,11 @@ export interface operations {
                             })[];
                         };
                         "profile.changed"?: {
+                            [key: string]: ((string | number | boolean) | {
+                                at_least: number;
+                            })[];
+                        };
+                        "question.closed"?: {
                             [key: string]: ((string | number | boolean) | {
                                 at_least: number;
                             })[];
@@ -4369,7 +4403,7 @@ export interface operations {
                     };
                     organization_id: string;
                     /** @description of notifications; left out or empty: all of them */
-                    types?: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                    types?: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                     /** @description https, at a public address */
                     url: string;
                 };
@@ -4383,6 +4417,8 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description whose questions it is told of (question.closed); left out or empty: nobody's */
+                        agents: string[];
                         /** Format: date-time */
                         created_at: string;
                         description: string;
@@ -4391,7 +4427,17 @@ export interface operations {
                         endpoint_id: string;
                         /** @description by type: what fields of `data` must be: one of some values, or a number at least */
                         filters: {
+                            "achievement.earned"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
                             "hold.expired"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "lead.updated"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -4402,6 +4448,11 @@ export interface operations {
                                 })[];
                             };
                             "profile.changed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "question.closed"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -4436,7 +4487,7 @@ export interface operations {
                         /** @description it is shown this once */
                         secret: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };
@@ -4488,6 +4539,8 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description whose questions it is told of (question.closed); left out or empty: nobody's */
+                        agents: string[];
                         /** Format: date-time */
                         created_at: string;
                         description: string;
@@ -4496,7 +4549,17 @@ export interface operations {
                         endpoint_id: string;
                         /** @description by type: what fields of `data` must be: one of some values, or a number at least */
                         filters: {
+                            "achievement.earned"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
                             "hold.expired"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "lead.updated"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -4507,6 +4570,11 @@ export interface operations {
                                 })[];
                             };
                             "profile.changed"?: {
+                                [key: string]: ((string | number | boolean) | {
+                                    at_least: number;
+                                })[];
+                            };
+                            "question.closed"?: {
                                 [key: string]: ((string | number | boolean) | {
                                     at_least: number;
                                 })[];
@@ -4539,7 +4607,7 @@ export interface operations {
                         };
                         organization_id: string;
                         /** @description of notifications; left out or empty: all of them */
-                        types: ("hold.expired" | "points.changed" | "profile.changed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
+                        types: ("achievement.earned" | "hold.expired" | "lead.updated" | "points.changed" | "profile.changed" | "question.closed" | "reward.redeemed" | "streak.at_risk" | "streak.corrected" | "streak.extended" | "streak.lost")[];
                         /** @description https, at a public address */
                         url: string;
                     };

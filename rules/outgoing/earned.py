@@ -1,0 +1,80 @@
+"""Which achievements are told of (docs/rules.md, rules 15 and 18).
+
+News is what became true since somebody looked. Of an achievement that is in the book in this form only since
+then, it is what was reached after that. Everything else (a new achievement that history fulfils, one that is
+withdrawn, one that a late event dates earlier) is told with `profile.changed`: its `achievements` are all of
+the user's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from rules.book.versions import Books
+from rules.days import stamp
+from rules.engagement.goals.achievements import Declared
+from rules.engagement.goals.kept_achievements import digest
+from rules.outgoing.derive import ToldState
+from rules.outgoing.notices import Notice, NoticeType
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """An achievement of the book in force. since: a stamp, when everybody could know it in this form."""
+
+    title: str
+    form: str
+    since: str
+
+
+def offered(known: Mapping[str, Declared], books: Books, now: datetime) -> dict[str, Offered]:
+    """Return the achievements of the book in force, by name."""
+    until_now = sorted(
+        (each for each in books.versions if each.effective_at <= now),
+        key=lambda each: (each.effective_at, each.number),
+        reverse=True,
+    )
+    found = {}
+    for name, each in known.items():
+        since = now
+        for version in until_now:
+            if version.book.achievements.get(name) != each.rule:
+                break
+            since = max(version.effective_at, version.published_at)
+        found[name] = Offered(each.rule.title, digest(each), stamp(since))
+    return found
+
+
+def earned(
+    told: ToldState, known: Mapping[str, Offered], found: Mapping[str, str]
+) -> tuple[list[Notice], ToldState]:
+    """Return what is to be told of a user's achievements, and what is told then.
+
+    found: by name, instants of those that the user has. told.asked is None for somebody who was there before
+    anybody looked: then nothing is news.
+    """
+    has = dict(sorted(found.items()))
+    news = [name for name in has if _is_news(name, told, known, has)]
+    about = {"achievements": has, "profile": told.shown}
+    notices = [
+        Notice(
+            NoticeType.ACHIEVEMENT_EARNED,
+            {"achievement": name, "title": known[name].title, "achieved_at": has[name], **about},
+        )
+        for name in sorted(news, key=lambda each: (has[each], each))
+    ]
+    if not notices and has != told.achievements:
+        notices = [Notice(NoticeType.PROFILE_CHANGED, about)]
+    asked = {name: each.form for name, each in sorted(known.items())}
+    return notices, replace(told, number=told.number + len(notices), achievements=has, asked=asked)
+
+
+def unasked(told: ToldState) -> tuple[list[Notice], ToldState]:
+    """Return what is told of somebody at whose achievements nobody looks: whoever looks next has no news."""
+    return [], replace(told, achievements={}, asked=None)
+
+
+def _is_news(name: str, told: ToldState, known: Mapping[str, Offered], has: Mapping[str, str]) -> bool:
+    if told.asked is None or name in told.achievements:
+        return False
+    return told.asked.get(name) == known[name].form or has[name] >= known[name].since
