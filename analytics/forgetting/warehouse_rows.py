@@ -18,15 +18,13 @@ from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.lake.entities import ENTITIES
 
-# Also where a person is named beside the own name of a row.
-COLUMNS = {**KINDS, "root_id": "leads", "merged_into": "leads", "moved_to": "persons"}
 TABLES = f"""
 SELECT c.table_schema || '.' || c.table_name AS name, c.column_name AS col
 FROM information_schema.columns AS c
 INNER JOIN information_schema.tables AS t
     ON t.table_schema = c.table_schema AND t.table_name = c.table_name
 WHERE t.table_type = 'BASE TABLE' AND c.table_schema IN ({", ".join(map(literal, SCHEMAS))})
-    AND c.column_name IN ({", ".join(map(literal, sorted(COLUMNS)))})
+    AND c.column_name IN ({", ".join(map(literal, sorted(KINDS)))})
 ORDER BY 1, 2
 """
 NAMES_MAX = 500  # in one statement, which may have 100 KB
@@ -44,7 +42,7 @@ class WarehouseRows:
         counts: Counter[str] = Counter()
         for table, column, names in self._parts():
             who = f"SELECT {column} AS who, COUNT(*) AS found FROM {table} WHERE {_is_one(column, names)}"
-            waiting = self.by_kind[COLUMNS[column]]
+            waiting = self.by_kind[KINDS[column]]
             for row in self.warehouse.rows(f"{who} GROUP BY {column}"):
                 counts[waiting[row["who"]].erasure_id] += int(row["found"])
         return counts
@@ -60,7 +58,7 @@ class WarehouseRows:
     def _parts(self) -> Iterator[tuple[str, str, Sequence[str]]]:
         """Yield tables, columns and some names in them."""
         for row in self.warehouse.rows(TABLES):
-            names = sorted(self.by_kind[COLUMNS[row["col"]]])
+            names = sorted(self.by_kind[KINDS[row["col"]]])
             for some in chunks(names, NAMES_MAX):
                 yield row["name"], row["col"], some
 

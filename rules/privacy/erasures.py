@@ -36,7 +36,7 @@ FOUND_OTHERWISE = frozenset({"Boards"})
 OF_THE_LAKE = ("LakeBucket", "Warehouse")
 LAKE_KINDS = (StoreKind.ENTITY, StoreKind.LAKE)
 # What leads to rows of the lake, by the kind of the name: kept until the lake is done.
-USERS, LEADS, PERSONS, PHONES = "users", "leads", "persons", "phones"
+LAKE_NAMES = USERS, LEADS, PERSONS, PHONES = "users", "leads", "persons", "phones"
 
 
 class PersonKind(StrEnum):
@@ -196,8 +196,12 @@ def with_names(erasure: Erasure, kind: str, names: Iterable[str]) -> Erasure:
 
 
 def to_lake(erasure: Erasure, salt: str) -> Erasure:
-    """Return an erasure whose online stores are done: the next night takes it up."""
-    return replace(erasure, salt=salt, waits_until="", found_now=0)
+    """Return an erasure whose online stores are done: the next night takes it up.
+
+    It knows no more than the names that the lake has for the person.
+    """
+    known = {kind: erasure.known[kind] for kind in LAKE_NAMES if kind in erasure.known}
+    return replace(erasure, salt=salt, waits_until="", found_now=0, known=known)
 
 
 def after_pass(

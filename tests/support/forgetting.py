@@ -3,16 +3,20 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow.parquet as pq
 
-from adapters.platform.objects import Objects
+from adapters.platform.objects import FolderObjects, Objects
 from analytics.curation.curate import curate
 from analytics.curation.raw_lines import unzipped
 from analytics.lake.layout import Place
+from analytics.steps.forget_function import ForgetSteps
+from analytics.steps.warehouse_function import WarehouseSteps
+from analytics.warehouse.warehouse import NoWarehouse
 from rules.days import stamp
 from rules.privacy.erasures import LEADS, PHONES, USERS, Erasure, PersonKind, to_lake, with_names
 from rules.privacy.erasures import PERSONS as PEOPLE
@@ -82,3 +86,16 @@ def having(root: Path, names: Iterable[str]) -> set[str]:
         if any(each in text for each in wanted for text in texts):
             found.add(path.relative_to(root).as_posix())
     return found
+
+
+def two_nights(jobs: Any, at: datetime) -> None:
+    """Let two nights go through an empty lake without a warehouse, when nothing is on its way any more."""
+    with TemporaryDirectory() as folder:
+        objects = FolderObjects(Path(folder))
+        steps = ForgetSteps(objects, jobs, None, timedelta(0))
+        for run_id in ("one", "two"):
+            objects.put(f"runs/{run_id}/tasks.json", b"[]")
+            event = {"run_id": f"{run_id} {at}", "tasks_key": f"runs/{run_id}/tasks.json"}
+            steps.forget(event, at)
+            WarehouseSteps(NoWarehouse(), objects, folder, "").work(event, at)
+            steps.finish(event)
