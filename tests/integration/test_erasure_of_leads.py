@@ -224,3 +224,5 @@ def test_a_lead_that_was_made_meanwhile_is_found_by_the_next_sweep(
     assert made.run(datetime.now(UTC) + timedelta(seconds=61), FOREVER)["open"] == 1
     assert leads_of(shop) == []
     assert stores_with(engine, word) == set()
+    two_nights(made.jobs, datetime.now(UTC) + timedelta(seconds=61))
+    assert made.run(datetime.now(UTC) + timedelta(seconds=62), FOREVER)["finished"] == 1

@@ -21,6 +21,7 @@ from analytics.warehouse.nightly.night import State, WarehouseNight
 from analytics.warehouse.warehouse import Warehouse
 from rules.privacy.erasures import PersonKind
 from tests.sql.conftest import ROLE, Lake
+from tests.support.effort import only_soak
 from tests.support.forgetting import MemoryJobs, having, write_raw
 from tests.support.lake_story import Story
 
@@ -81,16 +82,22 @@ def nameless(rows: Counter[str]) -> Counter[str]:
     )
 
 
-@pytest.mark.parametrize("which", ["duck", "redshift"])
-def test_nobody_is_left_and_sums_are_as_they_were(
-    lake: Lake, which: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_is_left_and_sums_are_as_they_were(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    _forgets(lake, lake.duck, monkeypatch)
+
+
+@only_soak("test_nobody_is_left_and_sums_are_as_they_were")
+def test_redshifts_sql_does_the_same(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    _forgets(lake, lake.redshift, monkeypatch)
+
+
+def _forgets(lake: Lake, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now", lambda: NOW)
     monkeypatch.setattr(warehouse_function, "grant_analysts", lambda _: None)  # PostgreSQL has no svv_roles
-    warehouse: Warehouse = getattr(lake, which)
-    story, jobs = Story(days=30), MemoryJobs()
-    for name, part in (("one", story.first_part), ("two", story.late_part)):
-        night(lake, warehouse, jobs, name, write_raw(part(), lake.objects, name), NOW)
+    story, jobs = Story(days=40), MemoryJobs()
+    parts = (("one", story.first_part), ("two", story.late_part))
+    places = [place for name, part in parts for place in write_raw(part(), lake.objects, name)]
+    night(lake, warehouse, jobs, "loads", places, NOW)
     before = told(warehouse, (*SUMS, *OF_USERS))
     assert all(any(each in str(before[name]) for each in USERS) for name in OF_USERS)
     for number, user in enumerate(USERS):
