@@ -40,12 +40,18 @@ class MemoryJobs:
         self.all[erasure.erasure_id] = replace(erasure, version=erasure.version + 1)
         return self.all[erasure.erasure_id]
 
-    def add(self, erasure_id: str, at: datetime, kind: PersonKind = PersonKind.USER, **names: str) -> None:
+    def add(
+        self,
+        erasure_id: str,
+        at: datetime,
+        kind: PersonKind = PersonKind.USER,
+        **names: str | tuple[str, ...],
+    ) -> None:
         """An erasure whose online stores are done. names: user, lead, person, phone."""
         known = {"user": USERS, "lead": LEADS, "person": PEOPLE, "phone": PHONES}
         erasure = Erasure(erasure_id, kind, "somebody", f"digest {erasure_id}", stamp(at))
         for name, value in names.items():
-            erasure = with_names(erasure, known[name], [value])
+            erasure = with_names(erasure, known[name], [value] if isinstance(value, str) else value)
         self.all[erasure_id] = to_lake(erasure, f"salt of {erasure_id}")
 
 

@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest ef0f48132d3ccfaff88e0de137f7a4975fa9a907974904acb10bba337e2e22d1."""
+"""Made by `make clients` from the API with the digest c5b39e814ac39a3e6bd841672d079e77f12d858a1b7b60647a58c200c74da1b0."""
 
 # Long: a type a shape, generated.
 
@@ -188,6 +188,8 @@ class DeleteUsersUserIdResponse(TypedDict):
     status: Literal["open", "finished"]
     started_at: NotRequired[str]
     found: NotRequired[dict[str, int]]
+    awaits: NotRequired[list[str]]
+    deadline: NotRequired[str]
     certificate: NotRequired[dict[str, Any]]
 
 
@@ -1356,6 +1358,8 @@ class DeleteLeadsLeadIdResponse(TypedDict):
     status: Literal["open", "finished"]
     started_at: NotRequired[str]
     found: NotRequired[dict[str, int]]
+    awaits: NotRequired[list[str]]
+    deadline: NotRequired[str]
     certificate: NotRequired[dict[str, Any]]
 
 
@@ -1374,6 +1378,8 @@ class GetErasuresErasureIdResponse(TypedDict):
     status: Literal["open", "finished"]
     started_at: NotRequired[str]
     found: NotRequired[dict[str, int]]
+    awaits: NotRequired[list[str]]
+    deadline: NotRequired[str]
     certificate: NotRequired[dict[str, Any]]
 
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest ef0f48132d3ccfaff88e0de137f7a4975fa9a907974904acb10bba337e2e22d1.
+// Made by `make clients` from the API with the digest c5b39e814ac39a3e6bd841672d079e77f12d858a1b7b60647a58c200c74da1b0.
 
 export interface paths {
     "/": {
@@ -246,7 +246,7 @@ export interface paths {
         post?: never;
         /**
          * Erase a lead, with all leads that are the same person
-         * @description Addresses, numbers and ids of the person make no lead again, either. Everything is gone within the hour; GET /v1/erasures/{erasure_id} shows the progress, and then the certificate. The id answers 410 until an admin lifts that. Asking again answers the same.
+         * @description Addresses, numbers and ids of the person make no lead again, either. Everything online is gone within the hour, lake and warehouse in two nights some days apart; GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate. The id answers 410 until an admin lifts that. Asking again answers the same.
          */
         delete: operations["deleteLeadsLeadId"];
         options?: never;
@@ -708,7 +708,7 @@ export interface paths {
         post?: never;
         /**
          * Erase a user (the user, or an admin)
-         * @description All that is known of the user is deleted; it cannot be undone. Everything is gone within the hour; GET /v1/erasures/{erasure_id} shows the progress, and then the certificate. The id answers 410 until an admin lifts that. Asking again answers the same.
+         * @description All that is known of the user is deleted; it cannot be undone. Everything online is gone within the hour, lake and warehouse in two nights some days apart; GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate. The id answers 410 until an admin lifts that. Asking again answers the same.
          */
         delete: operations["deleteUsersUserId"];
         options?: never;
@@ -1748,7 +1748,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        awaits?: string[];
                         certificate?: Record<string, unknown>;
+                        deadline?: string;
                         erasure_id: string;
                         found?: {
                             [key: string]: number;
@@ -2021,7 +2023,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        awaits?: string[];
                         certificate?: Record<string, unknown>;
+                        deadline?: string;
                         erasure_id: string;
                         found?: {
                             [key: string]: number;
@@ -3140,7 +3144,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        awaits?: string[];
                         certificate?: Record<string, unknown>;
+                        deadline?: string;
                         erasure_id: string;
                         found?: {
                             [key: string]: number;
