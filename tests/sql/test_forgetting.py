@@ -101,7 +101,10 @@ def _forgets(lake: Lake, warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) 
     before = told(warehouse, (*SUMS, *OF_USERS))
     assert all(any(each in str(before[name]) for each in USERS) for name in OF_USERS)
     for number, user in enumerate(USERS):
-        jobs.add(f"e{number}", NOW, user=user, person=() if number else PEOPLE)  # who moved from key to key
+        theirs = (
+            () if number else PEOPLE
+        )  # somebody who moved from key to key; phones have the same names here
+        jobs.add(f"e{number}", NOW, user=user, person=theirs, phone=theirs)
     jobs.add("lead", NOW, PersonKind.LEAD, lead=LEAD)
 
     night(lake, warehouse, jobs, "forgetting", [], NOW)
