@@ -7,7 +7,7 @@ from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import connect
 from rules.engagement.amnesty.declared import Amnesty, touched_anywhere
-from rules.privacy.residue import is_residue
+from rules.lake.residue import is_residue
 
 # No run outlives so long a time without activity: a year has 92 paused dates, and freezes for few more.
 REACH = timedelta(days=365)

@@ -85,10 +85,8 @@ def _curated(
     if is_replaced and arrived is not None:
         return _curated(objects, task, rebuild, without_raw, None)
     gone = before.sources.keys() - {layout.source_name(each.key) for each in raw}
-    lacks_raw = bool(gone or before.erased)
-    if rebuild and lacks_raw and not without_raw:
-        reason = f"{len(gone)} raw objects are gone, {min(gone)} first" if gone else "persons were erased"
-        raise RawGone(reason)
+    if (lacks_raw := bool(gone or before.erased)) and rebuild and not without_raw:
+        raise RawGone(_reason(gone))
     if is_anew := not lacks_raw and (rebuild or is_replaced):
         before, new = Bookkeeping(0, Counts()), raw
     counts, there = before.counts, {each.key: each.etag for each in held}
@@ -105,6 +103,10 @@ def _curated(
     for each in left_over:
         objects.delete_if(each.key, each.etag)
     return counts
+
+
+def _reason(gone: Collection[str]) -> str:
+    return f"{len(gone)} raw objects are gone, {min(gone)} first" if gone else "persons were erased"
 
 
 def _check_neighbours(objects: Objects, task: Task, left_over: Sequence[StoredObject]) -> None:

@@ -15,13 +15,13 @@ from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.kept_rows import ROW_GROUP_ROWS
 from analytics.curation.older_rows import of_today
 from analytics.curation.row_staging import Staging
-from analytics.forgetting.waiting import Waiting, moment_of
+from analytics.forgetting.waiting import Erasee, moment_of
 from analytics.lake import curated_files, layout
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping
 from rules.days import stamp
 from rules.lake.entities import ENTITIES
-from rules.privacy.residue import PERSONS, RESIDUES, SeqOf, residue_of
+from rules.lake.residue import PERSONS, RESIDUES, SeqOf, residue_of
 from rules.privacy.tombstones import Tombstone
 
 
@@ -29,7 +29,7 @@ from rules.privacy.tombstones import Tombstone
 class Found:
     """Whom a file has rows of, by their names in it: those who wait, and those whom tombstones refuse."""
 
-    waiting: Mapping[str, Waiting]
+    waiting: Mapping[str, Erasee]
     refused: Mapping[str, Tombstone]
 
 

@@ -30,7 +30,7 @@ from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping
 from analytics.lake.layout import Place
 from rules.days import unstamp
-from rules.privacy.residue import PERSONS
+from rules.lake.residue import PERSONS
 from rules.privacy.tombstones import Tombstone
 
 LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from rules.lake.packed_records import row_text
-from rules.privacy.residue import PERSONS
+from rules.lake.residue import PERSONS
 
 # Tells whether a row of a person is to go; it is one of those who are looked for.
 Goes = Callable[[Mapping[str, Any]], bool]

@@ -6,9 +6,9 @@ from typing import Any
 
 from adapters.privacy.tombstones import Tombstones
 from rules.lake.entities import ENTITIES
+from rules.lake.residue import PERSONS as PERSON_COLUMNS
+from rules.lake.residue import Names
 from rules.privacy.erasures import LEADS, PERSONS, PHONES, USERS, Erasure
-from rules.privacy.residue import PERSONS as PERSON_COLUMNS
-from rules.privacy.residue import Names
 from rules.privacy.tombstones import Tombstone, lead_subject, user_subject
 
 # What a column's values name, and what is hashed of it for a tombstone.
@@ -25,7 +25,7 @@ MOMENTS = {"daily_activity": "created_at"}
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class Erasee:
     """One person who waits. names: the random ones."""
 
     erasure_id: str
@@ -39,7 +39,7 @@ class Everybody:
     due: the ids of erasures that a pass over everything is due for.
     """
 
-    by_kind: Mapping[str, Mapping[str, Waiting]]
+    by_kind: Mapping[str, Mapping[str, Erasee]]
     due: frozenset[str]
     opened: frozenset[str] = frozenset()
     tombstones: Tombstones | None = None
@@ -50,15 +50,15 @@ class Everybody:
         """Return who waits among the erasures that are not finished. now: of the pass."""
         listed = list(opened)
         in_lake = [each for each in listed if each.is_in_lake]
-        by_kind: dict[str, dict[str, Waiting]] = {kind: {} for kind in (USERS, LEADS, PERSONS, PHONES)}
+        by_kind: dict[str, dict[str, Erasee]] = {kind: {} for kind in (USERS, LEADS, PERSONS, PHONES)}
         for erasure in in_lake:
-            waiting = Waiting(erasure.erasure_id, Names(erasure.salt))
+            waiting = Erasee(erasure.erasure_id, Names(erasure.salt))
             for kind, names in by_kind.items():
                 names.update(dict.fromkeys(erasure.known.get(kind, ()), waiting))
         due = frozenset(each.erasure_id for each in in_lake if not each.is_done and each.is_due(now))
         return cls(by_kind, due, frozenset(each.erasure_id for each in listed), tombstones)
 
-    def in_entity(self, entity: str) -> Mapping[str, Waiting]:
+    def in_entity(self, entity: str) -> Mapping[str, Erasee]:
         """Return who waits, by the name that rows of an entity have for them."""
         return self.by_kind[KINDS[PERSON_COLUMNS[entity]]]
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from adapters.platform.batches import chunks
-from analytics.forgetting.waiting import KINDS, Waiting
+from analytics.forgetting.waiting import KINDS, Erasee
 from analytics.warehouse.ddl import SCHEMAS
 from analytics.warehouse.merge_sql import LOCK
 from analytics.warehouse.statements import literal
@@ -35,7 +35,7 @@ class WarehouseRows:
     """The rows of who waits. by_kind: by kind of name and name."""
 
     warehouse: Warehouse
-    by_kind: Mapping[str, Mapping[str, Waiting]]
+    by_kind: Mapping[str, Mapping[str, Erasee]]
 
     def count(self) -> Counter[str]:
         """Return by erasure how many rows there are."""

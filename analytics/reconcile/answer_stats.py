@@ -22,7 +22,7 @@ from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.reconcile.stats_scan import StatsScan
 from rules.days import stamp
 from rules.engagement.ledger_doubts import LAKE_LAG, slice_of, slices_due
-from rules.privacy.residue import is_residue
+from rules.lake.residue import is_residue
 from rules.questions.repair.answer_doubts import LakeAnswers
 
 RESULT = "answer_stats.json"

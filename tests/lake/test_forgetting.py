@@ -21,8 +21,8 @@ from analytics.lake.layout import Place
 from analytics.recompute.recompute import recompute
 from analytics.steps.forget_function import ForgetSteps
 from rules.lake.entities import ENTITIES
+from rules.lake.residue import PERSONS, Names, is_residue
 from rules.privacy.erasures import PersonKind
-from rules.privacy.residue import PERSONS, Names, is_residue
 from rules.privacy.tombstones import Tombstone, user_subject
 from tests.support.dying import Killed
 from tests.support.effort import effort

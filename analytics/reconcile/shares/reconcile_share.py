@@ -26,7 +26,7 @@ from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.split import TableScans
 from rules.engagement.ledger_doubts import LAKE_LAG
-from rules.privacy.residue import is_residue
+from rules.lake.residue import is_residue
 from rules.privacy.tombstones import user_subject
 from rules.smoke_names import is_smoke
 

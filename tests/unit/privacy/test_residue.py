@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from rules.engagement.ledger import OPENED_AT
 from rules.lake.entities import ENTITIES, EXTRA, Type
+from rules.lake.residue import PERSONS, RESIDUES, Names, hour_of, is_residue, residue_of
 from rules.lake.valid_row import lies_in
 from rules.privacy.inventory import BY_NAME, Fate
-from rules.privacy.residue import PERSONS, RESIDUES, Names, hour_of, is_residue, residue_of
 
 CANARY = "canary wrote this"
 NAMES = Names("a salt")
