@@ -1,9 +1,11 @@
 """Every 5 minutes: goes on with each erasure that is not finished (docs/rules.md, rule 10).
 
 It notes how far it is after each store. So it may die at any call, and whoever comes next finishes; two at
-once do no harm, because one of them loses the note and stops.
+once do no harm, because one of them loses the note and stops. The lake and the warehouse are the nightly
+run's (analytics/forgetting); when they are done, too, it signs the certificate.
 """
 
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from aws_lambda_powertools import Logger
 from adapters import clock, settings
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.batches import Unprocessed
+from adapters.platform.items import plain
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.redis import RedisError
 from adapters.postgresql.databases import database
@@ -26,21 +29,29 @@ from adapters.privacy.person import Person
 from adapters.privacy.stores import Clients, StoreEraser, stores_and_copies
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.fingerprints import Fingerprints
+from adapters.questions.subscription_items import KEY as SUBSCRIPTION_KEY
 from adapters.settings.privacy import ErasureSettings
 from rules.days import stamp
+from rules.lake.question_entities import pseudonym
 from rules.privacy.certificates import signed
 from rules.privacy.erasures import (
+    PERSONS,
+    PHONES,
+    USERS,
     Erasure,
     PersonKind,
     after_sweep,
     certificate_of,
+    to_lake,
     with_count,
+    with_names,
     with_store_done,
 )
 from rules.privacy.tombstones import Act, JournalEntry
 
 # Of one run, which has 15 minutes. The next one goes on.
 RUN_SECONDS = 780
+SALT_BYTES = 32
 AWAY = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
 logger = Logger(service="erasure")
 
@@ -67,12 +78,15 @@ class ErasureRunner:
         """
         told = {"finished": 0, "open": 0, "late": 0}
         for erasure in self.jobs.opened():
-            is_finished = erasure.is_due(now) and self._tried(erasure, now, until)
+            is_finished = self._is_up(erasure, now) and self._tried(erasure, now, until)
             told["finished" if is_finished else "open"] += 1
             if not is_finished and erasure.is_late(now):
                 logger.error("late", extra={"erasure_id": erasure.erasure_id})
                 told["late"] += 1
         return told
+
+    def _is_up(self, erasure: Erasure, now: datetime) -> bool:
+        return erasure.is_done if erasure.is_in_lake else erasure.is_due(now)
 
     def _tried(self, erasure: Erasure, now: datetime, until: float) -> bool:
         try:
@@ -87,6 +101,9 @@ class ErasureRunner:
 
     def go_on(self, erasure: Erasure, now: datetime, until: float) -> bool:
         """Go through stores until the erasure is finished (True), waits, or the time is up."""
+        if erasure.is_in_lake:
+            self.jobs.finish(erasure, signed(certificate_of(erasure, now), self.key()))
+            return True
         known = self.stores(now)
         while time.monotonic() < until:
             person, erasure = self._person(erasure, known, now)
@@ -96,8 +113,8 @@ class ErasureRunner:
                 erasure = self._through(erasure, store, known[store], person)
             after = after_sweep(erasure, self.settles, now)
             if after is None:
-                self.jobs.finish(erasure, signed(certificate_of(erasure, now), self.key()))
-                return True
+                self.jobs.go_on(to_lake(self._with_lake_names(erasure), secrets.token_hex(SALT_BYTES)))
+                return False
             erasure = self.jobs.go_on(after)
             if not erasure.is_due(now):
                 return False
@@ -106,9 +123,19 @@ class ErasureRunner:
     def _through(self, erasure: Erasure, name: str, store: StoreEraser, person: Person) -> Erasure:
         found = store.find(person)
         if erasure.counted != name:  # if it is, an earlier attempt has counted, and died while it removed
+            if name == "Subscriptions":  # nothing else tells the names that the lake has for phones
+                phones = (pseudonym(plain(each)[SUBSCRIPTION_KEY]) for each in found)
+                erasure = with_names(erasure, PHONES, phones)
             erasure = self.jobs.go_on(with_count(erasure, name, len(found)))
         store.remove(found)
         return self.jobs.go_on(with_store_done(erasure, name))
+
+    def _with_lake_names(self, erasure: Erasure) -> Erasure:
+        if erasure.kind is PersonKind.LEAD:
+            return erasure  # its leaves are known
+        hashes = self.hashes(erasure.subject)
+        named = with_names(erasure, USERS, [erasure.subject])
+        return with_names(named, PERSONS, map(pseudonym, hashes))
 
     def _person(
         self, erasure: Erasure, known: Mapping[str, StoreEraser], now: datetime

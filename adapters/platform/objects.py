@@ -20,9 +20,18 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from adapters.platform.aws import client
-from adapters.platform.stored_objects import NoObject, ObjectChanged, Objects, StoredObject
+from adapters.platform.stored_objects import ForgettingObjects, NoObject, ObjectChanged, Objects, StoredObject
 
-__all__ = ["FolderObjects", "NoObject", "ObjectChanged", "Objects", "S3Objects", "StoredObject", "objects_at"]
+__all__ = [
+    "FolderObjects",
+    "ForgettingObjects",
+    "NoObject",
+    "ObjectChanged",
+    "Objects",
+    "S3Objects",
+    "StoredObject",
+    "objects_at",
+]
 DELETES_MAX = 1000  # keys in one DeleteObjects
 COPIED_BYTES = 2**20
 # S3's answers to a condition that does not hold: also to that on an object that is gone, or in the middle of
@@ -112,6 +121,19 @@ class S3Objects:
         """Remove an object by S3's conditional delete; raises ObjectChanged."""
         with self._condition(key):
             self.s3.delete_object(Bucket=self.bucket, Key=key, IfMatch=f'"{etag}"')
+
+    def forget_former(self, prefix: str) -> None:
+        """Remove the versions that are not the newest; raises RuntimeError if S3 kept one."""
+        for page in self.s3.get_paginator("list_object_versions").paginate(Bucket=self.bucket, Prefix=prefix):
+            former = [
+                {"Key": each["Key"], "VersionId": each["VersionId"]}
+                for each in (*page.get("Versions", ()), *page.get("DeleteMarkers", ()))
+                if not each["IsLatest"]
+            ]
+            if former:
+                answer = self.s3.delete_objects(Bucket=self.bucket, Delete={"Objects": former, "Quiet": True})
+                if answer.get("Errors"):
+                    raise RuntimeError(f"not deleted: {len(answer['Errors'])} versions")
 
     @contextmanager
     def _condition(self, key: str) -> Iterator[None]:
@@ -211,6 +233,9 @@ class FolderObjects:
         with self._alone(key, etag):
             self.delete([key])
 
+    def forget_former(self, prefix: str) -> None:
+        """Do nothing: a folder keeps nothing of before."""
+
     @contextmanager
     def _alone(self, key: str, etag: str | None) -> Iterator[None]:
         """Keep all other conditional writers of the folder out."""
@@ -234,7 +259,7 @@ def _is_unfinished(key: str) -> bool:
     return key.rpartition("/")[2].startswith(UNFINISHED)
 
 
-def objects_at(url: str) -> Objects:
+def objects_at(url: str) -> ForgettingObjects:
     """Return the objects at `s3://bucket`, or in a folder."""
     if url.startswith("s3://"):
         return S3Objects(client("s3"), url.removeprefix("s3://").strip("/"))

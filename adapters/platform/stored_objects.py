@@ -63,3 +63,10 @@ class Objects(Protocol):
 
     def delete_if(self, key: str, etag: str) -> None:
         """Remove the object with this ETag; raises ObjectChanged, also if it is gone."""
+
+
+class ForgettingObjects(Objects, Protocol):
+    """Objects of which nothing is kept of before, once that is asked for."""
+
+    def forget_former(self, prefix: str) -> None:
+        """Remove what objects with a prefix were before they were replaced or deleted, where that is kept."""

@@ -15,7 +15,7 @@ from adapters.platform.batches import chunks, query_all
 from adapters.platform.items import Item, item, plain
 from adapters.privacy.person import Person
 from adapters.privacy.tombstones import journal_puts
-from rules.privacy.erasures import Erasure, PersonKind
+from rules.privacy.erasures import LEADS, Erasure, PersonKind
 from rules.privacy.tombstones import JournalEntry
 
 OPEN, DONE = "open", "done"
@@ -130,6 +130,9 @@ def _stored(erasure: Erasure) -> Item:
             "found": dict(erasure.found),
             "found_now": erasure.found_now,
             "waits_until": erasure.waits_until,
+            "salt": erasure.salt,
+            "passes": erasure.passes,
+            "last_run": erasure.last_run,
             "version": erasure.version,
         }
     )
@@ -150,6 +153,9 @@ def _erasure(stored: dict[str, Any]) -> Erasure:
         found=stored["found"],
         found_now=stored["found_now"],
         waits_until=stored["waits_until"],
+        salt=stored.get("salt", ""),
+        passes=stored.get("passes", 0),
+        last_run=stored.get("last_run", ""),
         version=stored["version"],
     )
 
@@ -169,7 +175,8 @@ def lead_of(erasure: Erasure) -> Person:
 def with_lead(erasure: Erasure, person: Person) -> Erasure:
     """Return an erasure that knows a lead with these leaves and identities."""
     known = {
-        "leads": person.leads,
+        **erasure.known,
+        LEADS: person.leads,
         "channels": tuple(channel for channel, _ in person.identities),
         "names": tuple(name for _, name in person.identities),
     }

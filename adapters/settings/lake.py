@@ -68,6 +68,20 @@ class WarehouseSettings:
     copy_role_arn: str
     warehouse_workgroup_arn: str
     warehouse_daily_rpu_hours: int
+    erasures_table: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetSettings:
+    """analytics.steps.forget_function.
+
+    lake_settle_seconds: after so long nothing that was sent before is on its way to the lake any more.
+    """
+
+    lake_bucket: str
+    erasures_table: str
+    erasure_secret_arn: str
+    lake_settle_seconds: int
 
 
 @dataclass(frozen=True, slots=True)

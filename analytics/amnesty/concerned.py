@@ -7,6 +7,7 @@ from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import connect
 from rules.engagement.amnesty.declared import Amnesty, touched_anywhere
+from rules.lake.residue import is_residue
 
 # No run outlives so long a time without activity: a year has 92 paused dates, and freezes for few more.
 REACH = timedelta(days=365)
@@ -46,4 +47,4 @@ def concerned(objects: Objects, amnesty: Amnesty) -> Iterator[str]:
     with table_of(db := connect(), entity, objects, entity):
         reader = db.sql(sql, params=values).to_arrow_reader(BATCH_ROWS)
         for batch in reader:
-            yield from batch.column(0).to_pylist()
+            yield from (each for each in batch.column(0).to_pylist() if not is_residue(each))

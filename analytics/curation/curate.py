@@ -58,7 +58,8 @@ def curate(
     anew from all of them, and lines that the schema now allows leave the quarantine. Raises RawGone if
     that would lose rows. With without_raw it is made from the file's own rows instead, and from the lines in
     quarantine. A raw object that was replaced is a reason to make the file anew by itself, as far
-    as the others are there. If the day has a file of its own, its hours are curated into that file.
+    as the others are there. If the day has a file of its own, its hours are curated into that file. A file
+    from which persons were erased is never made anew from raw objects, which lack what stays of them.
 
     A file is replaced on condition that it is the one that was read. If another writer was first, what he
     wrote is read, and all is done again; raises ObjectChanged or NoObject if that never ends.
@@ -84,14 +85,14 @@ def _curated(
     if is_replaced and arrived is not None:
         return _curated(objects, task, rebuild, without_raw, None)
     gone = before.sources.keys() - {layout.source_name(each.key) for each in raw}
-    if rebuild and gone and not without_raw:
-        raise RawGone(f"{len(gone)} raw objects are gone, {min(gone)} first")
-    if is_anew := not gone and (rebuild or is_replaced):
+    if (lacks_raw := bool(gone or before.erased)) and rebuild and not without_raw:
+        raise RawGone(_reason(gone))
+    if is_anew := not lacks_raw and (rebuild or is_replaced):
         before, new = Bookkeeping(0, Counts()), raw
     counts, there = before.counts, {each.key: each.etag for each in held}
     key = layout.curated_key(task)
     if new or (rebuild and held) or list(there) not in ([], [key]):
-        again = RefusedLines() if rebuild and gone else None
+        again = RefusedLines() if rebuild and lacks_raw else None
         earlier = Earlier(() if is_anew else tuple(there), before, again)
         counts, refused = _written(objects, task, earlier, new, there.get(key))
         if is_anew:
@@ -102,6 +103,10 @@ def _curated(
     for each in left_over:
         objects.delete_if(each.key, each.etag)
     return counts
+
+
+def _reason(gone: Collection[str]) -> str:
+    return f"{len(gone)} raw objects are gone, {min(gone)} first" if gone else "persons were erased"
 
 
 def _check_neighbours(objects: Objects, task: Task, left_over: Sequence[StoredObject]) -> None:
@@ -170,7 +175,7 @@ def _merged(
 
         def book(kept: int) -> Bookkeeping:
             counts = Counts(rows, kept, rows - kept - quarantined, quarantined)
-            return Bookkeeping(len(entity.fields), counts, sources)
+            return Bookkeeping(len(entity.fields), counts, sources, earlier.book.erased)
 
         return staging.write(path, book).counts, intake.refused
 

@@ -48,7 +48,7 @@ class RefusedLines:
     def _take(self, entries: list[Entry], place: Place | None, staging: Staging) -> list[Entry]:
         rows, left = [], []
         for entry in entries:
-            line = _line(entry)
+            line = line_of(entry)
             if place is None or line is None:
                 left.append(entry)
                 continue
@@ -91,7 +91,8 @@ def raw_of(line: bytes) -> dict[str, str]:
         return {"raw_base64": base64.b64encode(line).decode()}
 
 
-def _line(entry: Entry) -> bytes | None:
+def line_of(entry: Entry) -> bytes | None:
+    """Return the refused line of an entry as it came; None if the whole object was refused."""
     if "raw_base64" in entry:
         return base64.b64decode(entry["raw_base64"])
     return entry["raw"].encode() if "raw" in entry else None

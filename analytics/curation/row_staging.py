@@ -54,16 +54,17 @@ class Staging:
         there = set(file.schema_arrow.names)
         names = [name for name in self._schema.names if name in there]
         for batch in file.iter_batches(kept_rows.ROW_GROUP_ROWS, columns=names):
-            self._add_earlier(of_today(batch, self.entity))
+            self.add_earlier_table(of_today(batch, self.entity))
 
     def add_earlier(self, rows: Sequence[dict[str, Any]]) -> None:
         """Take in rows that came before all new ones."""
         if rows:
             schema = arrow_schema(self.entity)
             columns = [array_of([row[each.name] for row in rows], each.type) for each in schema]
-            self._add_earlier(pa.Table.from_arrays(columns, schema=schema))
+            self.add_earlier_table(pa.Table.from_arrays(columns, schema=schema))
 
-    def _add_earlier(self, rows: pa.Table) -> None:
+    def add_earlier_table(self, rows: pa.Table) -> None:
+        """Take in rows of the entity's columns that came before all new ones."""
         self.add_rows(rows, np.arange(rows.num_rows, dtype=np.int64) + (EARLIER + self._rows))
 
     def add_lines(self, batch: Batch, place: Place, first: int) -> list[int]:

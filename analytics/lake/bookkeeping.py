@@ -7,6 +7,7 @@ writes rows and bookkeeping together, so they agree even after a crash.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -50,17 +51,21 @@ class Counts:
 class Bookkeeping:
     """What a curated file says about itself.
 
-    schema: how many fields its entity had when it was written. sources: hour=HH/NAME -> ETag.
+    schema: how many fields its entity had when it was written. sources: hour=HH/NAME -> ETag. erased: marks
+    of erasures that have changed its rows: then its raw objects have less than it holds.
     """
 
     schema: int
     counts: Counts
     sources: Mapping[str, str] = field(default_factory=dict)
+    erased: tuple[str, ...] = ()
 
     def text(self) -> str:
         """Return the bookkeeping as JSON. Equal bookkeeping gives equal text."""
         sources = dict(sorted(self.sources.items()))
-        held = {"schema": self.schema, **self.counts.as_dict(), "sources": sources}
+        held: dict[str, Any] = {"schema": self.schema, **self.counts.as_dict(), "sources": sources}
+        if self.erased:
+            held["erased"] = sorted(self.erased)
         return json.dumps(held, separators=(",", ":"))
 
 
@@ -68,7 +73,7 @@ def read_bookkeeping(data: bytes) -> Bookkeeping:
     """Read the bookkeeping from a Parquet file, or from the file's end. Raises KeyError if there is none."""
     held = json.loads(pq.read_metadata(pa.BufferReader(data)).metadata[FOOTER_KEY.encode()])
     counts = Counts(held["in"], held["curated"], held["duplicates"], held["quarantined"])
-    return Bookkeeping(held["schema"], counts, held["sources"])
+    return Bookkeeping(held["schema"], counts, held["sources"], tuple(held.get("erased", ())))
 
 
 def bookkeeping(objects: Objects, key: str) -> Bookkeeping:
@@ -90,4 +95,5 @@ def merged_bookkeeping(all_: Iterable[Bookkeeping]) -> Bookkeeping:
     for each in listed:
         sources |= each.sources
     schema = min((each.schema for each in listed), default=0)
-    return Bookkeeping(schema, sum((each.counts for each in listed), Counts()), sources)
+    erased = tuple(sorted({mark for each in listed for mark in each.erased}))
+    return Bookkeeping(schema, sum((each.counts for each in listed), Counts()), sources, erased)

@@ -22,6 +22,7 @@ from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.reconcile.stats_scan import StatsScan
 from rules.days import stamp
 from rules.engagement.ledger_doubts import LAKE_LAG, slice_of, slices_due
+from rules.lake.residue import is_residue
 from rules.questions.repair.answer_doubts import LakeAnswers
 
 RESULT = "answer_stats.json"
@@ -76,7 +77,7 @@ def reconcile_answers(
     unclaimed = [
         row
         for row in table.select(["person", "question_id"]).to_pylist()
-        if row["person"] not in scan.claimed
+        if row["person"] not in scan.claimed and not is_residue(row["person"])
     ]
     findings = AnswerFindings(scan.people + len(unclaimed))
     for row in unclaimed:

@@ -16,6 +16,7 @@ from analytics.curation.curate import Task
 from analytics.curation.planning.plan import FIRST, commit, curated_tasks, plan, write_plan
 from analytics.curation.rebuild import curate_in_run
 from analytics.curation.recover import recover
+from analytics.forgetting.progress import changed_places
 from analytics.lake import layout, rebuild_notes, unloaded
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.catalog import Catalog
@@ -106,7 +107,8 @@ def _commit(event: dict[str, Any]) -> dict[str, Any]:
     """
     objects, run_id = _parts()[0], event["run_id"]
     if objects.etag(layout.run_key(run_id, layout.WAREHOUSE_RESULT)) is None:
-        unloaded.note(objects, run_id, curated_tasks(objects, run_id, layout.run_key(run_id, "tasks.json")))
+        places = curated_tasks(objects, run_id, layout.run_key(run_id, "tasks.json"))
+        unloaded.note(objects, run_id, [*places, *changed_places(objects, run_id)])
     moved = commit(objects, run_id).isoformat()
     return {"run_id": run_id, "watermark": moved, "failed": len(failed_tasks(objects, run_id))}
 

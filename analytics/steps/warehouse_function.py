@@ -1,6 +1,6 @@
 """The nightly run's work in the warehouse: it loads what is lacking, builds models, and tests them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from functools import cache
@@ -12,8 +12,12 @@ from aws_lambda_powertools.metrics import MetricUnit
 from adapters import clock, settings
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
+from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.settings.lake import WarehouseSettings
 from analytics.curation.planning.plan import curated_tasks
+from analytics.forgetting.progress import Progress, changed_places
+from analytics.forgetting.waiting import Everybody
+from analytics.forgetting.warehouse_rows import WarehouseRows
 from analytics.lake import unloaded
 from analytics.warehouse.build import Builder
 from analytics.warehouse.ddl import prepare
@@ -23,21 +27,24 @@ from analytics.warehouse.models import Model, ancestors, models
 from analytics.warehouse.nightly.night import Item, Kind, State, WarehouseNight, items_of, work
 from analytics.warehouse.nightly.workgroup import ensure_daily_limit, grant_analysts
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
-from analytics.warehouse.warehouse import NoWarehouse, Warehouse, warehouse_at
+from analytics.warehouse.warehouse import Compacting, NoWarehouse, Warehouse, warehouse_at
+from rules.privacy.erasures import Erasure
 
 logger = Logger(service="warehouse")
 metrics = Metrics(namespace="Streakline", service="warehouse")
 SUNDAY = 6
+WAREHOUSE = "Warehouse"  # in the inventory
 
 
 @dataclass(frozen=True, slots=True)
 class WarehouseSteps:
-    """What each kind of item does. lake, role_arn: as the Loader takes them."""
+    """What each kind of item does. lake, role_arn: as the Loader takes them. opened: erasures under way."""
 
     warehouse: Warehouse
     objects: Objects
     lake: str
     role_arn: str
+    opened: Callable[[], Iterable[Erasure]] = tuple
 
     def work(self, event: Mapping[str, Any], now: datetime) -> dict[str, int]:
         """{"run_id", "tasks_key", "full"?} -> {"left", "failed"}: items for the next call; failed so far.
@@ -50,25 +57,42 @@ class WarehouseSteps:
             left = work(night, _needs, calls.do, self.objects, clock.now)
             if not left and isinstance(self.warehouse, RedshiftWarehouse):
                 grant_analysts(self.warehouse)  # a table that was made anew has lost its grants
+        if not left:
+            self._forgotten(night)
         return {"left": left, "failed": len(night.of(State.FAILED))}
+
+    def _forgotten(self, night: WarehouseNight) -> None:
+        """Note that nobody is left in the warehouse whom the night was to forget."""
+        progress = Progress.read(self.objects, night.run_id)
+        if (
+            progress is None
+            or not progress.is_done
+            or any(each.kind is Kind.FORGET and each.state is not State.DONE for each in night.items)
+        ):
+            return
+        if isinstance(self.warehouse, Compacting) and progress.due:
+            self.warehouse.compact()
+        progress.warehouse = True
+        progress.save(self.objects)
 
     def _begin(self, event: Mapping[str, Any], now: datetime) -> WarehouseNight:
         full, items = event.get("full") is True, []
         if not isinstance(self.warehouse, NoWarehouse):
-            unloaded.note(
-                self.objects,
-                event["run_id"],
-                curated_tasks(self.objects, event["run_id"], event["tasks_key"]),
-            )
+            run_id = event["run_id"]
+            places = curated_tasks(self.objects, run_id, event["tasks_key"])
+            unloaded.note(self.objects, run_id, [*places, *changed_places(self.objects, run_id)])
             prepare(self.warehouse)
             owed = {each.entity for places in unloaded.read_notes(self.objects).values() for each in places}
-            items = items_of(owed, models())
+            progress = Progress.read(self.objects, run_id)
+            items = items_of(owed, models(), forgets=progress is not None and bool(progress.due))
         return WarehouseNight(event["run_id"], now.isoformat(), full, full or now.weekday() == SUNDAY, items)
 
 
 def _needs(item: Item) -> list[str]:
     """Return the models without which an item makes no sense: of a test, also those it compares with."""
     known = models()
+    if item.kind is Kind.FORGET:
+        return []
     if item.kind is Kind.MODEL:
         return [each.name for each in ancestors(known[item.name], known)]
     targets: Iterable[str] = known[item.name].tests.get("relationships", {}).values()
@@ -87,6 +111,8 @@ class _Calls:
         """Do one item; returns whether all of it is done."""
         if item.kind is Kind.LOAD:
             return self._load(item.name)
+        if item.kind is Kind.FORGET:
+            return self._forget()
         if item.kind not in self._builders:
             full = self.night.full if item.kind is Kind.MODEL else self.night.full_tests
             self._builders[item.kind] = Builder.read(self.steps.warehouse, full)
@@ -112,6 +138,17 @@ class _Calls:
         metrics.add_metric("LoadedFiles", MetricUnit.Count, sum(files.values()))
         return len(some) == len(owed)
 
+    def _forget(self) -> bool:
+        steps = self.steps
+        progress = Progress.read(steps.objects, self.night.run_id)
+        if progress is None or not progress.is_done:
+            raise RuntimeError("the lake's pass is not done")
+        everybody = Everybody.of(steps.opened(), datetime.fromisoformat(self.night.began))
+        rows = WarehouseRows(steps.warehouse, everybody.by_kind)
+        progress.note(steps.objects, WAREHOUSE, WAREHOUSE, rows.count())
+        rows.remove()
+        return True
+
     def _test(self, builder: Builder, model: Model) -> list[dict[str, Any]]:
         scope = builder.scope(model)
         if scope is None:
@@ -135,9 +172,9 @@ def _steps() -> WarehouseSteps:
     config = settings.read(WarehouseSettings)
     lake = f"s3://{config.lake_bucket}"
     limit(config)
-    return WarehouseSteps(
-        warehouse_at(config.warehouse_url, lake), objects_at(lake), lake, config.copy_role_arn
-    )
+    jobs = ErasureJobs(client("dynamodb"), config.erasures_table)
+    warehouse = warehouse_at(config.warehouse_url, lake)
+    return WarehouseSteps(warehouse, objects_at(lake), lake, config.copy_role_arn, jobs.opened)
 
 
 @logger.inject_lambda_context

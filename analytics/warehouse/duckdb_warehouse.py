@@ -60,6 +60,19 @@ class DuckWarehouse:
         with self._open() as connection:
             yield connection
 
+    def compact(self) -> None:
+        """Write the file anew, without what deleted rows have left in it. Nobody else has it open then."""
+        if not self.path.exists():
+            return
+        fresh = self.path.with_name(f"{self.path.name}.fresh")
+        fresh.unlink(missing_ok=True)
+        with self._open() as connection:
+            (name,) = connection.execute("SELECT current_database()").fetchone()
+            connection.execute(f"ATTACH '{fresh}' AS fresh")
+            connection.execute(f'COPY FROM DATABASE "{name}" TO fresh')
+            connection.execute("DETACH fresh")
+            fresh.replace(self.path)  # before the old one is closed: it holds the lock
+
     def _execute(self, connection: Any, statement: str) -> Any:
         if copy := Copy.parse(statement):
             return self._copy(connection, copy)

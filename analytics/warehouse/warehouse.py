@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import parse_qs, urlsplit
 
 from adapters.platform.aws import client
@@ -24,6 +24,14 @@ class Warehouse(Protocol):
 
     def kept_open(self) -> AbstractContextManager[None]:
         """Return a context for many statements. What the first has to open stays open until the end."""
+
+
+@runtime_checkable
+class Compacting(Protocol):
+    """A warehouse whose file keeps the bytes of deleted rows until it is written anew."""
+
+    def compact(self) -> None:
+        """Write it anew."""
 
 
 class NoWarehouse:

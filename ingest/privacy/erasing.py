@@ -54,7 +54,12 @@ class Erasing:
         erasure = self.jobs.get(erasure_id)
         if erasure is None:
             raise ApiError(404, "not_found", "there is no such erasure")
-        about = {"started_at": erasure.started_at, "found": dict(erasure.found)}
+        about = {
+            "started_at": erasure.started_at,
+            "found": dict(erasure.found),
+            "awaits": list(erasure.awaits),
+            "deadline": erasure.deadline,
+        }
         return {"erasure_id": erasure_id, "status": "open", **about}
 
     def lift(self, subject: str, now: datetime) -> int:

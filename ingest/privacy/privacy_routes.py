@@ -14,14 +14,16 @@ ERASURE = closed_object(
         "status": {"type": "string", "enum": ["open", "finished"]},
         "started_at": {"type": "string"},
         "found": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "awaits": {"type": "array", "items": {"type": "string"}},
+        "deadline": {"type": "string"},
         "certificate": ANY,
     },
 )
 LIFTED = closed_object(["lifted"], {"lifted": {"type": "integer", "minimum": 0}})
 ZIP: Schema = {"type": "string", "contentMediaType": "application/zip"}
 TELLS = (
-    " Everything is gone within the hour; GET /v1/erasures/{erasure_id} shows the progress, and then the"
-    " certificate."
+    " Everything online is gone within the hour, lake and warehouse in two nights some days apart;"
+    " GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate."
     " The id answers 410 until an admin lifts that. Asking again answers the same."
 )
 FETCHED = "Over 4 MB it answers 303, with a URL that works for an hour."

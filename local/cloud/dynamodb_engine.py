@@ -112,6 +112,7 @@ class Engine:
             "ERASURE_SECRET_ARN": SECRET,
             "RECEIPT_SECRET_ARN": SECRET,
             "SETTLE_SECONDS": "0",
+            "LAKE_SETTLE_SECONDS": "0",
             "LEAD_QUEUE_URL": self.queue_url,
             "HOOK_SECRET_PREFIX": "streakline/hooks/",
             "WEBHOOK_ENDPOINTS_TABLE": "WebhookEndpoints",

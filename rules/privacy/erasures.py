@@ -4,9 +4,14 @@ A sweep goes through all stores of the plan. The first one begins at once. The s
 can be writing any more who does not know the tombstone; what others brought meanwhile, it finds. It repeats
 until a sweep finds nothing. What is done is noted store by store, so whoever goes on after a crash repeats
 one store at most, and deleting what is deleted changes nothing.
+
+Then come the lake and the warehouse, in nightly passes over everybody who waits: one as soon as possible, and
+one when nothing can be on its way to the lake any more. They repeat until a pass finds nothing, too.
 """
 
-from collections.abc import Mapping
+# Long: one job, from its first store to its certificate.
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -18,7 +23,8 @@ from rules.privacy.inventory import INVENTORY, Fate, Store, StoreKind
 SWEEPS_MIN = 2
 SWEEPS_MAX = 10
 # The alarm says so when an erasure is not finished by then. The law leaves a month.
-DEADLINE = timedelta(days=3)
+DEADLINE = timedelta(days=7)
+PASSES_MIN = 2
 ONLINE = (StoreKind.TABLE, StoreKind.BUCKET, StoreKind.CACHE, StoreKind.DATABASE)
 # What leads to other stores is erased after them: days and events name Redis's keys, places in Limits name
 # phones, events name claims and objects, and identities name leads. All others come between.
@@ -26,8 +32,11 @@ FIRST = ("Redis", "PayloadBucket", "IdempotencyKeys", "GroupEvents")
 LAST = ("BPEvents", "DailyActivity", "Limits", "Event", "PostgreSQL")
 # Stores of the plan that no key of the inventory names for a user.
 FOUND_OTHERWISE = frozenset({"Boards"})
-# They are the lake's: the night's work.
-OF_THE_LAKE = frozenset({"LakeBucket", "Warehouse"})
+# They are the lake's: the night's work. Its entities and parts are counted by themselves.
+OF_THE_LAKE = ("LakeBucket", "Warehouse")
+LAKE_KINDS = (StoreKind.ENTITY, StoreKind.LAKE)
+# What leads to rows of the lake, by the kind of the name: kept until the lake is done.
+LAKE_NAMES = USERS, LEADS, PERSONS, PHONES = "users", "leads", "persons", "phones"
 
 
 class PersonKind(StrEnum):
@@ -60,9 +69,20 @@ def _key_of(store: Store, kind: PersonKind) -> str:
     return store.user_key if kind is PersonKind.USER else store.lead_key
 
 
+def nightly_plan_of(kind: PersonKind) -> tuple[Store, ...]:
+    """Return the parts of lake and warehouse that the nightly passes of an erasure go through."""
+    return tuple(
+        store
+        for store in INVENTORY
+        if (store.kind in LAKE_KINDS or store.name == "Warehouse")
+        and store.fate is not Fate.IMPERSONAL
+        and (_key_of(store, kind) or store.kind is StoreKind.LAKE)
+    )
+
+
 def left_alone(kind: PersonKind) -> dict[str, str]:
     """Return the stores that an erasure of this kind does not go through, each with what becomes of it."""
-    planned = {store.name for store in plan_of(kind)}
+    planned = {store.name for store in (*plan_of(kind), *nightly_plan_of(kind))}
     return {store.name: _fate_text(store) for store in INVENTORY if store.name not in planned}
 
 
@@ -73,9 +93,9 @@ def _fate_text(store: Store) -> str:
         return "refused by the tombstone"
     if store.fate is Fate.EXPIRES:
         return f"gone after {store.expires_days} days"
-    if store.kind in (StoreKind.ENTITY, StoreKind.LAKE) or store.name in OF_THE_LAKE:
-        return "nothing of a person" if store.fate is Fate.IMPERSONAL else "not part of this certificate"
-    return "nothing of this kind of person"
+    if store.name == "LakeBucket":
+        return "its entities and parts are told one by one"
+    return "nothing of a person" if store.fate is Fate.IMPERSONAL else "nothing of this kind of person"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +106,8 @@ class Erasure:
     person, such as a lead's identities and leaves, as a list of texts by name. sweep: which one, from 1.
     done: the stores that this sweep has finished. counted: the store whose things are counted and not yet
     gone. found: by store, how many things all sweeps found. found_now: in this sweep. waits_until: a stamp,
-    "" if it is to go on. version: counts the writes.
+    "" if it is to go on. salt: of the random names in the lake; "" while the online stores are not done.
+    passes: how many nights have gone through the lake; last_run: the last of them. version: counts writes.
     """
 
     erasure_id: str
@@ -102,7 +123,33 @@ class Erasure:
     found: Mapping[str, int] = field(default_factory=dict)
     found_now: int = 0
     waits_until: str = ""
+    salt: str = ""
+    passes: int = 0
+    last_run: str = ""
     version: int = 0
+
+    @property
+    def is_in_lake(self) -> bool:
+        """Whether the online stores are done, and the lake is not."""
+        return bool(self.salt)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the lake is done, too: the certificate is all that is left to do."""
+        return self.passes >= PASSES_MIN and not self.found_now
+
+    @property
+    def awaits(self) -> tuple[str, ...]:
+        """The stores of which this or a further look is to come."""
+        nightly = tuple(store.name for store in nightly_plan_of(self.kind))
+        if self.is_in_lake:
+            return nightly
+        return (*(store.name for store in plan_of(self.kind) if store.name not in self.done), *nightly)
+
+    @property
+    def deadline(self) -> str:
+        """When it is late (a stamp): the alarm ErasureErrors says so."""
+        return stamp(unstamp(self.started_at) + DEADLINE)
 
     def next_store(self) -> str | None:
         """Return the store to go through next; None at the end of a sweep."""
@@ -142,28 +189,71 @@ def after_sweep(erasure: Erasure, settles: timedelta, now: datetime) -> Erasure 
     return replace(erasure, sweep=erasure.sweep + 1, done=(), found_now=0, waits_until=stamp(begins))
 
 
+def with_names(erasure: Erasure, kind: str, names: Iterable[str]) -> Erasure:
+    """Return an erasure that knows further names by which the lake has the person (USERS, PERSONS ...)."""
+    known = dict.fromkeys([*erasure.known.get(kind, ()), *names])
+    return replace(erasure, known={**erasure.known, kind: tuple(known)}) if known else erasure
+
+
+def to_lake(erasure: Erasure, salt: str) -> Erasure:
+    """Return an erasure whose online stores are done: the next night takes it up.
+
+    It knows no more than the names that the lake has for the person.
+    """
+    known = {kind: erasure.known[kind] for kind in LAKE_NAMES if kind in erasure.known}
+    return replace(erasure, salt=salt, waits_until="", found_now=0, known=known)
+
+
+def after_pass(
+    erasure: Erasure, run_id: str, found: Mapping[str, int], settles: timedelta, began: datetime
+) -> Erasure:
+    """Return an erasure after a night's whole pass over lake and warehouse; told again it changes nothing.
+
+    found: by store, what the pass found. settles: after so long nothing of before is on its way to the lake.
+    began: the pass. One that began too early does not count as the last one.
+    """
+    if erasure.last_run == run_id:
+        return erasure
+    counts = dict(erasure.found)
+    for store, number in found.items():
+        counts[store] = counts.get(store, 0) + number
+    settled = unstamp(erasure.started_at) + settles
+    passes = erasure.passes + 1 if began >= settled else min(erasure.passes + 1, PASSES_MIN - 1)
+    later = "" if began >= settled else stamp(settled)
+    return replace(
+        erasure,
+        passes=passes,
+        last_run=run_id,
+        found=counts,
+        found_now=sum(found.values()),
+        waits_until=later,
+    )
+
+
 def certificate_of(erasure: Erasure, now: datetime) -> dict[str, Any]:
     """Return what the certificate says, unsigned. It names nobody.
 
-    stores: for each what was found and removed; by the last sweep nothing was left.
+    stores: for each what was found, and removed or made anonymous; by the last look nothing was left.
     """
     return {
         "certificate": "streakline erasure",
-        "format": 1,
+        "format": 2,
         "erasure_id": erasure.erasure_id,
         "kind": erasure.kind.value,
         "subject_digest": erasure.digest,
         "started_at": erasure.started_at,
         "finished_at": stamp(now),
         "sweeps": erasure.sweep,
+        "nightly_passes": erasure.passes,
         "stores": [
             {
                 "store": store.name,
                 "holds": store.holds,
                 "removed": erasure.found.get(store.name, 0),
                 "left": 0,
+                "fate": store.fate.value,
             }
-            for store in plan_of(erasure.kind)
+            for store in (*plan_of(erasure.kind), *nightly_plan_of(erasure.kind))
         ],
         "other_stores": left_alone(erasure.kind),
     }

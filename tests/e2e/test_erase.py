@@ -1,5 +1,6 @@
 """A user of the deployed cloud is exported and erased by the command line, and the certificate is genuine."""
 
+import io
 import json
 import time
 import zipfile
@@ -9,9 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
-from local.operate import persons
+from analytics.curation.raw_lines import unzipped
+from local.operate import nightly_run, persons
 from local.replay.api import Api
 from local.stack import Stack
 
@@ -42,11 +45,36 @@ def test_a_user_is_exported_and_forgotten(
     assert held["BPEvents"] == 3
 
     told = persons.erase(Namespace(**about, out=tmp_path / "certificate.json"), stack)
+    assert (told["status"], "events" in told["awaits"]) == ("open", True)
+    assert not (tmp_path / "certificate.json").exists()
+    names = ["events", "ledger", "daily_activity", "streaks"]
+    assert any(_lines_with(stack, user, f"raw/{name}/") for name in names)
+    for _ in range(3):  # the first one may begin before nothing is on its way any more
+        nightly_run.run(stack, repair=False)
+        told = persons.erase(Namespace(**about, out=tmp_path / "certificate.json"), stack)
+        if told["status"] == "finished":
+            break
+        time.sleep(5)  # longer than LakeSettleSeconds of a laptop
     assert told["status"] == "finished"
     removed = {each["store"]: each["removed"] for each in told["certificate"]["stores"]}
     assert held.items() <= removed.items()
     assert removed["UserStreaks"] == 1
+    assert removed["events"] == 3
+    assert [name for name in ("raw/", "curated/", "state/") if _lines_with(stack, user, name)] == []
     assert persons.certificate(tmp_path / "certificate.json", user, "", stack)["genuine"]
     with pytest.raises(RuntimeError, match="somebody else"):
         persons.certificate(tmp_path / "certificate.json", "another", "", stack)
     assert admin.call("GET", f"/v1/users/{user}/export")[0] == 410
+
+
+def _lines_with(stack: Stack, user: str, prefix: str) -> list[str]:
+    """Return the objects of the lake that have a user's id."""
+    s3, bucket, found = stack.client("s3"), stack.output("LakeBucketName", "the lake"), []
+    pages = s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
+    for each in (one for page in pages for one in page.get("Contents", ())):
+        data = s3.get_object(Bucket=bucket, Key=each["Key"])["Body"].read()
+        is_table = data.startswith(b"PAR1")
+        text = str(pq.read_table(io.BytesIO(data)).to_pydict()).encode() if is_table else data
+        if user.encode() in (unzipped(text) if not is_table else text):
+            found.append(each["Key"])
+    return found

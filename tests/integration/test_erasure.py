@@ -29,6 +29,7 @@ from tests.support import site as users_site
 from tests.support.byte_scan import stores_with
 from tests.support.dying import FAILURES, Dying, Killed
 from tests.support.engine import Engine
+from tests.support.forgetting import two_nights
 from tests.support.gateway import CONTEXT, ask, token
 from tests.support.memory import forget
 from tests.support.pipeline import Stream
@@ -121,6 +122,18 @@ def run(made: ErasureRunner) -> dict[str, int]:
     return made.run(datetime.now(UTC), FOREVER)
 
 
+def nights() -> None:
+    """Two nights go through the lake."""
+    two_nights(runner().jobs, datetime.now(UTC))
+
+
+def finish() -> dict[str, int]:
+    """Everything that an erasure takes, nights included."""
+    run(runner())
+    nights()
+    return run(runner())
+
+
 def erase(site: Site, user: str) -> str:
     status, told = site.call(user, "DELETE", f"/v1/users/{user}")
     assert status == 202, told
@@ -143,6 +156,14 @@ def test_nothing_is_left_and_the_certificate_says_so(site: Site, lone_redis_url:
     erasure_id = erase(site, user)
     assert erase(site, user) == erasure_id
     assert site.admin("GET", f"/v1/erasures/{erasure_id}")[1]["status"] == "open"
+    assert run(runner()) == {"finished": 0, "open": 1, "late": 0}
+    assert stores_with(site.engine, user, lone_redis_url) == {"Erasures"}, "until the lake is done"
+    told = site.admin("GET", f"/v1/erasures/{erasure_id}")[1]
+    assert {"events", "ledger", "Warehouse", "raw, quarantine, errors"} <= set(told["awaits"])
+    assert "BPEvents" not in told["awaits"]
+    assert told["deadline"] > told["started_at"]
+    assert run(runner()) == {"finished": 0, "open": 1, "late": 0}
+    nights()
     assert run(runner()) == {"finished": 1, "open": 0, "late": 0}
 
     assert stores_with(site.engine, user, lone_redis_url) == set()
@@ -187,7 +208,7 @@ def test_whoever_was_erased_is_answered_410_until_an_admin_lifts_it(site: Site) 
     fresh = [{**each, "idempotency_key": f"new {number}"} for number, each in enumerate(old)]
     assert site.call(user, "POST", "/v1/events", {"events": fresh})[0] == 410
     assert site.admin("POST", f"/v1/users/{user}/lift")[0] == 409
-    run(runner())
+    finish()
     assert site.call(user, "POST", f"/v1/users/{user}/lift")[0] == 403
     assert site.admin("POST", f"/v1/users/{user}/lift") == (200, {"lifted": 1})
     forget()  # half a minute passes for every process
@@ -212,7 +233,7 @@ def test_late_records_of_the_stream_and_redrives_bring_nobody_back(site: Site, l
     records = stream.read()
     erase(site, user)
     forget()  # half a minute passes for every process
-    run(runner())
+    finish()
     for redrive in ({}, {"streakline_redrive": True}):
         assert engagement.handler({"Records": records, **redrive}, CONTEXT) == {"batchItemFailures": []}
     site.settle()
@@ -232,7 +253,9 @@ def test_what_a_process_without_the_news_lets_in_is_found_by_the_second_sweep(
     site.send("producer", *events_of(user, 3, days=0.5), groups=(PRODUCERS,))  # knows nothing of it yet
     assert stores_with(site.engine, user, lone_redis_url)
     assert made.run(now + timedelta(seconds=50), FOREVER)["open"] == 1
-    assert made.run(now + timedelta(seconds=70), FOREVER)["finished"] == 1
+    assert made.run(now + timedelta(seconds=70), FOREVER)["open"] == 1
+    nights()
+    assert made.run(now + timedelta(seconds=80), FOREVER)["finished"] == 1
     assert stores_with(site.engine, user, lone_redis_url) == set()
     erasure._parts.cache_clear()
 
@@ -249,12 +272,14 @@ def test_it_survives_death_at_any_call_and_finishes(site: Site, lone_redis_url: 
         try:
             if run(runner(dynamodb=dynamodb, s3=site.engine.client("s3")))["finished"]:
                 break
+            if all(each.is_in_lake for each in runner().jobs.opened()):
+                nights()
         except Killed:
             pass
         deaths += 1
     assert deaths > 5
     if not site.admin("GET", f"/v1/erasures/{erasure_id}")[1].get("certificate"):
-        run(runner())
+        finish()
     assert stores_with(site.engine, user, lone_redis_url) == set()
     certificate = site.admin("GET", f"/v1/erasures/{erasure_id}")[1]["certificate"]
     removed = {each["store"]: each["removed"] for each in certificate["stores"]}
@@ -277,14 +302,14 @@ def test_logs_hold_nothing_of_it(site: Site, capsys: pytest.CaptureFixture[str])
     live(site, user)
     capsys.readouterr()
     erase(site, user)
-    run(runner())
+    finish()
     assert user not in capsys.readouterr().out
 
 
 def test_whoever_reads_the_table_learns_no_names(site: Site) -> None:
     user = canary()
     erase(site, user)
-    run(runner())
+    finish()
     told = site.engine.client("dynamodb").scan(TableName="Erasures")["Items"]
     assert told
     assert user not in json.dumps(told)

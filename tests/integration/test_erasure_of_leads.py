@@ -24,6 +24,7 @@ from processors.leads.lead_events import note_at_roots
 from rules.leads.lead_events import from_item
 from tests.support.byte_scan import stores_with
 from tests.support.engine import Engine
+from tests.support.forgetting import two_nights
 from tests.support.http_requests import called
 from tests.support.identity_server import WAYS, Registry
 from tests.support.lead_processors import Leads
@@ -104,6 +105,13 @@ def run() -> dict[str, int]:
     return erasure._parts().run(datetime.now(UTC), FOREVER)
 
 
+def finish() -> dict[str, int]:
+    """Everything that an erasure takes, nights included."""
+    run()
+    two_nights(erasure._parts().jobs, datetime.now(UTC))
+    return run()
+
+
 def live(site: Site, engine: Engine, word: str) -> tuple[str, dict[str, Any]]:
     """A person who orders, and writes much; returns the root of the person's leads, and the order."""
     address = f"{word}@example.com"
@@ -135,7 +143,9 @@ def test_nothing_is_left_of_the_person_and_all_of_another(
 
     status, told, _ = admin("DELETE", f"/v1/leads/{lead}")
     assert status == 202
-    assert run()["finished"] == 1
+    assert run()["open"] == 1
+    assert stores_with(engine, word) == set(), "what leads to the person online is known no more"
+    assert finish()["finished"] == 1
 
     assert stores_with(engine, word) == set()
     assert stores_with(engine, lead) == set()
@@ -158,7 +168,7 @@ def test_a_webhook_that_comes_again_makes_no_lead_until_that_is_lifted(shop: Sit
     word = f"canary{uuid.uuid4().hex[:10]}"
     lead, bought = live(shop, engine, word)
     admin("DELETE", f"/v1/leads/{lead}")
-    run()
+    finish()
     consumer = shop.consumer
     object.__setattr__(consumer, "erased", fresh())
     shop.send(bought)  # a redelivery, a redrive, or a re-import
@@ -192,7 +202,7 @@ def test_leads_that_were_merged_are_one_person(shop: Site, engine: Engine) -> No
     process(shop, engine)
     assert api("DELETE", f"/v1/leads/{second}", "streakline/leads/another")[0] == 404
     assert api("DELETE", f"/v1/leads/{second}", f"streakline/leads/{shop.organization}")[0] == 202
-    run()
+    finish()
     for each in (word, first, second):
         assert stores_with(engine, each) == set()
         assert each not in str(shop.registry.dump())
@@ -211,6 +221,8 @@ def test_a_lead_that_was_made_meanwhile_is_found_by_the_next_sweep(
     shop.send({**bought, "id": 9})  # by a process that knows nothing of it yet: a lead of a new id
     assert leads_of(shop)
     made = erasure._parts()
-    assert made.run(datetime.now(UTC) + timedelta(seconds=61), FOREVER)["finished"] == 1
+    assert made.run(datetime.now(UTC) + timedelta(seconds=61), FOREVER)["open"] == 1
     assert leads_of(shop) == []
     assert stores_with(engine, word) == set()
+    two_nights(made.jobs, datetime.now(UTC) + timedelta(seconds=61))
+    assert made.run(datetime.now(UTC) + timedelta(seconds=62), FOREVER)["finished"] == 1

@@ -86,6 +86,7 @@ def test_each_is_handled(handle: Any) -> None:
     planned = handle("CurateFunction")
     assert (planned["tasks"], planned["tasks_key"]) == (4, "runs/nightly-2026-03-10/tasks.json")
     assert handle("CurateLargeFunction")["quarantined"] == 0
+    assert handle("ForgetFunction") == {"run_id": "nightly-2026-03-10", "is_left": False, "erasures": 0}
     assert handle("WarehouseFunction") == {"run_id": "nightly-2026-03-10", "left": 0, "failed": 0}
     assert handle("ReconcileFunction")["shares"] == 1
 

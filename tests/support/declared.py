@@ -16,7 +16,13 @@ FAILURES = {name for name in QUEUES if name.endswith("Failures")}
 WORK = set(QUEUES) - FAILURES
 NO_VALUE = {"Ref": "AWS::NoValue"}
 # Functions of the nightly run: they work on a lake, not for somebody who waits.
-NIGHTLY = {"CurateFunction", "CurateLargeFunction", "WarehouseFunction", "ReconcileFunction"}
+NIGHTLY = {
+    "CurateFunction",
+    "CurateLargeFunction",
+    "ForgetFunction",
+    "WarehouseFunction",
+    "ReconcileFunction",
+}
 
 
 def properties(logical_id: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from analytics.reconcile.shares.findings import PROGRESS, RESULT, Findings
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.split import TableScans
 from rules.engagement.ledger_doubts import LAKE_LAG
+from rules.lake.residue import is_residue
 from rules.privacy.tombstones import user_subject
 from rules.smoke_names import is_smoke
 
@@ -116,7 +117,9 @@ class ShareReconciliation:
 
         Also of one who came anew: the lake has another past of that id.
         """
-        return is_smoke(user_id) or self.erased.of(user_subject(user_id)) is not None
+        if is_smoke(user_id) or is_residue(user_id):
+            return True
+        return self.erased.of(user_subject(user_id)) is not None
 
     def _named(self, lake: Snapshot, now: datetime) -> Suspects:
         """Return all accounts that the warehouse has named, and nobody else: no table is scanned."""

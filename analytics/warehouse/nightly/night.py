@@ -27,6 +27,7 @@ class Kind(StrEnum):
     """What an item does; items are done in this order."""
 
     LOAD = "load"
+    FORGET = "forget"
     MODEL = "model"
     TEST = "test"
 
@@ -93,11 +94,15 @@ class WarehouseNight:
 ITEM_FIELDS, NIGHT_FIELDS = ([each.name for each in fields(shape)] for shape in (Item, WarehouseNight))
 
 
-def items_of(entities: Iterable[str], models: Iterable[str]) -> list[Item]:
-    """Return the items of a night. models: in the order of their dependencies."""
+def items_of(entities: Iterable[str], models: Iterable[str], *, forgets: bool = False) -> list[Item]:
+    """Return the items of a night. models: in the order of their dependencies.
+
+    forgets: rows of persons are to leave it, after what stays of them is loaded.
+    """
     names = list(models)
     return [
         *(Item(Kind.LOAD, each) for each in sorted(entities)),
+        *([Item(Kind.FORGET, "erased persons")] if forgets else []),
         *(Item(Kind.MODEL, each) for each in names),
         *(Item(Kind.TEST, each) for each in names),
     ]
@@ -143,6 +148,8 @@ def _hindrance(item: Item, night: WarehouseNight, needs: Needs) -> str | None:
     """Return the first model without which an item makes no sense, and that was not built tonight."""
     if item.kind is Kind.LOAD:
         return None
+    if item.kind is Kind.FORGET:
+        return next((each.name for each in night.of(State.FAILED) if each.kind is Kind.LOAD), None)
     missing = {each.name for each in night.of(State.FAILED, State.SKIPPED) if each.kind is Kind.MODEL}
     failed = {each.name for each in night.of(State.FAILED)}
     return min(missing.intersection(needs(item)), key=lambda name: (name not in failed, name), default=None)

@@ -13,10 +13,13 @@ from rules.privacy.erasures import (
     SWEEPS_MAX,
     Erasure,
     PersonKind,
+    after_pass,
     after_sweep,
     certificate_of,
     left_alone,
+    nightly_plan_of,
     plan_of,
+    to_lake,
     with_count,
     with_store_done,
 )
@@ -29,7 +32,7 @@ BEGUN = Erasure("e", PersonKind.USER, "ann", "digest", stamp(NOW))
 
 @pytest.mark.parametrize("kind", PersonKind)
 def test_every_store_is_gone_through_or_said_to_be_left_alone(kind: PersonKind) -> None:
-    planned = [store.name for store in plan_of(kind)]
+    planned = [store.name for store in (*plan_of(kind), *nightly_plan_of(kind))]
     assert len(set(planned)) == len(planned)
     assert set(planned) | left_alone(kind).keys() == {store.name for store in INVENTORY}
     assert not set(planned) & left_alone(kind).keys()
@@ -84,6 +87,43 @@ def test_one_that_keeps_finding_things_pauses_and_never_says_that_it_is_done() -
     assert after is not None
     assert not after.is_due(NOW + timedelta(days=1))
     assert after.is_due(NOW + timedelta(days=1) + SETTLES)
+
+
+NIGHTS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=12)
+
+
+@given(NIGHTS)
+def test_the_lake_is_done_after_a_night_that_began_when_nothing_was_on_its_way_and_found_nothing(
+    nights: list[tuple[int, int]],
+) -> None:
+    """nights: how many half days pass before each, and how much it finds."""
+    lake_settles, now = timedelta(days=2), NOW
+    erasure = to_lake(replace(BEGUN, found={"events": 1}), "salt")
+    total = 0
+    for number, (later, found) in enumerate(nights):
+        now += timedelta(hours=12 * later)
+        if not erasure.is_due(now):
+            continue
+        erasure = after_pass(erasure, f"run {number}", {"events": found}, lake_settles, now)
+        assert after_pass(erasure, f"run {number}", {"events": 9}, lake_settles, now) == erasure
+        total += found
+        assert erasure.found["events"] == 1 + total
+        if erasure.is_done:
+            assert found == 0
+            assert erasure.passes >= 2
+            assert now >= NOW + lake_settles
+            return
+        assert erasure.awaits == tuple(store.name for store in nightly_plan_of(erasure.kind))
+        assert erasure.passes < 2 or found or now < NOW + lake_settles
+
+
+def test_two_nights_are_enough_if_the_second_one_finds_nothing() -> None:
+    erasure, settles = to_lake(BEGUN, "salt"), timedelta(days=2)
+    assert erasure.is_due(NOW)
+    erasure = after_pass(erasure, "one", {"events": 5}, settles, NOW + timedelta(hours=9))
+    assert not erasure.is_due(NOW + timedelta(hours=33))
+    assert erasure.is_due(NOW + timedelta(hours=57))
+    assert after_pass(erasure, "two", {}, settles, NOW + timedelta(hours=57)).is_done
 
 
 def test_the_deadline() -> None:

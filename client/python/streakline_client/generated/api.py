@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest 646efc62dca2131012fb16402a5425f364db98a84a729b6bb2664f51609916dd."""
+"""Made by `make clients` from the API with the digest b3f9c521d6ac471faa2479e05b39990d0b08e19db919841de1ed2d89c41766a3."""
 
 # Long: a type a shape, generated.
 
@@ -188,6 +188,8 @@ class DeleteUsersUserIdResponse(TypedDict):
     status: Literal["open", "finished"]
     started_at: NotRequired[str]
     found: NotRequired[dict[str, int]]
+    awaits: NotRequired[list[str]]
+    deadline: NotRequired[str]
     certificate: NotRequired[dict[str, Any]]
 
 
@@ -1447,6 +1449,8 @@ class DeleteLeadsLeadIdResponse(TypedDict):
     status: Literal["open", "finished"]
     started_at: NotRequired[str]
     found: NotRequired[dict[str, int]]
+    awaits: NotRequired[list[str]]
+    deadline: NotRequired[str]
     certificate: NotRequired[dict[str, Any]]
 
 
@@ -1465,6 +1469,8 @@ class GetErasuresErasureIdResponse(TypedDict):
     status: Literal["open", "finished"]
     started_at: NotRequired[str]
     found: NotRequired[dict[str, int]]
+    awaits: NotRequired[list[str]]
+    deadline: NotRequired[str]
     certificate: NotRequired[dict[str, Any]]
 
 

@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest 646efc62dca2131012fb16402a5425f364db98a84a729b6bb2664f51609916dd.
+// Made by `make clients` from the API with the digest b3f9c521d6ac471faa2479e05b39990d0b08e19db919841de1ed2d89c41766a3.
 
 export interface paths {
     "/": {
@@ -263,7 +263,7 @@ export interface paths {
         post?: never;
         /**
          * Erase a lead, with all leads that are the same person
-         * @description Addresses, numbers and ids of the person make no lead again, either. Everything is gone within the hour; GET /v1/erasures/{erasure_id} shows the progress, and then the certificate. The id answers 410 until an admin lifts that. Asking again answers the same.
+         * @description Addresses, numbers and ids of the person make no lead again, either. Everything online is gone within the hour, lake and warehouse in two nights some days apart; GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate. The id answers 410 until an admin lifts that. Asking again answers the same.
          */
         delete: operations["deleteLeadsLeadId"];
         options?: never;
@@ -725,7 +725,7 @@ export interface paths {
         post?: never;
         /**
          * Erase a user (the user, or an admin)
-         * @description All that is known of the user is deleted; it cannot be undone. Everything is gone within the hour; GET /v1/erasures/{erasure_id} shows the progress, and then the certificate. The id answers 410 until an admin lifts that. Asking again answers the same.
+         * @description All that is known of the user is deleted; it cannot be undone. Everything online is gone within the hour, lake and warehouse in two nights some days apart; GET /v1/erasures/{erasure_id} shows what is awaited until when, and then the certificate. The id answers 410 until an admin lifts that. Asking again answers the same.
          */
         delete: operations["deleteUsersUserId"];
         options?: never;
@@ -1785,7 +1785,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        awaits?: string[];
                         certificate?: Record<string, unknown>;
+                        deadline?: string;
                         erasure_id: string;
                         found?: {
                             [key: string]: number;
@@ -2058,7 +2060,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        awaits?: string[];
                         certificate?: Record<string, unknown>;
+                        deadline?: string;
                         erasure_id: string;
                         found?: {
                             [key: string]: number;
@@ -3177,7 +3181,9 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        awaits?: string[];
                         certificate?: Record<string, unknown>;
+                        deadline?: string;
                         erasure_id: string;
                         found?: {
                             [key: string]: number;

@@ -1,0 +1,1 @@
+"""Persons who were erased leave the lake and the warehouse (docs/rules.md, rule 10)."""

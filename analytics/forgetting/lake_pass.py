@@ -1,0 +1,180 @@
+"""One night's pass over the lake, for all persons who wait at once. It may die anywhere, and goes on.
+
+Of each curated file the footer is read first: it has the least and the greatest name, and the marks of
+erasures that have changed the file. Where a person is, the file is written again, and then the raw objects
+that its bookkeeping names: a mark says that these are still to be cleaned after a crash. Files of this night
+are looked at for everybody who has a tombstone. All else that has persons is small, or of nights gone by.
+"""
+
+# Long: one way through all parts of the lake.
+
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from adapters.platform.aws import pauses
+from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
+from analytics.forgetting.curated_rows import Found, goes, may_hold, names_in, written_anew
+from analytics.forgetting.lines import Finder
+from analytics.forgetting.other_objects import OtherObjects
+from analytics.forgetting.progress import Progress
+from analytics.forgetting.raw_objects import RawObjects
+from analytics.forgetting.waiting import Everybody
+from analytics.lake import layout
+from analytics.lake.bookkeeping import Bookkeeping, footer_of, read_bookkeeping
+from analytics.lake.layout import Place
+from rules.days import unstamp
+from rules.lake.residue import PERSONS
+from rules.privacy.tombstones import Tombstone
+
+LINES, OTHERS = "raw, quarantine, errors", "state, runs, reports"
+ATTEMPTS_MAX = 8
+
+
+@dataclass(frozen=True, slots=True)
+class LakePass:
+    """progress: of this night. fresh: what it has curated. has_time: whether to go on in this call."""
+
+    objects: ForgettingObjects
+    everybody: Everybody
+    progress: Progress
+    fresh: Collection[Place]
+    has_time: Callable[[], bool] = lambda: True
+
+    def run(self, now: datetime) -> bool:
+        """Go on; returns whether all is done."""
+        for entity in sorted(PERSONS):
+            if entity in self.progress.entities:
+                continue
+            if not self._curated(entity):
+                return False
+            if self.progress.due:
+                self._lines(entity)
+            self.progress.entities.append(entity)
+            self.progress.after = ""
+            self.progress.save(self.objects)
+        if self.progress.due:
+            names = {kind: each.keys() for kind, each in self.everybody.by_kind.items()}
+            others = OtherObjects(self.objects, self.progress.run_id, now, names, self._note_other)
+            others.clean()
+        self.progress.is_done = True
+        self.progress.save(self.objects)
+        return True
+
+    def _curated(self, entity: str) -> bool:
+        """Look at an entity's files, the last one first; returns whether there was time for all."""
+        is_first = True
+        for stored in self._files(entity):
+            if not is_first and not self.has_time():
+                self.progress.save(self.objects)
+                return False
+            is_first = False
+            self._file(entity, stored)
+            self.progress.after = stored.key
+        for stored in self._files(entity, since=unstamp(self.progress.began)):
+            self._file(entity, stored)
+        return True
+
+    def _files(self, entity: str, since: datetime | None = None) -> list[StoredObject]:
+        """Return the files to look at. since: those that others have written since then."""
+        fresh = self._fresh_days(entity)
+        changed = {tuple(each) for each in self.progress.places}
+        found = []
+        for stored in self.objects.list(layout.curated_prefix(entity)) if fresh or self.progress.due else ():
+            place = layout.curated_place(stored.key)
+            if place is None or not (self.progress.due or place.dt in fresh):
+                continue
+            if since:
+                is_left = stored.modified >= since and (entity, place.dt, place.hour or "") not in changed
+            else:
+                is_left = not self.progress.after or stored.key < self.progress.after
+            found += [stored] if is_left else []
+        return found[::-1]
+
+    def _fresh_days(self, entity: str) -> set[str]:
+        return {place.dt for place in self.fresh if place.entity == entity}
+
+    def _file(self, entity: str, stored: StoredObject) -> None:
+        for attempt in pauses(ATTEMPTS_MAX):
+            try:
+                etag = self.objects.etag(stored.key)
+                if etag is not None:
+                    self._cleaned(entity, StoredObject(stored.key, stored.size, etag, stored.modified))
+                return
+            except (NoObject, ObjectChanged):  # somebody curates it
+                if attempt == ATTEMPTS_MAX - 1:
+                    raise
+
+    def _cleaned(self, entity: str, stored: StoredObject) -> None:
+        place = layout.curated_place(stored.key)
+        assert place  # noqa: S101 (none else are listed)
+        end = footer_of(self.objects, stored.key)
+        metadata, book = pq.read_metadata(pa.BufferReader(end)), read_bookkeeping(end)
+        everyone = self.everybody.in_entity(entity)
+        owed = self.everybody.with_mark(book.erased)
+        is_fresh = place.dt in self._fresh_days(entity)
+        with TemporaryDirectory() as folder:
+            path, names = Path(folder, "rows.parquet"), dict[str, int]()
+            if is_fresh or may_hold(metadata, entity, everyone):
+                self.objects.save(stored.key, path)
+                names = names_in(path, entity)
+            waiting = {name: everyone[name] for name in names.keys() & everyone.keys()}
+            refused = self._refused(entity, names.keys() - everyone.keys()) if is_fresh else {}
+            if refused:  # nothing stays of them, so their lines go first
+                self._clean_sources(entity, place, book, _finder(entity, refused))
+            if waiting or refused:
+                self.progress.changed(place)
+                counts = self._by_erasure(entity, names)
+                self.progress.note(self.objects, f"{stored.key} {stored.etag}", entity, counts)
+                self.progress.save(self.objects)
+                written_anew(self.objects, entity, stored, path, Found(waiting, refused))
+        if waiting or refused or owed:
+            ids = {each.erasure_id for each in waiting.values()} | owed
+            whose = [name for name, each in everyone.items() if each.erasure_id in ids]
+            self._clean_sources(entity, place, book, Finder(entity, whose))
+            self.objects.forget_former(layout.curated_prefix(entity, place.dt))
+
+    def _refused(self, entity: str, names: Collection[str]) -> Mapping[str, Tombstone]:
+        found = {name: self.everybody.refused(entity, name) for name in names}
+        return {name: each for name, each in found.items() if each}
+
+    def _clean_sources(self, entity: str, place: Place, book: Bookkeeping, finder: Finder) -> None:
+        folder = "" if place.dt == layout.NOWHERE else f"dt={place.dt}/"
+        keys = [layout.raw_key(f"{layout.QUARANTINE}{entity}/{folder}{name}.ndjson") for name in book.sources]
+        self._raw(entity).clean(keys, finder)
+
+    def _lines(self, entity: str) -> None:
+        finder, raw = Finder(entity, self.everybody.in_entity(entity)), self._raw(entity)
+        raw.clean_loose(entity, finder)
+        raw.clean_quarantine(entity, finder)
+        raw.clean_errors(entity, finder)
+
+    def _raw(self, entity: str) -> RawObjects:
+        def note(what: str, gone: Mapping[str, int]) -> None:
+            self.progress.note(self.objects, what, LINES, self._by_erasure(entity, gone))
+
+        return RawObjects(self.objects, note)
+
+    def _by_erasure(self, entity: str, gone: Mapping[str, int]) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        everyone = self.everybody.in_entity(entity)
+        for name, number in gone.items():
+            if each := everyone.get(name):
+                counts[each.erasure_id] += number
+        return counts
+
+    def _note_other(self, what: str, gone: Mapping[tuple[str, str], int]) -> None:
+        counts: Counter[str] = Counter()
+        for (kind, name), number in gone.items():
+            counts[self.everybody.by_kind[kind][name].erasure_id] += number
+        self.progress.note(self.objects, what, OTHERS, counts)
+
+
+def _finder(entity: str, refused: Mapping[str, Tombstone]) -> Finder:
+    return Finder(entity, refused, lambda row: goes(entity, row, refused[row[PERSONS[entity]]]))

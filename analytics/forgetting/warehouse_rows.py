@@ -1,0 +1,78 @@
+"""Rows of persons leave the warehouse's tables. What stays of them is loaded under other names.
+
+It follows the night's loads and comes before its models: so a model is built from tables that have each row
+once. Dates of rows that go are noted as a load notes them, so all models of these dates are made anew.
+"""
+
+# ruff: noqa: S608 (names of tables and columns are from the catalog and our declarations)
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from adapters.platform.batches import chunks
+from analytics.forgetting.waiting import KINDS, Erasee
+from analytics.warehouse.ddl import SCHEMAS
+from analytics.warehouse.merge_sql import LOCK
+from analytics.warehouse.statements import literal
+from analytics.warehouse.warehouse import Warehouse
+from rules.lake.entities import ENTITIES
+
+TABLES = f"""
+SELECT c.table_schema || '.' || c.table_name AS name, c.column_name AS col
+FROM information_schema.columns AS c
+INNER JOIN information_schema.tables AS t
+    ON t.table_schema = c.table_schema AND t.table_name = c.table_name
+WHERE t.table_type = 'BASE TABLE' AND c.table_schema IN ({", ".join(map(literal, SCHEMAS))})
+    AND c.column_name IN ({", ".join(map(literal, sorted(KINDS)))})
+ORDER BY 1, 2
+"""
+NAMES_MAX = 500  # in one statement, which may have 100 KB
+
+
+@dataclass(frozen=True, slots=True)
+class WarehouseRows:
+    """The rows of who waits. by_kind: by kind of name and name."""
+
+    warehouse: Warehouse
+    by_kind: Mapping[str, Mapping[str, Erasee]]
+
+    def count(self) -> Counter[str]:
+        """Return by erasure how many rows there are."""
+        counts: Counter[str] = Counter()
+        for table, column, names in self._parts():
+            who = f"SELECT {column} AS who, COUNT(*) AS found FROM {table} WHERE {_is_one(column, names)}"
+            waiting = self.by_kind[KINDS[column]]
+            for row in self.warehouse.rows(f"{who} GROUP BY {column}"):
+                counts[waiting[row["who"]].erasure_id] += int(row["found"])
+        return counts
+
+    def remove(self) -> None:
+        """Delete them, table by table; again it changes nothing."""
+        for table, column, names in self._parts():
+            delete = f"DELETE FROM {table} WHERE {_is_one(column, names)}"
+            schema, _, name = table.partition(".")
+            touched = [LOCK, _touch(name, column, names)] if schema == "lake" and name in ENTITIES else []
+            self.warehouse.run([*touched, delete])
+
+    def _parts(self) -> Iterator[tuple[str, str, Sequence[str]]]:
+        """Yield tables, columns and some names in them."""
+        for row in self.warehouse.rows(TABLES):
+            names = sorted(self.by_kind[KINDS[row["col"]]])
+            for some in chunks(names, NAMES_MAX):
+                yield row["name"], row["col"], some
+
+
+def _is_one(column: str, names: Sequence[str]) -> str:
+    return f"{column} IN ({', '.join(map(literal, names))})"
+
+
+def _touch(entity: str, column: str, names: Sequence[str]) -> str:
+    """Return the statement that notes the dates of these rows, as those of a load of its own."""
+    occurred = ENTITIES[entity].occurred
+    number = f"(SELECT COALESCE(MAX(load_number), 0) + 1 FROM lake.loads WHERE entity = {literal(entity)})"
+    return (
+        f"INSERT INTO lake.loads SELECT {literal(entity)}, latest.load_number, gone.dt FROM "
+        f'(SELECT DISTINCT CAST("{occurred}" AS DATE) AS dt FROM lake.{entity} '
+        f"WHERE {_is_one(column, names)}) AS gone CROSS JOIN (SELECT {number} AS load_number) AS latest"
+    )

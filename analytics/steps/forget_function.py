@@ -1,0 +1,100 @@
+"""The nightly run forgets persons: in the lake after curation, and noted when the warehouse is done, too."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+from adapters import clock, settings
+from adapters.platform.aws import client
+from adapters.platform.objects import ForgettingObjects, objects_at
+from adapters.privacy.erasure_jobs import ErasureJobs
+from adapters.privacy.tombstones import Tombstones, tombstones_of
+from adapters.settings.lake import ForgetSettings
+from analytics.curation.planning.plan import curated_tasks
+from analytics.forgetting.lake_pass import LakePass
+from analytics.forgetting.progress import Progress
+from analytics.forgetting.waiting import Everybody
+from rules.days import stamp, unstamp
+from rules.privacy.erasures import after_pass
+
+logger = Logger(service="forgetting")
+metrics = Metrics(namespace="Streakline", service="forgetting")
+# A call begins no more files then; the function has 900 s.
+SECONDS_MAX = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetSteps:
+    """The steps, with what they use. settles: see rules.privacy.erasures.after_pass."""
+
+    objects: ForgettingObjects
+    jobs: ErasureJobs
+    tombstones: Tombstones | None
+    settles: timedelta
+
+    def forget(
+        self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
+    ) -> dict[str, Any]:
+        """{"run_id", "tasks_key"} -> {"is_left", "erasures"}: whether another call is to go on; how many."""
+        run_id = event["run_id"]
+        progress = Progress.read(self.objects, run_id)
+        everybody = Everybody.of(self.jobs.opened(), now, self._known())
+        if progress is None:
+            progress = Progress(run_id, stamp(now), sorted(everybody.due))
+            progress.save(self.objects)
+        if not progress.is_done:
+            fresh = curated_tasks(self.objects, run_id, event["tasks_key"])
+            lake_pass = LakePass(self.objects, everybody, progress, fresh, has_time)
+            lake_pass.run(unstamp(progress.began))
+        return {"is_left": not progress.is_done, "erasures": len(progress.due)}
+
+    def _known(self) -> Tombstones | None:
+        """Return the tombstones; None if nobody was ever erased: then no row is looked at."""
+        return self.tombstones if self.tombstones and self.tombstones.look() else None
+
+    def finish(self, event: Mapping[str, Any]) -> dict[str, Any]:
+        """{"run_id"} -> {"passed"}: for how many erasures the night was a whole pass."""
+        progress = Progress.read(self.objects, event["run_id"])
+        if progress is None or not (progress.is_done and progress.warehouse):
+            return {"passed": 0}
+        passed = 0
+        for erasure_id in progress.due:
+            if erasure := self.jobs.get(erasure_id):
+                found = progress.found.get(erasure_id, {})
+                began = unstamp(progress.began)
+                after = after_pass(erasure, progress.run_id, found, self.settles, began)
+                if after != erasure:
+                    self.jobs.go_on(after)
+                passed += 1
+        return {"passed": passed}
+
+
+@cache
+def _steps() -> ForgetSteps:
+    config = settings.read(ForgetSettings)
+    return ForgetSteps(
+        objects_at(f"s3://{config.lake_bucket}"),
+        ErasureJobs(client("dynamodb"), config.erasures_table),
+        tombstones_of(config),
+        timedelta(seconds=config.lake_settle_seconds),
+    )
+
+
+@logger.inject_lambda_context
+@metrics.log_metrics
+def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """Lambda entry: {"step": "forget" or "finish", "run_id", ...}; each step tells its input."""
+    metrics.add_metric("Steps", MetricUnit.Count, 1)
+    steps, end = _steps(), time.monotonic() + SECONDS_MAX
+    if event["step"] == "finish":
+        answer = steps.finish(event)
+    else:
+        answer = steps.forget(event, clock.now(), lambda: time.monotonic() < end)
+    logger.info("done", extra={"step": event["step"], "run_id": event["run_id"], **answer})
+    return {"run_id": event["run_id"], **answer}

@@ -1,0 +1,270 @@
+"""Persons who were erased leave the lake, whenever the pass dies and whoever curates beside it."""
+
+# Long: what may happen to a pass, case by case.
+
+import base64
+import json
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.platform.objects import FolderObjects
+from analytics.curation.curate import curate
+from analytics.curation.rebuild import rebuild
+from analytics.lake.layout import Place
+from analytics.recompute.recompute import recompute
+from analytics.steps.forget_function import ForgetSteps
+from rules.lake.entities import ENTITIES
+from rules.lake.residue import PERSONS, Names, is_residue
+from rules.privacy.erasures import PersonKind
+from rules.privacy.tombstones import Tombstone, user_subject
+from tests.support.dying import Killed
+from tests.support.effort import effort
+from tests.support.forgetting import MemoryJobs, having, write_raw
+from tests.support.lake_story import Story
+from tests.support.raw_lake import event, put_raw, rows, total
+
+NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
+USER, OTHER, LEAD = "o'brien@example.org", "user-3", "lead-00"
+MUTATING = ("put", "put_if", "delete", "forget_former")
+
+
+class Dying(FolderObjects):
+    """A folder in which the process dies at a change, before it or after it; others may act then."""
+
+    left: int
+    how: str
+
+    @classmethod
+    def at(cls, root: Path, left: int, how: str) -> "Dying":
+        made = cls(root)
+        object.__setattr__(made, "left", left)
+        object.__setattr__(made, "how", how)
+        return made
+
+    def _change(self, real: Callable[..., Any], *arguments: Any) -> None:
+        object.__setattr__(self, "left", self.left - 1)
+        if self.left == 0 and self.how == "before":
+            raise Killed
+        real(*arguments)
+        if self.left == 0:
+            raise Killed
+
+    def put(self, key: str, data: bytes) -> None:
+        self._change(super().put, key, data)
+
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
+        self._change(super().put_if, key, data, etag)
+
+    def delete(self, keys: Any) -> None:
+        self._change(super().delete, list(keys))
+
+
+class Stones:
+    """Stands for adapters.privacy.tombstones.Tombstones."""
+
+    def __init__(self, **stones: Tombstone) -> None:
+        self.stones = {user_subject(name): each for name, each in stones.items()}
+
+    def look(self) -> Any:
+        return self.stones
+
+    def of(self, subject: str) -> Tombstone | None:
+        return self.stones.get(subject)
+
+
+@pytest.fixture(scope="module")
+def story_lake(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Story]:
+    root, story = tmp_path_factory.mktemp("story"), Story(days=8)
+    objects = FolderObjects(root)
+    write_raw(story.first_part(), objects, "one", arrived="2026-03-01")
+    write_raw(story.late_part(), objects, "two", arrived="2026-03-08")
+    return root, story
+
+
+@pytest.fixture
+def lake(story_lake: tuple[Path, Story], tmp_path: Path) -> FolderObjects:
+    shutil.copytree(story_lake[0], tmp_path / "lake")
+    return FolderObjects(tmp_path / "lake")
+
+
+def waiting() -> MemoryJobs:
+    jobs = MemoryJobs()
+    jobs.add("of-user", NOW, user=USER, person="0" * 32, phone="0" * 32)
+    jobs.add("of-lead", NOW, PersonKind.LEAD, lead=LEAD)
+    return jobs
+
+
+def night(
+    objects: FolderObjects, jobs: Any, run_id: str, at: datetime = NOW, *fresh: Place, stones: Any = None
+) -> None:
+    """A night's pass, in as many calls as it takes; the warehouse of it has nobody."""
+    tasks = [{"entity": each.entity, "dt": each.dt, "hour": each.hour} for each in fresh]
+    objects.put(f"runs/{run_id}/tasks.json", json.dumps(tasks).encode())
+    steps = ForgetSteps(objects, jobs, stones, timedelta(days=2))
+    while steps.forget({"run_id": run_id, "tasks_key": f"runs/{run_id}/tasks.json"}, at)["is_left"]:
+        pass
+    key = f"runs/{run_id}/forget.json"
+    objects.put(key, json.dumps(json.loads(objects.get(key)) | {"warehouse": True}).encode())
+    steps.finish({"run_id": run_id})
+
+
+def told(objects: FolderObjects) -> dict[str, Counter[str]]:
+    """All curated rows, by entity."""
+    return {entity: Counter(map(repr, rows(objects, entity))) for entity in ENTITIES}
+
+
+NAMES = (USER, LEAD, "0" * 32)
+
+
+def test_nobody_is_left_others_stay_and_sums_are_the_same(lake: FolderObjects) -> None:
+    before = {entity: rows(lake, entity) for entity in ENTITIES}
+    counts = {entity: total(lake, entity) for entity in ENTITIES}
+    jobs = waiting()
+    night(lake, jobs, "one")
+    assert having(lake.root, NAMES) == set()
+    for entity, column in PERSONS.items():
+        others = [row for row in before[entity] if row[column] not in NAMES]
+        after = rows(lake, entity)
+        assert [row for row in after if not is_residue(row[column])] == others
+        gone = len(before[entity]) - len(after)
+        assert gone == (0 if not entity.startswith("lead") else len(before[entity]) - len(others))
+        found = total(lake, entity)
+        assert found.curated == len(after)
+        assert found.in_ == found.curated + found.duplicates + found.quarantined == counts[entity].in_ - gone
+    points = {row["account_id"]: 0 for row in rows(lake, "ledger")}
+    for row in rows(lake, "ledger"):
+        points[row["account_id"]] += row["points"]
+    name = Names("salt of of-user").of(USER)
+    assert points[name] == sum(row["points"] for row in before["ledger"] if row["account_id"] == USER)
+    (user,) = [row for row in recompute(lake, NOW.date()).table.to_pylist() if row["user_id"] == name]
+    assert (user["sound"], user["balance"]) == (True, points[name])
+    of_user, of_lead = jobs.all["of-user"], jobs.all["of-lead"]
+    assert of_user.found["events"] == sum(row["user_id"] == USER for row in before["events"])
+    assert of_lead.found["lead_events"] > 0
+    assert (of_user.is_done, of_user.found_now > 0) == (False, True)
+
+    night(lake, jobs, "too-early", NOW + timedelta(days=1))
+    assert not jobs.all["of-user"].is_done
+    night(lake, jobs, "two", NOW + timedelta(days=3))
+    assert [(each.is_done, each.found_now) for each in jobs.all.values()] == [(True, 0), (True, 0)]
+
+
+def test_it_survives_death_at_any_change_with_curation_beside_it(
+    lake: FolderObjects, story_lake: tuple[Path, Story], tmp_path: Path
+) -> None:
+    """The files are in the end as those of a pass that nobody has disturbed."""
+    shutil.copytree(lake.root, tmp_path / "calm")
+    calm, jobs, calm_jobs = FolderObjects(tmp_path / "calm"), waiting(), waiting()
+    places = sorted({_place(each.key) for each in lake.list("curated/")}, key=str)
+    night(calm, calm_jobs, "one")
+    chance = random.Random(5)
+    deaths, is_over, most = 0, False, effort(12, soak=200)
+    while not is_over:
+        at = chance.randrange(1, 30) if deaths < most else 10**9
+        dying = Dying.at(lake.root, at, chance.choice(["before", "after"]))
+        try:
+            night(dying, jobs, "one")
+            is_over = True
+        except Killed:
+            deaths += 1
+            for place in chance.sample(places, 15):
+                curate(lake, place)
+    assert deaths > 3
+    assert having(lake.root, NAMES) == set()
+    assert told(lake) == told(calm)
+    for name, erasure in calm_jobs.all.items():
+        for store, number in erasure.found.items():
+            assert jobs.all[name].found[store] >= number, "a crash counts nothing less"
+
+
+def _place(key: str) -> Place:
+    _, entity, dt, name = key.split("/")
+    hour = name.removesuffix(".parquet").removeprefix("hour-")
+    return Place(entity, dt.removeprefix("dt="), None if hour == "day" else hour)
+
+
+def test_what_stays_outlives_rebuilds_and_compaction(lake: FolderObjects) -> None:
+    night(lake, waiting(), "one")
+    before = told(lake)
+    reasons: list[str] = []
+    places = {_place(each.key) for each in lake.list("curated/")}
+    for place in sorted(places, key=str):
+        rebuild(lake, place, reasons.append)
+    for day in sorted({Place(each.entity, each.dt, None) for each in places}, key=str):
+        curate(lake, day)
+    assert told(lake) == before
+    assert "persons were erased" in reasons
+
+
+def test_lines_that_are_refused_misplaced_or_not_curated_go_too(tmp_path: Path) -> None:
+    lake, jobs = FolderObjects(tmp_path), MemoryJobs()
+    jobs.add("e", NOW, user="canary-user")
+    mine, other = event(1, user_id="canary-user", note="canary-text"), event(2, user_id="ann")
+    bad, cut = {**mine, "points_awarded": "canary-text"}, b'{"user_id":"canary-user","no'
+    refused = put_raw(lake, "refused", [mine, bad, cut, other])
+    loose = put_raw(lake, "loose", [mine, other], Place("events", "2026-03-02", "05"), packed=2)
+    lake.put("raw/events/nowhere", json.dumps(mine).encode() + b"\n")
+    packed = lake.get(put_raw(lake, "x", [mine, other], Place("events", "2026-03-03", "05"), zipped=False))
+    lake.put("raw/events/dt=2026-03-03/hour=05/x", b"")
+    for name, data in (("a", packed), ("b", json.dumps(mine).encode())):
+        lake.put(f"errors/events/{name}", json.dumps({"rawData": base64.b64encode(data).decode()}).encode())
+    for hour in ("05", None):
+        curate(lake, Place("events", "2026-03-01" if hour else "0001-01-01", hour))
+    lake.put("state/users.parquet", lake.get("curated/events/dt=2026-03-01/hour-05.parquet"))
+    lake.put("reports/old.md", b"differs: `canary-user`")
+    lake.put("reports/other.md", b"differs: `canary-user-2`, `ann`")
+    assert len(having(tmp_path, ["canary-user"])) >= 7
+    at = datetime.now(UTC)
+    night(lake, jobs, "one", at)
+    assert having(tmp_path, ["canary-user", "canary-text"]) == {"reports/other.md"}
+    assert [row["user_id"] for row in rows(lake) if not is_residue(row["user_id"])] == ["ann"]
+    assert lake.etag("state/users.parquet") is None
+    assert lake.etag("reports/old.md") is None
+    assert b"ann" in base64.b64decode(json.loads(lake.get("errors/events/a"))["rawData"])
+    assert lake.etag("errors/events/b") is None
+    for key in (refused, loose):
+        assert having(tmp_path, ["ann"]) >= {key}
+    found = jobs.all["e"].found
+    assert found["events"] == 1
+    assert found["raw, quarantine, errors"] >= 7
+
+
+def test_rows_that_come_after_the_erasure_is_over_go_that_night_with_their_lines(tmp_path: Path) -> None:
+    lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Place("events", "2026-03-01", "05")
+    lifted = Tombstone("2026-02-01T00:00:00.000000Z", "over", "2026-03-01T05:00:00.000005Z")
+    stones = Stones(gone=Tombstone("2026-02-01T00:00:00.000000Z", "old"), anew=lifted)
+    sent = [event(each, user_id=user) for each, user in enumerate(["gone", "ann", "anew", "gone"])]
+    put_raw(lake, "late", [*sent, event(7, user_id="anew")])
+    curate(lake, place)
+    night(lake, jobs, "unasked", NOW, stones=stones)
+    assert len(rows(lake)) == 5, "only files of this night are looked at"
+    night(lake, jobs, "asked", NOW, place, stones=stones)
+    assert [(row["user_id"], row["event_id"][-2:]) for row in rows(lake)] == [("ann", "e1"), ("anew", "e7")]
+    assert having(tmp_path, ["gone"]) == set()
+    curate(lake, place)
+    assert len(rows(lake)) == 2
+
+
+def test_a_row_that_comes_between_the_nights_gets_the_same_name(tmp_path: Path) -> None:
+    lake, jobs, place = FolderObjects(tmp_path), MemoryJobs(), Place("events", "2026-03-01", "05")
+    jobs.add("e", NOW, user="canary-user")
+    sent = [event(each, user_id="canary-user") for each in range(3)]
+    put_raw(lake, "first", sent[:2])
+    curate(lake, place)
+    night(lake, jobs, "one")
+    put_raw(lake, "late", sent[1:])
+    curate(lake, place)
+    assert len(rows(lake)) == 4
+    night(lake, jobs, "two", NOW + timedelta(days=3))
+    assert {row["user_id"] for row in rows(lake)} == {Names("salt of e").of("canary-user")}
+    assert len(rows(lake)) == 3
+    assert not jobs.all["e"].is_done
+    night(lake, jobs, "three", NOW + timedelta(days=4))
+    assert jobs.all["e"].is_done
