@@ -28,10 +28,13 @@ class Page(Protocol):
     def tell_and_kill(self, command: dict[str, Any]) -> None: ...
 
 
-def plan(seed: int, steps: int = 36, forward_max: int = 4, sleeps_max: int = 0) -> list[Step]:
+def plan(
+    seed: int, steps: int = 36, forward_max: int = 4, sleeps_max: int = 0, has_spare: bool = False
+) -> list[Step]:
     """The steps between the first contact and the last one.
 
     forward_max, sleeps_max: how often the clock is moved forward, and how often the machine sleeps.
+    has_spare: whether the device has another place to store things where storage is full, as browsers have.
     """
     chance = random.Random(seed)
     made: list[Step] = []
@@ -43,7 +46,9 @@ def plan(seed: int, steps: int = 36, forward_max: int = 4, sleeps_max: int = 0) 
         )[0]
         if kind == "jump":
             hours = round(chance.uniform(0.5, 30), 2) * chance.choice((-1, 1))
-            if is_full:  # who noticed it cannot store it, and may be killed: docs/clients.md, "Not known"
+            if (
+                is_full and not has_spare
+            ):  # who noticed it cannot store it, and may be killed: docs/clients.md, "Not known"
                 continue
             if hours > 0 and forward == forward_max:
                 hours = -hours
@@ -55,7 +60,7 @@ def plan(seed: int, steps: int = 36, forward_max: int = 4, sleeps_max: int = 0) 
             made.append(("track", (chance.randrange(2), f"e{number}")))
         elif kind == "kill":
             made.append(("kill", (chance.randrange(2), chance.choice(("idle", "tracking")), f"k{number}")))
-        elif kind != "sleep" or not is_full:
+        elif kind != "sleep" or not is_full or has_spare:
             is_full ^= kind == "full"
             sleeps += kind == "sleep"
             made.append((kind, chance.uniform(0.1, 1)))

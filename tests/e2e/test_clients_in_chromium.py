@@ -43,17 +43,32 @@ def test_each_event_lands_once_on_the_date_of_its_place(
     me: Api, user: str, device: Device, seed: int
 ) -> None:
     story = Story(device.tab, seed)
-    # Storage that is full has a test of its own below: together with moves of the clock it is not solved yet.
-    story.play([step for step in plan(seed, forward_max=3, sleeps_max=1) if step[0] != "full"])
+    story.play(plan(seed, forward_max=3, sleeps_max=1, has_spare=True))
     story.check(stored_of(me, user))
     counts = f"{len(story.placed)} events, {len(story.perhaps)} while killed, {device.killed} killed"
     print(f"seed {seed}: {counts}, {story.unkept} not kept")
 
 
-def test_a_full_storage_loses_nothing_and_says_so(me: Api, user: str, device: Device) -> None:
+def test_a_full_storage_loses_nothing_even_with_its_page(me: Api, user: str, device: Device) -> None:
     device.fill(True)
     tab = device.tab()
-    told = tab.tell({"world": OFFLINE, "do": "track", "name": "one"})
+    assert tab.tell({"world": OFFLINE, "do": "track", "name": "one"})["kept"] is True
+    tab.tell_and_kill({})
+    device.fill(False)
+    tab = device.tab()
+    shown = tab.tell({"world": ONLINE, "do": "flush"})
+    assert (shown["waiting"], shown["unkept"]) == (0, [])
+    assert names_of(me, user) == ["one"]
+    assert tab.page.evaluate("() => Object.keys(localStorage)") == ["world"], (
+        "nothing is left in the spare storage"
+    )
+
+
+def test_where_nothing_can_be_stored_the_app_is_told(me: Api, user: str, device: Device) -> None:
+    device.fill(True)
+    tab = device.tab()
+    tab.tell({"world": {**OFFLINE, "full": "all"}})
+    told = tab.tell({"do": "track", "name": "one"})
     assert told["kept"] is False
     device.fill(False)
     shown = tab.tell({"world": ONLINE, "do": "flush"})

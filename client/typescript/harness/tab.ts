@@ -19,6 +19,12 @@ IDBObjectStore.prototype.put = function (...given) {
   return request;
 };
 
+const setItem = Storage.prototype.setItem;
+Storage.prototype.setItem = function (key, value) {
+  if (world().full === 'all' && key !== WORLD) throw new DOMException('full', 'QuotaExceededError');
+  setItem.call(this, key, value);
+};
+
 const { url, token, user } = JSON.parse(document.querySelector('#settings')?.textContent ?? '{}') as Record<string, string>;
 const refused: RefusedEvent[] = [];
 const unkept: string[] = [];

@@ -9,7 +9,8 @@ export interface World {
   slept: number;
   /** off: nothing goes out. lossy: of three requests one is lost, of another the answer. */
   net: 'on' | 'off' | 'lossy';
-  full: boolean;
+  /** Whether storage takes nothing more; all: its spare in a browser neither. */
+  full: boolean | 'all';
 }
 
 let asked = 0;

@@ -1,6 +1,6 @@
 export { Streakline, type Options, type Tracked } from './client.js';
 export { Refused, Unreachable } from './errors.js';
-export { plain, inMemory, type KeyValues, type Locks, type Platform } from './platform/platform.js';
+export { plain, inMemory, spared, type KeyValues, type Locks, type Platform } from './platform/platform.js';
 export { browser } from './platform/browser.js';
 export { estimated, type ShownProfile } from './profile.js';
 export type { RefusedEvent, Trouble } from './sender.js';

@@ -5,7 +5,7 @@ import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { estimated, inMemory, plain, Streakline, type KeyValues, type Options, type Platform, type RefusedEvent, type SentEvent, type Trouble } from '../src/index.js';
+import { estimated, inMemory, plain, spared, Streakline, type KeyValues, type Options, type Platform, type RefusedEvent, type SentEvent, type Trouble } from '../src/index.js';
 import { inFolder } from '../src/node/index.js';
 
 interface Sent { path: string; body: { events: SentEvent[]; sent_at: string }; keepalive: boolean }
@@ -237,4 +237,60 @@ test('a folder is shared: a lock whose holder is gone is free, and a draft is no
   one.close();
   two.close();
   await rm(folder, { recursive: true, maxRetries: 5 });
+});
+
+/** Storage that takes only so many texts, unless they replace one. */
+function bounded(most: () => number): KeyValues & { kept: Map<string, string> } {
+  const kept = new Map<string, string>();
+  return {
+    kept,
+    getItem: async (key) => kept.get(key) ?? null,
+    setItem: async (key, value) => {
+      if (kept.size >= most()) throw new Error('full');
+      kept.set(key, value);
+    },
+    removeItem: async (key) => void kept.delete(key),
+    getAllKeys: async () => [...kept.keys()],
+  };
+}
+
+test('what storage does not take is in the spare one until it does, and the newer text counts', async () => {
+  let most = 1;
+  const [first, spare] = [bounded(() => most), bounded(() => 10)];
+  const both = spared(first, spare);
+  await both.setItem('a', '1');
+  await both.setItem('a', '2');
+  await both.setItem('b', '1');
+  assert.deepEqual([[...first.kept], [...spare.kept]], [[['a', '1']], [['a', '2'], ['b', '1']]]);
+  assert.deepEqual([await both.getItem('a'), await both.getItem('b'), await both.getItem('c')], ['2', '1', null]);
+  assert.deepEqual([...(await both.getAllKeys())].sort(), ['a', 'b']);
+  most = 10;
+  await both.setItem('a', '3');
+  assert.deepEqual([[...first.kept], [...spare.kept]], [[['a', '3']], [['b', '1']]]);
+  await both.removeItem('a');
+  await both.removeItem('b');
+  assert.deepEqual(await both.getAllKeys(), []);
+  await both.setItem('a', '4');
+  assert.equal(await both.getItem('a'), '4');
+});
+
+test('storage with a spare one that is full, too, says so, and what it had stays', async () => {
+  const both = spared(bounded(() => 0), bounded(() => 1));
+  await both.setItem('a', '1');
+  await assert.rejects(both.setItem('b', '1'), /full/);
+  assert.equal(await both.getItem('a'), '1');
+});
+
+test('events that only the spare storage took are sent by the next page', async () => {
+  const platform = { ...plain(spared(bounded(() => 0), inMemory())) };
+  const away = service(...Array.from({ length: 20 }, () => new Error('offline')));
+  const first = client(platform, away.fetch);
+  const { kept, key } = await first.track('READ');
+  assert.equal(kept, true);
+  first.close();
+  const there = service();
+  const second = client(platform, there.fetch);
+  assert.equal(await second.flush(), 0);
+  second.close();
+  assert.deepEqual(keysOf(there.sent), [[key]]);
 });

@@ -1,6 +1,6 @@
-/** Browsers: IndexedDB, Web Locks, BroadcastChannel. Where one of them is missing, what is left does. */
+/** Browsers: IndexedDB with localStorage to fall back on, Web Locks, BroadcastChannel. Where one of them is missing, what is left does. */
 
-import { inMemory, ownLocks, plain, type KeyValues, type Locks, type Platform } from './platform.js';
+import { inMemory, ownLocks, plain, spared, type KeyValues, type Locks, type Platform } from './platform.js';
 
 const STORE = 'kept';
 
@@ -49,6 +49,24 @@ export function inIndexedDb(name: string): KeyValues {
   };
 }
 
+/** Storage of a few megabytes, which browsers count apart from IndexedDB. name: what its keys begin with. */
+const inLocalStorage = (name: string): KeyValues => ({
+  getItem: async (key) => localStorage.getItem(name + key),
+  setItem: async (key, value) => localStorage.setItem(name + key, value),
+  removeItem: async (key) => localStorage.removeItem(name + key),
+  getAllKeys: async () => Object.keys(localStorage).filter((key) => key.startsWith(name)).map((key) => key.slice(name.length)),
+});
+
+/** Return what keeps the queue: IndexedDB, and localStorage where that is full. A page may be refused either. */
+function storage(name: string): KeyValues {
+  const kept = typeof indexedDB === 'undefined' ? inMemory() : inIndexedDb(name);
+  try {
+    return localStorage ? spared(kept, inLocalStorage(`${name}:`)) : kept;
+  } catch {
+    return kept;
+  }
+}
+
 const webLocks = (name: string): Locks => ({
   exclusive: async (part, work) => navigator.locks.request(`${name}:${part}`, work),
 });
@@ -56,7 +74,7 @@ const webLocks = (name: string): Locks => ({
 /** Return what this browser has. name: of the user's queue. */
 export function browser(name: string): Platform {
   return {
-    ...plain(typeof indexedDB === 'undefined' ? inMemory() : inIndexedDb(name)),
+    ...plain(storage(name)),
     locks: typeof navigator !== 'undefined' && navigator.locks ? webLocks(name) : ownLocks(),
     ...(typeof BroadcastChannel === 'undefined' ? {} : { channel }),
     ...(typeof document === 'undefined' ? {} : { signs }),

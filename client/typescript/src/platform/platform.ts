@@ -56,6 +56,27 @@ export function inMemory(): KeyValues {
   };
 }
 
+/**
+ * Storage with another one to fall back on: what the first does not take goes there. Whoever writes holds the lock, so
+ * what the spare one has of a name is newer.
+ */
+export const spared = (storage: KeyValues, spare: KeyValues): KeyValues => ({
+  getItem: async (key) => (await spare.getItem(key)) ?? storage.getItem(key),
+  setItem: async (key, value) => {
+    try {
+      await storage.setItem(key, value);
+    } catch {
+      return spare.setItem(key, value);
+    }
+    return spare.removeItem(key);
+  },
+  removeItem: async (key) => {
+    await spare.removeItem(key);
+    return storage.removeItem(key);
+  },
+  getAllKeys: async () => [...new Set([...(await storage.getAllKeys()), ...(await spare.getAllKeys())])],
+});
+
 export const newKey = (): string =>
   globalThis.crypto?.randomUUID?.() ??
   'xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx'.replace(/x/g, () => Math.floor(Math.random() * 16).toString(16));
