@@ -251,7 +251,9 @@ def test_an_account_s_days_are_made_anew_also_where_raw_objects_are_gone(
         stack, min(first, datetime.now(UTC).date()), max(last, datetime.now(UTC).date()), **more
     )
     assert told["is_whole"], told
-    assert [each["dt"] for each in told["rebuild"]["without_raw"]] == ["2026-03-04"]
+    # Another test erases a user of today: these partitions are not made from raw objects either.
+    without = [each["dt"] for each in told["rebuild"]["without_raw"]]
+    assert [dt for dt in without if dt.startswith("2026-03")] == ["2026-03-04"]
     for table, rows in before.items():
         assert set(query(f"FROM {table}")) ^ rows == set(), table
 

@@ -85,6 +85,8 @@ def test_the_handler(
     for name in ("COPY_ROLE_ARN", "WAREHOUSE_WORKGROUP_ARN"):
         monkeypatch.setenv(name, "")
     monkeypatch.setenv("WAREHOUSE_DAILY_RPU_HOURS", "4")
+    monkeypatch.setenv("ERASURES_TABLE", "Erasures")  # not asked: nobody is to be forgotten
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     monkeypatch.setattr("analytics.steps.warehouse_function.objects_at", lambda _: objects)
     monkeypatch.setattr("analytics.warehouse.warehouse.objects_at", lambda _: objects)
     warehouse_function._steps.cache_clear()
