@@ -7,9 +7,9 @@ repeated and put out of order. Actors are threads of which exactly one runs at a
 handed over at every call to DynamoDB.
 """
 
-import itertools
 import math
 import random
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from types import SimpleNamespace
@@ -29,7 +29,8 @@ from tests.support.engine import Engine, lean_client
 USERS, SEVERAL_EACH = 3, 5
 ACTORS_MAX = 3
 STEPS_MAX = 3_000
-RUNS = itertools.count()
+# How often a seed was run: names are unique in the engine, and the first run of a seed has the same in each process.
+RUNS = Counter[int]()
 
 
 class Simulation(Callers):
@@ -45,7 +46,8 @@ class Simulation(Callers):
         self.faults = Faults(self.real, self.turns, self.chance)
         self.report = Report()
         # Unique in the engine, so that one run never meets the data of another.
-        run, users = next(RUNS), 1 if seed % SEVERAL_EACH else USERS
+        run, users = RUNS[seed], 1 if seed % SEVERAL_EACH else USERS
+        RUNS[seed] += 1
         self.users = [f"s{seed}-{run}-u{number}" for number in range(users)]
         self.now = START
         self.errors: list[str] = []

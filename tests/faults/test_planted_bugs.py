@@ -29,7 +29,8 @@ from tests.support.engine import Engine
 
 SEEDS_MAX = 40
 # Where a bug needs a rare meeting: schedules that have found it come first.
-FOUND_BY = {"unconditional_day": (24, 30, 70), "unmarked_statements": (210, 230)}
+# No other test plays these: the names, and so the schedule, of a seed's first run are the same in each process.
+FOUND_BY = {"unconditional_day": (1045, 1096, 1100), "unmarked_statements": (340, 450, 580)}
 Patch = pytest.MonkeyPatch
 
 

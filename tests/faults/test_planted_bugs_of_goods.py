@@ -20,11 +20,8 @@ from tests.support.engine import Engine
 
 SEEDS_MAX = 20
 # Schedules that find what the first ones do not.
-FOUND_BY = {
-    "clawback_twice": (1, 2, 3),
-    "rerate_on_a_stale_head": (11, 13, 33),
-    "stock_by_read_and_write": (35, 70, 75),
-}
+# No other test plays these: a seed's first run is the same in each process.
+FOUND_BY = {"rerate_on_a_stale_head": (5006, 5021, 5025), "stock_by_read_and_write": (4050, 4075, 4160)}
 Patch = pytest.MonkeyPatch
 
 

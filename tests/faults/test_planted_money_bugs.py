@@ -20,10 +20,11 @@ from tests.support.engine import Engine
 
 SEEDS_MAX = 40
 # Where a bug needs a rare meeting: schedules that have found it come first.
+# No other test plays these: a seed's first run is the same in each process.
 FOUND_BY = {
-    "expiry_never_comes_back": (34, 60, 83),
-    "held_points_expire": (159, 160, 181),
-    "what_is_held_can_be_spent": (18, 20, 50),
+    "expiry_never_comes_back": (3090, 3102, 3107),
+    "held_points_expire": (2000, 2005, 2021),
+    "what_is_held_can_be_spent": (308, 318, 323),
 }
 Patch = pytest.MonkeyPatch
 
