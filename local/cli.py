@@ -17,12 +17,14 @@ from local.aws.sentences import AwsError, sentence
 from local.book.command import add_options as rule_options
 from local.book.rerate import add_options as rerate_options
 from local.cloud import cloud
+from local.move_in.options import add_options as import_options
 from local.operate import command_options as options
 from local.operate.command_options import groups_of
 from local.operate.hook_options import add_options as hook_options
 from local.operate.hook_options import add_webhooks_options as webhooks_options
 from local.paths import REPORT
 from local.plan.command import add_options as plan_options
+from local.prove import options as prove_options
 from local.replay.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
 from local.stack import Stack, load
 from local.what_if.options import add_options as what_if_options
@@ -108,6 +110,12 @@ def _source(arguments: argparse.Namespace) -> tuple[Callable[[Path], Iterable[Bo
     if arguments.git:
         return from_git, arguments.git
     return (from_purchases, arguments.purchases) if arguments.purchases else (from_csv, arguments.file)
+
+
+def _import(arguments: argparse.Namespace) -> None:
+    from local.move_in import command
+
+    command.run(arguments, _stack(arguments))
 
 
 def _verify(arguments: argparse.Namespace) -> None:
@@ -273,6 +281,24 @@ def _certificate(arguments: argparse.Namespace) -> None:
     _print(persons.certificate(arguments.file, arguments.user, arguments.lead, stack))
 
 
+def _prove(arguments: argparse.Namespace) -> None:
+    from local.prove import command
+
+    _print(command.prove(arguments, _stack(arguments)))
+
+
+def _check_proof(arguments: argparse.Namespace) -> None:
+    from local.prove import check_proof
+
+    print("\n".join(["proven:", *check_proof.check(arguments.file, arguments.root)]))
+
+
+def _audit(arguments: argparse.Namespace) -> None:
+    from local.prove import command
+
+    command.audit(arguments, _stack(arguments))
+
+
 def _demo(_: argparse.Namespace) -> None:
     from local.demo import demo
 
@@ -311,6 +337,7 @@ def _parser() -> argparse.ArgumentParser:
     options.verify_options(
         command("verify", _verify, "hold every user's profile against an independent calculation")
     )
+    import_options(command("import", _import, "take in histories, or opening positions, of another system"))
     hook_options(command("hook", _hook, "addresses for vendors' webhooks, and their secrets"))
     rule_options(command("rules", _rules, "the book of rules: check, compare, publish, show"))
     amnesty_options(command("amnesty", _amnesty, "give back what an outage cost"))
@@ -330,6 +357,9 @@ def _parser() -> argparse.ArgumentParser:
     options.certificate_options(
         command("certificate", _certificate, "check that a certificate of an erasure is genuine")
     )
+    prove_options.prove(command("prove", _prove, "a small file that proves an entry of a user's ledger"))
+    prove_options.check(command("check-proof", _check_proof, "verify it with nothing but the file"))
+    prove_options.audit(command("audit", _audit, "table, lake and warehouse against each other and the root"))
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
     options.rebuild_options(

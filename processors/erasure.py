@@ -27,6 +27,7 @@ from adapters.privacy.erasure_jobs import ErasureJobs, ErasureMoved, lead_of, wi
 from adapters.privacy.people_erasers import IdentityEraser
 from adapters.privacy.person import Person
 from adapters.privacy.stores import Clients, StoreEraser, stores_and_copies
+from adapters.privacy.table_erasers import PartitionEraser
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.subscription_items import KEY as SUBSCRIPTION_KEY
@@ -37,6 +38,7 @@ from rules.privacy.certificates import signed
 from rules.privacy.erasures import (
     PERSONS,
     PHONES,
+    SEALS,
     USERS,
     Erasure,
     PersonKind,
@@ -126,6 +128,8 @@ class ErasureRunner:
             if name == "Subscriptions":  # nothing else tells the names that the lake has for phones
                 phones = (pseudonym(plain(each)[SUBSCRIPTION_KEY]) for each in found)
                 erasure = with_names(erasure, PHONES, phones)
+            if name == "RewardsLedger":  # the lake commits by them to what it takes away
+                erasure = with_names(erasure, SEALS, _seals(store, person))
             erasure = self.jobs.go_on(with_count(erasure, name, len(found)))
         store.remove(found)
         return self.jobs.go_on(with_store_done(erasure, name))
@@ -152,6 +156,13 @@ class ErasureRunner:
         self.jobs.note([JournalEntry(stamp(now), each, Act.ERASED, erasure.erasure_id) for each in fresh])
         after = with_lead(erasure, person)
         return person, self.jobs.go_on(after) if after != erasure else erasure
+
+
+def _seals(ledger: StoreEraser, person: Person) -> list[str]:
+    """Return where chains of hashes begin in a ledger, each with its salt."""
+    assert isinstance(ledger, PartitionEraser)  # noqa: S101 (it is a table)
+    entries = map(plain, ledger.items(person))
+    return [f"{each['seq']} {each['seal']}" for each in entries if each.get("seal")]
 
 
 @cache

@@ -15,8 +15,8 @@ from aws_lambda_powertools import Logger
 from adapters import clock, settings
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.failures import FailureQueue
-from adapters.platform.firehose import RECORD_BYTES_MAX, DeliveryStream
 from adapters.platform.items import plain
+from adapters.platform.sending.firehose import RECORD_BYTES_MAX, DeliveryStream
 from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.lake import PublisherSettings

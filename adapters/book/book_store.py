@@ -19,17 +19,15 @@ from datetime import datetime
 from typing import Any
 
 from adapters.book.shipped import FIRST, shipped_document, shipped_version
-from adapters.platform.aws import Unavailable
 from adapters.platform.batches import query_all
 from adapters.platform.items import Item, item, plain
+from adapters.platform.refresh import Refresh
 from rules.book.reading import read_book
 from rules.book.versions import Books, Version
 from rules.days import EPOCH, stamp, unstamp
 
 # Every process knows a version at latest so many seconds after it was published.
 FRESH_SECONDS = 30
-# Where the table cannot be read, a process goes on with what it knows, and asks again so soon.
-AWAY_SECONDS = 5
 VERSIONS, DOCUMENTS = "versions", "documents"
 
 
@@ -56,19 +54,14 @@ class BookStore:
         self._known: dict[int, Version] = {}
         self._documents: dict[int, Mapping[str, Any]] = {}
         self._books = Books([shipped_version()])
-        self._fresh_until = 0.0
-        self._has_looked = False
+        self._refresh = Refresh()
 
     def books(self) -> Books:
-        """Return the versions that were published at least half a minute ago, and maybe newer ones."""
-        if time.monotonic() >= self._fresh_until:
-            try:
-                self.look()
-            except Unavailable:
-                if not self._has_looked:
-                    raise
-                # An event says which version has judged it. So what is known is better than none.
-                self._fresh_until = time.monotonic() + AWAY_SECONDS
+        """Return the versions that were published at least half a minute ago, and maybe newer ones.
+
+        Where the table is away, what is known is better than none: an event says which version has judged it.
+        """
+        self._refresh.keep(self.look)
         return self._books
 
     def look(self) -> Books:
@@ -85,7 +78,7 @@ class BookStore:
             self._known[stored["version"]] = self._version(stored)
         if self._known:
             self._books = Books(self._known.values())
-        self._fresh_until, self._has_looked = asked_at + FRESH_SECONDS, True
+        self._refresh.renew(asked_at, FRESH_SECONDS)
         return self._books
 
     def document(self, number: int) -> Mapping[str, Any]:
@@ -121,7 +114,7 @@ class BookStore:
         try:
             self._dynamodb.transact_write_items(TransactItems=puts)
         except self._dynamodb.exceptions.TransactionCanceledException:
-            self._fresh_until = 0.0
+            self._refresh.end()
             raise PublishedMeanwhile from None
 
     def _version(self, stored: Mapping[str, Any]) -> Version:

@@ -3,6 +3,7 @@
 # Long: each item is written and read in one place.
 
 import zlib
+from base64 import b64decode, b64encode
 from collections.abc import Iterable
 from datetime import date
 from typing import Any
@@ -43,12 +44,12 @@ PROFILE_NAMES = frozenset(
     {
         *("version", "total_bestie_points", "balance", "timezone", "timezone_chosen", "observed_zone"),
         *("observed_at", "streak_updated_at", "freezes", "pauses", "skipped_dates", "archived"),
-        *("recent_tz_changes", "zones_seen", "skews_seen", "amnesties"),
+        *("recent_tz_changes", "zones_seen", "skews_seen", "amnesties", "opening", "backfilled"),
         *("tz_review", "review_state", "review_since", "review_evidence"),
         *("released_at", "alias", "applied_through", "holds", "expiry_shard", "expires_next"),
         *("expiry_settled_on", "expiry_settled_points", "ledger_head", "ledger_seq", "current_streak"),
         *("longest_streak", "last_activity_date", "active_days", "freezes_spent", "streak_checkpoints"),
-        *(PARTITION, "lapses_at", "run_length", "past_entry"),
+        *(PARTITION, "lapses_at", "run_length", "past_entry", "chain"),
     }
 )
 DAY_NAMES = frozenset(
@@ -95,13 +96,25 @@ def profile_attributes(profile: Profile, shards: int = 0) -> dict[str, Any]:
         "holds": list(map(_hold_text, profile.holds)) or None,
         **_expiry_attributes(profile.user_id, profile.expiry),
         "past_entry": profile.past_entry or None,
+        "backfilled": profile.backfilled or None,
         "amnesties": [_amnesty_text(number, dates) for number, dates in profile.amnesties] or None,
     }
     if profile.head:
         attributes |= {"ledger_head": profile.head.created_at, "ledger_seq": profile.head.seq}
+        attributes |= {"chain": _chain_text(profile.head) or None}
     if profile.streak:
         attributes |= _streak_attributes(profile, profile.streak, shards)
     return attributes
+
+
+def _chain_text(head: Head) -> str:
+    """Return a head's hash with its seq: a version that knows no hashes leaves it as it was."""
+    return f"{head.seq} {b64encode(head.chain).decode()}" if head.chain else ""
+
+
+def _chain_from(text: str, seq: int) -> bytes:
+    at, _, chain = text.partition(" ")
+    return b64decode(chain) if at == str(seq) else b""
 
 
 def _cover_attributes(cover: Cover) -> dict[str, Any]:
@@ -112,6 +125,7 @@ def _cover_attributes(cover: Cover) -> dict[str, Any]:
         "freezes": _short(freezes, pack_changes(cover.freezes), cover),
         "pauses": _short(pauses, pack_spans(sorted(cover.pauses)), cover),
         "skipped_dates": [day.isoformat() for day in sorted(cover.skipped)] or None,
+        "opening": cover.opening and cover.opening.text,
         "archived": f"{mark.until.isoformat()} {mark.left} {mark.spent} {mark.digest}" if mark else None,
     }
 
@@ -172,9 +186,11 @@ def expected_item(attributes: dict[str, Any], stored: Item) -> Item:
 
 def profile_from(attributes: dict[str, Any]) -> Profile:
     """Read a profile's attributes."""
+    # Long: an attribute a line.
     head = None
     if "ledger_head" in attributes:
-        head = Head(attributes["ledger_head"], attributes["ledger_seq"], attributes["balance"])
+        place, seq = attributes["ledger_head"], attributes["ledger_seq"]
+        head = Head(place, seq, attributes["balance"], _chain_from(attributes.get("chain") or "", seq))
     return Profile(
         user_id=attributes["user_id"],
         version=attributes["version"],
@@ -199,6 +215,7 @@ def profile_from(attributes: dict[str, Any]) -> Profile:
         expiry=_expiry_from(attributes),
         past_entry=attributes.get("past_entry") or "",
         amnesties=tuple(map(_amnesty_from, attributes.get("amnesties") or ())),
+        backfilled=attributes.get("backfilled") or 0,
     )
 
 
@@ -262,7 +279,7 @@ def _streak_from(attributes: dict[str, Any]) -> Streak:
 
 def _cover_from(attributes: dict[str, Any]) -> Cover:
     freezes, pauses = attributes.get("freezes") or (), attributes.get("pauses") or ()
-    mark = attributes.get("archived")
+    mark, opening = attributes.get("archived"), attributes.get("opening")
     return Cover(
         freezes=net_freezes(
             unpack_changes(freezes)
@@ -274,6 +291,7 @@ def _cover_from(attributes: dict[str, Any]) -> Cover:
         else tuple((date.fromisoformat(each[:10]), date.fromisoformat(each[11:])) for each in pauses),
         skipped=frozenset(map(date.fromisoformat, attributes.get("skipped_dates") or ())),
         archived=_mark_from(*mark.split(" ")) if mark else None,
+        opening=Checkpoint.of(opening) if opening else None,
     )
 
 
@@ -367,8 +385,11 @@ def entry_item(entry: Entry) -> Item:
             "measures": draft.measures,
             "reversed_by": entry.reversed_by,
             "applied_through": entry.applied_through or None,
+            "seal": entry.begins.hex() or None,
         }
     )
+    if entry.chain:
+        made["chain"] = {"B": entry.chain}
     return {**made, "folded": {"B": pack(entry.folded)}} if entry.folded else made
 
 
@@ -407,4 +428,6 @@ def entry_from(stored: Item) -> Entry:
         active=bool(attributes.get("active")),
         reversed_by=attributes.get("reversed_by"),
         applied_through=attributes.get("applied_through") or "",
+        chain=bytes(attributes["chain"]["B"]) if "chain" in attributes else b"",
+        begins=bytes.fromhex(attributes.get("seal") or ""),
     )

@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import date, datetime
+from functools import partial
 from itertools import islice
+from secrets import token_bytes
 from typing import Any
 
 from adapters.engagement.account_items import day_attributes, day_from, profile_from
@@ -26,6 +28,7 @@ from rules.engagement.accounts import decide
 from rules.engagement.amnesty.declared import NO_AMNESTIES, Amnesties
 from rules.engagement.ledger import Applied, Entry, applied_by
 from rules.engagement.placing import beside
+from rules.engagement.proving.hashes import SALT_BYTES
 from rules.engagement.streaks import DAY, resumed
 
 ATTEMPTS_MAX = 12
@@ -43,13 +46,15 @@ class AccountContended(Exception):
 class AccountStore:
     """Profiles (UserStreaks), days (DailyActivity) and the ledger.
 
-    amnesties: gives those that are known to whoever decides about an account (rule 17).
+    amnesties: gives those that are known to whoever decides about an account (rule 17). salts: draws one for
+    a chain of hashes that begins (rule 19).
     """
 
     def __init__(self, dynamodb: Any, profiles: str, days: str, ledger: LedgerStore, shards: int) -> None:
         self._dynamodb, self._profiles, self._days, self._shards = dynamodb, profiles, days, shards
         self.ledger, self.archives = ledger, ArchiveStore(dynamodb, days)
         self.amnesties: Callable[[], Amnesties] = lambda: NO_AMNESTIES
+        self.salts: Callable[[], bytes] = partial(token_bytes, SALT_BYTES)
 
     def profile(self, user_id: str, is_strong: bool = True) -> Profile:
         """Read one profile; a blank one for a user not seen yet. What decides a write is read strongly."""
@@ -164,7 +169,10 @@ class AccountStore:
         amnesties: others than those that are known. Raises AccountContended if the profile has changed since
         it was read.
         """
-        account = replace(account, amnesties=self.amnesties() if amnesties is None else amnesties)
+        known = self.amnesties() if amnesties is None else amnesties
+        head = account.profile.head
+        salt = b"" if head and head.chain else self.salts()
+        account = replace(account, amnesties=known, salt=salt)
         try:
             return rule(account)
         except NeedsHistory as needs:

@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from adapters.platform.batches import put_all
 from adapters.platform.items import Item, item
+from adapters.platform.refresh import Refresh
 from rules.days import stamp, unstamp
 from rules.engagement.standings import (
     Standing,
@@ -54,14 +55,15 @@ class BoardSnapshots:
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
         self._manifest: BoardManifest | None = None
-        self._fresh_until = 0.0
+        self._refresh = Refresh()
         self._parts: dict[tuple[str, str], bytes] = {}
 
     def newest(self, now: datetime) -> BoardManifest | None:
         """Return the newest snapshot's manifest, at most half a minute old; None if there is no snapshot."""
-        if self._manifest is None or time.monotonic() >= self._fresh_until:
+        if self._manifest is None or self._refresh.is_over:
+            asked_at = time.monotonic()
             self._look()
-            self._fresh_until = time.monotonic() + FRESH_SECONDS
+            self._refresh.renew(asked_at, FRESH_SECONDS)
         held = self._manifest
         return held if held and held.expires_at > now.timestamp() else None
 

@@ -20,6 +20,7 @@ from adapters.platform.aws import client
 from adapters.platform.batches import query_all
 from adapters.platform.items import Item, item, plain
 from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.refresh import Refresh
 from rules.days import stamp, unstamp
 from rules.privacy.tombstones import Act, JournalEntry, Tombstone, digest_of, with_entries
 
@@ -38,7 +39,7 @@ class Tombstones:
         """table: Erasures. key: of the hash, which is read when the first tombstone is met."""
         self._dynamodb, self._table, self._key = dynamodb, table, key
         self._known: dict[str, Tombstone] = {}
-        self._newest, self._fresh_until = BEFORE_ALL, 0.0
+        self._newest, self._refresh = BEFORE_ALL, Refresh()
 
     def forbids(self, subject: str, happened_at: str) -> bool:
         """Whether what happened then (a stamp) must not be taken.
@@ -55,7 +56,7 @@ class Tombstones:
 
     def of(self, subject: str) -> Tombstone | None:
         """Return what is known of a subject, at most half a minute old."""
-        if time.monotonic() >= self._fresh_until:
+        if self._refresh.is_over:
             self.look()
         return self._known.get(self.digest(subject)) if self._known else None
 
@@ -80,7 +81,7 @@ class Tombstones:
         entries = [_entry(plain(each)) for each in found]
         self._known = with_entries(self._known, entries)
         self._newest = max((self._newest, *(each.place for each in entries)))
-        self._fresh_until = asked_at + FRESH_SECONDS
+        self._refresh.renew(asked_at, FRESH_SECONDS)
         return self._known
 
 

@@ -90,9 +90,11 @@ class ReconcileSettings(StreakIndex):
 
     reconcile_share_mb: see analytics.reconcile.shares.share_steps. recompute_in_warehouse_gb: see
     analytics.reconcile.shares.way. copy_role_arn: the role that Redshift writes unloaded files with.
+    roots_bucket: where roots over all ledgers are published.
     """
 
     lake_bucket: str
+    roots_bucket: str
     warehouse_url: str
     copy_role_arn: str
     recompute_in_warehouse_gb: int

@@ -7,8 +7,8 @@ from typing import Any
 from adapters.privacy.tombstones import Tombstones
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS as PERSON_COLUMNS
-from rules.lake.residue import Names
-from rules.privacy.erasures import LEADS, PERSONS, PHONES, USERS, Erasure
+from rules.lake.residue import Names, seals_of
+from rules.privacy.erasures import LEADS, PERSONS, PHONES, SEALS, USERS, Erasure
 from rules.privacy.tombstones import Tombstone, lead_subject, user_subject
 
 # What a column's values name, and what is hashed of it for a tombstone.
@@ -52,9 +52,10 @@ class Everybody:
         in_lake = [each for each in listed if each.is_in_lake]
         by_kind: dict[str, dict[str, Erasee]] = {kind: {} for kind in (USERS, LEADS, PERSONS, PHONES)}
         for erasure in in_lake:
-            waiting = Erasee(erasure.erasure_id, Names(erasure.salt))
-            for kind, names in by_kind.items():
-                names.update(dict.fromkeys(erasure.known.get(kind, ()), waiting))
+            names = Names(erasure.salt, seals_of(erasure.known.get(SEALS, ())))
+            waiting = Erasee(erasure.erasure_id, names)
+            for kind, known in by_kind.items():
+                known.update(dict.fromkeys(erasure.known.get(kind, ()), waiting))
         due = frozenset(each.erasure_id for each in in_lake if not each.is_done and each.is_due(now))
         return cls(by_kind, due, frozenset(each.erasure_id for each in listed), tombstones)
 

@@ -38,6 +38,7 @@ class LakeUser:
     skipped: str | None
     review: bool
     updated_at: datetime | None
+    opening: str | None = None
 
 
 class Snapshot:
@@ -77,6 +78,7 @@ class Snapshot:
             row["skipped_dates"] or None,
             bool(row["tz_review"]),
             row["updated_at"],
+            row["opening"] or None,
         )
 
 

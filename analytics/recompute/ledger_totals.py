@@ -83,7 +83,7 @@ ENTRY_COLUMNS = (
 
 SETTINGS = (
     *("version", "timezone", "timezone_chosen", "pauses", "skipped_dates", "tz_review", "updated_at"),
-    "archived_until",
+    *("archived_until", "opening"),
 )
 PROFILE = tuple((name, arrow_schema(STREAKS).field(name).type) for name in SETTINGS)
 # A profile puts away pauses that ended more than a year before a date: older versions have these.

@@ -2,10 +2,17 @@
 
 from datetime import date
 
+from rules.engagement.streak.checkpoints import Checkpoint
+
 
 def dates_of(text: str | None) -> tuple[date, ...]:
     """Read dates separated by commas, such as `2026-01-30,2026-01-31`."""
     return tuple(date.fromisoformat(each) for each in (text or "").split(",") if each)
+
+
+def opening_of(text: str | None) -> Checkpoint | None:
+    """Read the streak that another system has told, such as `2026-01-30 12 90 300 0`."""
+    return Checkpoint.of(text) if text else None
 
 
 def pauses_of(text: str | None) -> tuple[tuple[date, date], ...]:

@@ -11,7 +11,7 @@ from adapters.platform.objects import Objects
 from analytics.lake.duckdb_memory import connect, query, registered
 from analytics.recompute.activity_runs import JOINED, STREAK, create_runs, dates_of_users
 from analytics.recompute.ledger_totals import PARTS, PROFILE, Grants, Totals
-from analytics.recompute.listed_dates import dates_of, pauses_of
+from analytics.recompute.listed_dates import dates_of, opening_of, pauses_of
 from analytics.recompute.settled_users import USERS, LakeFiles, SettledUsers, between
 from rules.engagement.streak.settled_streak import cover_until, is_still_settled
 from rules.engagement.streaks import Cover, Streak, advance, fold, net_freezes
@@ -26,6 +26,8 @@ FROM (
 ) FULL JOIN totals USING (user_id) FULL JOIN settings USING (user_id) LEFT JOIN notes USING (user_id)
 ORDER BY user_id
 """  # noqa: S608 (no input)
+LISTED = """SELECT user_id, pauses, skipped_dates, opening FROM settings
+WHERE pauses > '' OR skipped_dates > '' OR opening > ''"""
 
 
 def folded(objects: Objects, settled: SettledUsers, files: LakeFiles, until: date | None) -> pa.Table:
@@ -78,17 +80,17 @@ def _unsettled(
 def covers_of(totals: Totals) -> dict[str, Cover]:
     """Return the cover of every user who has or had one."""
     covers = {user: Cover(freezes=net_freezes(changes)) for user, changes in totals.freezes.items()}
-    listed = "SELECT user_id, pauses, skipped_dates FROM settings WHERE pauses > '' OR skipped_dates > ''"
-    for user, paused, skipped in totals.db.execute(listed).fetchall():
+    for user, paused, skipped, opening in totals.db.execute(LISTED).fetchall():
         freezes = covers.get(user, Cover()).freezes
-        covers[user] = Cover(freezes, pauses_of(paused), frozenset(dates_of(skipped)))
+        told = opening_of(opening)
+        covers[user] = Cover(freezes, pauses_of(paused), frozenset(dates_of(skipped)), opening=told)
     return covers
 
 
 def _advanced(state: Streak | None, days: list[date], cover: Cover) -> Streak | None:
     if state is None:
         return fold(days, cover)
-    for day in days:
+    for day in days:  # those up to the opening are told by that
         state = advance(state, day, cover)
     return state
 
@@ -149,7 +151,8 @@ def _freezes_of(table: pa.Table) -> Grants:
 def _cover_text(cover: Cover | None) -> str | None:
     if cover is None or cover == Cover():
         return None
-    return json.dumps([cover.freezes, cover.pauses, sorted(cover.skipped)], default=date.isoformat)
+    opening = cover.opening and cover.opening.text
+    return json.dumps([cover.freezes, cover.pauses, sorted(cover.skipped), opening], default=date.isoformat)
 
 
 def _covers_before(table: pa.Table) -> dict[str, Cover]:
@@ -158,10 +161,16 @@ def _covers_before(table: pa.Table) -> dict[str, Cover]:
     return {row["user_id"]: _cover_from(*json.loads(row["cover"])) for row in some}
 
 
-def _cover_from(freezes: list[tuple[str, int]], pauses: list[tuple[str, str]], skipped: list[str]) -> Cover:
+def _cover_from(
+    freezes: list[tuple[str, int]],
+    pauses: list[tuple[str, str]],
+    skipped: list[str],
+    opening: str | None = None,
+) -> Cover:
     day = date.fromisoformat
     return Cover(
         tuple((day(when), change) for when, change in freezes),
         tuple((day(first), day(last)) for first, last in pauses),
         frozenset(map(day, skipped)),
+        opening=opening_of(opening),
     )

@@ -81,7 +81,7 @@ WITH profiles AS (
   SELECT * FROM (
     SELECT user_id, version, timezone, timezone_chosen, pauses, skipped_dates, tz_review, updated_at,
       COALESCE(current_streak, 0) AS current_streak, longest_streak, active_days, last_activity_date,
-      total_bestie_points, balance, freezes_spent, freezes_archived, archived_until,
+      total_bestie_points, balance, freezes_spent, freezes_archived, archived_until, opening,
       ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY version DESC) AS place
     FROM lake.streaks
   ) AS versions WHERE place = 1
@@ -112,7 +112,7 @@ WITH profiles AS (
 SELECT named.user_id, recomputed.last_activity_date, recomputed.current_streak, recomputed.longest_streak,
   recomputed.active_days, recomputed.freezes_spent, numbered, earned, totals.points, totals.balance, head_us,
   ledger_seq, first_seq, last_seq, seq_sum, hash_high, hash_low, version, timezone, timezone_chosen, pauses,
-  skipped_dates, tz_review, DATEDIFF(microsecond, {EPOCH}, updated_at) AS updated_us, archived_until
+  skipped_dates, tz_review, DATEDIFF(microsecond, {EPOCH}, updated_at) AS updated_us, archived_until, opening
 FROM named
 LEFT JOIN marts.streaks_recomputed AS recomputed ON recomputed.user_id = named.user_id
 LEFT JOIN totals ON totals.user_id = named.user_id

@@ -5,6 +5,7 @@ from datetime import date, datetime
 
 from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
+from analytics.proving.witness import Witness
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.reconcile.account_view import View
 from analytics.reconcile.profile_settings import UNREADABLE
@@ -16,8 +17,10 @@ from rules.engagement.ledger_doubts import LAKE_LAG, LakeFigures, contradictions
 from rules.engagement.rebuild import chain_faults
 
 
-def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tuple[list[Entry], list[str]]:
-    """Return an account's entries, oldest first, and how they break rule 6.
+def journal_of(
+    ledger: LedgerStore, user_id: str, consistent: bool = True, witness: Witness | None = None
+) -> tuple[list[Entry], list[str]]:
+    """Return an account's entries, oldest first, and how they break rule 6, or what the witness says.
 
     There are no entries if one of them cannot be read; then this is the fault.
     """
@@ -27,7 +30,8 @@ def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tu
             _check_types(each)
     except UNREADABLE as error:
         return [], [f"an entry cannot be read: {type(error).__name__}: {error}"]
-    return entries, chain_faults(entries)
+    faults = chain_faults(entries)
+    return entries, [*faults, *(witness.faults(user_id, entries) if witness else ())]
 
 
 def _check_types(entry: Entry) -> None:
@@ -91,10 +95,15 @@ def whose_turn(lake: Snapshot, compared: datetime, now: datetime) -> set[str]:
     return {each for each in lake.ids if slice_of(each) in slices}
 
 
-def differs(ledger: LedgerStore, lake: LakeUser | None, user_id: str) -> bool:
-    """Whether a user's ledger is broken, or contradicts the lake's copy of it.
+def differs(ledger: LedgerStore, lake: LakeUser | None, user_id: str, witness: Witness | None = None) -> bool:
+    """Whether a user's ledger is broken, or contradicts the lake's copy of it, or the last root.
 
-    It reads the ledger eventually consistent: whoever differs is looked at closely.
+    It reads the ledger eventually consistent: whoever differs is looked at closely. The head of one who does
+    not is brought to the witness.
     """
-    entries, faults = journal_of(ledger, user_id, consistent=False)
-    return bool(faults or contradictions(entries, figures_of(lake)))
+    entries, faults = journal_of(ledger, user_id, consistent=False, witness=witness)
+    if faults or contradictions(entries, figures_of(lake)):
+        return True
+    if witness:
+        witness.bring(user_id, entries)
+    return False

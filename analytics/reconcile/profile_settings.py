@@ -15,7 +15,7 @@ from typing import Any
 from adapters.engagement.account_items import in_form_of, profile_attributes, profile_from
 from adapters.platform.items import Item, item, plain
 from analytics.recompute.lake_snapshot import LakeUser
-from analytics.recompute.listed_dates import dates_of, pauses_of
+from analytics.recompute.listed_dates import dates_of, opening_of, pauses_of
 from rules.days import zone
 from rules.engagement.account_state import Profile
 from rules.engagement.accounts import TZ_CHANGES_KEPT_MAX
@@ -32,10 +32,12 @@ KEPT = (
     "streak_updated_at",
     "pauses",
     "skipped_dates",
+    "opening",
     "recent_tz_changes",
     "zones_seen",
     "skews_seen",
     "amnesties",
+    "backfilled",
     "tz_review",
     "review_since",
     "review_evidence",
@@ -74,7 +76,7 @@ def _is_consistent(profile: Profile) -> bool:
     datetime.fromisoformat(profile.updated_at)
     zone(profile.zone)
     streak, head = profile.streak, profile.head
-    numbers = [profile.version, profile.total_points, profile.expiry.settled_points]
+    numbers = [profile.version, profile.total_points, profile.expiry.settled_points, profile.backfilled]
     numbers += [streak.length, streak.longest, streak.active_days] if streak else []
     numbers += [head.seq, head.balance] if head else []
     return (
@@ -110,7 +112,7 @@ def salvaged_settings(user_id: str, stored: Item | None) -> tuple[Profile, froze
 def _is_well_typed(profile: Profile) -> bool:
     if profile.updated_at != "":
         datetime.fromisoformat(profile.updated_at)
-    numbers = (profile.version, profile.expiry.settled_points)
+    numbers = (profile.version, profile.expiry.settled_points, profile.backfilled)
     return all(type(each) is int for each in numbers) and isinstance(profile.observed_at, str)
 
 
@@ -135,6 +137,7 @@ def settings_agree(stored: Profile, lake: LakeUser) -> bool:
         (stored.timezone, stored.zone, stored.tz_review) == (lake.chosen, lake.zone, lake.review)
         and _pauses_agree(cover, lake)
         and cover.skipped == frozenset(dates_of(lake.skipped))
+        and cover.opening == opening_of(lake.opening)
         and _moment(stored.updated_at) == lake.updated_at
     )
 
@@ -185,6 +188,7 @@ def _without(found: Profile, bad: frozenset[str], lake: LakeUser) -> Profile:
             (),
             pauses_of(lake.pauses) if "pauses" in bad else cover.pauses,
             frozenset(dates_of(lake.skipped)) if "skipped_dates" in bad else cover.skipped,
+            opening=opening_of(lake.opening) if "opening" in bad else cover.opening,
         ),
     )
 
@@ -193,7 +197,7 @@ def _of_lake(found: Profile, lake: LakeUser) -> Profile:
     pauses = pauses_of(lake.pauses)
     if set(pauses) == set(found.cover.pauses):
         pauses = found.cover.pauses  # their order says nothing
-    cover = Cover((), pauses, frozenset(dates_of(lake.skipped)))
+    cover = Cover((), pauses, frozenset(dates_of(lake.skipped)), opening=opening_of(lake.opening))
     assert lake.version is not None  # noqa: S101 (asked before)
     assert lake.updated_at is not None  # noqa: S101
     return replace(

@@ -24,6 +24,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.projections import ProjectionChanged, Projections
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, item, plain
+from analytics.proving.witness import Witness
 from analytics.recompute.lake_snapshot import LakeUser
 from analytics.reconcile.account_view import View, day_item
 from analytics.reconcile.archived_profiles import as_archived, mark_of, with_old_pauses
@@ -60,7 +61,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Reconciler:
-    """past, old_pauses, books: as the lake has them. repair: False writes nothing at all."""
+    """past, old_pauses, books: as the lake has them. repair: False writes nothing at all.
+
+    witness: knows the last root over all accounts' heads, and takes what was found sound.
+    """
 
     accounts: AccountStore
     projections: Projections
@@ -70,6 +74,7 @@ class Reconciler:
     old_pauses: Callable[[str], Spans]
     repair: bool
     books: Callable[[], Books]
+    witness: Witness | None = None
 
     def examine(self, user_id: str, lake: LakeUser | None, now: datetime) -> Verdict:
         """Compare, settle and repair one user. Raises adapters.engagement.account_store.AccountContended."""
@@ -77,9 +82,12 @@ class Reconciler:
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
             view, faults = self._read(user_id, lake)
             figures = figures_of(lake)
-            told = faults or disagreements(view.entries, figures, now)
+            is_unread = faults and not view.entries
+            told = faults if is_unread else [*faults, *disagreements(view.entries, figures, now)]
             verdict.disagreements = told or other_days(view, lake, now) or other_points(view, self.books)
             verdict.doubt = doubt_of(faults, view.entries, figures, now)
+            if self.witness and verdict.doubt is not Doubt.CONTRADICTED:
+                self.witness.bring(user_id, view.entries)
             found = self._differences(view, now) if view.entries or not faults else []
             step = next_step(self._look(view, verdict.doubt, found, now), times + 1, self.repair)
             if step is Step.SETTLE:
@@ -130,7 +138,7 @@ class Reconciler:
 
     def _read(self, user_id: str, lake: LakeUser | None) -> tuple[View, list[str]]:
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
-        entries, faults = journal_of(self.accounts.ledger, user_id)
+        entries, faults = journal_of(self.accounts.ledger, user_id, witness=self.witness)
         known = lake is not None and lake.version is not None
         settings = believed_settings(user_id, profile, lake, lambda: self.past(user_id))
         archive = self.accounts.archives.get(user_id) if profile and ARCHIVED in profile else None

@@ -74,7 +74,9 @@ class ReconcileSteps:
         _measure("Repaired", counts["repaired"])
         _measure("Unrepaired", len({*findings.unrepaired, *findings.frozen}))
         _measure("LakeDisagreements", counts["lake_disagreements"])
-        return {"counts": counts}
+        if findings.root:
+            logger.info("root", extra={"root": findings.root})
+        return {"counts": counts, **({"root": findings.root["root"]} if findings.root else {})}
 
     def reconcile_answers(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "repair"?, "everybody"?} -> the figures of people who answer questions."""
@@ -149,6 +151,7 @@ def _steps() -> ReconcileSteps:
             shards,
             config.reconcile_share_mb * 2**20,
             tombstones_of(config),
+            objects_at(f"s3://{config.roots_bucket}"),
         ),
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),

@@ -5,7 +5,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +16,7 @@ from analytics.what_if.expired import NEVER, Expired, last_expired, running
 from analytics.what_if.figures import USERS, Figures
 from analytics.what_if.ledger_parts import CLAWBACK, EXPIRE, GRANTED, OTHER, REDEEM, RERATE, REVERSE
 from analytics.what_if.runs import FIRST, RunLengths, StreakColumns, active_keys, fold_covered, streaks
-from analytics.what_if.settings import UserSettings, pauses_left
+from analytics.what_if.settings import Todays, UserSettings, pauses_left
 from analytics.what_if.timeline import Timeline
 from rules.days import EPOCH
 from rules.engagement.streaks import Cover, net_freezes
@@ -28,7 +28,7 @@ Doubtful = Callable[[], Collection[str]]
 
 @dataclass(slots=True)
 class PartJudge:
-    """Judges parts. now: until when points expire, and which date is today. settings: by user.
+    """Judges parts. now: until when points expire. settings: by user. todays: which date is today for whom.
 
     doubtful: users whose dates may have to be placed anew; asked for once an event would keep a streak, or
     be there, that is not now.
@@ -37,13 +37,9 @@ class PartJudge:
     timeline: Timeline
     now: datetime
     settings: Mapping[str, UserSettings]
+    todays: Todays
     doubtful: Doubtful
     figures: Figures
-
-    @property
-    def today(self) -> date:
-        """Today's date in UTC."""
-        return self.now.astimezone(UTC).date()
 
     def judge(self, table: pa.Table) -> tuple[pa.Table, set[str], Callable[[], pa.Table]]:
         """Return the users (figures.USERS), those who must be replayed one by one, and the points by day.
@@ -200,10 +196,18 @@ class PartJudge:
         covers = self._covers(entries, is_after=is_after)
         uncounted = left_out.copy()
         uncounted[list(covers)] = True
-        columns = streaks(keys, entries.size, self.today, uncounted, lengths)
+        today = self._today(entries)
+        columns = streaks(keys, entries.size, today, uncounted, lengths)
         some = {user: cover for user, cover in covers.items() if not left_out[user]}
-        fold_covered(columns, keys, some, self.today, lengths)
+        fold_covered(columns, keys, some, today, lengths)
         return columns
+
+    def _today(self, entries: EntryColumns) -> Numbers:
+        """Return today's date by user, as a number of days."""
+        found = np.full(entries.size, (self.todays.in_utc - FIRST).days, np.int64)
+        for user, name in enumerate(entries.ids) if self.todays.others else ():
+            found[user] = (self.todays.of(name) - FIRST).days
+        return found
 
     def _covers(self, entries: EntryColumns, *, is_after: bool) -> dict[int, Cover]:
         changes: dict[int, list[tuple[date, int]]] = defaultdict(list)
@@ -216,7 +220,7 @@ class PartJudge:
             if known := self.settings.get(name):
                 pauses = pauses_left(known.pauses, self.timeline)[0] if is_after else known.pauses
                 freezes = covers.get(user, Cover()).freezes
-                covers[user] = Cover(freezes, pauses, known.skipped)
+                covers[user] = Cover(freezes, pauses, known.skipped, opening=known.opening)
         return covers
 
     def _settings(self, user: str) -> UserSettings:

@@ -26,6 +26,7 @@ from rules.engagement.earning import week_of
 from rules.engagement.events import Event
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, EntryKind, FreezeNote
 from rules.engagement.placing import beside, flown_over, instant_of, place
+from rules.engagement.streak.checkpoints import Checkpoint
 from rules.engagement.streaks import Cover, effective, fold, net_freezes, return_date
 
 Row = Mapping[str, Any]
@@ -58,6 +59,7 @@ class OneUser:
     pauses: tuple[tuple[date, date], ...] = ()
     skipped: frozenset[date] = frozenset()
     claims: Mapping[str, tuple[date, str]] | None = None
+    opening: Checkpoint | None = None
     earned: list[Earned] = field(default_factory=list)
     corrected: list[Draft] = field(default_factory=list)
     corrected_before: int = 0
@@ -126,7 +128,7 @@ class OneUser:
     @property
     def cover(self) -> Cover:
         """What protects the streak."""
-        return Cover(net_freezes(self._freezes), self.pauses, self._skipped())
+        return Cover(net_freezes(self._freezes), self.pauses, self._skipped(), opening=self.opening)
 
     @property
     def active(self) -> list[date]:

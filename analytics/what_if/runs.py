@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from analytics.what_if.capped import Numbers
 from analytics.what_if.expired import DAY_BITS, DAY_ZERO
 from rules.days import EPOCH
-from rules.engagement.streaks import Cover, Streak, advance, effective
+from rules.engagement.streaks import Cover, Streak, advance, effective, opened
 
 FIRST = EPOCH.date()
 NO_DAY = -DAY_ZERO
@@ -78,9 +78,12 @@ def active_keys(users: Numbers, days: Numbers) -> Numbers:
 
 
 def streaks(
-    keys: Numbers, size: int, today: date, left_out: NDArray[np.bool_], lengths: RunLengths
+    keys: Numbers, size: int, today: Numbers, left_out: NDArray[np.bool_], lengths: RunLengths
 ) -> StreakColumns:
-    """Return the streaks of `size` users as if nobody had cover; count in the runs of those not left out."""
+    """Return the streaks of `size` users as if nobody had cover; count in the runs of those not left out.
+
+    today: by user, the date as a number of days.
+    """
     length, shown, longest, active = np.zeros((4, size), np.int64)
     columns = StreakColumns(length, shown, longest, active, np.full(size, NO_DAY, np.int64))
     if not len(keys):
@@ -94,7 +97,7 @@ def streaks(
     is_last = np.append(users[1:] != users[:-1], True)
     columns.length[users[is_last]] = runs[is_last]
     columns.last[users[is_last]] = days[is_last]
-    is_alive = is_last & (days >= (today - FIRST).days - 1)
+    is_alive = is_last & (days >= today[users] - 1)
     columns.shown[users[is_alive]] = runs[is_alive]
     counted = ~left_out[users]
     lengths.add(runs[counted], is_alive[counted])
@@ -111,7 +114,7 @@ def days_of(keys: Numbers, user: int) -> list[date]:
 
 def folded(days: Iterable[date], cover: Cover, today: date, lengths: RunLengths) -> tuple[Streak | None, int]:
     """Return a user's streak and what shows today, and count the runs in."""
-    state: Streak | None = None
+    state: Streak | None = opened(cover)
     ended: list[int] = []
     for day in days:
         before, state = state, advance(state, day, cover)
@@ -125,8 +128,9 @@ def folded(days: Iterable[date], cover: Cover, today: date, lengths: RunLengths)
 
 
 def fold_covered(
-    columns: StreakColumns, keys: Numbers, covers: Mapping[int, Cover], today: date, lengths: RunLengths
+    columns: StreakColumns, keys: Numbers, covers: Mapping[int, Cover], today: Numbers, lengths: RunLengths
 ) -> None:
     """Work out the streaks of the users who have cover, by the rule."""
     for user, cover in covers.items():
-        columns.put(user, *folded(days_of(keys, user), cover, today, lengths))
+        day = FIRST + timedelta(days=int(today[user]))
+        columns.put(user, *folded(days_of(keys, user), cover, day, lengths))

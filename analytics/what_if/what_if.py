@@ -8,7 +8,7 @@ more than sums are replayed one by one (one_user.py). Nothing is written but tem
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from functools import cache
 from typing import Any
 
@@ -52,8 +52,9 @@ def _refuses_nothing(contract: Any, properties: Any) -> bool:
 class Asked:
     """What is asked. book: the candidate, None for the versions that were in force (a check of oneself).
 
-    since, until: when it is in force. now: until when points expire, and which date is today. refuses:
-    whether a contract refuses properties. keep_days: whether the points of each day are kept, too.
+    since, until: when it is in force. now: until when points expire, and which date is today, in each user's
+    zone. refuses: whether a contract refuses properties. keep_days: whether the points of each day are kept,
+    too.
     """
 
     book: Book | None
@@ -83,7 +84,7 @@ class WhatIf:
         self.timeline = Timeline(real_books(objects), asked.book, asked.since, asked.until)
         if asked.book and self.timeline.is_partial:
             self.timeline.expiries.update(_expiries(objects, self.timeline.real))
-        self._settings = user_settings(objects)
+        self._settings, self._todays = user_settings(objects, asked.now)
         self._broken = broken_contracts(objects, asked.book, asked.refuses)
         self._doubtful = cache(lambda: doubtful_users(objects))
         self._days: dict[tuple[str, date], int] = {}
@@ -109,7 +110,8 @@ class WhatIf:
         return WhatIfAnswer(self._asked, users, self.figures, self._top(users), self._days)
 
     def _parts(self) -> Iterator[tuple[pa.Table, set[str], Callable[[], pa.Table]]]:
-        judge = PartJudge(self.timeline, self._asked.now, self._settings, self._doubtful, self.figures)
+        asked, known = self._asked, (self._settings, self._todays)
+        judge = PartJudge(self.timeline, asked.now, *known, self._doubtful, self.figures)
         self.figures.unchecked = self._broken.unread
         with ledger_parts(self._objects, self.timeline.stamps, self._broken.events) as parts:
             for part in parts:
@@ -140,6 +142,7 @@ class WhatIf:
                 pauses_left(known.pauses, self.timeline)[0],
                 known.skipped,
                 claims.get(user),
+                known.opening,
             )
             yield user, made.replay(rows)
 
@@ -169,7 +172,7 @@ class WhatIf:
             if self._asked.keep_days:
                 self._days[user.user_id, day] = self._days.get((user.user_id, day), 0) + draft.points
         self.figures.impossible += user.impossible
-        today = self._asked.now.astimezone(UTC).date()
+        today = self._todays.of(user.user_id)
         streak, shown = folded(user.active, user.cover, today, self.figures.runs_after)
         return {
             "earned_after": user.total,

@@ -12,7 +12,7 @@ from bench.units.lead_paths import lead_paths, lead_rows
 from bench.units.naive_paths import naive_paths
 from bench.units.nightly_paths import curation_paths, scan_paths
 from bench.units.outgoing_paths import outgoing_paths
-from bench.units.points_paths import points_paths
+from bench.units.points_paths import moving_paths, points_paths
 from bench.units.publishing_paths import engagement_rows, publishing_paths, row_texts
 from bench.units.question_paths import question_paths, question_rows
 from bench.units.warehouse_statements import statements_a_night
@@ -40,6 +40,8 @@ def measured() -> dict[str, Any]:
         paths |= publishing_paths(fresh, rows)
     with desk() as expiring:
         paths |= points_paths(expiring)
+    with desk() as moving:
+        paths |= moving_paths(moving)
     with desk() as listened:
         paths |= outgoing_paths(listened)
     with desk(REDIS_URL=URL) as quick:

@@ -1,18 +1,26 @@
-"""Points as money: what is held and captured, what rewards cost, and what expires."""
+"""Points as money: what is held and captured, what rewards cost, what expires, and what moves in."""
 
 import json
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from adapters.book.shipped import shipped_document
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.goals.achievement_store import AchievementStore
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.moving.position_mover import PositionMover
+from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, http
 from bench.units.engagement_paths import DAY, USER_ID, apply, ask, redemption
+from rules.engagement.moving.positions import OpeningPosition
 
 Measured = Iterator[tuple[str, dict[str, Units]]]
 EXPIRING = 10  # accounts of one sweep, which share its queries
 LASTS_DAYS = 30
+OPERATOR = "import"  # no function: `streakline import` on the operator's machine
 REWARDS = {
     "mug": {"price_points": 10, "brand": "acme", "stock": 1000, "limit_per_user": 5},
     "pin": {"price_points": 10, "brand": "acme", "stock": 0},
@@ -93,3 +101,32 @@ def _post(desk: Desk, function: str, path: str, body: Any) -> dict[str, Any]:
     assert answered["statusCode"] in (200, 201), answered
     told: dict[str, Any] = json.loads(answered["body"])
     return told
+
+
+def moving_paths(desk: Desk) -> Measured:
+    """Yield a position without points, one with a lot, one with three lots, and one of a user with events."""
+    day = desk.now.date()
+    several: list[dict[date | None, int]] = [{}, {None: 250}]
+    several.append({day + timedelta(days=30 * number): 80 for number in (1, 2, 3)})
+    for number, lots in enumerate(several):
+        _move(
+            desk, OpeningPosition(USER_ID.format(900 + number), day, day, 12, 40, 200, lots, 2 * bool(lots))
+        )
+        yield f"position.lots.{len(lots)}", desk.take()
+    user = USER_ID.format(910)
+    apply(desk, user, 3)
+    desk.tick(timedelta(days=1))
+    _move(desk, OpeningPosition(user, day, day, 12, 40, 200, {None: 250}))
+    yield "position.known", desk.take()
+
+
+def _move(desk: Desk, position: OpeningPosition) -> None:
+    desk.forget()
+    desk.meter.take()
+    dynamodb: Any = client("dynamodb")
+    ledger = LedgerStore(dynamodb, "RewardsLedger")
+    accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, 0)
+    mover = PositionMover(accounts, EngagementCache(""), AchievementStore(dynamodb, "DailyActivity"))
+    assert mover.move(position, desk.tick())
+    desk.meter.take_changes()
+    desk.note(OPERATOR, desk.meter.take())

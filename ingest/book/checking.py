@@ -1,6 +1,7 @@
 """Checks a document that somebody wants to publish. Whatever is wrong is told by its place and a reason."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from rules.book.rewards import lowered_stocks
 DOCUMENT_BYTES_MAX = 300_000
 # Each event of the type is held against it.
 CONTRACT_BYTES_MAX = 16_384
+MISSING = "is missing"  # as first_problem says it
 
 
 def checked(document: Any) -> Book:
@@ -26,7 +28,7 @@ def checked(document: Any) -> Book:
     if (size := len(json.dumps(document, ensure_ascii=False).encode())) > DOCUMENT_BYTES_MAX:
         raise BookRefused([Fault((), f"has {size} bytes as JSON; {DOCUMENT_BYTES_MAX} are allowed")])
     if problem := first_problem(BOOK, document):
-        raise BookRefused([Fault(_place(document, problem[0]), problem[1])])
+        raise BookRefused(_structural(document, _place(document, problem[0]), problem[1]))
     if faults := [*_whole_floats(document)] or faults_of(document):
         raise BookRefused(faults)
     book = read_book(document)
@@ -48,6 +50,33 @@ def _place(document: Any, field: str) -> Path:
         is_there = isinstance(document, list) or (isinstance(document, dict) and key in document)
         document = document[key] if is_there else None
     return tuple(place)
+
+
+def _structural(document: Any, place: Path, reason: str) -> list[Fault]:
+    """Return what a schema's first problem comes to. What is missing may be there under another name."""
+    if reason == MISSING:
+        return [Fault(place, reason), *_wrong_keys(document, place[:-1])]
+    return [*_wrong_keys(document, place)] or [Fault(place, reason)]
+
+
+def _wrong_keys(document: Any, place: Path) -> Iterator[Fault]:
+    """Yield the keys that may not be at a place, each by itself: a schema tells of their object alone."""
+    said, schema = document, BOOK
+    for key in place:
+        inside = schema.get("properties", {}).get(
+            key, schema.get("items", schema.get("additionalProperties"))
+        )
+        if not isinstance(inside, dict):
+            return
+        said, schema = said[key], inside
+    if not isinstance(said, dict):
+        return
+    known, pattern = schema.get("properties", {}), schema.get("propertyNames", {}).get("pattern", "")
+    for key in said:
+        if schema.get("additionalProperties") is False and key not in known:
+            yield Fault((*place, key), f"is unknown: there are {', '.join(known)}")
+        elif not re.search(pattern.replace("$", r"\Z"), key):
+            yield Fault((*place, key), f"is no name: it must match {pattern}")
 
 
 def _whole_floats(value: Any, path: Path = ()) -> Iterator[Fault]:

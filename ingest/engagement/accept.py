@@ -18,6 +18,7 @@ from ingest.engagement.engagement_schemas import EVENT
 from ingest.engagement.incoming_events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
+from rules.engagement.clocks.clock_jumps import APPS
 from rules.engagement.clocks.device_time import RIGHT, DeviceClock
 from rules.engagement.clocks.offline import NO_PROOF, Proof
 from rules.engagement.events import Event, InputRefused, body_hash
@@ -97,7 +98,7 @@ class Acceptor:
         bodies: Sequence[Any],
         caller: Caller,
         now: datetime,
-        default_source: str = "api",
+        default_source: str = APPS,
         clock: DeviceClock = RIGHT,
         proof: Proof = NO_PROOF,
     ) -> list[AcceptResult]:

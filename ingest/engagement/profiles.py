@@ -95,6 +95,8 @@ class Profiles:
         """Return the streak with the active dates up to a date."""
         if profile.streak is None or profile.streak.last <= until:
             return profile.streak
+        if profile.cover.opening and until < profile.cover.opening.last:
+            return None  # another system knows of that time
         history = self.accounts.history(profile, until + DAY, until, is_strong=False)
         return fold(history.dates, profile.cover, history.start)
 

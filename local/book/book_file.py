@@ -6,6 +6,7 @@ JSON is YAML too. Only what JSON can say is read: no dates (an instant is a text
 import json
 import re
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ class UnreadableBook(ValueError):
     """The file is no book; the message has a line for each fault, with the line of the file."""
 
 
+# To YAML they end a line, or are no text. JSON has them within texts alone, where an escape is the same.
+ODD = re.compile("[\x7f-\x9f\u2028\u2029\ufffe\uffff]")
 TABS = re.compile(r"(?m)^[ \t]*\t+")
 # The scalars of JSON. Any other one is a text.
 KINDS = (
@@ -70,6 +73,8 @@ def read_file(path: Path) -> BookFile:
     try:
         # YAML forbids tabs before a value, and JSON's indentation may be of them.
         text = TABS.sub(lambda tabs: "  " * len(tabs[0]), path.read_text(encoding="utf-8"))
+        if path.suffix == ".json":
+            text = ODD.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
         node = yaml.compose(text, _Loader)
         lines: dict[Place, int] = {}
         document = _value(node, (), lines, set())
@@ -96,11 +101,11 @@ def _value(node: Any, place: Place, lines: dict[Place, int], seen: set[int]) -> 
     if isinstance(node, yaml.MappingNode):
         found: dict[str, Any] = {}
         for key, inner in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.value in found:
+            if not isinstance(key, yaml.ScalarNode) or (name := _text(key)) in found:
                 problem = f"the key {getattr(key, 'value', '')!r} is there twice, or is no text"
                 raise yaml.MarkedYAMLError(problem=problem, problem_mark=key.start_mark)
-            found[key.value] = _value(inner, (*place, key.value), lines, seen)
-            lines[*place, key.value] = key.start_mark.line + 1
+            found[name] = _value(inner, (*place, name), lines, seen)
+            lines[*place, name] = key.start_mark.line + 1
         return found
     if isinstance(node, yaml.SequenceNode):
         return [_value(inner, (*place, at), lines, seen) for at, inner in enumerate(node.value)]
@@ -113,14 +118,27 @@ def _scalar(node: Any) -> Any:
         ((name, pattern) for name, pattern in KINDS if node.tag == f"tag:yaml.org,2002:{name}"), ("str", "")
     )
     if kind == "str":
-        return str(node.value)
+        return _text(node)
     try:
         if not re.fullmatch(pattern, node.value):
             raise ValueError("it has another form")
-        return None if kind == "null" else json.loads(node.value)
+        value = None if kind == "null" else json.loads(node.value)
+        if isinstance(value, float) and not isfinite(value):
+            raise ValueError("it is too large")
+        return value
     except ValueError:
         problem = f"{node.value[:40]!r} is no {kind} as JSON writes it"
         raise yaml.MarkedYAMLError(problem=problem, problem_mark=node.start_mark) from None
+
+
+def _text(node: Any) -> str:
+    r"""Return what a text says: JSON writes a sign beyond U+FFFF as two halves, such as `\ud83c\udf89`."""
+    try:
+        return str(node.value).encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise yaml.MarkedYAMLError(
+            problem="it has half of a character", problem_mark=node.start_mark
+        ) from None
 
 
 def written(document: Any) -> str:

@@ -141,6 +141,7 @@ class Engine:
             "WRITERS": "1",
             "JOINT_PROJECTIONS": "false",
             "LAKE_BUCKET": "lake",
+            "ROOTS_BUCKET": "roots",
             "GLUE_DATABASE": "streakline",
             "RAW_RETENTION_DAYS": "0",
             "WAREHOUSE_URL": "",

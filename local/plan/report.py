@@ -9,6 +9,7 @@ from local.plan.given.measured_units import MeasuredUnits, tables_of
 from local.plan.limits import Reached
 
 LIMITS_SHOWN = 3
+USERS_MOVED = 1_000_000
 NOT_COUNTED = (
     "Not counted: cold starts, data transfer, Aurora's storage, free allowances other than "
     "those in the price list."
@@ -18,7 +19,10 @@ NOT_COUNTED = (
 def table(plan: CostPlan, units: MeasuredUnits) -> str:
     """Return the plan as text."""
     return "\n".join(
-        [*_head(plan), "", *_services(plan), "", *_units(plan, units), "", *_limits(plan), "", *_foot(plan)]
+        [
+            *(*_head(plan), "", *_services(plan), "", *_units(plan, units), "", *_limits(plan), ""),
+            *(*_moving(plan, units), "", *_foot(plan)),
+        ]
     )
 
 
@@ -92,6 +96,30 @@ def _limit(each: Reached) -> str:
     return f"{limit.name}: {limit.most:,.0f} {limit.what}, reached at {when} (now {limit.load:,.2f})"
 
 
+def moving_in(plan: CostPlan, units: MeasuredUnits) -> Mapping[str, float]:
+    """Return what a million opening positions of one lot and two freezes cost: units, and their dollars."""
+    found = {"write": 0.0, "read": 0.0}
+    for counts in units.paths.get("position.lots.1", {}).values():
+        for name, count in counts.items():
+            kind = name.partition(".")[0]
+            if kind in found:
+                found[kind] += count * USERS_MOVED
+    dollars = plan.prices.dollars({f"dynamodb.{kind}": count for kind, count in found.items()})
+    return {**{f"{kind}_units": count for kind, count in found.items()}, "dollars": sum(dollars.values())}
+
+
+def _moving(plan: CostPlan, units: MeasuredUnits) -> Iterator[str]:
+    told = moving_in(plan, units)
+    yield "moving in: a million opening positions of one lot and two freezes"
+    yield (
+        f"  {told['write_units']:,.0f} write units, {told['read_units']:,.0f} read units: "
+        f"{_money(told['dollars'])} dollars, and a row or two of each user for the lake"
+    )
+    if plan.events:
+        per = plan.per_million_events(plan.ours) or 0.0
+        yield f"  a million events of histories: {_money(per)} dollars, as any others"
+
+
 def _foot(plan: CostPlan) -> Iterator[str]:
     yield f"Prices: {plan.prices.source}"
     yield "Units: local/plan/units.json, measured by `make units`. Assumptions: local/plan/facts.json."
@@ -108,6 +136,7 @@ def as_json(plan: CostPlan, units: MeasuredUnits) -> dict[str, Any]:
         "events_a_month": plan.events,
         "ours": _design(plan, plan.ours, units),
         "naive": _design(plan, plan.naive, units),
+        "moving_in_a_million": dict(moving_in(plan, units)),
     }
 
 

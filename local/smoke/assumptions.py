@@ -149,7 +149,7 @@ def _answer(warehouse: Warehouse, sql: str) -> str:
 
 def redshift(subject: Subject) -> str:
     """What the warehouse's SQL relies on holds on this workgroup."""
-    warehouse = warehouse_of(subject)
+    warehouse = warehouse_of(subject.stack)
     if isinstance(warehouse, NoWarehouse):
         raise StepSkipped("not deployed: the stack has no warehouse")
     held, others = settled(warehouse)

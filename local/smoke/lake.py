@@ -12,6 +12,7 @@ from local.operate import nightly_run
 from local.smoke.asking import must
 from local.smoke.steps import SmokeStep, StepSkipped
 from local.smoke.subject import Subject
+from local.stack import Stack
 
 GZIP = b"\x1f\x8b"
 SKEW = timedelta(minutes=5)  # between this machine's clock and S3's
@@ -53,18 +54,18 @@ def nightly(subject: Subject) -> str:
     return f"over {day}: {report['counts']['users']} users, {report['counts']['different']} differ"
 
 
-def warehouse_of(subject: Subject) -> Warehouse:
+def warehouse_of(stack: Stack) -> Warehouse:
     """Return the warehouse that the stack's function loads, with this command's credentials and region."""
-    function = subject.stack.outputs["WarehouseFunctionName"]
-    told = subject.stack.client("lambda").get_function_configuration(FunctionName=function)
+    function = stack.outputs["WarehouseFunctionName"]
+    told = stack.client("lambda").get_function_configuration(FunctionName=function)
     url = told["Environment"]["Variables"].get("WAREHOUSE_URL", "")
-    data_api, serverless = map(subject.stack.client, ("redshift-data", "redshift-serverless"))
+    data_api, serverless = map(stack.client, ("redshift-data", "redshift-serverless"))
     return warehouse_at(url, data_api=data_api, serverless=serverless)
 
 
 def warehouse(subject: Subject) -> str:
     """The oldest day's event is in the warehouse, once."""
-    found = warehouse_of(subject)
+    found = warehouse_of(subject.stack)
     if isinstance(found, NoWarehouse):
         raise StepSkipped("not deployed: the stack has no warehouse")
     rows = found.rows(EVENTS.format(user=subject.name, day=subject.days[0].isoformat()))

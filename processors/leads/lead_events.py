@@ -18,7 +18,7 @@ from adapters.leads.groups.group_events import GroupEvents
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
-from adapters.platform.topics import Topic, TopicMessage
+from adapters.platform.sending.topics import Topic, TopicMessage
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.leads import LeadEventsSettings
 from processors.leads.erased_leads import is_erased

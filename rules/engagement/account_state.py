@@ -71,7 +71,8 @@ class Profile:
     holds: points that are reserved (rule 11), some of them maybe past their deadline.
     expiry: which of them are due to expire next. past_entry: place of the newest entry that has changed what
     a date of long ago contributes to streaks; "": none. amnesties: numbers of amnesties, each with the dates
-    that it makes neutral; they are among the cover's skipped dates, too (rule 17).
+    that it makes neutral; they are among the cover's skipped dates, too (rule 17). backfilled: the newest
+    version that the past alone has made: imported events, or an opening position (rule 20).
     """
 
     user_id: str
@@ -97,6 +98,7 @@ class Profile:
     expiry: Expiry = field(default_factory=Expiry)
     past_entry: str = ""
     amnesties: tuple[tuple[int, tuple[date, ...]], ...] = ()
+    backfilled: int = 0
 
     @property
     def zone(self) -> str:
@@ -132,7 +134,7 @@ class Account:
 
     days: by date, for the dates that the decision needs; None for a date without activity so far. pending:
     entries newer than the profile's watermark. history: active dates; None if they were not read. amnesties:
-    those that are known.
+    those that are known. salt: drawn in case a chain of hashes begins (rule 19); b"": none begins.
     """
 
     profile: Profile
@@ -140,6 +142,7 @@ class Account:
     pending: Sequence[Entry] = ()
     history: History | None = None
     amnesties: Amnesties = NO_AMNESTIES
+    salt: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

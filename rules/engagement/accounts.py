@@ -29,9 +29,10 @@ from rules.engagement.account_state import (
 from rules.engagement.amnesty.amnesties import with_amnesties
 from rules.engagement.clocks.clock_jumps import with_clock_review
 from rules.engagement.earning import earnings
-from rules.engagement.events import Event
+from rules.engagement.events import Event, is_moved_in
 from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, append
 from rules.engagement.placing import flown_over, place
+from rules.engagement.proving.sealing import sealed
 from rules.engagement.review import (
     not_seen_by_an_admin,
     released,
@@ -114,10 +115,13 @@ def decide(
         return Decision(account, before.head, (), days, touch(before, replace(profile, streak=streak), now))
     arrival = max((unstamp(event.created_at) for event in events), default=EPOCH)
     entries = append(before.user_id, repaired.head, drafts, now, arrival) if drafts else []
-    entries = reaching(entries, repaired, events)
+    entries = reaching(sealed(entries, repaired.head, account.salt), repaired, events)
     days |= absorb_days(known, entries)
     changed = replace(absorb(profile, entries), streak=streak)
-    return Decision(account, repaired.head, entries, days, touch(before, changed, now))
+    after = touch(before, changed, now)
+    if events and all(map(is_moved_in, events)):
+        after = replace(after, backfilled=after.version)
+    return Decision(account, repaired.head, entries, days, after)
 
 
 def _first_folded(account: Account, events: Iterable[Event], lost: Iterable[date]) -> date:

@@ -19,6 +19,8 @@ from rules.engagement.goals.measures import amounts
 
 FUTURE_MAX = timedelta(minutes=5)
 LATE_MAX = timedelta(hours=72)
+# The source of an imported event, unless its file names another.
+IMPORTED = "import"
 RETENTION = timedelta(days=90)
 FRACTION = re.compile(r"\.(\d*?)0*(?=\D|$)")  # of a second, without the zeros at its end
 NAMESPACE = uuid.UUID("6a2b54b8-92f6-5c51-9d3e-0c6a6d0f7f8e")
@@ -111,6 +113,12 @@ def _plain(value: Any) -> Any:
 def is_late(occurred: datetime, now: datetime) -> bool:
     """Whether an event is too late for anybody to send without more (rule 3)."""
     return occurred < now - LATE_MAX
+
+
+def is_moved_in(event: Event) -> bool:
+    """Whether an event is of a history that was imported, and old: nobody is told of it as news (rule 20)."""
+    occurred = unstamp(event.event_id.partition("#")[0])
+    return event.source == IMPORTED and is_late(occurred, unstamp(event.created_at))
 
 
 def check_age(occurred: Moment, now: datetime, may_backfill: bool) -> None:

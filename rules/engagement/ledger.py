@@ -84,11 +84,15 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What the next entry builds on: the newest entry's place and balance."""
+    """What the next entry builds on: the newest entry's place and balance.
+
+    chain: the newest entry's hash, and the salt of its chain (rules/engagement/proving); b"": it has none.
+    """
 
     created_at: str
     seq: int
     balance: int
+    chain: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,9 @@ class Entry:
 
     created_at: the place, a stamp. folded: of a carrier, the entries that it names. active: whether it is
     the head. reversed_by: created_at of the entry that reversed this one. applied_through: of a head, how
-    far into the stream the account's events are applied with it (see Profile).
+    far into the stream the account's events are applied with it (see Profile). chain: the entry's hash and
+    the salt of its chain; b"" for a carried entry, whose hash follows from its carrier, and for one of an
+    earlier version. begins: that salt, on the first entry of a chain.
     """
 
     account_id: str
@@ -109,11 +115,13 @@ class Entry:
     active: bool = False
     reversed_by: str | None = None
     applied_through: str = ""
+    chain: bytes = b""
+    begins: bytes = b""
 
     @property
     def head(self) -> Head:
         """This entry as the one to build on."""
-        return Head(self.created_at, self.seq, self.balance)
+        return Head(self.created_at, self.seq, self.balance, self.chain)
 
 
 def opening(account_id: str) -> Entry:

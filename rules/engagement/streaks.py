@@ -34,13 +34,15 @@ class Cover:
     freezes: (date, change) pairs, one a date and none of 0: +1 for each grant from its date, -1 for each
     that was returned. If a freeze was spent before it was returned, the sum is too low by one: the next grant
     makes up for it. pauses: (first, last) dates, both included. skipped: dates that the user's zone never
-    had. archived: what was put away of the first two; the cover is that of later dates then.
+    had. archived: what was put away of the first two; the cover is that of later dates then. opening: the
+    streak that another system has told up to a date; dates up to it tell nothing more (rule 20).
     """
 
     freezes: tuple[tuple[date, int], ...] = ()
     pauses: tuple[tuple[date, date], ...] = ()
     skipped: frozenset[date] = frozenset()
     archived: ArchiveMark | None = None
+    opening: Checkpoint | None = None
 
     def is_neutral(self, day: date) -> bool:
         """Whether a date without activity is no miss."""
@@ -104,8 +106,11 @@ def walk(spent: tuple[date, ...], after: date, until: date, cover: Cover) -> tup
 def advance(state: Streak | None, day: date, cover: Cover) -> Streak:
     """Add an active date; adding the last one again changes nothing.
 
-    Raises ValueError for a date before the last one.
+    A date up to the opening is told by that. Raises ValueError for another date before the last one.
     """
+    state = state or opened(cover)
+    if cover.opening and state and cover.opening.length and day <= cover.opening.last:
+        return state
     if state is None:
         return Streak(last=day, length=1, longest=1, active_days=1, checkpoints=())
     if day == state.last:
@@ -125,10 +130,18 @@ def fold(days: Iterable[date], cover: Cover, start: Streak | None = None) -> Str
 
     start: what an earlier part of the history has come to (see resumed); its dates are left out of days.
     """
-    state = start
+    state = start or opened(cover)
     for day in sorted(set(days)):
         state = advance(state, day, cover)
     return state
+
+
+def opened(cover: Cover) -> Streak | None:
+    """Return the streak that another system has told; None if none has."""
+    told = cover.opening
+    if told is None or not told.length:
+        return None
+    return Streak(told.last, told.length, told.longest, told.active_days, (), ())
 
 
 def resumed(state: Streak | None, since: date) -> Streak | None:

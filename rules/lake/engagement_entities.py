@@ -1,5 +1,7 @@
 """The entities of engagement: events, days, ledger entries and streaks; and how their items become rows."""
 
+# Long: the fields of all entities of this domain.
+
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -103,6 +105,13 @@ LEDGER = Entity(
             False,
             512,
         ),
+        Field(
+            "seal",
+            TEXT,
+            "of a chain's first entry the salt; of a residue the commitment (rule 19)",
+            False,
+            160,
+        ),
     ),
     key=("account_id", "created_at"),
     occurred="created_at",
@@ -134,6 +143,13 @@ STREAKS = Entity(
         Field("updated_at", TIMESTAMP, "when this version was written", True),
         Field("freezes_archived", INTEGER, "dates that freezes covered before those of freezes_spent"),
         Field("archived_until", DATE, "the active date up to which the archive has freezes and old pauses"),
+        Field(
+            "opening",
+            TEXT,
+            "the streak of another system: its date, length, longest, active dates",
+            False,
+            64,
+        ),
     ),
     key=("user_id", "version"),
     occurred="updated_at",

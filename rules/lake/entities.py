@@ -96,13 +96,14 @@ RENAMED: dict[str, dict[str, str]] = {
 LEFT_OUT: dict[str, set[str]] = {
     "events": {"idempotency_key", "ttl", "by_server"},
     "daily_activity": {"last_event_id", "passive_events", "lots", "measures", "reversed_events"},
-    "ledger": {"active", "reversed_by", "folded", "applied_through"},
+    "ledger": {"active", "reversed_by", "folded", "applied_through", "chain"},
     "streaks": {
         *("recent_tz_changes", "observed_zone", "observed_at", "zones_seen", "skews_seen", "amnesties"),
+        "backfilled",
         *("review_state", "review_since", "review_evidence", "released_at", "alias", "applied_through"),
         *("streak_checkpoints", "holds"),
         *("expiry_shard", "expires_next", "expiry_settled_on", "expiry_settled_points"),
-        "past_entry",
+        *("past_entry", "chain"),
     },
     # raw_payload may hold what people wrote (rule 10).
     "lead_events": {TYPE_KEY, "raw_payload"},

@@ -10,12 +10,14 @@ erasure and forgotten with it, so rows of one person still belong together and n
 import hmac
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rules.engagement.ledger import OPENED_AT
+from rules.engagement.proving.hashes import commitment, encoded, entry_salt, tag_of
+from rules.engagement.proving.sealing import HIDDEN, fields_of
 from rules.lake.entities import ENTITIES
 from rules.privacy.inventory import BY_NAME, Fate
 
@@ -39,9 +41,13 @@ def is_residue(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The random names of one erasure. salt: a secret text, drawn for it."""
+    """The random names of one erasure. salt: a secret text, drawn for it.
+
+    seals: where the person's chains of hashes begin, each with its salt (rule 19), in order.
+    """
 
     salt: str
+    seals: tuple[tuple[int, bytes], ...] = ()
 
     def of(self, value: str) -> str:
         """Return the name that takes the place of a person's id."""
@@ -61,10 +67,26 @@ class Names:
             return hashed
         return f"{_text(hour_of(at))}#{hashed}" if rest else hashed
 
+    def seal(self, row: Row) -> str | None:
+        """Return the commitment to what is taken from a ledger entry; where a chain begins, its name, too."""
+        if not self.seals:
+            return None
+        begun = [salt for seq, salt in self.seals if seq <= row["seq"]]
+        salt = begun[-1] if begun else self.seals[0][1]
+        made = commitment(entry_salt(salt, row["seq"]), encoded(fields_of(row, HIDDEN))).hex()
+        begins = any(seq == row["seq"] for seq, _ in self.seals)
+        return f"{made} {tag_of(self.seals[0][1], row['account_id']).hex()}" if begins else made
+
     def _hash(self, kind: str, value: str) -> str:
         return hmac.digest(self.salt.encode(), f"{kind}\x1f{value}".encode(), "sha256").hex()[
             :NAME_CHARACTERS
         ]
+
+
+def seals_of(texts: Iterable[str]) -> tuple[tuple[int, bytes], ...]:
+    """Read where chains begin, as an erasure keeps it: `12 SALT`."""
+    told = (each.split(" ") for each in texts)
+    return tuple(sorted((int(seq), bytes.fromhex(salt)) for seq, salt in told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +190,7 @@ RESIDUES: Mapping[str, Residue] = {
             "created_at": lambda row, *_: _place(row["created_at"], row["seq"]),
             "event_id": _event_id("event_id"),
             "reverses": _reverses,
+            "seal": lambda row, names, _: names.seal(row),
         },
         {"reward_id": None},
     ),
@@ -176,7 +199,7 @@ RESIDUES: Mapping[str, Residue] = {
         (
             *("version", "current_streak", "longest_streak", "last_activity_date", "active_days"),
             *("freezes_spent", "total_bestie_points", "balance", "ledger_seq", "freezes", "pauses"),
-            *("skipped_dates", "tz_review", "freezes_archived", "archived_until"),
+            *("skipped_dates", "tz_review", "freezes_archived", "archived_until", "opening"),
         ),
         ("ledger_head", "updated_at"),
         {"timezone": lambda *_: "UTC"},

@@ -70,16 +70,17 @@ def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notic
     """Return what is to be told, in order, and what is told then.
 
     at: an instant; one before told.as_of counts as that. A profile of which nothing was told yet, and which
-    is not new, is told as a whole: profile.changed.
+    is not new, is told as a whole: profile.changed; so is one that the past alone has changed (rule 20).
     """
     as_of = max(told.as_of, stamp(at))
     after = shown_of(profile, unstamp(as_of))
     before = told.shown or (shown_of(Profile(profile.user_id), at) if profile.version == 1 else None)
     lost, warned = told.lost, told.warned
-    if before is None:
-        found = [Notice(NoticeType.PROFILE_CHANGED, {"profile": after})]
+    is_past = profile.backfilled == profile.version > told.version  # what happened long ago is no news
+    found, lost = _of_streak(before, after, profile, told.lost) if before else ([], lost)
+    if before is None or is_past:
+        found = [Notice(NoticeType.PROFILE_CHANGED, {"profile": after})] if before != after else []
     else:
-        found, lost = _of_streak(before, after, profile, told.lost)
         if not found and _beside_points(before) != _beside_points(after):
             found.append(Notice(NoticeType.PROFILE_CHANGED, {"profile": after}))
         found += _of_points(before, after)
@@ -89,7 +90,8 @@ def derived(told: ToldState, profile: Profile, at: datetime) -> tuple[list[Notic
     holds, over = _of_holds(told.holds, profile, as_of)
     found += [Notice(NoticeType.HOLD_EXPIRED, {**each, "profile": after}) for each in over]
     later = next_change(profile, unstamp(as_of))
-    asked = {} if not told.shown and profile.version == 1 else told.asked
+    is_new = not told.shown and profile.version == 1
+    asked = None if is_past else {} if is_new else told.asked
     number, version = told.number + len(found), max(told.version, profile.version)
     seen = replace(told, shown=after, lost=lost, warned=warned, holds=holds, asked=asked)
     changes_at = stamp(later) if later else ""

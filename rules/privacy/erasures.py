@@ -36,7 +36,10 @@ FOUND_OTHERWISE = frozenset({"Boards"})
 OF_THE_LAKE = ("LakeBucket", "Warehouse")
 LAKE_KINDS = (StoreKind.ENTITY, StoreKind.LAKE)
 # What leads to rows of the lake, by the kind of the name: kept until the lake is done.
-LAKE_NAMES = USERS, LEADS, PERSONS, PHONES = "users", "leads", "persons", "phones"
+USERS, LEADS, PERSONS, PHONES = "users", "leads", "persons", "phones"
+# Of a user's ledger, where chains of hashes begin, each with its salt: `12 SALT` (rule 19).
+SEALS = "seals"
+LAKE_NAMES = (USERS, LEADS, PERSONS, PHONES, SEALS)
 
 
 class PersonKind(StrEnum):

@@ -174,6 +174,7 @@ INVENTORY = (
         expires_days=30,
     ),
     Store("LakeBucket", BUCKET, "the lake: see its entities and parts", RESIDUE),
+    Store("RootsBucket", BUCKET, "a digest of each night over all ledgers; under a lock", IMPERSONAL),
     *(
         Store(name, QUEUE, "records that failed, as they came, 14 days at most", REFUSED, expires_days=14)
         for name in (

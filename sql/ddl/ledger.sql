@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS lake.ledger (
     reason VARCHAR(1024) ENCODE ZSTD,
     brand VARCHAR(64) ENCODE ZSTD,
     measures VARCHAR(512) ENCODE ZSTD,
+    seal VARCHAR(160) ENCODE ZSTD,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (account_id, created_at)

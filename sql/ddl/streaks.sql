@@ -23,6 +23,7 @@ CREATE TABLE IF NOT EXISTS lake.streaks (
     updated_at TIMESTAMP NOT NULL ENCODE RAW,
     freezes_archived BIGINT ENCODE AZ64,
     archived_until DATE ENCODE AZ64,
+    opening VARCHAR(64) ENCODE ZSTD,
     extra VARCHAR(65535) ENCODE ZSTD,
     load_number BIGINT NOT NULL ENCODE AZ64,
     PRIMARY KEY (user_id, version)

@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import tarfile
+from pathlib import Path
 
 import pytest
 
@@ -55,3 +57,25 @@ def test_it_is_a_package_without_dependencies() -> None:
     assert not [name for name in names if name.startswith(("src", "test", "build", "sample"))]
     declared = json.loads((CLIENT / "package.json").read_text())
     assert not declared.keys() & {"dependencies", "peerDependencies", "optionalDependencies"}
+
+
+def test_an_app_compiles_against_the_packed_package(tmp_path: Path) -> None:
+    """As an app's own compiler sees it: what is in the archive, no types of Node, libraries checked too.
+
+    Its lines that are marked as mistakes show that the package's types are looked at.
+    """
+    must("npm", "run", "build")
+    packed = json.loads(
+        must("npm", "pack", "--json", "--ignore-scripts", "--pack-destination", str(tmp_path))
+    )[0]
+    app = tmp_path / "app"
+    with tarfile.open(tmp_path / packed["filename"]) as archive:
+        archive.extractall(app / "node_modules", filter="data")
+    (app / "node_modules" / "package").rename(app / "node_modules" / "streakline")
+    (app / "app.ts").write_text((CLIENT / "sample" / "app.ts").read_text())
+    (app / "package.json").write_text('{"type": "module"}')
+    strict = {"strict": True, "exactOptionalPropertyTypes": True, "noEmit": True, "skipLibCheck": False}
+    browser = {"target": "ES2022", "lib": ["ES2022", "DOM"], "types": []}
+    modules = {"module": "NodeNext", "moduleResolution": "NodeNext"}
+    (app / "tsconfig.json").write_text(json.dumps({"compilerOptions": {**strict, **browser, **modules}}))
+    must(str(packages() / "tsc"), "-p", str(app))

@@ -20,7 +20,7 @@ from tests.support.lead_orders import bought, send
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
-SECONDS_MAX = 90
+SECONDS_MAX = 180
 FRESH_SECONDS = 21  # every function knows an endpoint by then
 
 
@@ -99,7 +99,8 @@ def test_what_happens_is_told_of_users_leads_and_questions(
     (earned, *_) = customer.hears("achievement.earned", user_id=user)
     assert earned["achievements"][earned["achievement"]] == earned["achieved_at"]
 
-    send(stack, organization, bought(now.date(), "11.77"))
+    yesterday = now.date() - timedelta(days=1)  # it is bought at noon, which may not have come today
+    send(stack, organization, bought(yesterday, "11.77"))
     lead = until(partial(found_lead, admin, organization))
     (*_, updated) = customer.hears("lead.updated", lead_id=lead)
     assert updated["organization_id"] == organization

@@ -9,6 +9,7 @@ from rules.outgoing.notices import NoticeType
 from tests.faults.listeners import Listeners
 from tests.support.effort import effort
 from tests.support.engine import Engine
+from tests.support.message_schema import problems
 
 SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else list(range(effort(5, soak=1000)))
 BY_A_CLOCK = ("streak_status", "as_of", "achievements")
@@ -27,6 +28,7 @@ def violations_heard(listeners: Listeners, user: str, told: dict[str, Any]) -> l
     bodies: dict[str, set[bytes]] = {}
     for each in own:
         bodies.setdefault(each.message_id, set()).add(each.body)
+    wrong += [f"{user}: {problem}" for each in own for problem in problems(each.body)]
     if any(len(each) > 1 for each in bodies.values()):
         wrong.append(f"{user}: one id, several bodies")
     known: dict[str, Any] = {}

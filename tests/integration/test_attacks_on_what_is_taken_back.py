@@ -51,7 +51,7 @@ def test_what_was_true_has_what_a_version_of_the_past_gives(bureau: Bureau) -> N
     bureau.publish_past(bureau.book(points=15, expiry={"after_days": 3}))
     bureau.rate()
     assert bureau.told()[0] == 15, "what the first one earned is gone"
-    assert [true_balance(bureau, at) for at in (bureau.now, between, before)] == [15, 30, 10]
+    assert [true_balance(bureau, at) for at in (bureau.now, between, before)] == [15, 30, 15]
 
 
 def test_an_event_whose_points_are_held_is_reversed_and_the_hold_served_as_far_as_it_goes(
@@ -99,3 +99,20 @@ def test_only_who_is_trusted_takes_back(bureau: Bureau, group: str) -> None:
         groups = [group] if group else []
         assert bureau.api.call(who, "POST", f"{bureau.path}/clawbacks", body, *groups)[0] == 403
     assert bureau.api.call("op", "POST", f"{bureau.path}/clawbacks", body, ADMIN)[0] == 201
+
+
+def test_what_was_true_at_noon_has_what_a_version_of_the_past_gives_for_the_morning(bureau: Bureau) -> None:
+    bureau.earn()
+    morning = bureau.now + HOUR
+    bureau.now += 3 * HOUR
+    bureau.earn()
+    noon = bureau.now + HOUR
+    bureau.now += DAY
+    bureau.publish_past(bureau.book(points=15, cap=25))
+    assert [true_balance(bureau, at) for at in (bureau.now, noon, morning)] == [20, 20, 10], "not yet rated"
+    bureau.rate()
+    assert [true_balance(bureau, at) for at in (bureau.now, noon, morning)] == [25, 25, 15]
+    assert true_balance(bureau, morning - 2 * HOUR) == 0
+    bureau.now += HOUR
+    bureau.publish_past(bureau.book(points=1))
+    assert [true_balance(bureau, at) for at in (bureau.now, noon, morning)] == [25, 25, 15], "not yet rated"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ReadTimeoutError
 
-from adapters.platform import firehose
-from adapters.platform.firehose import DeliveryStream
 from adapters.platform.items import item
 from adapters.platform.objects import S3Objects
+from adapters.platform.sending import firehose
+from adapters.platform.sending.firehose import DeliveryStream
 from analytics.curation.curate import curate
 from analytics.lake.bookkeeping import Counts
 from analytics.lake.layout import Place, raw_place

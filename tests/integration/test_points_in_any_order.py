@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from adapters.book import book_store
+from rules.engagement.ledger import entry_id
 from tests.integration.test_rerate import Bureau, wipe
 from tests.support.effort import effort
 from tests.support.plain_points import Edition, PlainPoints, Price
@@ -98,6 +99,18 @@ class Life:
         streak = (profile["active_days"], profile["longest_streak"])
         assert streak == (len(self.told.dates()), self.told.longest())
 
+    def check_past(self, instant: datetime) -> None:
+        """What was true then: of what had happened by then, and of what had expired."""
+        status, said = self.bureau.ask("GET", f"/balance?as_of={instant:%Y-%m-%dT%H:%M:%SZ}")
+        assert status == 200, said
+        occurred = {event: told for event, told in self.told.events.items() if told[1] <= instant}
+        earned = PlainPoints(self.told.editions, occurred).total()
+        written = {entry_id(each["created_at"]): each["created_at"] for each in self.bureau.entries()}
+        places = {entry: datetime.fromisoformat(written[entry]) for entry in self.told.spent}
+        spent = sum(points for entry, (_, points) in self.told.spent.items() if places[entry] <= instant)
+        expired = sum(self.told.expired(instant).values())
+        assert said["true_balance"] == earned - spent - expired, instant
+
 
 @pytest.fixture
 def bureau(api: Site, user: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bureau]:
@@ -114,8 +127,12 @@ def test_there_is_one_answer(bureau: Bureau, seed: int) -> None:
     steps = [life.earn] * 6 + [life.claw_back] * 3 + [life.spend] * 3
     steps += [life.give_back, life.hold, life.hold, life.end, life.rewrite, life.sweep]
     life.earn()
+    instants = []
     for _ in range(40):
+        instants.append(bureau.now + timedelta(minutes=7))
         bureau.now += timedelta(hours=life.chance.randrange(1, 15))
         life.chance.choice(steps)()
     bureau.now += timedelta(days=9)  # no hold is open any more
     life.check()
+    for instant in life.chance.sample(instants, 8):
+        life.check_past(instant)

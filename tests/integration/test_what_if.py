@@ -7,7 +7,7 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterator
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
 from itertools import count
 from pathlib import Path
@@ -212,3 +212,21 @@ def test_the_prediction_is_what_a_replay_shows(
     (same,) = in_force.users.to_pylist()
     assert {name: same[f"{name}_after"] for name in before} == before
     assert not in_force.top
+
+
+@pytest.mark.parametrize(("freezes", "zone"), [(0, "America/Lima"), (1, "America/Lima"), (0, "Asia/Tokyo")])
+def test_a_streak_lives_by_the_user_s_own_date(
+    api: Site, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, freezes: int, zone: str
+) -> None:
+    monkeypatch.setattr(book_store, "FRESH_SECONDS", 0)
+    book = copy.deepcopy(shipped_document()) | {"expiry": {"after_days": 400}}
+    one = Life(api, monkeypatch, book)
+    at = datetime(2027, 2, 6, 1, tzinfo=UTC)
+    one.do(0, (at, "earn", [{**event("a", random.Random(1), at, zone), "event_type": "LESSON_COMPLETED"}]))
+    for number in range(freezes):
+        one.do(1 + number, (at, "freeze", None))
+    for now in (at + timedelta(hours=hours) for hours in (20, 27, 35, 45, 51, 59)):
+        shown, lake = one.shown(now), one.into(tmp_path)
+        found = what_if(lake, Asked(read_book(copy.deepcopy(shipped_document())), now))
+        (row,) = found.users.to_pylist()
+        assert (row["shown_before"], row["shown_after"]) == (shown["shown"], shown["shown"]), now

@@ -88,6 +88,7 @@ class World:
             "version": self.versions[user],
             "pauses": chance.choice([None, f"{first}/{first + timedelta(days=chance.randrange(9))}"]),
             "skipped_dates": chance.choice([None, None, skipped.isoformat()]),
+            "opening": chance.choice([None, None, None, f"{skipped} 3 5 8 0", "2019-12-30 1 1 1 0"]),
             "updated_at": datetime(today.year, today.month, today.day, tzinfo=UTC),
         }
         self.add("streaks", today, row)

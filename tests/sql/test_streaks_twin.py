@@ -21,16 +21,18 @@ from analytics.warehouse.models import models
 from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
 from rules.days import is_skipped, skipped_dates
 from rules.engagement.allowances import YEAR
+from rules.engagement.streak.checkpoints import Checkpoint
 from rules.engagement.streaks import Cover, Streak, fold
 from tests.sql.conftest import Databases
 from tests.support.examples import examples
 
 BASES = (date(2026, 3, 1), date(2011, 12, 20), date(1995, 1, 5))
+OPENINGS = ((0, 0, 0), (1, 1, 1), (3, 3, 3), (2, 30, 90))
 ZONES = ("Pacific/Apia", "Pacific/Kiritimati", "UTC")
 TABLES = """
 CREATE TABLE lake.daily_activity (user_id VARCHAR(64), activity_date DATE, events_count BIGINT);
 CREATE TABLE lake.ledger (account_id VARCHAR(64), kind VARCHAR(16), points BIGINT, "freeze" VARCHAR(32), freeze_date DATE);
-CREATE TABLE lake.streaks (user_id VARCHAR(64), version BIGINT, pauses VARCHAR(4000), archived_until DATE);
+CREATE TABLE lake.streaks (user_id VARCHAR(64), version BIGINT, pauses VARCHAR(4000), archived_until DATE, opening VARCHAR(64));
 CREATE TABLE lake.events (user_id VARCHAR(64), zone VARCHAR(64), activity_date DATE)
 """
 Select = Callable[[Mapping[str, list[tuple[Any, ...]]]], list[tuple[Any, ...]]]
@@ -38,17 +40,19 @@ Select = Callable[[Mapping[str, list[tuple[Any, ...]]]], list[tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class User:
-    """What the lake holds of a user. zone: of the events of all dates."""
+    """What the lake holds of a user. zone: of the events of all dates. opening: of another system."""
 
     days: tuple[date, ...]
     freezes: tuple[tuple[date, int], ...]
     pauses: tuple[tuple[date, date], ...]
     zone: str
     points: tuple[int, ...]
+    opening: Checkpoint | None = None
 
     @property
     def cover(self) -> Cover:
-        return Cover(self.freezes, self.pauses, skipped_dates(self.zone) if self.days else frozenset())
+        skipped = skipped_dates(self.zone) if self.days else frozenset()
+        return Cover(self.freezes, self.pauses, skipped, opening=self.opening)
 
     def row(self, name: str) -> tuple[Any, ...] | None:
         """What the query must answer; None for a user that is in no table that it reads users from."""
@@ -86,6 +90,7 @@ def user_of(chance: random.Random) -> User:
         tuple((first, first + timedelta(days=chance.randrange(10))) for first in firsts),
         chance.choice(ZONES),
         tuple(chance.randrange(50) for _ in range(chance.randrange(4))),
+        Checkpoint(near(), *chance.choice(OPENINGS), 0) if chance.random() < 0.3 else None,
     )
 
 
@@ -106,11 +111,13 @@ def rows(crowd: Mapping[str, User]) -> dict[str, list[tuple[Any, ...]]]:
         for day, change in user.freezes:
             note = "freeze_granted" if change > 0 else "freeze_revoked"
             found["ledger"].append((name, "REDEEM" if change > 0 else "REVERSE", 0, note, day))
-        found["streaks"] += profiles_of(name, user.pauses)
+        found["streaks"] += profiles_of(name, user.pauses, user.opening.text if user.opening else None)
     return found
 
 
-def profiles_of(name: str, pauses: tuple[tuple[date, date], ...]) -> list[tuple[Any, ...]]:
+def profiles_of(
+    name: str, pauses: tuple[tuple[date, date], ...], opening: str | None = None
+) -> list[tuple[Any, ...]]:
     """Return two versions of a profile: every other user's has put its oldest pauses away.
 
     The older version has a pause that nobody has taken.
@@ -121,12 +128,13 @@ def profiles_of(name: str, pauses: tuple[tuple[date, date], ...]) -> list[tuple[
 
     oldest = min((last for _, last in pauses), default=None)
     if oldest is None or int(name[1:]) % 2:
-        return [(name, 9, "2000-01-01/2030-01-01", None), (name, 10, listed(pauses) or None, None)]
+        newest = (name, 10, listed(pauses) or None, None, opening)
+        return [(name, 9, "2000-01-01/2030-01-01", None, None), newest]
     old = [each for each in pauses if each[1] <= oldest]
     later = [each for each in pauses if each[1] > oldest]
     return [
-        (name, 9, f"{listed(old)},2000-01-01/2030-01-01", None),
-        (name, 10, listed(later) or None, oldest + YEAR),
+        (name, 9, f"{listed(old)},2000-01-01/2030-01-01", None, "1999-12-31 9 9 9 0"),
+        (name, 10, listed(later) or None, oldest + YEAR, opening),
     ]
 
 

@@ -18,7 +18,7 @@ from analytics.steps.forget_function import ForgetSteps
 from analytics.steps.warehouse_function import WarehouseSteps
 from analytics.warehouse.warehouse import NoWarehouse
 from rules.days import stamp
-from rules.privacy.erasures import LEADS, PHONES, USERS, Erasure, PersonKind, to_lake, with_names
+from rules.privacy.erasures import LEADS, PHONES, SEALS, USERS, Erasure, PersonKind, to_lake, with_names
 from rules.privacy.erasures import PERSONS as PEOPLE
 from tests.support.lake_sample import Sample
 from tests.support.raw_lake import put_raw
@@ -48,7 +48,7 @@ class MemoryJobs:
         **names: str | tuple[str, ...],
     ) -> None:
         """An erasure whose online stores are done. names: user, lead, person, phone."""
-        known = {"user": USERS, "lead": LEADS, "person": PEOPLE, "phone": PHONES}
+        known = {"user": USERS, "lead": LEADS, "person": PEOPLE, "phone": PHONES, "seals": SEALS}
         erasure = Erasure(erasure_id, kind, "somebody", f"digest {erasure_id}", stamp(at))
         for name, value in names.items():
             erasure = with_names(erasure, known[name], [value] if isinstance(value, str) else value)

@@ -14,9 +14,9 @@ from typing import Any
 
 from adapters.book.book_store import DOCUMENTS, BookStore
 from adapters.engagement.account_items import entry_item
-from adapters.platform.firehose import DeliveryStream
 from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import Objects
+from adapters.platform.sending.firehose import DeliveryStream
 from analytics.curation.curate import Task, curate
 from processors.publisher import Publisher
 from rules.book.versions import Terms, Version, terms_of

@@ -145,7 +145,9 @@ class Town:
             self.warehouse,
             WarehouseWay(self.objects, self.warehouse, str(self.folder / "lake"), "", self.warehouse_from_gb),
             ShareSteps(
-                *(self.objects, self.accounts, self.projections, self.redis, self.shards), self.share_bytes
+                *(self.objects, self.accounts, self.projections, self.redis, self.shards),
+                self.share_bytes,
+                roots=FolderObjects(self.folder / "roots"),
             ),
             UserStatsStore(self.dynamodb, "UserStats", SHARDS),
             ResponseStore(self.dynamodb, "Responses"),
@@ -305,7 +307,8 @@ class Town:
         for user in self.users:
             profile = self.projections.profile(user) or {}
             # What was seen of zones is kept for days only: with its item it is gone, and begins anew.
-            changing = ("version", "streak_updated_at", "zones_seen")
+            # So is that the newest change was of the past: it only keeps that change from being told as news.
+            changing = ("version", "streak_updated_at", "zones_seen", "backfilled")
             kept = {name: value for name, value in profile.items() if name not in changing}
             told[user] = (kept, self.projections.days(user))
         return told

@@ -24,7 +24,7 @@ from rules.book.book import Book
 from rules.book.reading import read_book
 from rules.book.versions import Books, Version, terms_of
 from rules.days import date_of, parse_moment, stamp, unstamp
-from rules.engagement.account_state import Decision, History, Profile
+from rules.engagement.account_state import Decision, History, Profile, date_at
 from rules.engagement.accounts import decide
 from rules.engagement.events import Event, event_id
 from rules.engagement.ledger import EARNING, INTO_DEBT, Draft, EntryKind, FreezeNote
@@ -260,7 +260,7 @@ class Told:
         profile = self.world.profile
         streak = fold([day for day, each in self.world.days.items() if each.is_active], profile.cover)
         assert streak == profile.streak
-        seen = effective(streak, profile.cover, max(now.date(), streak.last) if streak else now.date())
+        seen = effective(streak, profile.cover, date_at(profile, now))
         return {
             "earned": profile.total_points,
             "balance": profile.balance,

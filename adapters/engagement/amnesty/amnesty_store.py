@@ -10,14 +10,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from adapters.platform.aws import Unavailable
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
+from adapters.platform.refresh import Refresh
 from rules.days import stamp, unstamp
 from rules.engagement.amnesty.declared import NO_AMNESTIES, Amnesties, Amnesty
 
 FRESH_SECONDS = 30
-AWAY_SECONDS = 5
 PARTITION = "amnesties"
 
 
@@ -34,20 +33,14 @@ class AmnestyStore:
 
     def __init__(self, dynamodb: Any, table: str) -> None:
         self._dynamodb, self._table = dynamodb, table
-        self._known, self._fresh_until, self._has_looked = NO_AMNESTIES, 0.0, False
+        self._known, self._refresh = NO_AMNESTIES, Refresh()
 
     def known(self) -> Amnesties:
         """Return what was declared or revoked half a minute ago, and maybe newer ones.
 
         Where the table cannot be read, a process goes on with what it knows.
         """
-        if time.monotonic() >= self._fresh_until:
-            try:
-                self.look()
-            except Unavailable:
-                if not self._has_looked:
-                    raise
-                self._fresh_until = time.monotonic() + AWAY_SECONDS
+        self._refresh.keep(self.look)
         return self._known
 
     def look(self) -> Amnesties:
@@ -61,7 +54,7 @@ class AmnestyStore:
             ConsistentRead=True,
         )
         self._known = Amnesties(tuple(_amnesty(plain(each)) for each in found))
-        self._fresh_until, self._has_looked = asked_at + FRESH_SECONDS, True
+        self._refresh.renew(asked_at, FRESH_SECONDS)
         return self._known
 
     def numbered(self, number: int) -> Amnesty:
@@ -83,7 +76,7 @@ class AmnestyStore:
             )
         except self._dynamodb.exceptions.ConditionalCheckFailedException:
             raise DeclaredMeanwhile(number) from None
-        self._fresh_until = 0.0
+        self._refresh.end()
         return made
 
     def revoke(self, number: int, now: datetime) -> Amnesty:

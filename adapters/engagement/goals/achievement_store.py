@@ -27,7 +27,11 @@ class AchievementStore:
             return KeptAchievements()
 
     def put(self, user_id: str, kept: KeptAchievements) -> None:
-        """Keep it. is_passive keeps it out of the lake, as it does a day without activity."""
+        """Keep it."""
+        self._dynamodb.put_item(**self.put_of(user_id, kept)["Put"])
+
+    def put_of(self, user_id: str, kept: KeptAchievements) -> dict[str, Any]:
+        """Return what keeps it. is_passive keeps it out of the lake, as it does a day without activity."""
         made = item({"user_id": user_id, "activity_date": ACHIEVEMENTS, "is_passive": True})
         packed = {"packed": {"B": zlib.compress(kept.text.encode())}}
-        self._dynamodb.put_item(TableName=self._days, Item={**made, **packed})
+        return {"Put": {"TableName": self._days, "Item": {**made, **packed}}}

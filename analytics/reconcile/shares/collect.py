@@ -1,11 +1,15 @@
 """What all shares of a night found, and what only all of them together can decide: who is frozen."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 from adapters.engagement.account_store import AccountContended
 from adapters.platform.objects import Objects
 from analytics.lake.shares import UserShare
+from analytics.proving.heads import Heads
+from analytics.proving.roots import publish_root
+from analytics.proving.witness import changes_of
 from analytics.recompute.lake_snapshot import LakeUser, Snapshot
 from analytics.recompute.recompute import Recomputed
 from analytics.reconcile.reconcile_user import Reconciler
@@ -20,8 +24,12 @@ PIECES = ("curated/", "profiles/", "days/", f"{ACCOUNTS}/")
 NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
 
 
-def collect(objects: Objects, plan: NightPlan, reconciler: Reconciler, now: datetime) -> Findings:
+def collect(
+    objects: Objects, plan: NightPlan, reconciler: Reconciler, now: datetime, roots: Objects | None = None
+) -> Findings:
     """Put together what the shares found, freeze who is to be frozen, and note what is compared.
+
+    roots: where the root over all accounts' heads is published; None: it is not.
 
     A share that was given up, or has left no result, keeps its watermark: the next night takes it up again.
     """
@@ -41,10 +49,20 @@ def collect(objects: Objects, plan: NightPlan, reconciler: Reconciler, now: date
         users.sort()
     if reconciler.repair:
         note_compared(objects, plan.shares, plan.at, given_up)
+        whole.root = _published(objects, roots, plan, by_share.values()) if roots else None
     whole.save(objects, plan.run_id)
     if plan.shares > 1:
         _delete_pieces(objects, plan)
     return whole
+
+
+def _published(
+    objects: Objects, roots: Objects, plan: NightPlan, found: Iterable[Findings]
+) -> dict[str, Any]:
+    """Publish the root over all accounts, with the heads that the shares have brought."""
+    brought = changes_of([head for each in found for head in each.heads])
+    heads = Heads.read(objects).with_changes(objects, brought, plan.at.isoformat(), plan.run_id)
+    return publish_root(roots, heads)
 
 
 def _findings(objects: Objects, plan: NightPlan) -> tuple[dict[UserShare, Findings], set[int]]:

@@ -29,6 +29,8 @@ class Findings:
     why, by the doubt and the user. frozen: those of these users whose redemptions wait for an admin; in a dry
     run, would wait. lowered: how many lapsed streaks were taken out of the leaderboard's index; in a dry run,
     how many would be. after: the last user that was looked at, while there are more.
+    heads: of the chains of a share's accounts (analytics.proving.witness); they name nobody. root: over
+    all accounts, as it was published; None: none was.
     """
 
     users: int = 0
@@ -48,6 +50,8 @@ class Findings:
     doubted: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     frozen: list[str] = field(default_factory=list)
     after: str | None = None
+    heads: list[list[Any]] = field(default_factory=list)
+    root: dict[str, Any] | None = None
 
     def add(self, user_id: str, verdict: Verdict) -> None:
         """Add what was found of one user."""

@@ -142,7 +142,7 @@ class ShareReconciliation:
 
         def look(user_id: str) -> Looked:
             known, ledger = suspects.lake.user(user_id), self.reconciler.accounts.ledger
-            if user_id in suspects.by_ledger and not differs(ledger, known, user_id):
+            if user_id in suspects.by_ledger and not differs(ledger, known, user_id, self.reconciler.witness):
                 return Looked()
             try:
                 return Looked(self.reconciler.examine(user_id, known, now))
@@ -157,6 +157,7 @@ class ShareReconciliation:
                     return False
                 some = users[start : start + USERS_AT_ONCE]
                 _note(findings, dict(zip(some, pool.map(look, some), strict=True)))
+                findings.heads += self.reconciler.witness.brought() if self.reconciler.witness else []
                 findings.after = some[-1]
         return True
 

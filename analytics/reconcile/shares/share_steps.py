@@ -14,6 +14,7 @@ from adapters.platform.objects import Objects
 from adapters.privacy.tombstones import NOBODY, Erased
 from analytics.lake.layout import curated_files, run_key
 from analytics.lake.shares import UserShare
+from analytics.proving.witness import Witness
 from analytics.recompute.lake_books import lake_books
 from analytics.recompute.recompute import Recomputed, recompute
 from analytics.recompute.settled_users import FOLDED, LakeFiles
@@ -42,7 +43,7 @@ StepAnswer = dict[str, Any]
 class ShareSteps:
     """share_bytes: how much of the last days' curated files one share is for (night_plan.py).
 
-    erased: who is left out.
+    erased: who is left out. roots: where roots over all accounts' heads are published; None: nowhere.
     """
 
     objects: Objects
@@ -52,6 +53,7 @@ class ShareSteps:
     shards: int
     share_bytes: int
     erased: Erased = NOBODY
+    roots: Objects | None = None
 
     def plan(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
         """{"run_id", "repair"?, "from"?, "to"?, "everybody"?} -> the keys of what is to be done.
@@ -126,10 +128,10 @@ class ShareSteps:
     def collect(self, event: Mapping[str, Any], now: datetime) -> Findings:
         """{"run_id", "repair"?} -> what all shares have found, stored as the run's result."""
         plan = NightPlan.load(self.objects, event["run_id"])
-        return collect(self.objects, plan, self._reconciler(event), now)
+        return collect(self.objects, plan, self._reconciler(event), now, self.roots)
 
     def _reconciler(self, event: Mapping[str, Any]) -> Reconciler:
         past, repair = SettingsHistory(self.objects), event.get("repair") is True
         books = cache(partial(lake_books, self.objects))  # read if anybody is looked at
         written_to = (self.accounts, self.projections, self.redis)
-        return Reconciler(*written_to, self.shards, past, past.pauses, repair, books)
+        return Reconciler(*written_to, self.shards, past, past.pauses, repair, books, Witness(self.objects))

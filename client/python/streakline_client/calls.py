@@ -3,7 +3,8 @@
 import json
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -47,7 +48,7 @@ class Calls:
                 continue
             if reply.status not in AGAIN:
                 return _content(reply)
-            self._sleep(pause(attempt, reply.headers.get("retry-after")))
+            self._sleep(pause(attempt, asked(reply.headers)))
         return _content(self.once(method, target, body, timeout))
 
     def once(
@@ -77,12 +78,24 @@ def with_query(path: str, query: Any) -> str:
     return path + (f"?{asked}" if asked else "")
 
 
+def asked(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that Retry-After asks for, as a number or as a date; None: it says nothing."""
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        until, now = parsedate_to_datetime(text), parsedate_to_datetime(headers["date"])
+        return max(0.0, (until - now).total_seconds())
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
 def pause(
-    attempt: int, retry_after: str | None, first: float = PAUSE_SECONDS, most: float = PAUSE_SECONDS_MAX
+    attempt: int, retry_after: float | None, first: float = PAUSE_SECONDS, most: float = PAUSE_SECONDS_MAX
 ) -> float:
     """Return the seconds to wait: what the service says, else a random time that grows (full jitter)."""
-    if retry_after and retry_after.isascii() and retry_after.isdigit():
-        return min(most, float(retry_after))
+    if retry_after is not None:
+        return min(most, retry_after)
     return random.uniform(0, min(most, first * 2.0 ** min(attempt, 30)))  # noqa: S311 (no secret)
 
 

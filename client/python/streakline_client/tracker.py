@@ -1,5 +1,6 @@
 """A user's events: kept at once, sent whenever that is possible, and shown before they are answered."""
 
+import logging
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
@@ -26,8 +27,19 @@ STORAGE_AGAIN_SECONDS = 60.0
 AHEAD_MILLISECONDS = 60_000
 
 
+logger = logging.getLogger("streakline_client")
+
+
 def _nothing(_: Any) -> None:
     pass
+
+
+def _tell(callback: Callable[[Any], None], value: Any) -> None:
+    """Tell an app something. An error of its own stops no sending."""
+    try:
+        callback(value)
+    except Exception:
+        logger.exception("a callback of the app has failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +49,9 @@ class Queueing:
     path: the queue's file, of this user alone; None: memory. zone: IANA name of the place; None: the
     machine's. most: how many may wait; one more, and the oldest goes, and on_dropped tells. on_refused: the
     service refused an event for good; it is told at least once, perhaps in another process. on_trouble:
-    events wait, and why. keeps_streak: whether an event keeps the streak, for the estimate only. is_sending:
-    a thread sends by itself; else `flush` does. clocks: the machine's.
+    events wait, and why; or the file was damaged, and where it is now. What a callback raises is logged.
+    keeps_streak: whether an event keeps the streak, for the estimate only. is_sending: a thread sends by
+    itself; else `flush` does. clocks: the machine's.
     """
 
     path: Path | None = None
@@ -59,9 +72,16 @@ class Tracker:
         self._user, self._how = user, how
         self._clocks = how.clocks or DeviceClocks().read
         self._queue = EventQueue(how.path, self._clocks, how.zone, how.most)
+        if self._queue.aside:
+            reason = f"the queue's file is damaged, and was put aside: {self._queue.aside}"
+            _tell(how.on_trouble, Trouble("damaged", reason))
         device = self._queue.device()
         calls.device, calls.received = lambda: device, self._received
-        told = Told(how.on_refused, how.on_trouble, self._taken)
+        told = Told(
+            lambda refused: _tell(how.on_refused, refused),
+            lambda trouble: _tell(how.on_trouble, trouble),
+            self._taken,
+        )
         self._sender = Sender(self._queue, calls, told)
         self._woken, self._closed = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._work, name="streakline", daemon=True)
@@ -72,7 +92,7 @@ class Tracker:
         """Say that something happened, now and here; returns its key. It is kept when this returns."""
         event, gone = self._queue.add(event_type, properties, self._user)
         for each in gone:
-            self._how.on_dropped(each)
+            _tell(self._how.on_dropped, each)
         self._woken.set()
         return event["idempotency_key"]
 
@@ -143,7 +163,7 @@ class Tracker:
         self._woken.clear()
         try:
             return self._sender.drain()
-        except Exception as error:  # noqa: BLE001 (an app's callback or a full disk; the thread goes on, and tells)
+        except Exception as error:  # noqa: BLE001 (a full disk, for one; the thread goes on, and tells)
             if not self._closed.is_set():
-                self._how.on_trouble(Trouble("unavailable", repr(error)))
+                _tell(self._how.on_trouble, Trouble("unavailable", repr(error)))
             return STORAGE_AGAIN_SECONDS

@@ -1,8 +1,9 @@
 /** The client: one user's events, streak and points. */
 
 import { Http, withQuery, type Token } from './http.js';
+import { Kept } from './kept.js';
 import { browser } from './platform/browser.js';
-import { newKey, type Channel, type Platform } from './platform/platform.js';
+import { below, newKey, sparedLocks, type Channel, type Platform } from './platform/platform.js';
 import { estimated, nobody, type ShownProfile } from './profile.js';
 import { Queue, type Waiting } from './queue.js';
 import { QuestionsApi } from './questions.js';
@@ -26,7 +27,7 @@ export interface Options {
   onDropped?: (event: SentEvent) => void;
   /** Storage is full or away: this event waits in memory, and ends with the page. */
   onUnkept?: (event: SentEvent) => void;
-  /** Events wait, and why. */
+  /** Events wait, and why; or something in storage is damaged, and was put aside. */
   onTrouble?: (trouble: Trouble) => void;
   /** The profile as it is to be shown, whenever it changes: first as an estimate, then as the service says. */
   onProfile?: (profile: ShownProfile) => void;
@@ -53,6 +54,7 @@ const STORAGE_AGAIN = 60_000;
 
 export class Streakline extends QuestionsApi {
   private readonly platform: Platform;
+  private readonly kept: Kept;
   private readonly queue: Queue;
   private readonly sender: Sender;
   private readonly channel: Channel | undefined;
@@ -68,10 +70,13 @@ export class Streakline extends QuestionsApi {
   constructor(private readonly options: Options) {
     const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
     super(new Http(options.url, options.token, fetch));
-    const name = `streakline:${options.url}:${options.user}`;
-    this.platform = options.platform ?? browser(name);
+    const name = `streakline:${options.url}:${encodeURIComponent(options.user)}`;
+    const given = options.platform ?? browser(name);
+    const storage = given.isShared ? below(`${name}:`, given.storage) : given.storage;
+    this.platform = Object.assign(Object.create(given) as Platform, { storage, locks: sparedLocks(given.locks) });
     this.channel = this.platform.channel?.(name, (message) => this.heard(message));
-    this.queue = new Queue(this.platform, options.queueMax ?? QUEUE_MAX, this.othersLook());
+    this.kept = new Kept(this.platform.storage, (reason) => this.tell(options.onTrouble, { kind: 'damaged', reason }));
+    this.queue = new Queue(this.platform, this.kept, options.queueMax ?? QUEUE_MAX, this.othersLook());
     this.http.device = () => this.queue.device;
     this.http.received = (path, proof) => {
       // Of other paths nobody knows whose token it was.
@@ -178,8 +183,8 @@ export class Streakline extends QuestionsApi {
   }
 
   private async keptProfile(): Promise<KeptProfile> {
-    const text = await this.platform.storage.getItem(PROFILE).catch(() => null);
-    return text ? (JSON.parse(text) as KeptProfile) : { profile: nobody(this.options.user), ahead: [] };
+    const kept = await this.kept.read<KeptProfile>(PROFILE, 'profile').catch(() => null);
+    return kept ?? { profile: nobody(this.options.user), ahead: [] };
   }
 
   private async keepProfile({ profile, ahead }: KeptProfile): Promise<void> {

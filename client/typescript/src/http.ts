@@ -1,6 +1,7 @@
 /** One request and its reply; and how long to wait before the next attempt. */
 
 import { Refused, Unreachable } from './errors.js';
+import { json } from './kept.js';
 import type { Proof } from './queue.js';
 
 export interface Reply {
@@ -46,7 +47,7 @@ export class Http {
       const text = await answered.text();
       const receipt = answered.ok && answered.headers.get('streakline-time-receipt');
       if (receipt) this.received(path, { device, receipt });
-      return { status: answered.status, body: json(text), retryAfter: seconds(answered), time: timeOf(answered) };
+      return { status: answered.status, body: json(text), retryAfter: asked(answered.headers), time: timeOf(answered) };
     } catch (error) {
       throw new Unreachable(`${method} ${path}: ${String(error)}`);
     } finally {
@@ -109,17 +110,13 @@ function content(reply: Reply): unknown {
   return reply.body;
 }
 
-function json(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function seconds(answered: Response): number | null {
-  const text = answered.headers.get('retry-after') ?? '';
-  return /^\d+$/.test(text) ? Number(text) * 1000 : null;
+/** Return the milliseconds that Retry-After asks for, as seconds or as a date; null: it says nothing. */
+export function asked(headers: Headers): number | null {
+  const text = headers.get('retry-after')?.trim() ?? '';
+  if (/^\d+$/.test(text)) return Number(text) * 1000;
+  const until = Date.parse(text);
+  const now = Date.parse(headers.get('date') ?? '');
+  return /^[A-Z]/i.test(text) && !Number.isNaN(until - now) ? Math.max(0, until - now) : null;
 }
 
 function timeOf(answered: Response): number | null {

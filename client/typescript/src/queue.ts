@@ -1,6 +1,7 @@
 /** The events that wait, on the platform's storage: in the order in which they happened, each with its key. */
 
 import { contact, isInDoubt, look, newClock, rightTime, sentAt, shiftOf, STILL, type ClockState, type Reading, type Watch } from './clock.js';
+import type { Kept } from './kept.js';
 import { dateAt, here, offsetOf, written } from './moment.js';
 import type { Platform } from './platform/platform.js';
 import { newKey } from './platform/platform.js';
@@ -40,8 +41,8 @@ export class Queue {
   private stored: string | null = null;
   private joined: Watch | null = null;
 
-  /** ready: when the user's other pages have had time to look at their clocks. */
-  constructor(private readonly platform: Platform, private readonly max: number, private readonly ready: Promise<void>) {}
+  /** ready: when the user's other pages have had time to look at their clocks. kept: reads the platform's storage. */
+  constructor(private readonly platform: Platform, private readonly kept: Kept, private readonly max: number, private readonly ready: Promise<void>) {}
 
   /** Return an event as it is now, with the time and the place of this moment. */
   event(type: string, properties: SentEvent['properties'], user: string): [SentEvent, number] {
@@ -110,10 +111,13 @@ export class Queue {
   }
 
   private async read(): Promise<Waiting[]> {
-    const { storage } = this.platform;
-    const keys = (await storage.getAllKeys()).filter((key) => key.startsWith(EVENT)).sort();
-    const texts = await Promise.all(keys.map((key) => storage.getItem(key)));
-    return texts.flatMap((text) => (text ? [JSON.parse(text) as Waiting] : []));
+    const found = await Promise.all((await this.keys()).map((key) => this.kept.read<Waiting>(key, 'event')));
+    return found.flatMap((each) => each ?? []);
+  }
+
+  /** Return the names of the events in storage, the oldest first. */
+  private async keys(): Promise<string[]> {
+    return (await this.platform.storage.getAllKeys()).filter((key) => key.startsWith(EVENT)).sort();
   }
 
   /** Return the next batch, the oldest events first, all of one clock; null: nothing waits. */
@@ -236,10 +240,18 @@ export class Queue {
   private async state(): Promise<State> {
     const text = await this.platform.storage.getItem(STATE).catch(() => null);
     if (text === null || (this.isBehind && text === this.stored)) return copied(this.last);
-    const kept = JSON.parse(text) as State;
+    const kept = await this.kept.parsed<State>(STATE, text, 'clock');
+    if (kept === null) return this.afresh();
     if (this.isBehind) this.join(kept);
     this.stored = text;
     return { ...kept, device: kept.device ?? this.last.device, next: Math.max(kept.next, this.last.next) };
+  }
+
+  /** The stored state is damaged: go on with this page's own, behind the events that wait. */
+  private async afresh(): Promise<State> {
+    const keys = await this.keys().catch(() => []);
+    const next = Number(keys.at(-1)?.split(':')[1] ?? 0) + 1;
+    return { ...copied(this.last), next: Math.max(next, this.last.next), count: keys.length };
   }
 
   /** Another page has stored a state meanwhile: what waits in memory is told by its sum of moves, which ends in the same now. */

@@ -9,8 +9,8 @@ import type { SentEvent } from './types.js';
 /** An event that the service refuses for good: which field, and why. */
 export interface RefusedEvent { event: SentEvent; code: string; field: string | null; reason: string }
 
-/** What keeps events waiting. */
-export interface Trouble { kind: 'unreachable' | 'unauthorized' | 'other_user' | 'unavailable'; reason: string }
+/** What keeps events waiting. damaged: something in storage cannot be read, and was put aside. */
+export interface Trouble { kind: 'unreachable' | 'unauthorized' | 'other_user' | 'unavailable' | 'damaged'; reason: string }
 
 export interface Told {
   refused(event: RefusedEvent): void;
@@ -25,6 +25,8 @@ interface Result { status?: string; error?: { code?: string; field?: string; mes
 
 const FIRST = 1_000;
 const MOST = 300_000;
+/** No answer asks for a longer rest; nor can it put an end to sending. */
+const REST_MAX = 86_400_000;
 const KEEPALIVE_BYTES_MAX = 60_000;
 const WHOLE = [400, 413, 422];
 
@@ -81,18 +83,24 @@ export class Sender {
 
   private again(trouble: Trouble, retryAfter: number | null): number {
     this.told.trouble(trouble);
-    // All clients that a service has sent away at once do not come back at once.
-    const spread = retryAfter === null ? 0 : Math.random() * FIRST;
-    return Math.max(1, spread + pause(this.attempt++, retryAfter, FIRST, MOST));
+    return rest(this.attempt++, retryAfter);
   }
 
   /** The page may end: send what it knows to wait, by a request that outlives it. The keys make a second sending harmless. */
   parting(): void {
     const batch = this.queue.parting();
     if (!batch) return;
-    while (batch.events.length && JSON.stringify(bodyOf(batch)).length * 2 > KEEPALIVE_BYTES_MAX) batch.events.pop();
+    const size = (): number => new TextEncoder().encode(JSON.stringify(bodyOf(batch))).length;
+    while (batch.events.length && size() > KEEPALIVE_BYTES_MAX) batch.events.pop();
     if (batch.events.length) this.http.parting('/v1/events', bodyOf(batch), batch.proof?.device);
   }
+}
+
+/** Return the milliseconds until the next attempt: what the service asks for, else a random time that grows. */
+export function rest(attempt: number, retryAfter: number | null): number {
+  // All clients that a service has sent away at once do not come back at once.
+  if (retryAfter !== null) return Math.min(REST_MAX, retryAfter) + Math.random() * FIRST;
+  return Math.max(1, pause(attempt, null, FIRST, MOST));
 }
 
 const bodyOf = ({ events, sent_at, proof }: Batch): unknown => ({ events: events.map(({ event }) => event), sent_at, receipt: proof?.receipt });

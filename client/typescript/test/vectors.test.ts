@@ -7,7 +7,8 @@ import { contact, look, newClock, sentAt, shiftOf, type ClockState, type Watch }
 import { dateAt, offsetOf, written } from '../src/moment.js';
 import { estimated, nobody } from '../src/profile.js';
 import { batchOf, isNewer, type Proof, type Waiting } from '../src/queue.js';
-import { verdict } from '../src/sender.js';
+import { rest, verdict } from '../src/sender.js';
+import { asked } from '../src/http.js';
 
 type Json = any; // eslint-disable-line @typescript-eslint/no-explicit-any
 const vectors: Json = JSON.parse(readFileSync(new URL('../../../vectors.json', import.meta.url), 'utf8'));
@@ -99,5 +100,12 @@ test('a moment is written', () => {
     assert.equal(written(told.instant, told.offset), told.written);
     assert.equal(offsetOf(told.written), told.offset);
     assert.equal(dateAt(told.instant, told.offset), told.date);
+  }
+});
+
+test('a queue rests as long as the service asks, else for a random time', () => {
+  for (const { headers, attempt = 0, seconds } of vectors.rests) {
+    const rested = rest(attempt, asked(new Headers(headers))) / 1000;
+    assert.ok(seconds[0] <= rested && rested <= seconds[1], `${JSON.stringify(headers)}: ${rested}`);
   }
 });

@@ -11,10 +11,10 @@ from ingest.web.caller import ApiError
 from rules.book.expiry import instant_of_expiry, lasts_days_max
 from rules.days import MICROSECOND, parse_moment, stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.ledger import OPENED_AT, Entry, EntryKind, debt_of
-from rules.engagement.placing import instant_of
+from rules.engagement.ledger import OPENED_AT, debt_of
 from rules.engagement.points.holds import Hold, held_points
 from rules.engagement.points.lots import open_lots
+from rules.engagement.points.past_balance import added_later, first_place
 
 AS_OF_MAX = timedelta(days=400)
 
@@ -54,9 +54,9 @@ class Balances:
     def as_of(self, user_id: str, asked: str, now: datetime) -> dict[str, Any]:
         """Return the balance at an instant: what the ledger said then, and what was true then.
 
-        True is what had been earned and had expired by then, also where an entry came later; what a version
-        of the past, or a clawback, gives or takes of a date counts from the date's end (UTC) on. Reads the
-        entries since that instant. Raises 400 for no instant, one ahead, or more than 400 days ago.
+        True is what had been earned and had expired by then, also where an entry came later; a redemption
+        that was reversed is as if it had never been. Reads the entries since that instant, and those of its
+        week. Raises 400 for no instant, one ahead, or more than 400 days ago.
         """
         instant = _instant(asked, now)
         if is_due(self.accounts.profile(user_id), now):
@@ -64,12 +64,12 @@ class Balances:
         place = stamp(instant + MICROSECOND)
         newest = self.accounts.ledger.page(user_id, OPENED_AT, place, 1)
         known = newest[0].balance if newest else 0
-        later = self.accounts.ledger.after(user_id, stamp(instant), consistent=False)[0]
+        entries = self.accounts.ledger.after(user_id, first_place(instant), consistent=False)[0]
         return {
             "user_id": user_id,
             "as_of": stamp(instant),
             "known_balance": known,
-            "true_balance": known + sum(each.draft.points for each in later if _was_true(each, instant)),
+            "true_balance": known + added_later(entries, instant, self.settler.books.look()),
         }
 
     def _expiring(self, profile: Profile) -> dict[date, int]:
@@ -92,19 +92,6 @@ def _instant(asked: str, now: datetime) -> datetime:
     if not now - AS_OF_MAX <= instant <= now:
         raise ApiError(400, "invalid_parameter", f"as_of must be one of the last {AS_OF_MAX.days} days")
     return instant
-
-
-def _was_true(entry: Entry, instant: datetime) -> bool:
-    """Whether an entry that was written after an instant tells of what was so by then."""
-    draft = entry.draft
-    if draft.kind in (EntryKind.EARN, EntryKind.CLAWBACK) and draft.event_id:
-        return instant_of(draft.event_id) <= instant
-    if draft.kind is EntryKind.RERATE and draft.activity_date:
-        # It names no event, only whose date's events earn more or less: all of them have occurred by its end.
-        return date.fromisoformat(draft.activity_date) < instant.date()
-    if draft.kind is EntryKind.EXPIRE and draft.expires_on:
-        return instant_of_expiry(date.fromisoformat(draft.expires_on)) <= instant
-    return False
 
 
 def hold_view(hold: Hold, status: str = "held") -> dict[str, Any]:

@@ -14,6 +14,8 @@ from rules.engagement.review import suspected
 JUMP = timedelta(hours=1)
 WINDOW = timedelta(days=1)
 JUMPS_MAX = 2
+# The source of an event that an app sends over HTTP and that names no other: it has a device's clock.
+APPS = "api"
 # The skew that was seen first, and one jump more than are allowed.
 SKEWS_KEPT_MAX = JUMPS_MAX + 2
 
@@ -21,17 +23,24 @@ SKEWS_KEPT_MAX = JUMPS_MAX + 2
 def skews_seen(profile: Profile, events: Iterable[Event]) -> Profile:
     """Note by how many minutes the clock was wrong that events came with, where that has jumped.
 
-    An event that arrived before the newest jump is not looked at.
+    Nothing is noted until it was wrong once. An event that arrived before the newest jump is not looked at.
     """
     seen = profile.skews_seen
     for event in sorted(events, key=lambda each: (each.created_at, each.event_id)):
-        if event.device_time is None:
+        minutes = _wrong_by(event)
+        if minutes is None or not (seen or minutes):
             continue
-        minutes = round(skew_between(event.device_time, event.occurred_at) / timedelta(minutes=1))
         is_jump = not seen or abs(minutes - int(seen[-1][1])) * timedelta(minutes=1) > JUMP
         if is_jump and (not seen or event.created_at > seen[-1][0]):
             seen = (*seen, (event.created_at, str(minutes)))[-SKEWS_KEPT_MAX:]
     return replace(profile, skews_seen=seen) if seen != profile.skews_seen else profile
+
+
+def _wrong_by(event: Event) -> int | None:
+    """Return what was added to an event's time, in minutes; None: it says nothing of a device's clock."""
+    if event.device_time is not None:
+        return round(skew_between(event.device_time, event.occurred_at) / timedelta(minutes=1))
+    return None if event.by_server or event.source != APPS else 0
 
 
 def with_clock_review(profile: Profile, now: datetime) -> Profile:

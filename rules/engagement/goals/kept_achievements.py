@@ -119,7 +119,8 @@ def shown(
 ) -> dict[str, str]:
     """Return the instant of each achievement that the user has: of those that are true, or stay."""
     stay = {name: at for name, at in kept.shown.items() if name in known and known[name].rule.stays}
-    return stay | {name: instant(at) for name, at in found.items()}
+    dated = {name: instant(at) for name, at in found.items()}
+    return stay | {name: min(at, stay.get(name, at)) for name, at in dated.items()}
 
 
 def next_kept(

@@ -20,6 +20,7 @@ def cover_until(cover: Cover, last: date) -> Cover:
         net_freezes(each for each in cover.freezes if each[0] <= last),
         tuple(sorted((first, min(end, last)) for first, end in cover.pauses if first <= last)),
         frozenset(each for each in cover.skipped if each <= last),
+        opening=cover.opening,
     )
 
 
@@ -30,7 +31,7 @@ def is_still_settled(state: Streak | None, before: Cover, now: Cover) -> bool:
     gone change nothing as long as each date that a freeze covered still has one: where a freeze was lacking
     before, it is lacking now.
     """
-    if (before.pauses, before.skipped) != (now.pauses, now.skipped):
+    if (before.pauses, before.skipped, before.opening) != (now.pauses, now.skipped, now.opening):
         return False
     changes = Counter(dict(net_freezes(now.freezes)))
     changes.subtract(dict(net_freezes(before.freezes)))

@@ -40,6 +40,7 @@ profiles AS (
         user_id,
         pauses,
         archived_until,
+        opening,
         ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY version DESC) AS place
     FROM lake.streaks
 ),
@@ -78,14 +79,35 @@ neutral AS (
     FROM lake.events AS events
     INNER JOIN staging.skipped_dates AS zones ON zones.zone = events.zone
 ),
+-- What another system has told of a streak, up to a date (rule 20): `2026-01-31 12 90 300 0`.
+openings AS (
+    SELECT
+        user_id,
+        CAST(SPLIT_PART(opening, ' ', 1) AS DATE) AS opened_on,
+        CAST(SPLIT_PART(opening, ' ', 2) AS BIGINT) AS opened_length,
+        CAST(SPLIT_PART(opening, ' ', 3) AS BIGINT) AS opened_longest,
+        CAST(SPLIT_PART(opening, ' ', 4) AS BIGINT) AS opened_days
+    FROM profiles
+    WHERE place = 1 AND opening <> '' AND SPLIT_PART(opening, ' ', 2) <> '0'
+),
+-- Dates up to an opening are told by it: it is one date, of the length that the streak had then.
+active AS (
+    SELECT activity.user_id, activity.activity_date, 1 AS days_told
+    FROM lake.daily_activity AS activity
+    LEFT JOIN openings ON openings.user_id = activity.user_id
+    -- A row of no events was active once, until its events were reversed.
+    WHERE activity.events_count > 0
+        AND (openings.opened_on IS NULL OR activity.activity_date > openings.opened_on)
+    UNION ALL
+    SELECT user_id, opened_on, opened_length FROM openings
+),
 days AS (
     SELECT
         user_id,
         activity_date,
+        days_told,
         LAG(activity_date) OVER (PARTITION BY user_id ORDER BY activity_date) AS previous_date
-    FROM lake.daily_activity
-    -- A row of no events was active once, until its events were reversed.
-    WHERE events_count > 0
+    FROM active
 ),
 gaps AS (
     SELECT user_id, previous_date, activity_date, activity_date - previous_date - 1 AS dates_between
@@ -210,6 +232,7 @@ broken AS (
     SELECT
         days.user_id,
         days.activity_date,
+        days.days_told,
         CASE WHEN misses.missed_dates > COALESCE(covered.covered_dates, 0) THEN 1 ELSE 0 END AS is_start
     FROM days
     LEFT JOIN misses
@@ -221,13 +244,14 @@ numbered AS (
     SELECT
         user_id,
         activity_date,
+        days_told,
         SUM(is_start) OVER (
             PARTITION BY user_id ORDER BY activity_date ROWS UNBOUNDED PRECEDING
         ) AS run_number
     FROM broken
 ),
 runs AS (
-    SELECT user_id, run_number, MAX(activity_date) AS last_date, COUNT(*) AS run_days
+    SELECT user_id, run_number, MAX(activity_date) AS last_date, SUM(days_told) AS run_days
     FROM numbered
     GROUP BY user_id, run_number
 ),
@@ -261,11 +285,12 @@ SELECT
     COALESCE(streaks.user_id, points.user_id) AS user_id,
     streaks.last_activity_date,
     CAST(COALESCE(streaks.current_streak, 0) AS BIGINT) AS current_streak,
-    CAST(COALESCE(streaks.longest_streak, 0) AS BIGINT) AS longest_streak,
-    CAST(COALESCE(streaks.active_days, 0) AS BIGINT) AS active_days,
+    CAST(GREATEST(COALESCE(streaks.longest_streak, 0), COALESCE(openings.opened_longest, 0)) AS BIGINT) AS longest_streak,
+    CAST(COALESCE(streaks.active_days, 0) + COALESCE(openings.opened_days - openings.opened_length, 0) AS BIGINT) AS active_days,
     spent.freezes_spent,
     CAST(COALESCE(points.total_bestie_points, 0) AS BIGINT) AS total_bestie_points,
     CAST(COALESCE(points.balance, 0) AS BIGINT) AS balance
 FROM streaks
 FULL OUTER JOIN points ON points.user_id = streaks.user_id
 LEFT JOIN spent ON spent.user_id = streaks.user_id
+LEFT JOIN openings ON openings.user_id = streaks.user_id

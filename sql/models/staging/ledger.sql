@@ -25,5 +25,6 @@ SELECT
     reason,
     brand,
     measures,
+    seal,
     load_number
 FROM lake.ledger

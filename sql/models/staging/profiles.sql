@@ -23,6 +23,7 @@ SELECT
     updated_at,
     freezes_archived,
     archived_until,
+    opening,
     load_number
 FROM (
     SELECT

@@ -22,8 +22,8 @@ boosts:
 """
 
 
-def file_of(folder: Path, text: str) -> Path:
-    path = folder / "book.yaml"
+def file_of(folder: Path, text: str, name: str = "book.yaml") -> Path:
+    path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -35,6 +35,17 @@ def test_what_is_shown_is_read_again(tmp_path: Path) -> None:
         json.dumps(shipped_document(), indent="\t"),
     ):
         assert check(file_of(tmp_path, text)).document == shipped_document()
+
+
+@pytest.mark.parametrize("ensure_ascii", [True, False])
+def test_signs_of_all_planes_are_read_as_json_writes_them(tmp_path: Path, ensure_ascii: bool) -> None:
+    document = shipped_document()
+    festive = {**document["event_types"]["CHECK_IN"], "description": "🎉 \u2028 \x85\x7f é"}
+    festive["properties"] = {"properties": {"🎉": {"type": "string"}}}
+    document = {**document, "event_types": {**document["event_types"], "CHECK_IN": festive}}
+    told = json.dumps(document, indent=2, ensure_ascii=ensure_ascii)
+    assert check(file_of(tmp_path, told, "book.json")).document == document
+    assert check(file_of(tmp_path, written(document))).document == document
 
 
 def test_an_instant_is_a_text_as_in_json(tmp_path: Path) -> None:
@@ -53,8 +64,16 @@ def test_an_instant_is_a_text_as_in_json(tmp_path: Path) -> None:
             SMALL.replace("    points: 5", "    points: five"),
             "book.yaml:4: event_types.READ.points must be integer",
         ),
-        (SMALL.replace("    points: 5", "    worth: 5"), "book.yaml:3: event_types.READ.points is missing"),
-        (SMALL + "prices: {}\n", "book.yaml:2: the book has unknown {'prices'} properties"),
+        (
+            SMALL.replace("    points: 5", "    worth: 5"),
+            "book.yaml:3: event_types.READ.points is missing\nbook.yaml:4: event_types.READ.worth is unknown: ",
+        ),
+        (SMALL + "prices: {}\n", "book.yaml:10: prices is unknown: there are format, event_types, "),
+        (SMALL.replace("    factor", "    color: 1\n    factor"), "book.yaml:9: boosts.0.color is unknown"),
+        (
+            SMALL + "rewards:\n  mug: {price_points: 1, brand: a}\n  a b: {price_points: 1, brand: a}\n",
+            "book.yaml:12: rewards.a b is no name: it must match ",
+        ),
         ("", "book.yaml:1: the book must be object"),
     ],
 )
@@ -75,6 +94,8 @@ def test_a_fault_is_told_with_its_line(tmp_path: Path, text: str, told: str) -> 
         ("a: !!python/object:os.system {}\n", "book.yaml:1: "),
         ("[" * 100_000, "book.yaml:1: it is nested too deeply"),
         ("a: \x00", "book.yaml:1: "),
+        ("a: 1\nb: 1e400\n", "book.yaml:2: '1e400' is no float as JSON writes it"),
+        ('a: 1\nb: "\\ud800"\n', "book.yaml:2: it has half of a character"),
         ("# " + "x" * FILE_BYTES_MAX, f"book.yaml: has {FILE_BYTES_MAX + 2} bytes"),
     ],
 )

@@ -68,7 +68,7 @@ def test_nobody_can_change_a_book_that_was_read() -> None:
         ([], "the book must be object"),
         ({}, "event_types is missing"),
         (book(event_types={}), "event_types must contain at least 1 properties"),
-        (book(prices={}), "the book has unknown {'prices'} properties"),
+        (book(prices={}), "prices is unknown"),
         (book(format=2), "format must be same as const definition: 1"),
         (with_type("has blank"), "event_types"),
         (with_type(points=-1), "event_types.READ.points must be bigger than or equal to 0"),
@@ -80,7 +80,7 @@ def test_nobody_can_change_a_book_that_was_read() -> None:
         (with_type(cap={"points": 9}), "event_types.READ.cap.per is missing"),
         (with_type(cap={"points": 9, "per": "month"}), "event_types.READ.cap.per must be one of"),
         (with_type(declared_by="friends"), "event_types.READ.declared_by must be one of"),
-        (with_type(bonus=3), "event_types.READ has unknown {'bonus'}"),
+        (with_type(bonus=3), "event_types.READ.bonus is unknown"),
         (with_type(properties={"$ref": "#"}), "event_types.READ.properties.$ref is no keyword of a contract"),
         (
             with_type(properties={"properties": {"a": 5}}),

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from streakline_client import Reply, estimated
+from streakline_client.calls import asked
 from streakline_client.profile import nobody
 from streakline_client.queue.batches import Proof, Waiting, batch_of, is_newer
 from streakline_client.queue.clock import ClockState
 from streakline_client.queue.moments import date_at, offset_of, written
-from streakline_client.queue.sender import verdict
+from streakline_client.queue.sender import rest, verdict
 
 from tests.support.moved_clock import MovedClock
 from tests.support.template import ROOT
@@ -76,3 +77,9 @@ def test_a_batch_carries_the_receipt_of_its_first_event(told: Any) -> None:
 @pytest.mark.parametrize(("than", "receipt", "is_kept"), VECTORS["receipts"])
 def test_the_newest_receipt_is_kept(than: str | None, receipt: str, is_kept: bool) -> None:
     assert is_newer(receipt, than or "") is is_kept
+
+
+@pytest.mark.parametrize("told", VECTORS["rests"])
+def test_a_queue_rests_as_long_as_the_service_asks(told: Any) -> None:
+    least, most = told["seconds"]
+    assert least <= rest(told.get("attempt", 0), asked(told["headers"])) <= most

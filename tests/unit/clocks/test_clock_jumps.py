@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.clocks.clock_jumps import SKEWS_KEPT_MAX, skews_seen, with_clock_review
+from rules.engagement.clocks.clock_jumps import APPS, SKEWS_KEPT_MAX, skews_seen, with_clock_review
 from rules.engagement.events import Event
 from rules.engagement.review import released
 from tests.support.account_world import World
@@ -18,7 +18,7 @@ HOUR = timedelta(hours=1)
 def sent(number: int, after: timedelta, wrong: timedelta) -> Event:
     """An event that arrived some time after START from a clock that was ahead by `wrong`."""
     at = START + after
-    made = event(f"k{number}", at.date(), at=at)
+    made = replace(event(f"k{number}", at.date(), at=at), source=APPS)
     said = (at + wrong).isoformat() if wrong else None
     return replace(made, created_at=stamp(at), occurred_at=at.isoformat(), device_time=said)
 
@@ -43,6 +43,23 @@ def test_a_clock_that_jumps_three_times_a_day_is() -> None:
         "the clock jumped 3 times in 24 hours, to -1440, -2880, -4320 minutes",
     )
     assert not seen(0.5, 24, 48, 72, apart=13 * HOUR).tz_review
+
+
+def test_a_clock_that_is_put_right_and_wrong_again_jumps_each_time() -> None:
+    assert not seen(0, 0, 24, 0).tz_review, "put right once"
+    assert seen(0, 24, 0, 24, 0).review_evidence == (
+        "the clock jumped 3 times in 24 hours, to 0, -1440, 0 minutes",
+    )
+    assert seen(0, 0, 0) == with_clock_review(Profile("u"), START), "nothing is kept of a clock that is right"
+
+
+def test_what_servers_say_is_no_clock_of_a_device() -> None:
+    for more in ({"by_server": True}, {"source": "kinesis"}, {"source": "shop"}):
+        profile = Profile("u")
+        for number, hours in enumerate((24, 0, 24, 0, 24, 0)):
+            one = sent(number, number * HOUR, hours * HOUR)
+            profile = skews_seen(profile, [one if hours else replace(one, **more)])
+        assert len(profile.skews_seen) == 1
 
 
 def test_events_that_come_again_or_late_are_no_jumps() -> None:

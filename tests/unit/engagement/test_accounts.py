@@ -1,10 +1,11 @@
 """What events and commands do to one account: points, caps, balance and the streak (rules 2 to 8)."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 
 import pytest
 
-from rules.days import stamp
+from rules.days import stamp, unstamp
 from rules.engagement.account_state import Account, History, NeedsHistory, Profile
 from rules.engagement.accounts import decide, streak_after
 from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance
@@ -103,3 +104,15 @@ def test_a_change_of_cover_that_does_not_reach_back_needs_no_history() -> None:
     decide(world.account([]), (), NOW, [grant(june(1))])
     with pytest.raises(NeedsHistory):
         decide(world.account([]), (), NOW, [grant(date(2026, 5, 31))])
+
+
+@pytest.mark.parametrize(
+    ("source", "hours", "is_past"), [("import", 73, True), ("import", 71, False), ("api", 73, False)]
+)
+def test_only_an_old_event_of_an_imported_history_is_no_news(source: str, hours: int, is_past: bool) -> None:
+    """Rule 20. Who sends late events as an admin is told of corrected streaks as ever (rule 18)."""
+    old = replace(event("a", june(1)), source=source)
+    arrived = unstamp(old.event_id.partition("#")[0]) + timedelta(hours=hours)
+    old = replace(old, created_at=stamp(arrived))
+    after = decide(Account(Profile("u"), {june(1): None}), [old], arrived).profile
+    assert (after.backfilled == after.version) is is_past

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.platform.firehose import DeliveryStream
 from adapters.platform.items import item
 from adapters.platform.objects import FolderObjects
+from adapters.platform.sending.firehose import DeliveryStream
 from analytics.curation.curate import curate
 from processors.publisher import Publisher, Record
 from rules.lake.engagement_entities import event_version

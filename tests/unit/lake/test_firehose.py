@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.platform import firehose
-from adapters.platform.firehose import DeliveryStream, batches
+from adapters.platform.sending import firehose
+from adapters.platform.sending.firehose import DeliveryStream, batches
 from tests.support.firehose import Firehose
 
 

@@ -8,9 +8,9 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from adapters import settings
-from adapters.platform import firehose
-from adapters.platform.firehose import DeliveryStream
 from adapters.platform.items import item
+from adapters.platform.sending import firehose
+from adapters.platform.sending.firehose import DeliveryStream
 from adapters.privacy import tombstones
 from adapters.settings.lake import PublisherSettings
 from processors import publisher

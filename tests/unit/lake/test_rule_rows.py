@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from adapters.book.shipped import shipped_document
-from adapters.platform import firehose
-from adapters.platform.firehose import DeliveryStream
 from adapters.platform.items import item, plain
+from adapters.platform.sending import firehose
+from adapters.platform.sending.firehose import DeliveryStream
 from local.cloud.event_filters import matches
 from processors.publisher import PublishedBatch, Publisher
 from rules.book.book import Book

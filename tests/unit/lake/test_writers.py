@@ -27,6 +27,7 @@ from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.points.holds import Hold
 from rules.engagement.points.lots import Expiry
 from rules.engagement.streak.archive_mark import ArchiveMark
+from rules.engagement.streak.checkpoints import Checkpoint
 from rules.engagement.streaks import Cover, fold
 from rules.lake.entities import (
     ANSWER_STATS,
@@ -122,7 +123,7 @@ def ledger() -> Iterator[dict[str, Any]]:
         reason="refunded",
         brand="acme",
     )
-    yield plain(entry_item(Entry("u", AT, 1, 5, draft)))
+    yield plain(entry_item(Entry("u", AT, 1, 5, draft, begins=b"s" * 16)))
 
 
 def streaks() -> Iterator[dict[str, Any]]:
@@ -131,6 +132,7 @@ def streaks() -> Iterator[dict[str, Any]]:
         ((date(2026, 3, 5), date(2026, 3, 6)),),
         frozenset({date(2026, 3, 8)}),
         ArchiveMark(date(2026, 2, 28), 0, 3, "0123abcd"),
+        Checkpoint(date(2026, 1, 1), 1, 1, 1, 0),
     )
     streak = fold([date(2026, 3, 7), date(2026, 3, 10)], cover)
     assert streak

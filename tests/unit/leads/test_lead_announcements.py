@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.leads.lead_event_store import stored_form
-from adapters.platform import topics
 from adapters.platform.failures import FailureQueue
-from adapters.platform.topics import PublishFailures, Topic, TopicMessage, batches
+from adapters.platform.sending import topics
+from adapters.platform.sending.topics import PublishFailures, Topic, TopicMessage, batches
 from adapters.privacy.tombstones import NOBODY
 from processors.leads import lead_events
 from processors.leads.lead_events import announce

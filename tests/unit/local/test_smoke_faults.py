@@ -201,7 +201,7 @@ def test_the_warehouse_is_the_function_s_and_the_data_api_this_command_s(bench: 
     clients.clients["redshift-serverless"] = SimpleNamespace(get_namespace=lambda namespaceName: kept)  # noqa: N803
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lake, "warehouse_at", warehouse_at)
-        found = lake.warehouse_of(bench.subject)
+        found = lake.warehouse_of(bench.subject.stack)
     assert found == RedshiftWarehouse(data_api, "group", "base", "arn:secret")
 
 

@@ -273,3 +273,16 @@ def test_ids_never_repeat_and_never_change() -> None:
     found = numbered("ann", 0, stamp(START), [notice] * 3) + numbered("bob", 0, stamp(START), [notice])
     assert len({each.message_id for each in found}) == 4
     assert found[0].message_id == "msg_" + numbered("ann", 0, stamp(START), [notice])[0].message_id[4:]
+
+
+def test_what_the_past_alone_has_changed_is_no_news_and_is_told_as_a_whole() -> None:
+    one = Customer()
+    days = [FIRST - each * DAY for each in range(3)]
+    streak = fold(days, Cover())
+    one.change(START, streak=streak, total_points=50, backfilled=1)
+    assert one.heard == [NoticeType.PROFILE_CHANGED]
+    assert one.known["current_streak"] == 3
+    assert one.told.asked is None
+    one.change(START + DAY, streak=fold([*days, FIRST + DAY], Cover()))
+    assert one.heard[1:] != []
+    assert NoticeType.PROFILE_CHANGED not in one.heard[1:]

@@ -29,7 +29,7 @@ VOCABULARIES = {
     "events": {"event_type", "cap", "expiry", "measures"},
     "daily_activity": {"points_by_type"},
     "ledger": {"kind", "event_type", "freeze", "cap", "brand", "measures"},
-    "streaks": {"freezes_spent", "freezes", "pauses", "skipped_dates"},
+    "streaks": {"freezes_spent", "freezes", "pauses", "skipped_dates", "opening"},
     "responses": {"question_id", "agent_id", "question_type", "category"},
     "answer_stats": {"badges", "answers_by_category"},
     "notifications": {"message", "question_id", "outcome"},

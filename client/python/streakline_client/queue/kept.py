@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from streakline_client.queue.clock import ClockState, Doubt, Fix
+from streakline_client.queue.sound_file import opened, opened_sound
 
-BUSY_SECONDS_MAX = 30.0
 SENDING_SECONDS_MAX = 600.0
 TABLES = (
     """CREATE TABLE IF NOT EXISTS waiting (number INTEGER PRIMARY KEY AUTOINCREMENT, shift INTEGER NOT NULL,
@@ -35,14 +35,17 @@ class QueueState:
 
 
 class Kept:
-    """A file that several threads and processes use; without a path it is in memory."""
+    """A file that several threads and processes use; without a path it is in memory.
+
+    aside: where a damaged file was put, None: there was none.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
         self._lock, self._sender = threading.RLock(), threading.Lock()
         if path:
             path.parent.mkdir(parents=True, exist_ok=True)
-        self._base = _opened(str(path or ":memory:"), BUSY_SECONDS_MAX)
+        self._base, self.aside = opened_sound(path) if path else (opened(":memory:"), None)
         for table in TABLES:
             self._base.execute(table)
         self._add_columns()
@@ -98,7 +101,7 @@ class Kept:
             if self._path is None:
                 yield
                 return
-            with closing(_opened(f"{self._path}.sender", SENDING_SECONDS_MAX)) as lock:
+            with closing(opened(f"{self._path}.sender", SENDING_SECONDS_MAX)) as lock:
                 lock.execute("BEGIN EXCLUSIVE")
                 yield
 
@@ -106,7 +109,3 @@ class Kept:
         """Close the file. What waits is kept."""
         with self._lock:
             self._base.close()
-
-
-def _opened(path: str, wait_seconds: float) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=wait_seconds, isolation_level=None, check_same_thread=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
-from streakline_client.calls import AGAIN, Calls, pause, refusal_of
+from streakline_client.calls import AGAIN, Calls, asked, pause, refusal_of
 from streakline_client.errors import Unreachable
 from streakline_client.queue.batches import BATCH_MAX, Batch, Waiting
 from streakline_client.queue.event_queue import EventQueue
@@ -15,6 +15,8 @@ from streakline_client.shapes import Event
 from streakline_client.transport import Reply
 
 FIRST_SECONDS, MOST_SECONDS = 1.0, 300.0
+# No answer asks for a longer rest; nor can it put an end to sending.
+REST_SECONDS_MAX = 86_400.0
 # The service refuses the batch as a whole.
 WHOLE = frozenset({400, 413, 422})
 HALF_A_SECOND = 500
@@ -32,9 +34,9 @@ class RefusedEvent:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What keeps events waiting."""
+    """What keeps events waiting. damaged: something on disk cannot be read, and was put aside."""
 
-    kind: Literal["unreachable", "unauthorized", "other_user", "unavailable"]
+    kind: Literal["unreachable", "unauthorized", "other_user", "unavailable", "damaged"]
     reason: str
 
 
@@ -102,16 +104,22 @@ class Sender:
             self._told.taken(found.taken)
         self._size = max(1, len(batch.events) // 2) if found.halve else BATCH_MAX
         if found.trouble:
-            return self._again(found.trouble, reply.headers.get("retry-after"))
+            return self._again(found.trouble, asked(reply.headers))
         self._attempt = 0
         return 0
 
-    def _again(self, trouble: Trouble, retry_after: str | None) -> float:
+    def _again(self, trouble: Trouble, retry_after: float | None) -> float:
         self._told.trouble(trouble)
         self._attempt += 1
+        return rest(self._attempt - 1, retry_after)
+
+
+def rest(attempt: int, retry_after: float | None) -> float:
+    """Return the seconds until the next attempt: what the service asks for, else a random time that grows."""
+    if retry_after is not None:
         # All clients that a service has sent away at once do not come back at once.
-        spread = random.uniform(0, FIRST_SECONDS) if retry_after else 0.0  # noqa: S311 (no secret)
-        return max(0.001, spread + pause(self._attempt - 1, retry_after, FIRST_SECONDS, MOST_SECONDS))
+        return min(REST_SECONDS_MAX, retry_after) + random.uniform(0.001, FIRST_SECONDS)  # noqa: S311 (no secret)
+    return max(0.001, pause(attempt, None, FIRST_SECONDS, MOST_SECONDS))
 
 
 def verdict(events: list[Waiting], reply: Reply) -> Verdict:
@@ -164,5 +172,5 @@ def _time_of(reply: Reply) -> int | None:
     """Return the service's time in milliseconds since 1970; None: it does not tell. It is cut to seconds."""
     try:
         return int(parsedate_to_datetime(reply.headers["date"]).timestamp() * 1000) + HALF_A_SECOND
-    except (KeyError, ValueError):
+    except (KeyError, TypeError, ValueError):
         return None

@@ -53,6 +53,7 @@ function files(folder: string): KeyValues {
           await file.close();
         }
         await rename(draft, pathOf(key));
+        await synced(folder);
       } catch (error) {
         await rm(draft, { force: true });
         throw error;
@@ -65,6 +66,13 @@ function files(folder: string): KeyValues {
       return names.filter((name) => name.endsWith('.json')).map((name) => decodeURIComponent(name.slice(0, -5)));
     },
   };
+}
+
+/** Have the names of a folder's files on the disk, too. Not every system can open a folder. */
+async function synced(folder: string): Promise<void> {
+  const opened = await open(folder, 'r').catch(() => null);
+  await opened?.sync().catch(() => undefined);
+  await opened?.close();
 }
 
 /** A lock is a file with the holder's process id. One whose holder is gone, or has not touched it for a minute, is free. */

@@ -1,6 +1,6 @@
 /** Browsers: IndexedDB with localStorage to fall back on, Web Locks, BroadcastChannel. Where one of them is missing, what is left does. */
 
-import { inMemory, ownLocks, plain, spared, type KeyValues, type Locks, type Platform } from './platform.js';
+import { below, nowhere, ownLocks, plain, spared, type Channel, type KeyValues, type Locks, type Platform } from './platform.js';
 
 const STORE = 'kept';
 
@@ -30,10 +30,19 @@ export function inIndexedDb(name: string): KeyValues {
     });
     return opening;
   };
-  const read = async <T>(ask: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> =>
-    asked(ask((await open()).transaction(STORE, 'readonly').objectStore(STORE)));
+  const begin = async (...how: [mode: IDBTransactionMode, options?: IDBTransactionOptions]): Promise<IDBTransaction> => {
+    const base = await open();
+    try {
+      return base.transaction(STORE, ...how);
+    } catch (error) {
+      opening = undefined; // the connection is lost, as Safari's is at times, and nobody said so
+      throw error;
+    }
+  };
+  const read = async <T>(ask: (store: IDBObjectStore) => IDBRequest<T>): Promise<T> => asked(ask((await begin('readonly')).objectStore(STORE)));
   const write = async (change: (store: IDBObjectStore) => IDBRequest): Promise<void> => {
-    const transaction = (await open()).transaction(STORE, 'readwrite');
+    // strict: when this resolves it is on the disk, and not only with the system, which may lose power.
+    const transaction = await begin('readwrite', { durability: 'strict' });
     change(transaction.objectStore(STORE));
     // A full disk shows when the transaction ends, and not at the request.
     await new Promise<void>((resolve, reject) => {
@@ -49,19 +58,19 @@ export function inIndexedDb(name: string): KeyValues {
   };
 }
 
-/** Storage of a few megabytes, which browsers count apart from IndexedDB. name: what its keys begin with. */
-const inLocalStorage = (name: string): KeyValues => ({
-  getItem: async (key) => localStorage.getItem(name + key),
-  setItem: async (key, value) => localStorage.setItem(name + key, value),
-  removeItem: async (key) => localStorage.removeItem(name + key),
-  getAllKeys: async () => Object.keys(localStorage).filter((key) => key.startsWith(name)).map((key) => key.slice(name.length)),
+/** Storage of a few megabytes, which browsers count apart from IndexedDB. */
+const inLocalStorage = (): KeyValues => ({
+  getItem: async (key) => localStorage.getItem(key),
+  setItem: async (key, value) => localStorage.setItem(key, value),
+  removeItem: async (key) => localStorage.removeItem(key),
+  getAllKeys: async () => Object.keys(localStorage),
 });
 
 /** Return what keeps the queue: IndexedDB, and localStorage where that is full. A page may be refused either. */
 function storage(name: string): KeyValues {
-  const kept = typeof indexedDB === 'undefined' ? inMemory() : inIndexedDb(name);
+  const kept = typeof indexedDB === 'undefined' ? nowhere() : inIndexedDb(name);
   try {
-    return localStorage ? spared(kept, inLocalStorage(`${name}:`)) : kept;
+    return localStorage ? spared(kept, below(`${name}:`, inLocalStorage())) : kept;
   } catch {
     return kept;
   }
@@ -75,14 +84,20 @@ const webLocks = (name: string): Locks => ({
 export function browser(name: string): Platform {
   return {
     ...plain(storage(name)),
+    isShared: false,
     locks: typeof navigator !== 'undefined' && navigator.locks ? webLocks(name) : ownLocks(),
     ...(typeof BroadcastChannel === 'undefined' ? {} : { channel }),
     ...(typeof document === 'undefined' ? {} : { signs }),
   };
 }
 
-function channel(name: string, heard: (message: string) => void): { tell(message: string): void; close(): void } {
-  const line = new BroadcastChannel(name);
+function channel(name: string, heard: (message: string) => void): Channel {
+  let line: BroadcastChannel;
+  try {
+    line = new BroadcastChannel(name);
+  } catch {
+    return { tell: () => undefined, close: () => undefined }; // a page that may store nothing may be refused it, too
+  }
   line.onmessage = (event: MessageEvent) => heard(String(event.data));
   return { tell: (message) => line.postMessage(message), close: () => line.close() };
 }

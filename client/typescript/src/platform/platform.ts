@@ -28,6 +28,8 @@ export interface Platform {
   /** Whether the ticks go on while the machine sleeps. */
   countsSleep: boolean;
   wall: () => number;
+  /** Whether the storage has other things, too, as AsyncStorage has: each user's queue then gets names of its own in it. */
+  isShared?: boolean;
   channel?: (name: string, heard: (message: string) => void) => Channel;
   /** Calls back when the network is there again, and when the page may end; returns how to stop that. */
   signs?: (online: () => void, parting: () => void) => () => void;
@@ -45,6 +47,27 @@ export function ownLocks(): Locks {
   };
 }
 
+/**
+ * Locks that are had at once where the given ones cannot be: a browser that lets a page store nothing gives it no Web Locks
+ * either, and a full disk takes no file. Two senders then cost nothing: the keys make a second sending harmless.
+ */
+export function sparedLocks(locks: Locks): Locks {
+  const own = ownLocks();
+  return {
+    exclusive: (name, work) =>
+      own.exclusive(name, async () => {
+        let isBegun = false;
+        const begin = (): ReturnType<typeof work> => ((isBegun = true), work());
+        try {
+          return await locks.exclusive(name, begin);
+        } catch (error) {
+          if (isBegun) throw error;
+          return work();
+        }
+      }),
+  };
+}
+
 /** Storage that ends with the process. */
 export function inMemory(): KeyValues {
   const kept = new Map<string, string>();
@@ -55,6 +78,20 @@ export function inMemory(): KeyValues {
     getAllKeys: async () => [...kept.keys()],
   };
 }
+
+/** Storage that takes nothing, for a platform that has none. */
+export function nowhere(): KeyValues {
+  const none = (): Promise<never> => Promise.reject(new Error('there is no storage'));
+  return { getItem: none, setItem: none, removeItem: none, getAllKeys: none };
+}
+
+/** The part of a storage whose names begin alike. */
+export const below = (prefix: string, storage: KeyValues): KeyValues => ({
+  getItem: (key) => storage.getItem(prefix + key),
+  setItem: (key, value) => storage.setItem(prefix + key, value),
+  removeItem: (key) => storage.removeItem(prefix + key),
+  getAllKeys: async () => (await storage.getAllKeys()).filter((key) => key.startsWith(prefix)).map((key) => key.slice(prefix.length)),
+});
 
 /**
  * Storage with another one to fall back on: what the first does not take goes there. Whoever writes holds the lock, so
@@ -74,16 +111,22 @@ export const spared = (storage: KeyValues, spare: KeyValues): KeyValues => ({
     await spare.removeItem(key);
     return storage.removeItem(key);
   },
-  getAllKeys: async () => [...new Set([...(await storage.getAllKeys()), ...(await spare.getAllKeys())])],
+  getAllKeys: async () => {
+    const both = await Promise.allSettled([storage.getAllKeys(), spare.getAllKeys()]);
+    const found = both.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    if (!found.length) throw (both[0] as PromiseRejectedResult).reason;
+    return [...new Set(found.flat())];
+  },
 });
 
 export const newKey = (): string =>
   globalThis.crypto?.randomUUID?.() ??
   'xxxxxxxx-xxxx-4xxx-8xxx-xxxxxxxxxxxx'.replace(/x/g, () => Math.floor(Math.random() * 16).toString(16));
 
-/** A platform around any storage, for one process: React Native, a worker, tests. */
+/** A platform around any storage, for one process: React Native, a worker, tests. What else is in the storage is left alone. */
 export const plain = (storage: KeyValues): Platform => ({
   storage,
+  isShared: true,
   locks: ownLocks(),
   ticks: () => performance.now(),
   run: newKey(),

@@ -1,0 +1,1 @@
+"""What a user brings along from another system, written."""

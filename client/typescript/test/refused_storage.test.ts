@@ -1,0 +1,165 @@
+/** A device that stores nothing, or only in part, or that has other things in its storage, or damaged ones. */
+
+import assert from 'node:assert/strict';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { browser, inMemory, plain, spared, Streakline, type KeyValues, type Options, type Platform, type SentEvent } from '../src/index.js';
+import { inFolder } from '../src/node/index.js';
+
+const denied = (): never => {
+  throw new DOMException('The request is denied', 'SecurityError');
+};
+const broken: KeyValues = { getItem: async () => denied(), setItem: async () => denied(), removeItem: async () => denied(), getAllKeys: async () => denied() };
+
+interface Known { me: Streakline; sent: string[][]; unkept: string[]; be: (isOnline: boolean) => void }
+
+/** A client on a platform, whose service takes all while it can be reached. */
+function client(platform: Platform, more: Partial<Options> = {}): Known {
+  let isOnline = false;
+  const known = { sent: [] as string[][], unkept: [] as string[] };
+  const fetch: typeof globalThis.fetch = async (_, options = {}) => {
+    if (!isOnline) throw new TypeError('offline');
+    const { events } = JSON.parse(String(options.body ?? '{"events":[]}')) as { events: SentEvent[] };
+    if (events.length) known.sent.push(events.map((each) => each.idempotency_key));
+    return Response.json({ results: events.map(() => ({ status: 'accepted' })) }, { status: 202 });
+  };
+  const me = new Streakline({ url: 'https://x.test', token: 't', user: 'ann', platform, fetch, onUnkept: ({ idempotency_key }) => known.unkept.push(idempotency_key), ...more });
+  return { ...known, me, be: (now) => void (isOnline = now) };
+}
+
+/** Put something in the place of what is global, for one test. */
+function withGlobals(t: TestContext, given: Record<string, PropertyDescriptor>): void {
+  for (const [name, descriptor] of Object.entries(given)) {
+    const before = Object.getOwnPropertyDescriptor(globalThis, name);
+    Object.defineProperty(globalThis, name, { configurable: true, ...descriptor });
+    t.after(() => {
+      if (before) Object.defineProperty(globalThis, name, before);
+      else delete (globalThis as Record<string, unknown>)[name];
+    });
+  }
+}
+
+async function keptInMemoryAndSent({ me, sent, unkept, be }: Known): Promise<void> {
+  const [one, two] = [await me.track('A'), await me.track('B')];
+  assert.deepEqual([one.kept, two.kept], [false, false]);
+  assert.deepEqual(unkept, [one.key, two.key]);
+  assert.equal(await me.flush(), 2);
+  assert.equal((await me.estimate()).current_streak, 1);
+  be(true);
+  assert.equal(await me.flush(), 0);
+  assert.deepEqual(sent, [[one.key, two.key]]);
+  me.close();
+}
+
+test('a page that may store nothing, and gets no Web Locks, keeps events in memory, says so, and sends them', async (t) => {
+  withGlobals(t, {
+    BroadcastChannel: { value: class { constructor() { denied(); } } },
+    indexedDB: { value: { open: denied } },
+    localStorage: { get: denied },
+    navigator: { value: { locks: { request: () => Promise.reject(new DOMException('denied', 'SecurityError')) } } },
+  });
+  await keptInMemoryAndSent(client(browser('private')));
+});
+
+test('a platform without any storage says so, too', async (t) => {
+  withGlobals(t, { indexedDB: { value: undefined }, localStorage: { value: undefined } });
+  await keptInMemoryAndSent(client(browser('none')));
+});
+
+test('events in localStorage are sent where IndexedDB cannot be opened at all', async (t) => {
+  const kept: Record<string, string> = {};
+  const own = { getItem: (key: string) => kept[key] ?? null, setItem: (key: string, value: string) => void (kept[key] = value), removeItem: (key: string) => void delete kept[key] };
+  const localStorage = new Proxy(own, { ownKeys: () => Object.keys(kept), getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }) });
+  for (const indexedDB of [{ open: denied }, undefined]) {
+    withGlobals(t, { indexedDB: { value: indexedDB }, localStorage: { value: localStorage } });
+    const first = client(browser('one'));
+    const { key, kept: isKept } = await first.me.track('A');
+    assert.equal(isKept, true);
+    assert.equal(await first.me.flush(), 1);
+    first.me.close();
+    const second = client(browser('one'));
+    second.be(true);
+    assert.equal(await second.me.flush(), 0);
+    second.me.close();
+    assert.deepEqual([second.sent, first.unkept], [[[key]], []]);
+  }
+});
+
+test('a connection to IndexedDB that is lost is opened anew', async (t) => {
+  let [opened, isLost] = [0, false];
+  const done = <T>(target: T): T => (setTimeout(() => (target as { onsuccess?: () => void }).onsuccess?.()), target);
+  const transaction = (): unknown => {
+    if (isLost) throw new DOMException('The database connection is closing', 'InvalidStateError');
+    return { objectStore: () => ({ get: () => done({ result: 'kept' }) }) };
+  };
+  withGlobals(t, {
+    indexedDB: { value: { open: () => ((opened += 1), (isLost = false), done({ result: { transaction } })) } },
+    localStorage: { value: undefined },
+  });
+  const { storage } = browser('lost');
+  assert.equal(await storage.getItem('a'), 'kept');
+  isLost = true;
+  await assert.rejects(storage.getItem('a'), /closing/);
+  assert.equal(await storage.getItem('a'), 'kept');
+  assert.equal(opened, 2);
+});
+
+test('of two storages one that cannot be read hides nothing of the other; none is read where neither can be', async () => {
+  const there = inMemory();
+  await there.setItem('a', '1');
+  assert.deepEqual(await spared(broken, there).getAllKeys(), ['a']);
+  assert.deepEqual(await spared(there, broken).getAllKeys(), ['a']);
+  await assert.rejects(spared(broken, broken).getAllKeys(), /denied/);
+});
+
+test('a folder that takes no file is storage that takes nothing', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'streakline-'));
+  await writeFile(join(folder, 'file'), '');
+  await keptInMemoryAndSent(client(inFolder(join(folder, 'file', 'below'))));
+  await rm(folder, { recursive: true });
+});
+
+test("users of one storage have queues and profiles of their own, and an app's own things stay", async () => {
+  const storage = inMemory();
+  await storage.setItem('profile', 'the app');
+  await storage.setItem('state', 'the app');
+  await storage.setItem('event:1', 'the app');
+  const [ann, bob] = [client(plain(storage), { user: 'ann' }), client(plain(storage), { user: 'ann:event:' })];
+  const { key } = await ann.me.track('A');
+  assert.deepEqual([(await ann.me.waiting()).map((each) => each.idempotency_key), await bob.me.waiting()], [[key], []]);
+  assert.deepEqual([(await ann.me.estimate()).current_streak, (await bob.me.estimate()).current_streak], [1, 0]);
+  await bob.me.track('B');
+  ann.be(true);
+  assert.equal(await ann.me.flush(), 0);
+  assert.deepEqual([ann.sent, (await bob.me.waiting()).length], [[[key]], 1]);
+  assert.deepEqual([await storage.getItem('profile'), await storage.getItem('state'), await storage.getItem('event:1')], ['the app', 'the app', 'the app']);
+  ann.me.close();
+  bob.me.close();
+});
+
+test('what is damaged in storage stops nothing, is told of once, and is not thrown away', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'streakline-'));
+  const first = client(inFolder(folder));
+  const keys = [(await first.me.track('A')).key, (await first.me.track('B')).key, (await first.me.track('C')).key];
+  await first.me.flush();
+  first.me.close();
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.json'));
+  for (const name of names) if (!name.startsWith('event') || name.includes(keys[1] as string)) await writeFile(join(folder, name), '{"eve');
+  await writeFile(join(folder, 'profile.json'), 'null and more');
+  const troubles: string[] = [];
+  const { me, sent, be } = client(inFolder(folder), { onTrouble: ({ kind, reason }) => void (kind === 'damaged' && troubles.push(reason)) });
+  be(true);
+  const last = await me.track('D');
+  assert.equal(last.kept, true);
+  assert.equal(await me.flush(), 0);
+  assert.deepEqual(sent.flat(), [keys[0], keys[2], last.key]);
+  assert.equal((await me.estimate()).current_streak, 1);
+  assert.deepEqual(troubles.length, 3, String(troubles));
+  assert.match(troubles.join(), new RegExp(keys[1] as string));
+  me.close();
+  const left = (await readdir(folder)).filter((name) => name.startsWith('damaged'));
+  assert.equal(left.length, 3, 'state, profile, and the event');
+  await rm(folder, { recursive: true, maxRetries: 5 });
+});

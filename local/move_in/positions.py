@@ -1,0 +1,151 @@
+"""Opening positions: a row is what another system says of a user. Each is written at once, and compared."""
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from adapters.engagement.account_store import AccountContended
+from adapters.engagement.moving.position_mover import PositionMover
+from adapters.platform.batches import chunks
+from adapters.privacy.tombstones import Erased
+from ingest.web.json_schema import USER_ID
+from local.move_in.comparing import ABSENT, SAME, Compared
+from local.move_in.rows import RefusedRow, Row, read_rows
+from rules.book.versions import Books
+from rules.days import stamp
+from rules.engagement.account_state import Profile
+from rules.engagement.events import InputRefused
+from rules.engagement.goals.achievements import declared
+from rules.engagement.ledger import Entry, EntryKind
+from rules.engagement.moving.positions import OpeningPosition
+from rules.engagement.moving.reading import position_of
+from rules.engagement.streaks import effective
+from rules.privacy.tombstones import user_subject
+
+READERS = 8
+MOVED_ON, DIFFERS = "same, and moved on", "differs"
+Figures = tuple[int, int, date | None, int, int, int]
+FIELDS = ("streak", "longest", "last_date", "active_days", "balance", "freezes")
+HEADER = ("line", "user_id", *(f"{name}_{side}" for name in FIELDS for side in ("told", "shown")), "outcome")
+
+
+@dataclass(frozen=True, slots=True)
+class PositionMoving:
+    """Files of opening positions."""
+
+    mover: PositionMover
+    books: Books
+    erased: Erased
+    now: Callable[[], datetime]
+
+    def check(self, row: Row) -> OpeningPosition | RefusedRow:
+        """Return a row's position, or why it is refused."""
+        try:
+            position = position_of(row.values, self.now().date(), USER_ID)
+        except InputRefused as refused:
+            return RefusedRow(row.line, refused.field, refused.reason, row.values)
+        if problem := self._unknown(position):
+            return RefusedRow(row.line, "achievements", problem, row.values)
+        at = stamp(datetime.combine(position.as_of, time(), UTC))
+        if self.erased.forbids(user_subject(position.user_id), at):
+            return RefusedRow(row.line, "user_id", "was erased", row.values)
+        return position
+
+    def _unknown(self, position: OpeningPosition) -> str:
+        """Return why achievements cannot be brought along; "" if they can."""
+        known = declared(self.books, self.now()) if position.achievements else {}
+        for name in position.achievements:
+            if name not in known:
+                return f"has {name}, which is not in the book in force"
+            if not known[name].rule.stays:
+                return f"has {name}, which the book withdraws where its conditions do not hold"
+        return ""
+
+    def send(self, some: Sequence[Row]) -> Sequence[RefusedRow | None]:
+        """Move users in."""
+        return [self._move(each) for each in some]
+
+    def _move(self, row: Row) -> RefusedRow | None:
+        position = self.check(row)
+        if isinstance(position, RefusedRow):
+            return position
+        try:
+            self.mover.move(position, self.now())
+        except InputRefused as refused:
+            return RefusedRow(row.line, refused.field, refused.reason, row.values)
+        except AccountContended:
+            return RefusedRow(row.line, "user_id", "kept changing: import this line again", row.values)
+        return None
+
+    def compare(self, path: Path, out: Path, rows: int) -> Compared:  # noqa: ARG002 (histories need it)
+        """Hold each position against the account."""
+        found = Compared(Counter())
+        with (
+            out.open("w", newline="", encoding="utf-8") as file,
+            ThreadPoolExecutor(READERS) as pool,
+        ):
+            lines = csv.writer(file)
+            lines.writerow(HEADER)
+            for some in chunks(self._positions(path), READERS * 64):
+                for (line, told), (values, outcome) in zip(some, pool.map(self._held, some), strict=True):
+                    found.users += 1
+                    found.counts[outcome] += 1
+                    if outcome in (ABSENT, DIFFERS):
+                        found.absent.add(line)
+                    lines.writerow((line, told.user_id, *values, outcome))
+        return found
+
+    def _positions(self, path: Path) -> Iterator[tuple[int, OpeningPosition]]:
+        for row in read_rows(path):
+            told = self.check(row) if isinstance(row, Row) else row
+            if isinstance(told, OpeningPosition):
+                yield row.line, told
+
+    def _held(self, numbered: tuple[int, OpeningPosition]) -> tuple[list[Any], str]:
+        told = numbered[1]
+        profile = self.mover.accounts.profile(told.user_id)
+        entries = self.mover.accounts.ledger.after(told.user_id, "0", consistent=False)[0]
+        shown = self._shown(profile, told)
+        outcome = _outcome(profile, entries, told)
+        if outcome == SAME and shown != _said(told):
+            outcome = DIFFERS
+        if outcome in (SAME, MOVED_ON) and not self.mover.has_achievements(told):
+            outcome = DIFFERS
+        return [each for pair in zip(_said(told), shown, strict=True) for each in pair], outcome
+
+    @staticmethod
+    def _shown(profile: Profile, told: OpeningPosition) -> Figures:
+        """Return what the system shows: as of the position's date, or later if the user has moved on."""
+        when = max(told.as_of, profile.streak.last) if profile.streak else told.as_of
+        seen = effective(profile.streak, profile.cover, when)
+        return (
+            seen.current,
+            seen.longest,
+            seen.last,
+            seen.active_days,
+            profile.balance,
+            seen.freezes_available,
+        )
+
+
+def _said(told: OpeningPosition) -> Figures:
+    """Return what the file says; of active dates and longest at least what the streak has."""
+    opening = told.opening
+    return told.streak, opening.longest, told.last_date, opening.active_days, told.balance, told.freezes
+
+
+def _outcome(profile: Profile, entries: Sequence[Entry], told: OpeningPosition) -> str:
+    if profile.cover.opening is None:
+        return ABSENT
+    drafts = [each.draft for each in entries if each.draft.kind is not EntryKind.OPEN]
+    brought = told.drafts()
+    if profile.cover.opening != told.opening or Counter(brought) - Counter(drafts):
+        return DIFFERS
+    own = (profile.cover.opening.last, profile.cover.opening.active_days)
+    now = (profile.streak.last, profile.streak.active_days) if profile.streak else own
+    return SAME if len(drafts) == len(brought) and now == own else MOVED_ON

@@ -1,0 +1,78 @@
+"""Checks a proof of a ledger entry against a published root, with nothing but the file (rule 19).
+
+It imports the standard library alone, so it can be read and run by whoever does not trust us:
+`python check_proof.py FILE ROOT`. Every digest is SHA-256 over a byte that says what it is of, and the rest.
+"""
+
+import json
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+LEAF, NODE, COMMITMENT, CONTENT, LINK, BEFORE = (bytes([each]) for each in (0, 1, 3, 4, 5, 6))
+
+
+def _digest(kind: bytes, *parts: bytes) -> bytes:
+    return sha256(kind + b"".join(parts)).digest()
+
+
+def _number(value: int) -> bytes:
+    return value.to_bytes(8, "big")
+
+
+def _encoded(fields: list[list[str]]) -> bytes:
+    """Return fields as bytes: length, name, kind, length, value."""
+    told = b""
+    for name, kind, value in fields:
+        told += b"%d:%b%b" % (len(name.encode()), name.encode(), kind.encode())
+        told += b"%d:%b" % (len(value.encode()), value.encode())
+    return told
+
+
+def root_of(proof: dict[str, Any]) -> bytes:
+    """Return the root that a proof leads to. Raises KeyError, TypeError or ValueError for no proof."""
+    if proof["form"] != "streakline-proof-1":
+        raise ValueError(f"this is no proof of a form that is known: {proof['form']}")
+    entry, account = proof["entry"], proof["account"]
+    # The entry: what stays of it when its person is erased, and a commitment to all else.
+    committed = _digest(COMMITMENT, bytes.fromhex(entry["salt"]), _encoded(entry["hidden"]))
+    content = _digest(CONTENT, committed, _encoded(entry["shown"]))
+    fold = _digest(LINK, bytes.fromhex(entry["previous"]), content)
+    # The chain: each later entry's hash is over its predecessor's.
+    before, first = bytes.fromhex(account["before"]), int(account["first"])
+    seq = int({name: value for name, _, value in entry["shown"]}["seq"])
+    for each in proof["after"]:
+        if isinstance(each, str):
+            fold, seq = _digest(LINK, fold, bytes.fromhex(each)), seq + 1
+        else:  # a chain begins here, and commits to all before
+            before, first, fold = _digest(BEFORE, before, _number(first), fold), each["begins"], bytes(32)
+    # The tree over all accounts.
+    name = bytes.fromhex(account["name"])
+    found = _digest(LEAF, name, before, _number(first), _number(seq), fold)
+    for side, beside in proof["path"]:
+        if side not in ("left", "right"):
+            raise ValueError(f"{side} is no side")
+        pair = (bytes.fromhex(beside), found) if side == "left" else (found, bytes.fromhex(beside))
+        found = _digest(NODE, *pair)
+    return found
+
+
+def check(path: Path, root: str) -> list[str]:
+    """Return, line by line, what a proof proves. Raises ValueError if it does not prove it."""
+    try:
+        proof = json.loads(path.read_text(encoding="utf-8"))
+        found = root_of(proof)
+    except (AttributeError, KeyError, OverflowError, TypeError, UnicodeError) as error:
+        raise ValueError(f"this is no proof: {type(error).__name__}: {error}") from None
+    if found != bytes.fromhex(root):
+        raise ValueError(f"the proof leads to the root {found.hex()}, and not to {root}")
+    entry = proof["entry"]
+    return [f"{name}: {value}" for name, _, value in (*entry["hidden"], *entry["shown"])]
+
+
+if __name__ == "__main__":
+    try:
+        print("\n".join(check(Path(sys.argv[1]), sys.argv[2])))
+    except (IndexError, OSError, ValueError) as refused:
+        sys.exit(f"NOT PROVEN: {refused}")

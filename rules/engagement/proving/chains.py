@@ -1,0 +1,184 @@
+"""An account's chain, recomputed from its entries, and where they contradict it (rule 19).
+
+A chain begins with an entry that tells a salt: with the account, or where an account of an earlier version
+gets its first hash. It commits to all that was before by a fold over that. Entries without a hash in between
+(carried ones, or of an earlier version) have the hash that follows from their content.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from rules.engagement.ledger import Entry
+from rules.engagement.proving.hashes import (
+    DIGEST_BYTES,
+    ZERO,
+    before_of,
+    commitment,
+    content,
+    entry_salt,
+    leaf_of,
+    link,
+    tag_of,
+)
+from rules.engagement.proving.sealing import hidden_bytes, shown_bytes
+
+FLIPPED, DROPPED, ADDED, REORDERED = "flipped", "dropped", "added", "reordered"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerLink:
+    """An entry as any copy of the ledger tells it.
+
+    place: created_at, or what stays of it. shown, hidden: encoded fields; hidden is None where an erasure has
+    left the commitment alone. begins: the salt of a chain that begins here. stored: the hash that the copy
+    tells; b"": it tells none. name: of an erased person's account in the tree, where a chain begins.
+    """
+
+    seq: int
+    place: str
+    shown: bytes
+    hidden: bytes | None
+    committed: bytes = b""
+    begins: bytes = b""
+    stored: bytes = b""
+    name: bytes = b""
+
+    def commitment(self, salt: bytes) -> bytes:
+        """Return the commitment to what an erasure takes away."""
+        if self.hidden is None:
+            return self.committed
+        return commitment(entry_salt(salt, self.seq), self.hidden)
+
+
+def link_of(entry: Entry) -> LedgerLink:
+    """Return an entry of the table."""
+    return LedgerLink(
+        *(entry.seq, entry.created_at, shown_bytes(entry), hidden_bytes(entry)),
+        begins=entry.begins,
+        stored=entry.chain[:DIGEST_BYTES],
+    )
+
+
+@dataclass(slots=True)
+class AccountChain:
+    """What an account's entries come to. hashes, contents, commitments: by seq.
+
+    name: the account in the tree. before: what the chain commits to, which begins at `first`. parts: where
+    chains begin, with what each commits to and its salt. breaks: seqs whose stored hash does not follow.
+    """
+
+    name: bytes = b""
+    before: bytes = ZERO
+    first: int = 0
+    seq: int = -1
+    fold: bytes = ZERO
+    hashes: dict[int, bytes] = field(default_factory=dict)
+    contents: dict[int, bytes] = field(default_factory=dict)
+    commitments: dict[int, bytes] = field(default_factory=dict)
+    parts: dict[int, tuple[bytes, bytes]] = field(default_factory=dict)
+    breaks: list[int] = field(default_factory=list)
+
+    @property
+    def leaf(self) -> bytes:
+        """The account's leaf in the tree of a night."""
+        return leaf_of(self.name, self.before, self.first, self.seq, self.fold)
+
+    def leaf_at(self, seq: int) -> bytes | None:
+        """Return the leaf that the account had when its newest entry was this; None if it had none."""
+        begun = [each for each in self.parts if each <= seq]
+        if seq not in self.hashes or not begun:
+            return None
+        first = max(begun)
+        return leaf_of(self.name, self.parts[first][0], first, seq, self.hashes[seq])
+
+
+def chain_of(account_id: str, links: Sequence[LedgerLink]) -> AccountChain | None:
+    """Recompute an account's chain from its entries, oldest first; None if none of them has begun one."""
+    begun = next((each for each in links if each.begins or each.name), None)
+    if begun is None:
+        return None
+    salt = begun.begins
+    chain = AccountChain(begun.name or tag_of(salt, account_id))
+    for each in links:
+        if each.begins or each.name:
+            salt = each.begins
+            if chain.seq >= 0:
+                chain.before, chain.first = before_of(chain.before, chain.first, chain.fold), each.seq
+                chain.fold = ZERO
+            chain.parts[each.seq] = chain.before, salt
+        committed = each.commitment(salt)
+        digest = content(each.shown, committed)
+        chain.fold, chain.seq = link(chain.fold, digest), each.seq
+        chain.hashes[each.seq], chain.commitments[each.seq] = chain.fold, committed
+        chain.contents[each.seq] = digest
+        if each.stored and each.stored != chain.fold:
+            chain.breaks.append(each.seq)
+    return chain
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LedgerFault:
+    """What is wrong with a copy of an account's ledger, and where: seq and place of the entry."""
+
+    seq: int
+    what: str
+    place: str = ""
+
+    @property
+    def text(self) -> str:
+        """The fault in words."""
+        at = f" ({self.place})" if self.place else ""
+        return f"entry {self.seq}{at} was {self.what}"
+
+
+def order_faults(links: Sequence[LedgerLink]) -> list[LedgerFault]:
+    """Return which entries are missing, twice there, or not in the order of their places."""
+    by_seq: dict[int, LedgerLink] = {}
+    faults = []
+    for each in links:
+        if each.seq in by_seq:
+            faults.append(LedgerFault(each.seq, ADDED, each.place))
+        by_seq[each.seq] = by_seq.get(each.seq, each)
+    last = max(by_seq, default=-1)
+    faults += [LedgerFault(seq, DROPPED) for seq in range(last) if seq not in by_seq]
+    for before, after in pairwise(links):
+        if after.seq < before.seq:
+            faults.append(LedgerFault(after.seq, REORDERED, after.place))
+    return faults
+
+
+def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault]:
+    """Return what a copy tells against itself: its order, and hashes that do not follow from its entries.
+
+    The first hash that differs is told. Between it and the hash before it, carried entries have none: the
+    fault is in one of these then, and who has another copy asks differences().
+    """
+    if faults := order_faults(links):
+        return faults
+    chain = chain_of(account_id, links)
+    places = {each.seq: each.place for each in links}
+    return [LedgerFault(each, FLIPPED, places[each]) for each in (chain.breaks if chain else [])[:1]]
+
+
+def differences(links: Sequence[LedgerLink], sound: Sequence[LedgerLink]) -> list[LedgerFault]:
+    """Return every entry by which a copy differs from a sound one. Salts are not compared."""
+    known = {each.seq: each for each in sound}
+    faults = set(order_faults(links))
+    told = {each.seq for each in links}
+    for each in links:
+        other = known.get(each.seq)
+        if other is None:
+            faults.add(LedgerFault(each.seq, ADDED, each.place))
+        elif (each.shown, each.hidden) != (other.shown, other.hidden) and None not in (
+            each.hidden,
+            other.hidden,
+        ):
+            faults.add(LedgerFault(each.seq, FLIPPED, other.place))
+    faults.update(LedgerFault(each.seq, DROPPED, each.place) for each in sound if each.seq not in told)
+    return sorted(faults)
+
+
+def texts(faults: Iterable[LedgerFault]) -> list[str]:
+    """Return faults in words."""
+    return [each.text for each in faults]

@@ -1,0 +1,151 @@
+"""The Python client when its file is damaged, its disk full, or what the app has given it fails."""
+
+import json
+import logging
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from streakline_client import Reply, Streakline
+from streakline_client.errors import Unreachable
+from streakline_client.queue.sender import RefusedEvent, Trouble
+from streakline_client.tracker import Queueing
+from streakline_client.transport import Request
+
+
+class Service:
+    """Takes all but what is of type NO, while it is online."""
+
+    def __init__(self, *, is_online: bool = True) -> None:
+        self.is_online, self.keys = is_online, list[str]()
+
+    def __call__(self, request: Request) -> Reply:
+        if not self.is_online:
+            raise Unreachable("offline")
+        events: list[dict[str, Any]] = json.loads(request.body or b"{}").get("events", [])
+        self.keys += [each["idempotency_key"] for each in events]
+        error = {"code": "unknown_type", "field": "event_type", "message": "is in no book"}
+        refused, taken = {"status": "rejected", "error": error}, {"status": "accepted"}
+        results = [refused if each["event_type"] == "NO" else taken for each in events]
+        return Reply(202, json.dumps({"results": results}).encode())
+
+
+def client(path: Path | None, service: Service, **more: Any) -> Streakline:
+    queue = Queueing(path=path, is_sending=False, **more)
+    return Streakline("https://x.test", "t", user="ann", queue=queue, transport=service, sleep=lambda _: None)
+
+
+def filled(path: Path, events: int = 3) -> list[str]:
+    before = client(path, Service(is_online=False))
+    keys = [before.track("A", {"text": "x" * 3000}) for _ in range(events)]
+    before.close()
+    return keys
+
+
+@pytest.mark.parametrize("damage", ["text", "header", "middle"])
+def test_a_damaged_file_is_put_aside_and_told_of_and_the_client_goes_on(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "queue.db"
+    filled(path, 10)
+    content = path.read_bytes()
+    damaged = {
+        "text": b"no database at all" * 100,
+        "header": b"\x00" * 100 + content[100:],
+        "middle": content[:4096] + b"\xff" * 12_288 + content[16_384:],
+    }[damage]
+    path.write_bytes(damaged)
+    troubles: list[Trouble] = []
+    me = client(path, Service(), on_trouble=troubles.append)
+    key = me.track("A")
+    assert [each["idempotency_key"] for each in me.waiting()] == [key]
+    assert me.flush() == 0
+    me.close()
+    [trouble] = troubles
+    [aside] = tmp_path.glob("queue.db.damaged-*")
+    assert (trouble.kind, str(aside) in trouble.reason) == ("damaged", True)
+    assert aside.read_bytes() == damaged
+    again = client(path, Service(), on_trouble=troubles.append)
+    again.close()
+    assert len(troubles) == 1
+
+
+def test_a_sound_file_is_left_as_it_is_and_so_is_what_is_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+    keys = filled(path)
+    me = client(path, Service())
+    assert [each["idempotency_key"] for each in me.waiting()] == keys
+    me.close()
+    assert not list(tmp_path.glob("*damaged*"))
+    with pytest.raises(sqlite3.OperationalError):  # a folder is there: nothing is put aside
+        client(tmp_path, Service())
+    assert tmp_path.is_dir()
+
+
+def test_an_app_s_own_errors_stop_no_sending_and_are_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[Any] = []
+
+    def failing(value: Any) -> None:
+        told.append(value)
+        raise RuntimeError("an app's own")
+
+    service = Service()
+    me = client(
+        tmp_path / "queue.db", service, most=3, on_refused=failing, on_dropped=failing, on_trouble=failing
+    )
+    service.is_online = False
+    dropped = me.track("A")
+    keys = [me.track("A"), me.track("NO"), me.track("A")]
+    assert me.flush() == 3
+    service.is_online = True
+    with caplog.at_level(logging.ERROR, "streakline_client"):
+        assert me.flush() == 0
+    me.close()
+    first, second, third = told
+    assert first["idempotency_key"] == dropped
+    assert isinstance(second, Trouble)
+    assert isinstance(third, RefusedEvent)
+    assert (third.code, third.field, third.event["idempotency_key"]) == (
+        "unknown_type",
+        "event_type",
+        keys[1],
+    )
+    assert service.keys == keys
+    assert "an app's own" in caplog.text
+
+
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from streakline_client import Streakline
+from streakline_client.tracker import Queueing
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+me = Streakline("http://127.0.0.1:9", "t", user="ann", queue=Queueing(path=Path(sys.argv[1]), is_sending=False))
+kept = [me.track("A", {"text": "x" * 5000}) for _ in range(3)]
+resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+for _ in range(20):
+    try:
+        kept.append(me.track("A", {"text": "x" * 5000}))
+    except Exception as error:
+        print(type(error).__name__, *kept)
+        break
+"""
+
+
+def test_a_full_disk_is_raised_and_what_was_kept_before_is_sent_by_the_next_process(tmp_path: Path) -> None:
+    path = tmp_path / "queue.db"
+    command = [sys.executable, "-c", FULL, str(path)]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment, timeout=60)
+    name, *kept = done.stdout.split()
+    assert name == "OperationalError"
+    assert len(kept) >= 3
+    service = Service()
+    me = client(path, service)
+    assert me.flush() == 0
+    me.close()
+    assert service.keys == kept

@@ -1,0 +1,183 @@
+"""Rule 20: a position is as if what it tells had happened here, whatever comes before it or after it."""
+
+import random
+from dataclasses import replace
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rules.engagement.account_state import History, NeedsHistory
+from rules.engagement.events import InputRefused
+from rules.engagement.ledger import EntryKind
+from rules.engagement.moving.positions import OPENING_TYPE, OpeningPosition, is_moved_in, moved_in
+from rules.engagement.moving.reading import position_of
+from rules.engagement.rebuild import chain_faults, days_of, profile_of
+from rules.engagement.streaks import DAY, Cover, Streak, advance, effective, fold
+from tests.support.account_world import World
+from tests.support.engagement_strategies import bases, covers, event, near
+from tests.support.examples import examples
+
+USER = r"^[a-z]+$"
+D = date(2026, 6, 10)
+
+
+def position(**more: Any) -> OpeningPosition:
+    told = OpeningPosition("u", D, D, 4, 9, 20, {date(2027, 1, 1): 30, None: 5}, 2)
+    return replace(told, **more)
+
+
+def figures(streak: Streak | None) -> tuple[date, int, int, int] | None:
+    return (streak.last, streak.length, streak.longest, streak.active_days) if streak else None
+
+
+@settings(max_examples=examples(100))
+@given(st.data())
+def test_a_fold_from_a_position_is_the_fold_of_the_whole_history(data: st.DataObject) -> None:
+    """Whoever is told of up to a date, and comes on from there, has what the whole history would have given."""
+    base = data.draw(bases)
+    days = sorted(data.draw(st.sets(near(base, 40), min_size=1)))
+    cover = data.draw(covers(base))
+    on = data.draw(st.sampled_from(days))
+    before = fold([each for each in days if each <= on], cover)
+    assert before
+    left = cover.granted(on) - len(before.spent)
+    later = tuple(each for each in cover.freezes if each[0] > on)
+    freezes = tuple(sorted([*([(on, left)] if left else []), *later]))
+    brought = Cover(freezes, cover.pauses, cover.skipped, opening=replace(before.checkpoint, spent=0))
+    whole, told = fold(days, cover), fold(data.draw(st.permutations(days)), brought)
+    assert figures(told) == figures(whole)
+    assert whole
+    assert told
+    as_of = whole.last + data.draw(st.integers(0, 9)) * DAY
+    one, other = effective(whole, cover, as_of), effective(told, brought, as_of)
+    assert (one.current, one.status, one.freezes_available) == (
+        other.current,
+        other.status,
+        other.freezes_available,
+    )
+    state: Streak | None = None
+    for day in days:
+        state = advance(state, day, brought)
+    assert state == told
+
+
+def move(world: World, told: OpeningPosition) -> bool:
+    account = world.account([told.as_of])
+    if is_moved_in(account, told):
+        return False
+    world.now += timedelta(seconds=1)
+    try:
+        decision = moved_in(account, told, world.now)
+    except NeedsHistory:
+        active = [day for day, each in world.days.items() if each.is_active]
+        decision = moved_in(replace(account, history=History(active)), told, world.now)
+    world.entries += decision.entries
+    world.days |= decision.days
+    world.put(decision.profile)
+    return True
+
+
+@settings(max_examples=examples(60))
+@given(seed=st.integers(0, 2**32), place=st.integers(0, 6))
+def test_a_position_may_come_before_among_or_after_the_events(seed: int, place: int) -> None:
+    chance = random.Random(seed)
+    days = [D + timedelta(days=chance.randrange(-3, 12)) for _ in range(6)]
+    events = [event(f"k{number}", day) for number, day in enumerate(days)]
+    world = World()
+    for number, each in enumerate(events):
+        if number == place:
+            assert move(world, position())
+        world.apply([each])
+    assert move(world, position()) == (place >= len(events))
+    assert not move(world, position())
+    other = World()
+    move(other, position())
+    other.apply(events)
+    assert figures(world.profile.streak) == figures(other.profile.streak)
+    assert world.profile.balance == other.profile.balance
+    for made in (world, other):
+        entries = [replace(each, active=each is made.entries[-1]) for each in made.entries]
+        assert chain_faults(entries) == []
+        through = made.entries[-1].applied_through
+        assert profile_of(made.profile, made.entries) == replace(made.profile, applied_through=through)
+        assert days_of(made.entries) == {day.isoformat(): kept for day, kept in made.days.items()}
+
+
+def test_lots_and_freezes_are_entries_and_the_streak_is_where_the_fold_begins() -> None:
+    world = World()
+    move(world, position())
+    assert [(e.draft.kind, e.draft.points, e.draft.expires_on) for e in world.entries] == [
+        (EntryKind.OPEN, 0, None),
+        (EntryKind.EARN, 30, "2027-01-01"),
+        (EntryKind.EARN, 5, None),
+        (EntryKind.ADJUST, 0, None),
+        (EntryKind.ADJUST, 0, None),
+    ]
+    assert {e.draft.event_type for e in world.entries[1:3]} == {OPENING_TYPE}
+    assert world.profile.expiry.next_on == date(2027, 1, 1)
+    seen = effective(world.profile.streak, world.profile.cover, D + 3 * DAY)
+    assert (seen.current, seen.longest, seen.active_days, seen.freezes_available) == (4, 9, 20, 0)
+    assert effective(world.profile.streak, world.profile.cover, D + 4 * DAY).current == 0
+
+
+def test_freezes_that_were_spent_on_what_a_position_tells_come_back() -> None:
+    world = World()
+    world.apply([event("a", D - 3 * DAY)])
+    world.apply([event("b", D)])
+    move(world, position(freezes=0))
+    assert world.profile.streak
+    assert world.profile.streak.length == 4
+
+
+def test_who_has_another_position_or_a_history_is_refused() -> None:
+    world = World()
+    move(world, position())
+    with pytest.raises(InputRefused, match="another position"):
+        move(world, position(streak=5))
+    world = World()
+    world.apply([event("a", D - 30 * DAY)])
+    with pytest.raises(InputRefused, match="a history here since 2026-05-11"):
+        move(world, position())
+
+
+GOOD = {"user_id": "ann", "as_of": "2026-06-10", "streak": "4", "longest": 9, "last_date": "2026-06-09"}
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("user_id", {"user_id": "Ann!"}),
+        ("as_of", {"as_of": "10.06.2026"}),
+        ("as_of", {"as_of": "2026-06-13"}),
+        ("streak", {"streak": -1}),
+        ("streak", {"streak": "4.5"}),
+        ("streak", {"streak": 0}),
+        ("longest", {"longest": 3}),
+        ("longest", {"longest": 30_000}),
+        ("last_date", {"last_date": "2026-06-11"}),
+        ("last_date", {"last_date": "2026-06-07"}),
+        ("active_days", {"active_days": 5}),
+        ("balance", {"balance": True}),
+        ("balance", {"balance": 6, "lots": {"never": 5}}),
+        ("lots", {"lots": {"2026-06-10": 5}}),
+        ("lots", {"lots": {"soon": 5}}),
+        ("lots", {"lots": "[1]"}),
+        ("lots", {"lots": {"never": -5}}),
+        ("freezes", {"freezes": 31}),
+        ("achievements", {"achievements": {"a": "yesterday"}}),
+        ("level", {"level": 3}),
+    ],
+)
+def test_a_row_that_cannot_be_is_refused_with_its_field(field: str, change: dict[str, Any]) -> None:
+    assert position_of(GOOD, date(2026, 6, 11), USER).streak == 4
+    with pytest.raises(InputRefused) as refused:
+        position_of({**GOOD, **change}, date(2026, 6, 11), USER)
+    assert refused.value.field == field
+
+
+def test_a_streak_without_its_last_date_is_refused() -> None:
+    with pytest.raises(InputRefused, match="last_date is missing"):
+        position_of({name: GOOD[name] for name in ("user_id", "as_of", "streak")}, date(2026, 6, 11), USER)

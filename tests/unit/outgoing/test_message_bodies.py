@@ -1,0 +1,83 @@
+"""docs/webhooks.md and its JSON Schema say what is sent: each type, as the rules make it."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from rules.engagement.ledger import Head
+from rules.engagement.points.holds import Hold
+from rules.engagement.points.redemptions import Redemption
+from rules.outgoing.derive import redeemed
+from rules.outgoing.earned import Offered, earned
+from rules.outgoing.notices import Notice, NoticeType, Notification
+from rules.outgoing.things import ToldThing, closed, updated
+from tests.support.message_schema import SCHEMA, problems
+from tests.support.template import ROOT
+from tests.unit.outgoing.test_derive import Customer, noon
+from tests.unit.outgoing.test_things import AT, QUESTION, lead
+
+PAGE = (ROOT / "docs" / "webhooks.md").read_text()
+
+
+def told_of_a_user() -> Iterator[Notice]:
+    ann = Customer()
+    yield from ann.act(noon(0), 0)
+    yield from ann.change(noon(0), total_points=10, head=Head(AT, 1, 10))
+    yield from ann.change(noon(0), holds=(Hold("a", 5, "mug", AT, "2026-03-01T13:00:00.000000Z"),))
+    for hours in range(2, 40):
+        yield from ann.hear(noon(0) + timedelta(hours=hours))
+    yield from ann.act(noon(2), 2)
+    yield from ann.act(noon(2), 1)
+    yield from ann.change(noon(2), timezone="Asia/Tokyo")
+    redemption = Redemption("ann", "2026-03-03T13:00:00.000000Z#0001", "mug", "acme", 120, 3)
+    notices, told = redeemed(ann.told, redemption)
+    yield from notices
+    offered = {"rich": Offered("Rich", "a", AT)}
+    notices, told = earned(replace(told, asked={"rich": "a"}), offered, {"rich": AT})
+    yield from notices
+    yield from earned(told, offered, {})[0]
+
+
+def bodies() -> Iterator[tuple[NoticeType, bytes]]:
+    for number, notice in enumerate(told_of_a_user(), start=1):
+        yield notice.type, Notification("ann", number, AT, notice).body
+    merged = updated(ToldThing(), lead(1, merged_into="9"), "acme", AT)[0]
+    shown = updated(ToldThing(), lead(1, revenue=Decimal("11.5"), vip=True, last=None), "acme", AT)[0]
+    for notice in (*merged, *shown):
+        yield notice.type, Notification("lead/7", 1, AT, notice).body
+    for notice in closed(ToldThing(), QUESTION)[0]:
+        yield notice.type, Notification("question/q1", 1, AT, notice).body
+    yield NoticeType.TEST, Notification("test/e", 7, AT, Notice(NoticeType.TEST, {"endpoint_id": "e"})).body
+
+
+def test_each_type_is_as_the_schema_says() -> None:
+    seen = set()
+    for kind, body in bodies():
+        assert problems(body) == [], body
+        seen.add(kind)
+    assert seen == set(NoticeType)
+    assert set(SCHEMA["properties"]["type"]["enum"]) == {each.value for each in NoticeType}
+
+
+@pytest.mark.parametrize("change", [{"more": 1}, {"profile": {}}, {"number": 0}])
+def test_another_body_is_none(change: dict[str, object]) -> None:
+    _, body = next(bodies())
+    content = json.loads(body)
+    content["data"] |= change
+    assert problems(json.dumps(content).encode())
+
+
+def test_the_page_names_each_type_with_its_fields_and_its_example_is_one() -> None:
+    rows = dict(re.findall(r"^\| `([a-z]+\.[a-z_]+)` \| (.*) \|$", PAGE, re.MULTILINE))
+    assert rows.keys() == set(SCHEMA["properties"]["type"]["enum"])
+    for kind, told in rows.items():
+        fields = SCHEMA["$defs"][kind]["properties"].keys()
+        usual = {"user_id", "number", "profile"} if "profile" in fields else set()
+        assert fields - usual - set(re.findall(r"`(\w+)`", told)) == set(), kind
+    [example] = re.findall(r"^```json\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert problems(example.encode()) == []

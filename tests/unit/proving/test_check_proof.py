@@ -1,0 +1,123 @@
+"""Proofs, and the verifier that shares nothing with who writes them (rule 19)."""
+
+import ast
+import copy
+import json
+import random
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from local.prove import check_proof
+from rules.engagement.ledger import append
+from rules.engagement.proving.chains import chain_of, link_of
+from rules.engagement.proving.hashes import tag_of
+from rules.engagement.proving.proofs import proof_of
+from rules.engagement.proving.sealing import sealed
+from rules.engagement.proving.tree import joined, path_of, root_of
+from tests.support.ledger_strategies import earn
+from tests.unit.proving.test_chains import NOW, RICH, SALT, journal, links
+
+OTHERS = [sha256(bytes([each])).digest() for each in range(20)]
+
+
+def proven(seq: int, size: int = 12, place: int = 7) -> dict[str, Any]:
+    entries = journal([RICH, *(earn(1, number) for number in range(size))])
+    chain = chain_of("ann", links(entries))
+    assert chain
+    leaves = [*OTHERS[:place], chain.leaf, *OTHERS[place:]]
+    path = path_of(leaves, place)
+    made = proof_of(entries[seq], chain, entries[-1].seq, path, root_of(leaves))
+    told: dict[str, Any] = json.loads(json.dumps(made))
+    return told
+
+
+@given(st.integers(0, 13), st.integers(0, 20))
+def test_each_entry_has_a_proof_that_leads_to_the_root(seq: int, place: int) -> None:
+    proof = proven(seq, place=place)
+    assert check_proof.root_of(proof).hex() == proof["root"]
+    assert len(json.dumps(proof)) < 4000
+
+
+def test_entries_of_before_hashes_and_of_an_earlier_chain_are_proven_too() -> None:
+    old = append("ann", None, [earn(1, number) for number in range(5)], NOW)
+    entries = [*old, *sealed(append("ann", old[-1].head, [earn(2, 7), earn(3, 8)], NOW), old[-1].head, SALT)]
+    chain = chain_of("ann", [link_of(each) for each in entries])
+    assert chain
+    assert chain.name == tag_of(SALT, "ann")
+    path = path_of([OTHERS[0], chain.leaf], 1)
+    root = joined(chain.leaf, path)
+    for entry in entries:
+        proof = json.loads(json.dumps(proof_of(entry, chain, entries[-1].seq, path, root)))
+        assert check_proof.root_of(proof) == root
+
+
+def leaves_of(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        return [each for key in value for each in leaves_of(value[key], (*path, key))]
+    if isinstance(value, list):
+        return [each for key, inner in enumerate(value) for each in leaves_of(inner, (*path, key))]
+    return [path]
+
+
+def test_whatever_is_changed_in_a_proof_it_proves_nothing(tmp_path: Path) -> None:
+    proof, luck = proven(4), random.Random(1)
+    del proof["form"]
+    root = proof.pop("root")
+    file = tmp_path / "proof.json"
+    for place in leaves_of(proof):
+        changed = copy.deepcopy({**proof, "form": "streakline-proof-1"})
+        inside: Any = changed
+        for key in place[:-1]:
+            inside = inside[key]
+        old = inside[place[-1]]
+        inside[place[-1]] = old + 1 if isinstance(old, int) else _other(old, luck)
+        file.write_text(json.dumps(changed))
+        with pytest.raises(ValueError, match=r"leads to|no proof|side|hex|int"):
+            check_proof.check(file, root)
+    for name in ("after", "path"):
+        for at in range(len(proof[name])):
+            shorter = {**proof, "form": "streakline-proof-1", name: proof[name][:at] + proof[name][at + 1 :]}
+            file.write_text(json.dumps(shorter))
+            with pytest.raises(ValueError, match="leads to"):
+                check_proof.check(file, root)
+
+
+def _other(text: str, luck: random.Random) -> str:
+    at = luck.randrange(len(text)) if text else 0
+    return text[:at] + ("1" if text[at : at + 1] != "1" else "2") + text[at + 1 :]
+
+
+def test_the_verifier_imports_the_standard_library_alone_and_is_a_page() -> None:
+    path = Path(check_proof.__file__)
+    text = path.read_text()
+    found = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse(text))
+        for name in (
+            [each.name for each in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert found <= sys.stdlib_module_names
+    assert len(text.splitlines()) < 100
+
+
+def test_it_runs_alone(tmp_path: Path) -> None:
+    proof = proven(3)
+    file = tmp_path / "proof.json"
+    file.write_text(json.dumps(proof))
+    command = [sys.executable, "-I", check_proof.__file__, str(file)]
+    done = subprocess.run([*command, proof["root"]], capture_output=True, text=True, check=False)
+    assert (done.returncode, "account_id: ann" in done.stdout, "seq: 3" in done.stdout) == (0, True, True)
+    refused = subprocess.run([*command, "00" * 32], capture_output=True, text=True, check=False)
+    assert (refused.returncode, "NOT PROVEN" in refused.stderr) == (1, True)

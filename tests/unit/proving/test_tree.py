@@ -1,0 +1,58 @@
+"""The tree over all accounts, against RFC 6962's own definition (rule 19)."""
+
+from hashlib import sha256
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.engagement.proving.tree import (
+    TreeLeaf,
+    bucket_of,
+    digests_of,
+    joined,
+    packed,
+    path_of,
+    root_of,
+    unpacked,
+)
+
+digests = st.lists(st.binary(min_size=32, max_size=32), min_size=1, max_size=70, unique=True)
+
+
+def plain_root(some: list[bytes]) -> bytes:
+    """MTH of RFC 6962, section 2.1: split at the largest power of two below the number."""
+    if len(some) == 1:
+        return some[0]
+    split = 1
+    while split * 2 < len(some):
+        split *= 2
+    return sha256(b"\x01" + plain_root(some[:split]) + plain_root(some[split:])).digest()
+
+
+@given(digests)
+def test_the_root_is_the_one_of_rfc_6962(some: list[bytes]) -> None:
+    assert root_of(some) == plain_root(some)
+
+
+@given(digests, st.integers(0, 69))
+def test_each_leaf_has_a_path_to_the_root(some: list[bytes], at: int) -> None:
+    place = at % len(some)
+    path = path_of(some, place)
+    assert joined(some[place], path) == root_of(some)
+    assert len(path) <= (len(some) - 1).bit_length()
+    assert joined(sha256(some[place]).digest(), path) != root_of(some)
+
+
+@given(digests, st.integers(0, 2**40))
+def test_a_buckets_leaves_are_read_as_they_were_packed(some: list[bytes], seq: int) -> None:
+    leaves = {each: TreeLeaf(seq, sha256(each).digest()) for each in some}
+    assert unpacked(packed(leaves)) == leaves
+    assert digests_of(leaves) == [leaves[name].digest for name in sorted(some)]
+    with pytest.raises(ValueError, match="cut off"):
+        unpacked(packed(leaves)[:-1])
+
+
+def test_the_root_of_nothing_and_buckets() -> None:
+    assert root_of([]) == sha256(b"").digest()
+    assert {bucket_of(str(number)) for number in range(5000)} == set(range(256))
