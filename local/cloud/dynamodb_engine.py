@@ -63,16 +63,12 @@ class Engine:
     queue_url: str
 
     def client(self, service: str) -> Any:
-        """Return a client of the engine that many threads may share."""
-        config = Config(retries={"total_max_attempts": 2}, max_pool_connections=70)
-        return boto3.client(  # type: ignore[call-overload]
-            service,
-            endpoint_url=self.endpoint,
-            region_name="us-east-1",
-            aws_access_key_id="test",
-            aws_secret_access_key="test",
-            config=config,
-        )
+        """Return the client of the engine that all share. To make one takes as long as ten calls."""
+        return _shared_client(self.endpoint, service)
+
+    def own_client(self, service: str) -> Any:
+        """Return a client for whoever registers hooks, which nobody else is to meet."""
+        return _client(self.endpoint, service)
 
     def environment(self, redis_url: str = "") -> dict[str, str]:
         """Return the environment variables that functions read their settings from."""
@@ -154,6 +150,21 @@ class Engine:
             "POWERTOOLS_LOG_LEVEL": "CRITICAL",
             "POWERTOOLS_SERVICE_NAME": "test",
         }
+
+
+def _client(endpoint: str, service: str) -> Any:
+    config = Config(retries={"total_max_attempts": 2}, max_pool_connections=70)
+    return boto3.client(  # type: ignore[call-overload]
+        service,
+        endpoint_url=endpoint,
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=config,
+    )
+
+
+_shared_client = cache(_client)
 
 
 @contextlib.contextmanager

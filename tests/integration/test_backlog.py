@@ -28,7 +28,7 @@ class Lane:
 
     def __init__(self, engine: Engine) -> None:
         self.user = f"b{time.time_ns()}-{next(NUMBERS)}"
-        dynamodb = engine.client("dynamodb")
+        dynamodb = engine.own_client("dynamodb")
         self.entries_read = 0
         dynamodb.meta.events.register("after-call.dynamodb.Query", self._count)
         ledger = LedgerStore(dynamodb, "RewardsLedger")

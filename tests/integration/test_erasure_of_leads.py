@@ -91,7 +91,7 @@ def leads_of(site: Site) -> list[str]:
 
 def process(site: Site, engine: Engine) -> None:
     """What the processors of memory and features make of all stored events."""
-    leads = Leads(engine.client("dynamodb"), "x")
+    leads = Leads(engine.own_client("dynamodb"), "x")
     for page in engine.client("dynamodb").get_paginator("scan").paginate(TableName="Event"):
         for each in page["Items"]:
             event = from_item(plain(each))

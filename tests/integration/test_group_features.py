@@ -16,7 +16,7 @@ from tests.support.lead_processors import Crash, Leads, Requests, message
 
 @pytest.fixture
 def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
-    return Leads(engine.client("dynamodb"), request.node.name)
+    return Leads(engine.own_client("dynamodb"), request.node.name)
 
 
 @pytest.mark.parametrize("kinds", [("memory", "feature"), ("feature", "memory")])

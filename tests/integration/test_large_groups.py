@@ -18,7 +18,7 @@ DEVICES = (20, 60)
 
 @pytest.fixture
 def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
-    return Leads(engine.client("dynamodb"), request.node.name)
+    return Leads(engine.own_client("dynamodb"), request.node.name)
 
 
 def of_device(leads: Leads, which: str, number: int) -> list[LeadEvent]:

@@ -18,7 +18,7 @@ from tests.support.lead_processors import Crash, Leads, Requests
 
 @pytest.fixture
 def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
-    return Leads(engine.client("dynamodb"), request.node.name)
+    return Leads(engine.own_client("dynamodb"), request.node.name)
 
 
 def orders(leads: Leads, count: int, first: int = 0) -> list[LeadEvent]:

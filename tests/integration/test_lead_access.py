@@ -28,7 +28,7 @@ def test_another_organization_s_lead_is_as_unknown_as_one_that_is_not_there(
     lead, root = str(uuid4()), str(uuid4())
     put_event(served, lead)
     put_event(served, root)
-    Leads(served.client("dynamodb"), "").topology.set(1, [Group(root, (root, lead))])
+    Leads(served.own_client("dynamodb"), "").topology.set(1, [Group(root, (root, lead))])
     unknown = get(f"{uuid4()}/{what}", scope=OTHER)
     assert unknown[0] == 404
     for known in (lead, root):

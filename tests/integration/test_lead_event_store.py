@@ -28,7 +28,7 @@ def new_event(**more: Any) -> LeadEvent:
 
 @pytest.fixture(scope="session")
 def lead_store(engine: Engine) -> LeadEventStore:
-    return LeadEventStore(engine.client("dynamodb"), "Event", "IdempotencyKeys")
+    return LeadEventStore(engine.own_client("dynamodb"), "Event", "IdempotencyKeys")
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from tests.support.lead_processors import Crash, Leads, Requests, message
 
 @pytest.fixture
 def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
-    return Leads(engine.client("dynamodb"), request.node.name)
+    return Leads(engine.own_client("dynamodb"), request.node.name)
 
 
 def test_a_purchase_costs_one_read_and_one_write_and_leaves_sentiment_alone(leads: Leads) -> None:

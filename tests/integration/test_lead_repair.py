@@ -70,7 +70,7 @@ class Desk:
 @pytest.fixture
 def desk(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Desk]:
     name = f"repair-{abs(hash(request.node.name))}"
-    yield Desk(engine, tmp_path, Leads(engine.client("dynamodb"), name), name)
+    yield Desk(engine, tmp_path, Leads(engine.own_client("dynamodb"), name), name)
 
 
 def history(desk: Desk, which: str = "ab") -> list[LeadEvent]:

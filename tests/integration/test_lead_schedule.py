@@ -160,7 +160,7 @@ def unlist_others(dynamodb: Any) -> None:
 
 
 def test_requests_follow_the_active_leads_and_not_the_table(engine: Engine, queue_url: str) -> None:
-    leads, sqs = Leads(engine.client("dynamodb"), "size"), engine.client("sqs")
+    leads, sqs = Leads(engine.own_client("dynamodb"), "size"), engine.client("sqs")
     unlist_others(leads.client)
     ids, counted = listed(leads, 0, 100), []
     requests = Requests(leads.client)
@@ -194,7 +194,7 @@ def test_requests_follow_the_active_leads_and_not_the_table(engine: Engine, queu
 def test_the_schedule_asks_for_every_listed_lead_once(
     engine: Engine, queue_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    leads = Leads(engine.client("dynamodb"), "listed")
+    leads = Leads(engine.own_client("dynamodb"), "listed")
     ids = listed(leads, 0, 70)
     set_clock(monkeypatch, START + DAY)
     answer = refresh.handler({"as_of": "2026-01-11T06:00:00Z"}, CONTEXT)

@@ -79,7 +79,7 @@ def test_a_lead_of_whom_only_events_are_known(served: Engine) -> None:
 
 
 def test_events_of_one_type_are_found_beside_a_thousand_others(served: Engine) -> None:
-    leads = Leads(served.client("dynamodb"), str(uuid4()))
+    leads = Leads(served.own_client("dynamodb"), str(uuid4()))
     views = [leads.event(n, "page_viewed", START - timedelta(seconds=n)) for n in range(1000)]
     orders = [leads.event(2000 + n, "order_placed", START - n // 4 * DAY, "ab"[n % 2]) for n in range(12)]
     leads.store([*views, *orders])
@@ -113,7 +113,7 @@ def test_features_are_exact(served: Engine) -> None:
 
 def test_features_are_as_of_the_reading(served: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lead that was silent for two years: no round has touched it since its windows were empty."""
-    leads = Leads(served.client("dynamodb"), str(uuid4()))
+    leads = Leads(served.own_client("dynamodb"), str(uuid4()))
     order = leads.event(1, "order_placed", START, amount_minor=10_000)
     sent = leads.event(2, "campaign_sent", START, campaign_id="spring")
     leads.store([order, sent])
@@ -132,7 +132,7 @@ def test_features_are_as_of_the_reading(served: Engine, monkeypatch: pytest.Monk
 def test_an_absorbed_lead_answers_with_its_root(served: Engine) -> None:
     root, leaf = str(uuid4()), str(uuid4())
     ids = [put_event(served, (root, leaf)[second % 2], second) for second in range(6)]
-    leads = Leads(served.client("dynamodb"), "")
+    leads = Leads(served.own_client("dynamodb"), "")
     leads.topology.set(1, [Group(root, (root, leaf))])
     assert len(leads.people.joining(features_of(served, leaf).get(root) or FeatureItem(root))) == 3
     features_of(served, root)

@@ -15,7 +15,7 @@ from tests.support.lead_processors import Leads, Requests, refresh
 
 @pytest.fixture
 def leads(engine: Engine, request: pytest.FixtureRequest) -> Leads:
-    return Leads(engine.client("dynamodb"), request.node.name)
+    return Leads(engine.own_client("dynamodb"), request.node.name)
 
 
 def test_time_passes(leads: Leads) -> None:

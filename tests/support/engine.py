@@ -97,7 +97,7 @@ def _answer_within() -> None:
 def _called(handler: Handler, account: str, headers: dict[str, str], body: bytes | str | None) -> Answer:
     """Let a handler answer a request. The server, too, handles one request after another."""
     content = body.encode() if isinstance(body, str) else body or b""
-    if CHANGE_SECONDS:
+    if CHANGE_SECONDS and _others_run():
         time.sleep(CHANGE_SECONDS)
     with _one_at_a_time, _emulator("core.responses").request_scope(account, REGION):
         try:
@@ -106,6 +106,11 @@ def _called(handler: Handler, account: str, headers: dict[str, str], body: bytes
             answer: Answer = done.value
             return answer
     raise AssertionError("the emulator waits for something: its server has to handle this")
+
+
+def _others_run() -> bool:
+    """Whether a test has threads: those of servers and of the emulator's own are daemons."""
+    return any(each is not threading.main_thread() and not each.daemon for each in threading.enumerate())
 
 
 def _text(value: bytes | str) -> str:

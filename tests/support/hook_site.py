@@ -45,7 +45,8 @@ class HookSite:
     """A process of the function, with a clock that the test sets, and a queue of its own."""
 
     def __init__(self, engine: Engine, patch: pytest.MonkeyPatch) -> None:
-        self.secrets, self.sqs, self.s3 = (engine.client(each) for each in ("secretsmanager", "sqs", "s3"))
+        self.secrets = engine.own_client("secretsmanager")
+        self.sqs, self.s3 = engine.client("sqs"), engine.client("s3")
         self.queue_url = self.sqs.create_queue(QueueName=f"q-{uuid4()}")["QueueUrl"]
         self.organization, self.seconds = f"org-{uuid4()}", 1000.0
         self.store = HookStore(self.secrets, PREFIX)

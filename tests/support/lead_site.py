@@ -58,7 +58,7 @@ class Site:
 
     def __init__(self, engine: Engine, registry: Registry, redis_url: str) -> None:
         self.life, self.registry = Life(), registry
-        self.dynamodb, self.s3 = engine.client("dynamodb"), engine.client("s3")
+        self.dynamodb, self.s3 = engine.own_client("dynamodb"), engine.client("s3")
         self.organization = f"org-{uuid4()}"
         self.requests: list[str] = []
         note = lambda model, **_: self.requests.append(model.name)  # noqa: E731
