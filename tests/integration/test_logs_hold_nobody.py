@@ -8,14 +8,13 @@ every call, and quotes what it was asked.
 import base64
 import binascii
 import importlib
-import io
 import json
 import logging
 import traceback
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from copy import deepcopy
 from datetime import UTC, datetime
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,10 +27,10 @@ from adapters.platform.redis import Redis
 from local.operate.logged_names import who
 from local.stack import Stack
 from rules.privacy.logged import name_in_logs
-from tests.integration.test_sample_events import CONTEXT, KEPT
 from tests.support.effort import effort
 from tests.support.engine import Engine, running
 from tests.support.identity_server import Registry
+from tests.support.logged import logged_lines
 from tests.support.template import ROOT, resources
 
 CANARY = "Xq7Canary"
@@ -43,6 +42,13 @@ OF_OURS = {
     *("CurateFunction", "CurateLargeFunction", "ForgetFunction", "WarehouseFunction", "ReconcileFunction"),
     *("RemindersFunction", "ExpireQuestionsFunction", "RefreshFunction"),
 }
+CONTEXT = SimpleNamespace(
+    function_name="f",
+    memory_limit_in_mb=128,
+    invoked_function_arn="arn",
+    aws_request_id="1",
+    get_remaining_time_in_millis=lambda: 900_000,
+)
 pytestmark = pytest.mark.xdist_group("identity")
 Setter = Callable[[Any], None]
 
@@ -77,19 +83,14 @@ class Logs:
     """Runs handlers, and keeps every line that they log."""
 
     def __init__(self, caplog: pytest.LogCaptureFixture) -> None:
-        self._caplog, self._lines = caplog, io.StringIO()
-        self._before: list[Callable[[], object]] = []
-        self._clear: list[Callable[[], None]] = []
+        self._caplog, self._clear = caplog, list[Callable[[], None]]()
         self.modules = {name: importlib.import_module(path) for name, path in _handlers().items()}
-        for each in [*logging.root.manager.loggerDict.values()]:
-            if isinstance(each, logging.Logger) and (handler := getattr(each, "powertools_handler", None)):
-                # A stack of the tests may have silenced it.
-                self._before.append(partial(each.setLevel, each.level))
-                self._before.append(partial(handler.setStream, handler.stream))
-                each.setLevel(logging.INFO)
-                handler.setStream(self._lines)
+        self._open = ExitStack()
+        self._lines = self._open.enter_context(logged_lines())
         for module in self.modules.values():
-            self._clear += [getattr(module, name).cache_clear for name in KEPT if hasattr(module, name)]
+            self._clear += [
+                getattr(module, name).cache_clear for name in ("_parts", "_steps") if hasattr(module, name)
+            ]
         self.forget()
 
     def forget(self) -> None:
@@ -98,8 +99,7 @@ class Logs:
 
     def close(self) -> None:
         self.forget()
-        for restore in self._before:
-            restore()
+        self._open.close()
 
     def of(self, function: str, event: Any) -> str:
         """Run a handler; returns all that is logged, by whomever, and as Lambda tells of what ended it."""
