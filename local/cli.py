@@ -282,9 +282,9 @@ def _certificate(arguments: argparse.Namespace) -> None:
 
 
 def _who(arguments: argparse.Namespace) -> None:
-    from local.operate import logged_names
+    from local.operate import persons
 
-    _print(logged_names.who(set(arguments.names), _stack(arguments)))
+    _print(persons.who(set(arguments.names), _stack(arguments)))
 
 
 def _prove(arguments: argparse.Namespace) -> None:

@@ -5,6 +5,8 @@ it was, so that it often is still valid, or in its place, so that it often is no
 every call, and quotes what it was asked.
 """
 
+# Long: how a sample is opened, changed and closed again.
+
 import base64
 import binascii
 import importlib
@@ -24,7 +26,7 @@ from botocore.exceptions import ClientError
 
 from adapters.platform.aws import client
 from adapters.platform.redis import Redis
-from local.operate.logged_names import who
+from local.operate.persons import who
 from local.stack import Stack
 from rules.privacy.logged import name_in_logs
 from tests.support.effort import effort
@@ -36,7 +38,7 @@ from tests.support.template import ROOT, resources
 CANARY = "Xq7Canary"
 CALL = "_make_api_call"  # what all calls of botocore go through
 # CloudFormation, the schedule or the state machine starts these, with nothing that a person has sent; what the
-# nights read is in tests/lake/test_canaries.py.
+# nights read is in tests/integration/test_canaries.py.
 OF_OURS = {
     *("MigrateFunction", "ReleaseFunction", "ErasureFunction", "RanksFunction", "ExpiryFunction"),
     *("CurateFunction", "CurateLargeFunction", "ForgetFunction", "WarehouseFunction", "ReconcileFunction"),

@@ -41,13 +41,7 @@ def collect(
         whole.join(found)
     whole.users = Way.load(objects, plan.run_id).users or whole.users
     whole.spared = _spared(whole.users, by_share)
-    for user_id, lake, why in _to_freeze(objects, plan, whole.spared, by_share):
-        try:
-            if reconciler.repair:
-                reconciler.freeze(user_id, lake, why, now)
-        except AccountContended:
-            whole.contended.append(user_id)
-        whole.frozen.append(user_id)
+    _freeze(whole, _to_freeze(objects, plan, whole.spared, by_share), reconciler, now)
     for users in (whole.different, whole.unrepaired, whole.contended, whole.frozen):
         users.sort()
     if reconciler.repair:
@@ -58,6 +52,21 @@ def collect(
     if plan.shares > 1:
         _delete_pieces(objects, plan)
     return whole
+
+
+def _freeze(
+    whole: Findings,
+    wrong: Iterable[tuple[str, LakeUser | None, list[str]]],
+    reconciler: Reconciler,
+    now: datetime,
+) -> None:
+    for user_id, lake, why in wrong:
+        try:
+            if reconciler.repair:
+                reconciler.freeze(user_id, lake, why, now)
+        except AccountContended:
+            whole.contended.append(user_id)
+        whole.frozen.append(user_id)
 
 
 def _published(

@@ -96,6 +96,8 @@ def _proving(traffic: Traffic) -> tuple[float, float]:
     The night reads the bucket of each account that it looks at, reads it again to change it, and puts it.
     Besides there are the list of buckets, and the root under two keys.
     """
+    if not traffic.accounts:
+        return 0.0, 0.0
     looked_at = traffic.daily_actives + (traffic.accounts - traffic.daily_actives) / NIGHTS
     buckets = BUCKETS * (1 - (1 - 1 / BUCKETS) ** looked_at)
     return buckets + 3, 2 * buckets + 3
