@@ -80,7 +80,7 @@ def parts() -> UsersParts:
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
     )
-    events = EventStore(dynamodb, config.bp_events_table)
+    events = EventStore(dynamodb, config.bp_events_table, expire=not config.event_hot_days)
     redis = EngagementCache(config.redis_url)
     books = BookStore(dynamodb, config.rule_books_table)
     settler = Settler(accounts, books)

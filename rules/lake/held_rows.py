@@ -1,0 +1,29 @@
+"""Whether the lake holds what a table's item says: the proof before the item leaves its table (rule 22)."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from rules.lake.entities import Unplaceable, row_of
+from rules.lake.schema import EXTRA, Entity
+from rules.lake.valid_row import RowRefused, read_row
+
+# It places an item without a time of its own alone, and such items do not leave.
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def is_held(entity: Entity, attributes: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    """Whether a row of the lake has all that an item has, but for the number of its change.
+
+    attributes: of the table's item, as Python values. row: of a curated file. The item is made a row as the
+    publisher makes it, and read as curation reads it; an item that would be refused is not held.
+    """
+    try:
+        told = row_of(entity, attributes, NEVER, 0)
+        line = json.dumps(told, separators=(",", ":")).encode()
+        wanted = read_row(line, entity, told["dt"], told["hour"])
+    except (Unplaceable, RowRefused, KeyError, TypeError, ValueError):
+        return False
+    names = [*(field.name for field in entity.fields if field.name != entity.version), EXTRA]
+    return all(wanted.get(name) == row.get(name) for name in names)
