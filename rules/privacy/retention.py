@@ -98,7 +98,7 @@ KEEPINGS = (
     Keeping(TEXT, "RewardsLedger", "reasons of reversals", NOBODY, until="hashes of the ledger cover them"),
     Keeping(TEXT, "ledger", "the same", NOBODY, until=MADE_OF),
     Keeping(TEXT, "Notifications", "what customers were told", TTL, "expires_at", until="a month"),
-    Keeping(TEXT, "Warehouse", "properties, prompts, reasons", NOBODY, until=BY_HAND),
+    Keeping(TEXT, "Warehouse", "properties, prompts, reasons", NOBODY, until="amounts are read from it anew"),
     Keeping(
         DEVICES, "Subscriptions", "push tokens", WRITER, until="when the phone is gone, or its user leaves"
     ),
