@@ -59,6 +59,7 @@ class UsersApiSettings(StreakIndex):
     erasure_secret_arn: str
     receipt_secret_arn: str
     event_hot_days: int
+    past_function: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,6 +98,13 @@ class RetainSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class PastSettings:
+    """analytics.steps.past_function."""
+
+    lake_bucket: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReconcileSettings(StreakIndex):
     """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
 
