@@ -98,7 +98,7 @@ class RetainSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class PastSettings:
+class PastReaderSettings:
     """analytics.steps.past_function."""
 
     lake_bucket: str

@@ -17,7 +17,7 @@ from analytics.lake.bookkeeping import footer_of
 from rules.lake.entities import ENTITIES
 from rules.lake.schema import EXTRA
 
-BATCH_ROWS = 1000
+BATCH_ROWS = 2000
 Row = dict[str, Any]
 
 
@@ -58,7 +58,7 @@ def _spans(metadata: pq.FileMetaData, column: str) -> Iterator[tuple[datetime, d
 
 
 def old_rows(objects: Objects, entity: str, stored: StoredObject, ages: Ages) -> Iterator[list[Row]]:
-    """Yield a file's rows that are old enough, a thousand rows of the file at a time; perhaps none of them.
+    """Yield a file's rows that are old enough, two thousand rows of the file at a time; perhaps none of them.
 
     Raises NoObject if the file is gone.
     """

@@ -19,7 +19,7 @@ from adapters.platform.objects import RangedObjects, StoredObject
 from analytics.lake import curated_files, layout
 from rules.days import DAY, stamp, unstamp
 from rules.lake.entities import EVENTS
-from rules.lake.past_rows import event_item
+from rules.lake.held_rows import event_item
 
 NAMES = tuple(field.name for field in EVENTS.fields)
 WINDOW = timedelta(days=31)  # so many dates are listed at once

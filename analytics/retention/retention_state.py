@@ -14,7 +14,7 @@ class RetentionState:
     """Dates are YYYY-MM-DD; of partitions but for `began`.
 
     began: the first night. through: up to this date all partitions were gone through. due: partitions of
-    before that are to be looked at again, and when. at: the file under way, its ETag, and how many thousands
+    before that are to be looked at again, and when. at: the file under way, its ETag, and how many batches
     of its rows are done. run_id: the last night.
     """
 
@@ -45,7 +45,7 @@ class RetentionState:
             self.due |= dict.fromkeys((dt for dt in grown if dt <= self.through), today)
 
     def done_in(self, key: str, etag: str) -> int:
-        """Return how many thousands of a file's rows are done."""
+        """Return how many batches of a file's rows are done."""
         return self.at[2] if self.at[:2] == (key, etag) else 0
 
     def gone_through(self, dt: str, again: str) -> None:

@@ -61,7 +61,7 @@ OF_LIFECYCLE = "a day or two after that age; its former versions 30 days later"
 A_NIGHT = "the night after"
 JUDGES = "a late event, a reversal and a rerating are judged by it"
 MADE_OF = "every night is made of it"
-BY_HAND = "delete rows in the warehouse yourself; a load brings only what is curated anew"
+BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
 
 KEEPINGS = (
     Keeping(RAW, "PayloadBucket", "leads/: webhooks that are large", LIFECYCLE, "delete-payloads", PAYLOADS),
