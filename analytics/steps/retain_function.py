@@ -26,6 +26,7 @@ logger = Logger(service="retention")
 metrics = Metrics(namespace="Streakline", service="retention")
 # A call begins nothing more then; the function has 900 s.
 SECONDS_MAX = 600.0
+CALLS_MAX = 18  # of a night, which has to tell of itself some time; the next one goes on
 NAME = "retain.json"
 
 
@@ -43,7 +44,8 @@ class RetainSteps:
 
         left, stayed: of all calls of the run; runs/{run_id}/retain.json has them by name.
         """
-        run_id, is_left, found = event["run_id"], False, self._told(event["run_id"])
+        run_id, is_left = event["run_id"], False
+        calls, found = self._told(run_id)
         asked = [each for each in self.leaving if each.days]
         fresh = curated_tasks(self.objects, run_id, event["tasks_key"]) if asked else []
         for each in asked:
@@ -51,17 +53,18 @@ class RetainSteps:
             is_left = not work.run() or is_left
             found[each.name] = found.get(each.name, Left()) + work.told
         if asked:
-            told = {name: asdict(each) for name, each in found.items()}
+            told = {"calls": calls + 1, "found": {name: asdict(each) for name, each in found.items()}}
             self.objects.put(run_key(run_id, NAME), json.dumps(told).encode())
         total = sum(found.values(), Left())
-        return {"is_left": is_left, **asdict(total)}
+        return {"is_left": is_left and calls + 1 < CALLS_MAX, **asdict(total)}
 
-    def _told(self, run_id: str) -> dict[str, Left]:
+    def _told(self, run_id: str) -> tuple[int, dict[str, Left]]:
+        """Return how many calls of the run there were, and what they found."""
         try:
             told = json.loads(self.objects.get(run_key(run_id, NAME)))
         except NoObject:
-            return {}
-        return {name: Left(**each) for name, each in told.items()}
+            return 0, {}
+        return told["calls"], {name: Left(**each) for name, each in told["found"].items()}
 
 
 def leaving(config: RetainSettings, dynamodb: Any) -> Iterator[Leaving]:

@@ -19,7 +19,7 @@ from adapters.privacy.aged_items import AgedItems
 from analytics.curation.curate import curate
 from analytics.lake.layout import Place
 from analytics.retention.leaving import AnswerTexts, Events, Leaving, RawPayloads
-from analytics.steps.retain_function import RetainSteps
+from analytics.steps.retain_function import CALLS_MAX, RetainSteps
 from rules.days import stamp, unstamp
 from rules.lake.entities import ENTITIES, row_of
 from rules.leads.lead_events import SORT_KEY
@@ -177,6 +177,15 @@ def test_a_call_that_runs_out_of_time_goes_on_with_the_next_rows(events: Night, 
     assert calls == 2
     assert events.there(user) == []
     assert events.run(night="one") == (25, 0, False), "what all calls came to"
+
+
+def test_a_night_ends_some_time_and_the_next_one_goes_on(events: Night, user: str) -> None:
+    stored = [stored_event(user, number) for number in range(3)]
+    events.put(stored)
+    events.publish(stored)
+    told = [events.run(has_time=lambda: False, night="one")[2] for _ in range(CALLS_MAX)]
+    assert told == [True] * (CALLS_MAX - 1) + [False]
+    assert events.run() == (3, 0, False)
 
 
 @pytest.mark.parametrize("how", FAILURES)
