@@ -98,7 +98,7 @@ class RetainSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class PastReaderSettings:
+class PastEventsSettings:
     """analytics.steps.past_function."""
 
     lake_bucket: str

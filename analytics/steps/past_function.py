@@ -9,7 +9,7 @@ from aws_lambda_powertools.metrics import MetricUnit
 
 from adapters import settings
 from adapters.platform.objects import RangedObjects, objects_at
-from adapters.settings.lake import PastReaderSettings
+from adapters.settings.lake import PastEventsSettings
 from analytics.retention.past_events import PastAsked, newest
 
 logger = Logger(service="past")
@@ -20,7 +20,7 @@ SECONDS_MAX = 8.0
 
 @cache
 def _parts() -> RangedObjects:
-    return objects_at(f"s3://{settings.read(PastReaderSettings).lake_bucket}")
+    return objects_at(f"s3://{settings.read(PastEventsSettings).lake_bucket}")
 
 
 @logger.inject_lambda_context

@@ -58,7 +58,7 @@ def test_functions_share_runtime_architecture_tracing_and_layer() -> None:
     for name, each in FUNCTIONS.items():
         assert not set(each["Properties"]) & {"Tracing", "Runtime", "Architectures"}
         more = (
-            [{"Ref": "AnalyticsLayer"}] if name in {*NIGHTLY, "PastFunction"} else []
+            [{"Ref": "AnalyticsLayer"}] if name in {*NIGHTLY, "PastEventsFunction"} else []
         )  # SAM adds them to the shared one
         more = [{"Ref": "IdentityLayer"}] if name in IDENTITY else more
         more = [*more, {"Ref": "HooksLayer"}] if name == "HooksApiFunction" else more

@@ -1,4 +1,4 @@
-"""Events that have left their table, as the function PastFunction finds them in the lake."""
+"""Events that have left their table, as the function PastEventsFunction finds them in the lake."""
 
 import json
 from collections.abc import Callable
