@@ -42,7 +42,7 @@ CALL = "_make_api_call"  # what all calls of botocore go through
 OF_OURS = {
     *("MigrateFunction", "ReleaseFunction", "ErasureFunction", "RanksFunction", "ExpiryFunction"),
     *("CurateFunction", "CurateLargeFunction", "ForgetFunction", "WarehouseFunction", "ReconcileFunction"),
-    *("RemindersFunction", "ExpireQuestionsFunction", "RefreshFunction"),
+    *("RemindersFunction", "ExpireQuestionsFunction", "RefreshFunction", "RetainFunction"),
 }
 CONTEXT = SimpleNamespace(
     function_name="f",
