@@ -10,10 +10,10 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
+from adapters.logs import Logger
 from adapters.operations.freshness import Freshness, FreshnessUnknown
 from adapters.operations.gauges import Gauges, GaugesSilent
 from adapters.operations.queue_depths import QueueDepths

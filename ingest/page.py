@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from aws_lambda_powertools import Logger
-
 from adapters import settings
+from adapters.logs import Logger
 from adapters.settings.operations import PageSettings
 
 FOLDER = Path(__file__).resolve().parent.parent / "page"
@@ -182,5 +181,6 @@ def handler(event: dict[str, Any], context: Any) -> PageAnswer:
     """Lambda entry: an HTTP API request, payload format 2.0. It is public: the page holds no data."""
     is_docs = event["rawPath"].endswith(DOCS_PATH)
     answered = _sent(_parts(), _docs(), event) if is_docs else serve_file(_parts(), event)
-    logger.info("answered", extra={"path": event["rawPath"], "status": answered["statusCode"]})
+    # Not the path: whoever mistypes one may have put anything into it.
+    logger.info("answered", extra={"status": answered["statusCode"]})
     return answered

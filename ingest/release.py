@@ -10,8 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
+from adapters.logs import Logger
 from adapters.platform.custom_resources import tell
 from adapters.settings.choices import SettingRefused, settings_of
 

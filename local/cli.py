@@ -281,6 +281,12 @@ def _certificate(arguments: argparse.Namespace) -> None:
     _print(persons.certificate(arguments.file, arguments.user, arguments.lead, stack))
 
 
+def _who(arguments: argparse.Namespace) -> None:
+    from local.operate import persons
+
+    _print(persons.who(set(arguments.names), _stack(arguments)))
+
+
 def _prove(arguments: argparse.Namespace) -> None:
     from local.prove import command
 
@@ -357,6 +363,8 @@ def _parser() -> argparse.ArgumentParser:
     options.certificate_options(
         command("certificate", _certificate, "check that a certificate of an erasure is genuine")
     )
+    named = command("who", _who, "which users the logs mean: reads all profiles' ids")
+    named.add_argument("names", nargs="+", metavar="NAME", help="as logs have it: ~ and 16 digits")
     prove_options.prove(command("prove", _prove, "a small file that proves an entry of a user's ledger"))
     prove_options.check(command("check-proof", _check_proof, "verify it with nothing but the file"))
     prove_options.audit(command("audit", _audit, "table, lake and warehouse against each other and the root"))

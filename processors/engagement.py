@@ -15,8 +15,6 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.engagement.account_store import (
     ATTEMPTS_MAX,
@@ -29,6 +27,7 @@ from adapters.engagement.amnesty.amnesty_store import AmnestyStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.joint.joint_projections import JointProjections
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
+from adapters.logs import Logger
 from adapters.operations.gauges import Gauges
 from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed

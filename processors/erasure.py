@@ -13,9 +13,8 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
+from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.batches import Unprocessed
 from adapters.platform.items import plain
@@ -49,6 +48,7 @@ from rules.privacy.erasures import (
     with_names,
     with_store_done,
 )
+from rules.privacy.logged import TellsNobody
 from rules.privacy.tombstones import Act, JournalEntry
 
 # Of one run, which has 15 minutes. The next one goes on.
@@ -58,7 +58,7 @@ AWAY = (*Unavailable, Unprocessed, PostgresUnavailable, RedisError)
 logger = Logger(service="erasure")
 
 
-class ErasureLate(Exception):
+class ErasureLate(TellsNobody, Exception):
     """Erasures are not finished in the time that they have. The log names them by their ids."""
 
 

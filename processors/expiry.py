@@ -10,8 +10,6 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.book.book_store import BookStore
 from adapters.engagement.account_items import EXPIRY_SHARDS
@@ -20,16 +18,18 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points.expiry_index import ExpiryIndex
 from adapters.engagement.points.settling import Settler
+from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.settings.engagement import ExpirySettings
 from rules.book.expiry import last_expired
+from rules.privacy.logged import TellsNobody
 
 # Of one run, which has 15 minutes. The next one goes on.
 RUN_SECONDS = 780
 logger = Logger(service="expiry")
 
 
-class NotSettled(Exception):
+class NotSettled(TellsNobody, Exception):
     """Some accounts could not be settled, and a later attempt will not succeed by itself."""
 
 

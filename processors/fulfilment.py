@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.engagement.points.redemption_store import redemption_from
+from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.batches import chunks
 from adapters.platform.failures import FailureQueue

@@ -8,10 +8,9 @@ always.
 
 from collections.abc import Iterator, Mapping
 
-from aws_lambda_powertools import Logger
-
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import HeadMoved, actions_of
+from adapters.logs import Logger
 from rules.engagement.account_state import Decision
 
 logger = Logger(service="engagement")

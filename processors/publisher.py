@@ -10,9 +10,8 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
+from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain

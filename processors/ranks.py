@@ -11,12 +11,11 @@ from functools import cache, partial
 from itertools import product
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.engagement.board_snapshots import BoardSnapshots, write_snapshot
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.everybody import count_everybody, everybody
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.engagement import RanksSettings
 from rules.days import stamp

@@ -6,13 +6,14 @@ from typing import Any
 
 from adapters.platform.aws import pauses
 from adapters.platform.batches import chunks
+from rules.privacy.logged import TellsNobody
 
 CALL_MAX = 10  # SendMessageBatch's own limit
 LEADS_MAX = 50  # in a message
 ATTEMPTS_MAX = 6
 
 
-class RefreshUnsent(Exception):
+class RefreshUnsent(TellsNobody, Exception):
     """Messages that SQS still refused after all attempts; sending all of them again is safe."""
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.platform.objects import NoObject, Objects
+from rules.privacy.logged import TellsNobody
 
 WATERMARK = "state/watermark.json"
 CURATED_EVENTS = "curated/events/dt={}/"
@@ -18,7 +19,7 @@ KEPT = timedelta(seconds=15)  # a view that refreshes itself need not list a buc
 FreshnessView = dict[str, Any]
 
 
-class FreshnessUnknown(LookupError):
+class FreshnessUnknown(TellsNobody, LookupError):
     """Nobody can tell how fresh the lake is; the text says why."""
 
 

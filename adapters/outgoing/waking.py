@@ -4,8 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
+from adapters.logs import Logger
 from adapters.outgoing.told_items import LANE_SHARDS, shard_of
 from adapters.platform.aws import Unavailable
 

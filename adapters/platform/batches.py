@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from adapters.platform.aws import pauses
 from adapters.platform.items import Item, item
+from rules.privacy.logged import TellsNobody
 
 READ_MAX = 100
 WRITE_MAX = 25
@@ -13,7 +14,7 @@ ATTEMPTS_MAX = 8
 T = TypeVar("T")
 
 
-class Unprocessed(Exception):
+class Unprocessed(TellsNobody, Exception):
     """DynamoDB had not finished a call after all attempts; it is safe to repeat."""
 
 

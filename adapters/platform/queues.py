@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
+from adapters.logs import Logger, loggable
 from adapters.platform.aws import Unavailable
 from adapters.platform.failures import FailureQueue, partial_failures
 
@@ -136,7 +135,7 @@ class Consumer:
         if line and isinstance(error, TimeIsUp):
             batch.held[name] = record, 0
         elif line and line.is_away(error) and received(record) < RECEIVES_IN_ALL:
-            self.logger.warning("waits for a store", extra={"message_id": name, "reason": reason})
+            self.logger.warning("waits for a store", extra={"message_id": name, "reason": loggable(error)})
             batch.held[name] = record, wait_seconds(received(record))
         elif line and line.is_away(error) and self._given_up(record, reason, batch.now):
             self.logger.error("waited for two weeks", extra={"message_id": name})

@@ -88,7 +88,7 @@ class HeldPlaces:
             taken = {name: found.taken[name] for name in fresh & kept.keys()} | {wanted.thing: second}
             if self._write(wanted.owner, _Held(found.version, held, taken), now):
                 return True
-        raise Unprocessed(f"{self._table}: the places of {wanted.owner} kept changing")
+        raise Unprocessed(f"{self._table}: the places of an owner kept changing")
 
     def give_back(self, owner: str, thing: str, now: datetime) -> None:
         """Free the place of what has been removed. If others are in the way, it is cleared later."""

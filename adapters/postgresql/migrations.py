@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from adapters.postgresql.sql_statements import statements
+from rules.privacy.logged import TellsNobody
 
 FOLDER = Path(__file__).resolve().parents[2] / "sql" / "identity"
 SCHEMA = "identity"
@@ -30,7 +31,7 @@ APPLIED = f"SELECT name, digest FROM {SCHEMA}.migration"  # noqa: S608 (a consta
 NOTE = f"INSERT INTO {SCHEMA}.migration (name, digest) VALUES (%s, %s)"  # noqa: S608 (a constant)
 
 
-class MigrationChanged(Exception):
+class MigrationChanged(TellsNobody, Exception):
     """Somebody changed a file after it had been applied."""
 
 

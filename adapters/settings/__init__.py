@@ -8,7 +8,13 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, TypeVar
 
+from rules.privacy.logged import TellsNobody
+
 T = TypeVar("T")
+
+
+class SettingsMissing(TellsNobody, RuntimeError):
+    """Variables of the environment that are missing or malformed: the text has each by its name."""
 
 
 def variable(field_name: str) -> str:
@@ -17,7 +23,7 @@ def variable(field_name: str) -> str:
 
 
 def read(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
-    """Fill a settings class; raises RuntimeError that names every variable missing or malformed."""
+    """Fill a settings class; raises SettingsMissing."""
     values: dict[str, Any] = {}
     wrong: list[str] = []
     for each in fields(kind):  # type: ignore[arg-type]  # T is a dataclass of this package
@@ -31,7 +37,7 @@ def read(kind: type[T], environ: Mapping[str, str] = os.environ) -> T:
         except ValueError as error:
             wrong.append(f"{variable(each.name)} {error}")
     if wrong:
-        raise RuntimeError("; ".join(wrong))
+        raise SettingsMissing("; ".join(wrong))
     return kind(**values)
 
 

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 from adapters.settings.currencies import currencies
 from adapters.settings.exchange_rates import exchange_rates
 from adapters.settings.phone_regions import regions
+from rules.privacy.logged import TellsNobody
 
 VALUES_BYTES_MAX = 3000  # CloudFormation takes an answer of 4,096 bytes, Lambda variables of as many
 ORIGINS = re.compile(r"(?:https://[A-Za-z0-9.-]+(?::\d{1,5})?(?: +|$))*", re.ASCII)
 
 
-class SettingRefused(ValueError):
+class SettingRefused(TellsNobody, ValueError):
     """A text of settings that cannot be read; the message has a sentence for each fault, with its name."""
 
 

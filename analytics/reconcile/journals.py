@@ -17,10 +17,8 @@ from rules.engagement.ledger_doubts import LAKE_LAG, LakeFigures, contradictions
 from rules.engagement.rebuild import chain_faults
 
 
-def journal_of(
-    ledger: LedgerStore, user_id: str, consistent: bool = True, witness: Witness | None = None
-) -> tuple[list[Entry], list[str]]:
-    """Return an account's entries, oldest first, and how they break rule 6, or what the witness says.
+def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tuple[list[Entry], list[str]]:
+    """Return an account's entries, oldest first, and how they break rule 6.
 
     There are no entries if one of them cannot be read; then this is the fault.
     """
@@ -30,8 +28,7 @@ def journal_of(
             _check_types(each)
     except UNREADABLE as error:
         return [], [f"an entry cannot be read: {type(error).__name__}: {error}"]
-    faults = chain_faults(entries)
-    return entries, [*faults, *(witness.faults(user_id, entries) if witness else ())]
+    return entries, list(chain_faults(entries))
 
 
 def _check_types(entry: Entry) -> None:
@@ -101,8 +98,9 @@ def differs(ledger: LedgerStore, lake: LakeUser | None, user_id: str, witness: W
     It reads the ledger eventually consistent: whoever differs is looked at closely. The head of one who does
     not is brought to the witness.
     """
-    entries, faults = journal_of(ledger, user_id, consistent=False, witness=witness)
-    if faults or contradictions(entries, figures_of(lake)):
+    entries, faults = journal_of(ledger, user_id, consistent=False)
+    unproven = witness.faults(user_id, entries) if witness else []
+    if faults or unproven or contradictions(entries, figures_of(lake)):
         return True
     if witness:
         witness.bring(user_id, entries)

@@ -80,13 +80,13 @@ class Reconciler:
         """Compare, settle and repair one user. Raises adapters.engagement.account_store.AccountContended."""
         verdict, times = Verdict(), 0
         for _ in pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS):
-            view, faults = self._read(user_id, lake)
+            view, faults, unproven = self._read(user_id, lake)
             figures = figures_of(lake)
             is_unread = faults and not view.entries
-            told = faults if is_unread else [*faults, *disagreements(view.entries, figures, now)]
+            told = faults if is_unread else [*faults, *unproven, *disagreements(view.entries, figures, now)]
             verdict.disagreements = told or other_days(view, lake, now) or other_points(view, self.books)
-            verdict.doubt = doubt_of(faults, view.entries, figures, now)
-            if self.witness and verdict.doubt is not Doubt.CONTRADICTED:
+            verdict.doubt = doubt_of(faults, view.entries, figures, now, unproven)
+            if self.witness and verdict.doubt not in (Doubt.CONTRADICTED, Doubt.UNPROVEN):
                 self.witness.bring(user_id, view.entries)
             found = self._differences(view, now) if view.entries or not faults else []
             step = next_step(self._look(view, verdict.doubt, found, now), times + 1, self.repair)
@@ -136,15 +136,16 @@ class Reconciler:
         late = bool(found) and doubt is Doubt.NONE and self._is_behind(view, now)
         return Look(bool(found), late, doubt)
 
-    def _read(self, user_id: str, lake: LakeUser | None) -> tuple[View, list[str]]:
+    def _read(self, user_id: str, lake: LakeUser | None) -> tuple[View, list[str], list[str]]:
         profile, days = self.projections.profile(user_id), self.projections.days(user_id)
-        entries, faults = journal_of(self.accounts.ledger, user_id, witness=self.witness)
+        entries, faults = journal_of(self.accounts.ledger, user_id)
+        unproven = self.witness.faults(user_id, entries) if self.witness else []
         known = lake is not None and lake.version is not None
         settings = believed_settings(user_id, profile, lake, lambda: self.past(user_id))
         archive = self.accounts.archives.get(user_id) if profile and ARCHIVED in profile else None
         settings = with_old_pauses(settings, profile, archive, lambda: self.old_pauses(user_id))
         has_profile = bool(profile or entries or known)
-        return View(user_id, profile, days, entries, settings, has_profile, archive), faults
+        return View(user_id, profile, days, entries, settings, has_profile, archive), faults, unproven
 
     def _differences(self, view: View, now: datetime) -> list[Difference]:
         head = view.entries[-1].created_at if view.entries else ""

@@ -17,8 +17,13 @@ from analytics.reconcile.shares import failed
 from analytics.reconcile.shares.findings import RESULT
 from analytics.reconcile.shares.way import Way
 from analytics.warehouse.nightly.night import Kind, State, WarehouseNight
+from rules.engagement.ledger_doubts import Doubt
 
 LISTED_MAX = 1000
+AT_FAULT = {
+    Doubt.LACKING: "the lake has lost something",
+    Doubt.UNPROVEN: "the code that makes or checks hashes must be wrong",
+}
 LEADS_MAX = 100
 PLACE = ("user_id", "table", "key")
 CURATION = """SELECT entity, SUM(rows_in) AS rows_in, SUM(curated) AS curated, SUM(duplicates) AS duplicates,
@@ -46,6 +51,7 @@ def gather(
         "error": error,
         **{name: found[name] for name in ("counts", "different", "unrepaired", "contended")},
         "frozen": found["frozen"][:LISTED_MAX],
+        "spared": found.get("spared", {}),
         "root": found.get("root"),
         "differences": found["differences"][:LISTED_MAX],
         "ledger_and_lake": found["disagreements"][:LISTED_MAX],
@@ -183,6 +189,9 @@ def _failures(report: Report) -> Iterator[str]:
     warehouse = report["warehouse"]
     if report["error"]:
         yield f"**It failed:** {json.dumps(report['error'])}"
+    for doubt, number in report.get("spared", {}).items():
+        why = AT_FAULT[Doubt(doubt)]
+        yield f"**{number} accounts are {doubt}, so many that {why}.** Nobody's redemptions wait for it."
     if warehouse["error"]:
         yield f"**The warehouse was away:** {json.dumps(warehouse['error'])}"
     if warehouse["unread"]:

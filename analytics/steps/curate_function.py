@@ -5,10 +5,11 @@ from datetime import date, timedelta
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from adapters import clock, settings
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateSettings
@@ -127,5 +128,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: {"step", ...}; each step tells its input. A failed step raises, and can be repeated."""
     metrics.add_metric("Steps", MetricUnit.Count, 1)
     done = STEPS[event["step"]](event)
-    logger.info(event["step"], extra=done)
+    logger.info("done", extra={"step": event["step"], **done})
     return done

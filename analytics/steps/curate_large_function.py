@@ -6,10 +6,11 @@ A task that ends its process ends no other.
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from adapters import settings
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, S3Objects
 from adapters.settings.lake import CurateLargeSettings

@@ -7,10 +7,11 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from adapters import clock, settings
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import ForgettingObjects, objects_at
 from adapters.privacy.erasure_jobs import ErasureJobs

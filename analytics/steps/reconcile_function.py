@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 from pyarrow import Table
 
@@ -19,6 +19,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import NoObject, Objects, objects_at
 from adapters.privacy.tombstones import tombstones_of

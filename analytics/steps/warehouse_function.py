@@ -6,10 +6,11 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools import Metrics
 from aws_lambda_powertools.metrics import MetricUnit
 
 from adapters import clock, settings
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.objects import Objects, objects_at
 from adapters.privacy.erasure_jobs import ErasureJobs
@@ -34,6 +35,7 @@ logger = Logger(service="warehouse")
 metrics = Metrics(namespace="Streakline", service="warehouse")
 SUNDAY = 6
 WAREHOUSE = "Warehouse"  # in the inventory
+TELLING = (Kind.FORGET, Kind.MODEL)  # until all of these are done, somebody's words may be in a table
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,15 @@ class WarehouseSteps:
         return {"left": left, "failed": len(night.of(State.FAILED))}
 
     def _forgotten(self, night: WarehouseNight) -> None:
-        """Note that nobody is left in the warehouse whom the night was to forget."""
+        """Note that nobody is left in the warehouse whom the night was to forget.
+
+        A model that was not built may still tell somebody's words, such as a source that nobody else has.
+        """
         progress = Progress.read(self.objects, night.run_id)
         if (
             progress is None
             or not progress.is_done
-            or any(each.kind is Kind.FORGET and each.state is not State.DONE for each in night.items)
+            or any(each.kind in TELLING and each.state is not State.DONE for each in night.items)
         ):
             return
         if isinstance(self.warehouse, Compacting) and progress.due:

@@ -5,11 +5,11 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.book.book_store import BookStore, PublishedMeanwhile
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.engagement import RulesApiSettings
 from ingest.book.checking import check_keys

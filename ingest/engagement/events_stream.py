@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 from aws_kinesis_agg import MAGIC
-from aws_lambda_powertools import Logger
 
 from adapters import clock, settings
+from adapters.logs import Logger, loggable
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
 from adapters.settings.engagement import EventsStreamSettings
@@ -123,7 +123,7 @@ def _decode(record: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any]]:
     try:
         yield from list(decode(record))
     except Exception as error:  # noqa: BLE001 (protobuf raises what it likes on foreign bytes)
-        logger.warning("undecodable", extra={"error": repr(error)})
+        logger.warning("undecodable", extra={"error": loggable(error)})
         yield (
             {"data": record["kinesis"]["data"], "sequence_number": record["kinesis"]["sequenceNumber"]},
             None,

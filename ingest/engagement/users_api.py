@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountContended
+from adapters.logs import Logger
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.settings.engagement import UsersApiSettings
 from ingest.engagement.engagement_schemas import PAUSE, TIMEZONE

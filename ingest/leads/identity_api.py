@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.leads.identity_store import CannotMend, IdentityStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.postgresql.databases import database
 from adapters.postgresql.sql import PostgresUnavailable

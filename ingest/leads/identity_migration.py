@@ -7,9 +7,8 @@ of that secret, deploy again.
 import json
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import settings
+from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.custom_resources import tell
 from adapters.postgresql.databases import database

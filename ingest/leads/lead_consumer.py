@@ -13,14 +13,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.leads.identity_cache import IdentityCache
 from adapters.leads.identity_records import IdentityChange, LeadEventKey, Resolution
 from adapters.leads.identity_store import CannotMend, IdentityStore
 from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
 from adapters.leads.lead_payloads import LeadPayloads, NoPayload
+from adapters.logs import Logger
 from adapters.platform import aws
 from adapters.platform.aws import client
 from adapters.platform.batches import Unprocessed, chunks

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
@@ -15,6 +14,7 @@ from adapters.leads.groups.person_events import PersonEvents
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
 from adapters.leads.memory_store import MemoryStore
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.exchange_rates import exchange_rates

@@ -4,11 +4,11 @@ from datetime import timedelta
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.leads.hooks.hook_store import HookStore, NoHook
+from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.trial_messages import TrialMessages
 from adapters.outgoing.waking import Waker

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.postgresql.databases import database

@@ -6,10 +6,10 @@ A function of its own: however many agents wait, they take no room from people w
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import settings
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.places import Places
 from adapters.questions.question_lists import QuestionLists

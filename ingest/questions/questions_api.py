@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.shared_counters import HeldPlaces, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of

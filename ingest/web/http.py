@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import unquote
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
+from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.batches import Unprocessed
 from ingest.web.caller import ApiError, invalid_field

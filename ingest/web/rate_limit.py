@@ -4,16 +4,16 @@ Redis counts, where there is one. Without it a process leases a block of the min
 in DynamoDB that all processes share, and counts its block itself: one write unit for 20 events, not 20.
 """
 
-import logging
 from dataclasses import dataclass
 from datetime import datetime
 
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.shared_counters import SharedCounters
 from ingest.web.caller import ApiError
 
-logger = logging.getLogger(__name__)
+logger = Logger(service="rate-limit")
 USERS_COUNTED_MAX = 10_000
 # A block goes out while some of the allowance is left. So at most a fifth more than the limit passes.
 BLOCK_SHARE = 5

@@ -1,4 +1,4 @@
-"""`streakline erase`, `export` and `certificate`: what is known of a person, gone or told (rule 10)."""
+"""`streakline erase`, `export`, `certificate` and `who`: what is known of a person (rule 10)."""
 
 import argparse
 import json
@@ -12,6 +12,7 @@ from local.replay.api import Api
 from local.stack import Stack
 from rules.privacy.certificates import problem_of
 from rules.privacy.erasures import PersonKind, nightly_plan_of
+from rules.privacy.logged import name_in_logs
 from rules.privacy.tombstones import digest_of, lead_subject, user_subject
 
 POLL_SECONDS = 1.0
@@ -78,6 +79,23 @@ def certificate(file: Path, user: str, lead: str, stack: Stack) -> dict[str, Any
     if subject and digest_of(key, subject) != found["subject_digest"]:
         raise RuntimeError(f"{file} is genuine, and about somebody else")
     return {"genuine": True, "about": user or lead or None, "finished_at": found["finished_at"]}
+
+
+def who(names: set[str], stack: Stack) -> dict[str, Any]:
+    """Return the user id of each name, or None: it is of nobody who has a profile.
+
+    A name does not lead back to its id. So this hashes the ids of all profiles, and reads the whole table.
+    """
+    found: dict[str, str | None] = dict.fromkeys(sorted(names))
+    pages = stack.client("dynamodb").get_paginator("scan")
+    for page in pages.paginate(TableName=stack.tables["UserStreaks"], ProjectionExpression="user_id"):
+        for each in page["Items"]:
+            user = each["user_id"]["S"]
+            if (name := name_in_logs(user)) in found:
+                found[name] = user
+        if None not in found.values():
+            break
+    return found
 
 
 def _api(arguments: argparse.Namespace, stack: Stack) -> Api:

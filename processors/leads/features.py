@@ -19,8 +19,6 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.leads.counted_events import CountedEvents
 from adapters.leads.feature_store import Changed, FeatureStore
@@ -28,6 +26,7 @@ from adapters.leads.groups.group_memory import GroupMemory
 from adapters.leads.groups.person_events import PersonEvents
 from adapters.leads.groups.topology import Topology
 from adapters.leads.memory_store import LeadContended, MemoryStore
+from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Poison

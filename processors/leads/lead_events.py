@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups.group_events import GroupEvents
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain

@@ -12,14 +12,13 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups.group_memory import GroupMemory
 from adapters.leads.groups.person_events import PersonEvents
 from adapters.leads.groups.topology import Topology
 from adapters.leads.memory_store import MemoryStore
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Poison

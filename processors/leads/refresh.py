@@ -6,11 +6,10 @@ Time alone changes some of their features: `days_since_last_purchase` grows ever
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.leads.active_leads import ActiveLeads
 from adapters.leads.feature_queue import FeatureQueue
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.leads import RefreshSettings
 from processors.leads.feature_messages import check_instant

@@ -13,10 +13,9 @@ from enum import Enum
 from functools import cache, partial
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.leads.hooks.hook_store import HookStore
+from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.lane_store import LANES_READ, LaneStore, WorkerStore
 from adapters.outgoing.sender import HookSender, SendAnswer

@@ -10,9 +10,10 @@ from adapters.outgoing.endpoint_store import EndpointStore, NoEndpoint
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.waking import Share, share_of
 from rules.outgoing.subjects import holder_of
+from rules.privacy.logged import TellsNobody
 
 
-class NothingToReplay(LookupError):
+class NothingToReplay(TellsNobody, LookupError):
     """The notification, or the endpoint, is not there any more."""
 
 
@@ -37,7 +38,7 @@ class Replayer:
         first, since = int(asked.get("number", 1)), str(asked.get("since", ""))
         there = [each.number for each in self.lanes.log(holder, first - 1) if each.at >= since]
         if not there:
-            raise NothingToReplay(f"nothing is kept of {holder} from then on")
+            raise NothingToReplay("nothing is kept of it from then on")
         self.lanes.go_back(holder, endpoint_id, there[0], there[-1], now)
         return share_of(endpoint_id, holder)
 

@@ -6,9 +6,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters.engagement.account_items import profile_from
+from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.told_items import Telling
 from adapters.outgoing.told_store import ToldMeanwhile, ToldStore

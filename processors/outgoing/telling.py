@@ -11,8 +11,6 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
@@ -22,6 +20,7 @@ from adapters.engagement.goals.goal_store import GoalStore
 from adapters.engagement.goals.streak_reader import StreakReader
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.leads.lead_event_store import LeadEventStore
+from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.lane_store import LaneStore
 from adapters.outgoing.told_items import LANE_SHARDS

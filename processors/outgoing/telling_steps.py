@@ -6,11 +6,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters.engagement.account_store import AccountContended
 from adapters.engagement.goals.achievement_reader import AchievementReader
 from adapters.leads.lead_event_store import LeadEventStore
+from adapters.logs import Logger
 from processors.outgoing.hearing import Change
 from rules.days import stamp, unstamp
 from rules.engagement.account_state import Profile

@@ -13,12 +13,11 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.book.book_store import BookStore
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed, chunks
 from adapters.platform.failures import FailureQueue

@@ -8,9 +8,8 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.questions.question_lists import QuestionLists
 from adapters.settings.questions import ExpireQuestionsSettings

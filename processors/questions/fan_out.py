@@ -16,9 +16,8 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
+from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client, pauses
 from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue

@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
+from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
 from adapters.questions.push import Push, PushReceipt, PushStatus

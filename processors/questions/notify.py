@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
+from adapters.logs import Logger
 from adapters.outgoing.endpoint_store import EndpointStore
 from adapters.outgoing.told_store import ToldStore
 from adapters.outgoing.waking import Waker

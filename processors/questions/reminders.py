@@ -12,11 +12,10 @@ from datetime import datetime
 from functools import cache, partial
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock, settings
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.batches import READ_MAX, chunks
 from adapters.questions.push import SnsPush

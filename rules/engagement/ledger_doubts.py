@@ -20,9 +20,10 @@ LAKE_LAG = timedelta(hours=2)
 LAKE_LOST = timedelta(hours=24)
 # So many nights pass at most until a ledger that nobody writes to is compared again.
 NIGHTS = 28
-# A lake that lacks entries of more accounts has lost something itself: nobody's redemptions wait for that.
-LACKING_MIN = 20
-LACKING_SHARE = 100  # one account of so many
+# A lake that lacks entries of more accounts has lost something itself, and chains of more accounts do not
+# break by themselves: then the code that makes or reads them is wrong. Nobody's redemptions wait for either.
+MANY_MIN = 20
+MANY_SHARE = 100  # one account of so many
 SEPARATOR = "\x1f"
 HEXADECIMAL = 16
 TURN_DIGITS = slice(3, 6)  # those before them tell the share (rules/lake/user_shares.py)
@@ -32,13 +33,15 @@ DIGEST_BITS = 64
 class Doubt(StrEnum):
     """What speaks against a journal. late: the lake lacks entries that should be there by now.
 
-    lacking: it has lacked them for a day. contradicted: ledger and lake tell different things, or the ledger
-    breaks rule 6.
+    lacking: it has lacked them for a day. unproven: ledger and lake are one, and its chain of hashes is
+    broken, or contradicts the last root (rule 19). contradicted: ledger and lake tell different things, or
+    the ledger breaks rule 6.
     """
 
     NONE = ""
     LATE = "late"
     LACKING = "lacking"
+    UNPROVEN = "unproven"
     CONTRADICTED = "contradicted"
 
 
@@ -89,10 +92,22 @@ def _hash(entry: Entry) -> int:
     return int.from_bytes(hashlib.md5(text.encode(), usedforsecurity=False).digest()[8:], "little")
 
 
-def doubt_of(faults: Sequence[str], entries: Sequence[Entry], lake: LakeFigures, now: datetime) -> Doubt:
-    """Return what speaks against a journal. faults: how it breaks rule 6 (rules/engagement/rebuild.py)."""
+def doubt_of(
+    faults: Sequence[str],
+    entries: Sequence[Entry],
+    lake: LakeFigures,
+    now: datetime,
+    unproven: Sequence[str] = (),
+) -> Doubt:
+    """Return what speaks against a journal.
+
+    faults: how it breaks rule 6 (rules/engagement/rebuild.py). unproven: what its chain, or the last root,
+    says against it.
+    """
     if faults or contradictions(entries, lake):
         return Doubt.CONTRADICTED
+    if unproven:
+        return Doubt.UNPROVEN
     if missing(entries, lake, now - LAKE_LOST):
         return Doubt.LACKING
     return Doubt.LATE if missing(entries, lake, now - LAKE_LAG) else Doubt.NONE
@@ -135,9 +150,9 @@ def _other_figures(known: Sequence[Entry], lake: LakeFigures) -> list[str]:
     return []
 
 
-def lake_is_at_fault(lacking: int, users: int) -> bool:
-    """Whether so many accounts lack entries in the lake that it is no fault of theirs."""
-    return lacking > max(LACKING_MIN, users // LACKING_SHARE)
+def is_no_fault_of_theirs(accounts: int, users: int) -> bool:
+    """Whether so many accounts are in one doubt that the lake, or the code of hashes, is what is wrong."""
+    return accounts > max(MANY_MIN, users // MANY_SHARE)
 
 
 def slices_due(last: date | None, today: date) -> frozenset[int]:

@@ -242,7 +242,13 @@ INVENTORY = (
         found="every object that has the id is deleted, and the same night makes state anew",
     ),
     Store("Warehouse", DATABASE, "tables lake.* and every mart", RESIDUE, "user_id", LEAF),
-    Store("Logs", LOG, "ids beside errors, 30 days; texts of people never", EXPIRES, expires_days=30),
+    Store(
+        "Logs",
+        LOG,
+        "hashes of ids beside errors, 30 days; nothing that somebody has sent",
+        EXPIRES,
+        expires_days=30,
+    ),
 )
 BY_NAME = {store.name: store for store in INVENTORY}
 

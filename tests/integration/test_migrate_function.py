@@ -122,7 +122,7 @@ def test_deleting_works_where_nothing_else_does(
     stack: CloudFormation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("IDENTITY_URL")
-    assert ask(stack, "Create")["Reason"] == "RuntimeError: IDENTITY_URL is not set"
+    assert ask(stack, "Create")["Reason"] == "SettingsMissing: IDENTITY_URL is not set"
     assert ask(stack, "Delete")["Status"] == "SUCCESS"
 
 

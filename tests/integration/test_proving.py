@@ -20,10 +20,13 @@ from analytics.lake import layout
 from analytics.proving.copies import lake_copies
 from analytics.proving.heads import HEADS, Heads
 from analytics.proving.roots import LATEST, root_key
+from analytics.reconcile.run_report import gather, markdown
 from analytics.steps.forget_function import ForgetSteps
 from local.prove import check_proof
 from local.prove.auditing import LAKE, WAREHOUSE, Auditor
 from local.prove.proving import proof
+from rules.engagement import ledger_doubts
+from rules.engagement.proving import chains, sealing
 from rules.engagement.proving.chains import chain_of
 from rules.engagement.proving.sealing import sealed
 from rules.engagement.proving.tree import bucket_of
@@ -124,6 +127,30 @@ def test_each_way_to_corrupt_a_ledger_is_found_against_the_root(town: Town) -> N
     told = town.reconcile("second", everybody=True)
     assert {*told["frozen"]} >= {*wrong.values()}
     assert Heads.read(town.objects).roots == kept.roots, "who contradicts the root keeps the leaf of before"
+
+
+def test_a_fault_in_the_code_of_hashes_freezes_nobody_and_publishes_no_root(
+    town: Town, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger_doubts, "MANY_MIN", 3)
+    kept = town.reconcile("first")["root"]
+    forged = town.users[0]
+    LEDGER["1000 points more"](town, forged)
+    with monkeypatch.context() as faulty:
+        faulty.setattr(chains, "hidden_bytes", lambda entry: sealing.hidden_bytes(entry)[::-1])
+        told = town.reconcile("second", everybody=True)
+    assert told["frozen"] == [forged], "lake and ledger disagree about it, whatever its chain says"
+    assert told["spared"] == {"unproven": town.size - 1}
+    assert told["root"] is None
+    assert json.loads(roots(town).get(LATEST)) == kept
+    report = markdown(gather(town.objects, "second", town.now))
+    assert (
+        f"**{town.size - 1} accounts are unproven, so many that the code that makes or checks hashes"
+        in report
+    )
+    told = town.reconcile("third", everybody=True)
+    assert (told["frozen"], told["spared"]) == ([forged], {}), "the code is right again"
+    assert told["root"]["before"] == kept["root"]
 
 
 def manipulated_files(town: Town, luck: random.Random) -> tuple[str, int, Any]:

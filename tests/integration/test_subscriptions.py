@@ -9,8 +9,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
 
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.items import plain
 from ingest.questions import subscriptions

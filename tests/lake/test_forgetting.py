@@ -7,7 +7,6 @@ import json
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,18 @@ import pytest
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.curation.rebuild import rebuild
+from analytics.forgetting.progress import Progress
 from analytics.lake.layout import Place
 from analytics.recompute.recompute import recompute
 from analytics.steps.forget_function import ForgetSteps
+from analytics.steps.warehouse_function import WarehouseSteps
+from analytics.warehouse.nightly.night import Item, Kind, State, WarehouseNight
+from analytics.warehouse.warehouse import NoWarehouse
 from rules.lake.entities import ENTITIES
 from rules.lake.residue import PERSONS, Names, is_residue
 from rules.privacy.erasures import PersonKind
 from rules.privacy.tombstones import Tombstone, user_subject
-from tests.support.dying import Killed
+from tests.support.dying import DyingFolder, Killed
 from tests.support.effort import effort
 from tests.support.forgetting import MemoryJobs, having, write_raw
 from tests.support.lake_story import Story
@@ -33,37 +36,6 @@ from tests.support.raw_lake import event, put_raw, rows, total
 NOW = datetime(2026, 3, 9, 2, 30, tzinfo=UTC)
 USER, OTHER, LEAD = "o'brien@example.org", "user-3", "lead-00"
 MUTATING = ("put", "put_if", "delete", "forget_former")
-
-
-class Dying(FolderObjects):
-    """A folder in which the process dies at a change, before it or after it; others may act then."""
-
-    left: int
-    how: str
-
-    @classmethod
-    def at(cls, root: Path, left: int, how: str) -> "Dying":
-        made = cls(root)
-        object.__setattr__(made, "left", left)
-        object.__setattr__(made, "how", how)
-        return made
-
-    def _change(self, real: Callable[..., Any], *arguments: Any) -> None:
-        object.__setattr__(self, "left", self.left - 1)
-        if self.left == 0 and self.how == "before":
-            raise Killed
-        real(*arguments)
-        if self.left == 0:
-            raise Killed
-
-    def put(self, key: str, data: bytes) -> None:
-        self._change(super().put, key, data)
-
-    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
-        self._change(super().put_if, key, data, etag)
-
-    def delete(self, keys: Any) -> None:
-        self._change(super().delete, list(keys))
 
 
 class Stones:
@@ -168,7 +140,7 @@ def test_it_survives_death_at_any_change_with_curation_beside_it(
     deaths, is_over, most = 0, False, effort(12, soak=200)
     while not is_over:
         at = chance.randrange(1, 30) if deaths < most else 10**9
-        dying = Dying.at(lake.root, at, chance.choice(["before", "after"]))
+        dying = DyingFolder.at(lake.root, at, chance.choice(["before", "after"]))
         try:
             night(dying, jobs, "one")
             is_over = True
@@ -268,3 +240,21 @@ def test_a_row_that_comes_between_the_nights_gets_the_same_name(tmp_path: Path) 
     assert not jobs.all["e"].is_done
     night(lake, jobs, "three", NOW + timedelta(days=4))
     assert jobs.all["e"].is_done
+
+
+def test_a_model_that_was_not_built_is_awaited(tmp_path: Path) -> None:
+    """It may still tell a word that nobody else has, such as a source."""
+    lake, jobs = FolderObjects(tmp_path), MemoryJobs()
+    jobs.add("e", NOW, user="ann")
+    lake.put("runs/one/tasks.json", b"[]")
+    waits: Any = jobs
+    ForgetSteps(lake, waits, None, timedelta(0)).forget(
+        {"run_id": "one", "tasks_key": "runs/one/tasks.json"}, NOW
+    )
+    steps = WarehouseSteps(NoWarehouse(), lake, str(tmp_path), "")
+    forgets, model = Item(Kind.FORGET, "persons", State.DONE), Item(Kind.MODEL, "marts.x", State.FAILED)
+    for items, is_done in (([forgets, model], False), ([forgets], True)):
+        steps._forgotten(WarehouseNight("one", "", False, False, items))
+        progress = Progress.read(lake, "one")
+        assert progress
+        assert progress.warehouse is is_done

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
+from adapters.logs import Logger
 
 from adapters import clock, settings
 from adapters.engagement.account_items import day_from

@@ -1,9 +1,13 @@
 """Processes that die, and calls that fail, at a call of the test's choice."""
 
 import contextlib
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from botocore.exceptions import ClientError, EndpointConnectionError
+
+from adapters.platform.objects import FolderObjects
 
 FAILURES = ("dies before", "dies after", "throttled", "answer lost")
 
@@ -37,3 +41,34 @@ class Dying:
             raise Killed
 
         return run
+
+
+class DyingFolder(FolderObjects):
+    """A folder in which the process dies at a change, before it or after it; others may act then."""
+
+    left: int
+    how: str
+
+    @classmethod
+    def at(cls, root: Path, left: int, how: str) -> "DyingFolder":
+        made = cls(root)
+        object.__setattr__(made, "left", left)
+        object.__setattr__(made, "how", how)
+        return made
+
+    def _change(self, real: Callable[..., Any], *arguments: Any) -> None:
+        object.__setattr__(self, "left", self.left - 1)
+        if self.left == 0 and self.how == "before":
+            raise Killed
+        real(*arguments)
+        if self.left == 0:
+            raise Killed
+
+    def put(self, key: str, data: bytes) -> None:
+        self._change(super().put, key, data)
+
+    def put_if(self, key: str, data: bytes | Path, etag: str | None) -> None:
+        self._change(super().put_if, key, data, etag)
+
+    def delete(self, keys: Any) -> None:
+        self._change(super().delete, list(keys))

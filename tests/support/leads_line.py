@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters.leads.identity_cache import IdentityCache
 from adapters.leads.identity_store import IdentityStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.leads.lead_payloads import LeadPayloads
+from adapters.logs import Logger
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Line
 from adapters.postgresql.postgres import Postgres
@@ -58,7 +57,7 @@ class LeadsLine:
         self.connect("postgresql://u:p@127.0.0.1:9/d")
         line = Line(lambda: self.sqs, self.work, lead_consumer._is_away)
         failures = FailureQueue(lambda: self.sqs, self.failures)
-        self.consumer = Consumer("leads", failures, Logger(level="CRITICAL"), line)
+        self.consumer = Consumer("leads", failures, Logger("test", level="CRITICAL"), line)
 
     def connect(self, url: str) -> None:
         events = LeadEventStore(self.dynamodb, "Event", "IdempotencyKeys")

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters.engagement.account_items import DAY_NAMES, PROFILE_NAMES
 from adapters.engagement.account_store import AccountStore, ProjectionMoved
 from adapters.engagement.joint.statements import Put, TableNames, refused, statement_of
+from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.batches import WRITE_MAX, chunks
 from rules.engagement.account_state import Decision

@@ -58,7 +58,7 @@ class StretchStore:
             every = (*recent(known.stretches, now), stretch)
             if self._write(user_id, UsedStretches(every, known.version), now):
                 return stretch, every
-        raise Unprocessed(f"{self._claims}: the stretches of {user_id} kept changing")
+        raise Unprocessed(f"{self._claims}: the stretches of a user kept changing")
 
     def contacts(self, user_id: str, since: datetime, now: datetime) -> list[datetime]:
         """Return when the user sent events after `since`: the last time of over 72 hours ago, and all later.

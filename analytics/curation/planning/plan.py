@@ -25,10 +25,15 @@ from analytics.curation.planning.planned_files import (
 from analytics.curation.planning.watermark import BEGINNING, OVERLAP, move_watermark, state_of, watermark
 from analytics.lake import failed_tasks, layout
 from rules.lake.entities import ENTITIES
+from rules.privacy.logged import TellsNobody
 
 COMPACTED_BYTES_MAX = 64 * 1024 * 1024
 NEW_BYTES_MAX = 8 * 1024 * 1024  # of raw objects, zipped: about a tenth of what they hold
 FIRST, LAST = "0000", "9999"  # sort before and after all dates
+
+
+class NoEntity(TellsNobody, ValueError):
+    """A name that no entity of the lake has; the text says which, and what there is."""
 
 
 def plan(
@@ -43,10 +48,10 @@ def plan(
 
     since_dt, until_dt (YYYY-MM-DD, both included), entities: these are curated and loaded whatever has
     changed, and the watermark stays. Without any of these, small past days are compacted too. today: UTC.
-    Raises ValueError for a name that no entity has.
+    Raises NoEntity.
     """
     if unknown := set(entities) - set(ENTITIES):
-        raise ValueError(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
+        raise NoEntity(f"entities: there is no {min(unknown)}, but {', '.join(sorted(ENTITIES))}")
     last, failed = (today - COMPACTED_AFTER).isoformat(), failed_tasks.remembered(objects)
     if since_dt or until_dt or entities:
         made = _plan_of_dates(objects, since_dt or FIRST, until_dt or LAST, entities or ENTITIES, last)

@@ -18,9 +18,10 @@ from analytics.reconcile.shares.findings import PROGRESS, Findings
 from analytics.reconcile.shares.night_plan import ACCOUNTS, NightPlan
 from analytics.reconcile.shares.watermarks import note_compared
 from analytics.reconcile.shares.way import Way
-from rules.engagement.ledger_doubts import Doubt, lake_is_at_fault
+from rules.engagement.ledger_doubts import Doubt, is_no_fault_of_theirs
 
 PIECES = ("curated/", "profiles/", "days/", f"{ACCOUNTS}/")
+SPARED = (Doubt.UNPROVEN, Doubt.LACKING)  # of these there may be too many to be true
 NO_RESULT = {"Error": "NoResult", "Cause": "the share has left no result"}
 
 
@@ -29,7 +30,8 @@ def collect(
 ) -> Findings:
     """Put together what the shares found, freeze who is to be frozen, and note what is compared.
 
-    roots: where the root over all accounts' heads is published; None: it is not.
+    roots: where the root over all accounts' heads is published; None: it is not. Neither is it if very many
+    chains are broken.
 
     A share that was given up, or has left no result, keeps its watermark: the next night takes it up again.
     """
@@ -38,22 +40,33 @@ def collect(
     for found in by_share.values():
         whole.join(found)
     whole.users = Way.load(objects, plan.run_id).users or whole.users
-    for user_id, lake, why in _to_freeze(objects, plan, whole.users, by_share):
+    whole.spared = _spared(whole.users, by_share)
+    _freeze(whole, _to_freeze(objects, plan, whole.spared, by_share), reconciler, now)
+    for users in (whole.different, whole.unrepaired, whole.contended, whole.frozen):
+        users.sort()
+    if reconciler.repair:
+        note_compared(objects, plan.shares, plan.at, given_up)
+        if roots and Doubt.UNPROVEN not in whole.spared:  # what wrong code hashes must not get into a root
+            whole.root = _published(objects, roots, plan, by_share.values())
+    whole.save(objects, plan.run_id)
+    if plan.shares > 1:
+        _delete_pieces(objects, plan)
+    return whole
+
+
+def _freeze(
+    whole: Findings,
+    wrong: Iterable[tuple[str, LakeUser | None, list[str]]],
+    reconciler: Reconciler,
+    now: datetime,
+) -> None:
+    for user_id, lake, why in wrong:
         try:
             if reconciler.repair:
                 reconciler.freeze(user_id, lake, why, now)
         except AccountContended:
             whole.contended.append(user_id)
         whole.frozen.append(user_id)
-    for users in (whole.different, whole.unrepaired, whole.contended, whole.frozen):
-        users.sort()
-    if reconciler.repair:
-        note_compared(objects, plan.shares, plan.at, given_up)
-        whole.root = _published(objects, roots, plan, by_share.values()) if roots else None
-    whole.save(objects, plan.run_id)
-    if plan.shares > 1:
-        _delete_pieces(objects, plan)
-    return whole
 
 
 def _published(
@@ -82,18 +95,23 @@ def _shares(plan: NightPlan) -> Iterator[UserShare]:
     return (UserShare(number, plan.shares) for number in range(plan.shares))
 
 
-def _to_freeze(
-    objects: Objects, plan: NightPlan, users: int, by_share: Mapping[UserShare, Findings]
-) -> Iterator[tuple[str, LakeUser | None, list[str]]]:
-    """Yield whose redemptions must wait, what the lake says of them, and why.
+def _spared(users: int, by_share: Mapping[UserShare, Findings]) -> dict[str, int]:
+    """Return the doubts of which there are too many, each with its number: nobody waits for those.
 
-    If the lake lacks entries of very many accounts, it is the lake that is wrong.
+    If the lake lacks entries of very many accounts, the lake is wrong; if very many chains are broken whose
+    entries lake and ledger agree on, the code is.
     """
-    lacking = sum(len(each.of_doubt(Doubt.LACKING)) for each in by_share.values())
-    is_fault = lake_is_at_fault(lacking, users)
+    numbers = {each: sum(len(found.of_doubt(each)) for found in by_share.values()) for each in SPARED}
+    return {each.value: number for each, number in numbers.items() if is_no_fault_of_theirs(number, users)}
+
+
+def _to_freeze(
+    objects: Objects, plan: NightPlan, spared: Mapping[str, int], by_share: Mapping[UserShare, Findings]
+) -> Iterator[tuple[str, LakeUser | None, list[str]]]:
+    """Yield whose redemptions must wait, what the lake says of them, and why."""
     for share, found in by_share.items():
-        lacks = {} if is_fault else found.of_doubt(Doubt.LACKING)
-        if wrong := found.of_doubt(Doubt.CONTRADICTED) | lacks:
+        doubts = [found.of_doubt(each) for each in (Doubt.CONTRADICTED, *SPARED) if each not in spared]
+        if wrong := {user: why for each in doubts for user, why in each.items()}:
             lake = Snapshot(Recomputed.load(objects, plan.run_id, share).table)
             yield from ((user, lake.user(user), wrong[user]) for user in sorted(wrong))
 

@@ -27,8 +27,9 @@ class Findings:
     compared: ledgers that were compared with the lake. different, unrepaired, contended: user ids.
     disagreements: (user, what), if the ledger table is broken or the lake's copy differs from it. doubted:
     why, by the doubt and the user. frozen: those of these users whose redemptions wait for an admin; in a dry
-    run, would wait. lowered: how many lapsed streaks were taken out of the leaderboard's index; in a dry run,
-    how many would be. after: the last user that was looked at, while there are more.
+    run, would wait. spared: by the doubt, how many would wait if they were not so many. lowered: how many
+    lapsed streaks were taken out of the leaderboard's index; in a dry run, how many would be. after: the last
+    user that was looked at, while there are more.
     heads: of the chains of a share's accounts (analytics.proving.witness); they name nobody. root: over
     all accounts, as it was published; None: none was.
     """
@@ -49,6 +50,7 @@ class Findings:
     disagreements: list[list[str]] = field(default_factory=list)
     doubted: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     frozen: list[str] = field(default_factory=list)
+    spared: dict[str, int] = field(default_factory=dict)
     after: str | None = None
     heads: list[list[Any]] = field(default_factory=list)
     root: dict[str, Any] | None = None
@@ -68,7 +70,7 @@ class Findings:
             self.different.append(user_id)
             if not verdict.is_repaired:
                 self.unrepaired.append(user_id)
-        if verdict.doubt in (Doubt.CONTRADICTED, Doubt.LACKING):
+        if verdict.doubt in (Doubt.CONTRADICTED, Doubt.UNPROVEN, Doubt.LACKING):
             self.doubted.setdefault(verdict.doubt, {})[user_id] = verdict.disagreements
 
     def of_doubt(self, doubt: Doubt) -> dict[str, list[str]]:

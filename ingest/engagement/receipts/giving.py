@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters import clock
+from adapters.logs import Logger, loggable
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.keyed_hash import KeyedHash
 from ingest.web.caller import ApiError, caller_of
@@ -47,6 +46,6 @@ def with_receipt(
     except ApiError:
         return answered
     except (*Unavailable, ValueError) as error:
-        logger.warning("no receipt was given", extra={"error": repr(error)})
+        logger.warning("no receipt was given", extra={"error": loggable(error)})
         return answered
     return {**answered, "headers": {**answered.get("headers", {}), RECEIPT_HEADER: receipt}}

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from aws_lambda_powertools import Logger
-
 from adapters.engagement.offline.stretch_store import StretchStore
+from adapters.logs import Logger
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.privacy.tombstones import Erased
 from ingest.engagement.incoming_events import occurred_at_of

@@ -11,7 +11,6 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
-from aws_lambda_powertools import Logger
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
@@ -19,6 +18,7 @@ from adapters.leads.hooks.form_counts import FormCounts
 from adapters.leads.hooks.hook_store import HookStore
 from adapters.leads.lead_payloads import LeadPayloads
 from adapters.leads.lead_queue import LeadQueue
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.leads import HooksApiSettings
 from ingest.leads import sources

@@ -11,6 +11,7 @@ from local.plan.given.measured_units import MeasuredUnits, Spent, tables_of, tot
 from local.plan.given.price_list import fact
 from local.plan.given.schedules import DAYS_A_MONTH
 from rules.engagement.ledger_doubts import NIGHTS
+from rules.engagement.proving.tree import BUCKETS
 
 HOURS = 24
 # What a batch of the state machine's map holds at most: analytics/curation/planning/batches.py.
@@ -89,18 +90,31 @@ def _compared(traffic: Traffic, tables: Mapping[str, float]) -> tuple[float, flo
     return ledgers, tables.get("RewardsLedger", 0.0) * ledgers / traffic.accounts
 
 
+def _proving(traffic: Traffic) -> tuple[float, float]:
+    """Return PUTs and GETs of the root over all ledgers (analytics/proving).
+
+    The night reads the bucket of each account that it looks at, reads it again to change it, and puts it.
+    Besides there are the list of buckets, and the root under two keys.
+    """
+    if not traffic.accounts:
+        return 0.0, 0.0
+    looked_at = traffic.daily_actives + (traffic.accounts - traffic.daily_actives) / NIGHTS
+    buckets = BUCKETS * (1 - (1 - 1 / BUCKETS) ** looked_at)
+    return buckets + 3, 2 * buckets + 3
+
+
 def nightly(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, day: Spent) -> dict[str, float]:
     """Return a month's amounts of the nightly run, beyond those of a run with nothing to do."""
     night = a_night(traffic, deployed, units, day)
     memory = int(deployed.functions["CurateFunction"]["MemorySize"])
     waits = (night.s3_puts + night.s3_gets) * fact("latency_ms.s3") / 1000
-    scan = scan_seconds(night)
+    scan, (root_puts, root_gets) = scan_seconds(night), _proving(traffic)
     return {
         name: DAYS_A_MONTH * amount
         for name, amount in {
             "firehose.partitioned_objects": night.objects,
-            "s3.put": night.objects + night.s3_puts,
-            "s3.get": night.s3_gets,
+            "s3.put": night.objects + night.s3_puts + root_puts,
+            "s3.get": night.s3_gets + root_gets,
             "states.transitions": night.batches * TRANSITIONS_A_BATCH,
             "lambda.requests": night.batches,
             "lambda.gb_seconds": (night.cpu_seconds + waits + scan) * memory / 1024,

@@ -18,7 +18,7 @@ from rules.engagement.ledger_doubts import (
     digest_of,
     disagreements,
     doubt_of,
-    lake_is_at_fault,
+    is_no_fault_of_theirs,
     slice_of,
     slices_due,
 )
@@ -150,5 +150,8 @@ def test_every_account_has_its_turn_within_28_nights(first: date, gaps: list[int
 
 
 def test_a_lake_that_lacks_very_much_is_at_fault_itself() -> None:
-    assert [lake_is_at_fault(lacking, 100) for lacking in (0, 20, 21)] == [False, False, True]
-    assert [lake_is_at_fault(lacking, 10**6) for lacking in (10**4, 10**4 + 1)] == [False, True]
+    entries = journal([Draft(EntryKind.ADJUST, 1)], YOUNG)
+    assert doubt_of((), entries, LakeFigures(), NOW, ["a chain"]) is Doubt.UNPROVEN
+    assert doubt_of(["a fault"], entries, LakeFigures(), NOW, ["a chain"]) is Doubt.CONTRADICTED
+    assert [is_no_fault_of_theirs(lacking, 100) for lacking in (0, 20, 21)] == [False, False, True]
+    assert [is_no_fault_of_theirs(lacking, 10**6) for lacking in (10**4, 10**4 + 1)] == [False, True]

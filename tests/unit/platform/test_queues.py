@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
 
+from adapters.logs import Logger
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Poison
 from local.operate.redrive import GIVEN_UP, waiting_message
@@ -44,7 +44,7 @@ def sqs() -> Sqs:
 
 
 def consumer(sqs: Sqs) -> Consumer:
-    return Consumer("leads", FailureQueue(lambda: sqs, "url"), Logger(level="CRITICAL"))
+    return Consumer("leads", FailureQueue(lambda: sqs, "url"), Logger("test", level="CRITICAL"))
 
 
 def served(sqs: Sqs, event: dict[str, Any]) -> list[str]:

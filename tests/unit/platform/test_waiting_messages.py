@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from aws_lambda_powertools import Logger
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.logs import Logger
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import (
     RECEIVES_IN_ALL,
@@ -65,7 +65,9 @@ def handle(message: str) -> None:
 
 def served(sqs: Sqs, *records: dict[str, Any], clock: Iterator[bool] | None = None, **more: Any) -> set[str]:
     line = Line(lambda: sqs, "work", lambda error: isinstance(error, Away))
-    consumer = Consumer("leads", FailureQueue(lambda: sqs, "failures"), Logger(level="CRITICAL"), line)
+    consumer = Consumer(
+        "leads", FailureQueue(lambda: sqs, "failures"), Logger("test", level="CRITICAL"), line
+    )
     is_over = (lambda: next(clock)) if clock else (lambda: False)
     answer = consumer.serve({"Records": list(records), **more}, handle, NOW, is_over)
     return {each["itemIdentifier"] for each in answer["batchItemFailures"]}
