@@ -16,6 +16,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
 from bench.units.publishing_paths import Record
 from processors import publisher
+from processors.kept_items import table_of
 from rules.lake.entities import row_of
 
 ROWS = 20_000
@@ -48,7 +49,7 @@ def _entity(table: str) -> str:
 
 
 def _row(record: Record) -> dict[str, Any]:
-    change, table = record["dynamodb"], publisher.table_of(record)
+    change, table = record["dynamodb"], table_of(record)
     arrived = datetime.fromtimestamp(change["ApproximateCreationDateTime"], UTC)
     entity = publisher._parts()[0].destinations[table][0]
     return dict(row_of(entity, plain(change["NewImage"]), arrived, corrected=False))

@@ -36,6 +36,7 @@ from rules.lake.question_entities import (
 )
 from rules.lake.rule_entities import RULES, rule_rows
 from rules.lake.schema import EXTRA, Entity, Field, Type
+from rules.lake.table_items import TABLE_ITEMS
 from rules.leads.lead_events import TYPE_KEY
 
 __all__ = [
@@ -49,12 +50,14 @@ __all__ = [
     "LEAD_MEMORY",
     "LEDGER",
     "LEFT_OUT",
+    "LOADED",
     "NOTIFICATIONS",
     "QUESTIONS",
     "RENAMED",
     "RESPONSES",
     "RULES",
     "STREAKS",
+    "TABLE_ITEMS",
     "Entity",
     "Field",
     "Type",
@@ -70,9 +73,11 @@ ENTITIES = {
         *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS),
         *(LEAD_EVENTS, LEAD_MEMORY, LEAD_FEATURES),
         *(QUESTIONS, RESPONSES, ANSWER_STATS, NOTIFICATIONS),
-        RULES,
+        *(RULES, TABLE_ITEMS),
     )
 }
+# Those that the warehouse, the Glue catalog and analysts have.
+LOADED = {name: entity for name, entity in ENTITIES.items() if entity.in_warehouse}
 
 # Table attributes whose columns have another name, and those that are not columns at all.
 RENAMED: dict[str, dict[str, str]] = {
@@ -92,6 +97,7 @@ RENAMED: dict[str, dict[str, str]] = {
     },
     "notifications": {},
     "rules": {},
+    "table_items": {},
 }
 LEFT_OUT: dict[str, set[str]] = {
     "events": {"idempotency_key", "ttl", "by_server"},
@@ -122,6 +128,7 @@ LEFT_OUT: dict[str, set[str]] = {
     },
     "notifications": {"active", "last_notified_at", "expires_at"},
     "rules": {"book"},
+    "table_items": set(),
 }
 Row = dict[str, Any]
 SHAPED: dict[str, Callable[[Row, datetime, int], Row]] = {
