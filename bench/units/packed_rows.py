@@ -55,7 +55,7 @@ def _row(record: Record) -> dict[str, Any]:
     arrived = datetime.fromtimestamp(change["ApproximateCreationDateTime"], UTC)
     if _entity(table) == TABLE_ITEMS.name:
         kept = table_item(table, change["NewImage"], arrived, 1)
-        assert kept  # noqa: S101 (these are users' own)
+        assert kept
         return dict(row_of(TABLE_ITEMS, kept, arrived, corrected=False))
     entity = publisher._parts()[0].destinations[table][0]
     return dict(row_of(entity, plain(change["NewImage"]), arrived, corrected=False))
