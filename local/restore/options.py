@@ -30,17 +30,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE=NAME",
         help="fill a table first from one that came back by point-in-time recovery: Questions=questions-0300",
     )
-    parser.add_argument(
-        "--replace",
-        action="append",
-        default=[],
-        choices=TABLES,
-        metavar="TABLE",
-        help="a damaged table: it gets what the lake has, and loses what the lake does not have",
-    )
-    parser.add_argument(
-        "--keep", action="append", default=[], choices=TABLES, metavar="TABLE", help="a table to leave alone"
-    )
+    damaged = "a damaged table: it gets what the lake has, and loses what the lake does not have"
+    for name, text in (("--replace", damaged), ("--keep", "a table to leave alone")):
+        parser.add_argument(name, action="append", default=[], choices=TABLES, metavar="TABLE", help=text)
     parser.add_argument(
         "--report", type=Path, default=Path("restore.json"), metavar="FILE", help="what could not be had"
     )
