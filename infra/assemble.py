@@ -1,6 +1,7 @@
 """Assembles template.yaml and infra/observability.yaml. With --check it only says whether they are stale.
 
-So it is with the table of docs/settings.md, which is declared in adapters/settings/choices.py.
+So it is with the tables of docs/settings.md, which is declared in adapters/settings/choices.py, and of
+docs/retention.md, which is declared in rules/privacy/retention.py.
 
 A fragment in infra/app holds one domain: its parameters, conditions, resources and outputs. infra/assembly
 derives the rest from them, such as a function's log group and alarms. So a new function is one block in one
@@ -15,6 +16,7 @@ from adapters.settings import choices
 from infra.assembly import marks, watching
 from infra.assembly.fragments import assembled, declared, parameters, read
 from infra.assembly.text import ROOT
+from rules.privacy import retention
 
 FRAGMENTS = (
     "sizes",
@@ -34,7 +36,7 @@ HEADER = """\
 # Assembled by `make template` from infra/app/*.yaml, infra/patterns/*.yaml and what the code declares
 # (routes, entities of the lake, types of lead events). Change those, not this file.
 """
-SETTINGS = "docs/settings.md"
+SETTINGS, RETENTION = "docs/settings.md", "docs/retention.md"
 DIFF_LINES_MAX = 20
 
 
@@ -47,6 +49,7 @@ def templates() -> dict[str, str]:
         "template.yaml": HEADER + assembled([parts for parts, _ in app]),
         "infra/observability.yaml": HEADER + assembled([alarms]),
         SETTINGS: (ROOT / SETTINGS).read_text().partition("| setting |")[0] + choices.table(),
+        RETENTION: (ROOT / RETENTION).read_text().partition("| data |")[0] + retention.table(),
     }
 
 

@@ -17,8 +17,9 @@ INLINE_PROPERTIES_BYTES_MAX = 400
 class EventStore:
     """Stored engagement events of all users."""
 
-    def __init__(self, dynamodb: Any, table: str, index_keys: bool = False) -> None:
-        self._dynamodb, self._table, self._index_keys = dynamodb, table, index_keys
+    def __init__(self, dynamodb: Any, table: str, index_keys: bool = False, expire: bool = True) -> None:
+        """expire: whether events are gone when their time to live is over; if not, when they leave."""
+        self._dynamodb, self._table, self._index_keys, self._expire = dynamodb, table, index_keys, expire
 
     def put(self, events: Sequence[Event]) -> None:
         """Store events; putting the same one again changes nothing."""
@@ -60,7 +61,9 @@ class EventStore:
             Limit=limit + 1,
         )
         alive = (
-            each for each in map(plain, found) if each["event_id"] != until and each["ttl"] > now.timestamp()
+            each
+            for each in map(plain, found)
+            if each["event_id"] != until and (each["ttl"] > now.timestamp() or not self._expire)
         )
         return list(islice(alive, limit))
 

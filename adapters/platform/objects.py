@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from adapters.platform.aws import client
-from adapters.platform.stored_objects import ForgettingObjects, NoObject, ObjectChanged, Objects, StoredObject
+from adapters.platform.stored_objects import (
+    ForgettingObjects,
+    NoObject,
+    ObjectChanged,
+    Objects,
+    RangedObjects,
+    StoredObject,
+)
 
 __all__ = [
     "FolderObjects",
@@ -28,6 +35,7 @@ __all__ = [
     "NoObject",
     "ObjectChanged",
     "Objects",
+    "RangedObjects",
     "S3Objects",
     "StoredObject",
     "objects_at",
@@ -79,6 +87,10 @@ class S3Objects:
     def tail(self, key: str, size: int) -> bytes:
         """Return the last bytes by a ranged read; raises NoObject."""
         return self._read(Key=key, Range=f"bytes=-{size}")
+
+    def part(self, key: str, start: int, size: int) -> bytes:
+        """Return bytes by a ranged read; raises NoObject."""
+        return self._read(Key=key, Range=f"bytes={start}-{start + size - 1}")
 
     def _read(self, **request: Any) -> bytes:
         with self._body(**request) as body:
@@ -194,6 +206,12 @@ class FolderObjects:
                 file.seek(max(0, file.seek(0, os.SEEK_END) - size))
             return file.read()
 
+    def part(self, key: str, start: int, size: int) -> bytes:
+        """Return some of the file's bytes; raises NoObject."""
+        with self._open(key) as file:
+            file.seek(start)
+            return file.read(size)
+
     def _open(self, key: str) -> BinaryIO:
         try:
             return (self.root / key).open("rb")
@@ -259,7 +277,7 @@ def _is_unfinished(key: str) -> bool:
     return key.rpartition("/")[2].startswith(UNFINISHED)
 
 
-def objects_at(url: str) -> ForgettingObjects:
+def objects_at(url: str) -> S3Objects | FolderObjects:
     """Return the objects at `s3://bucket`, or in a folder."""
     if url.startswith("s3://"):
         return S3Objects(client("s3"), url.removeprefix("s3://").strip("/"))

@@ -65,6 +65,13 @@ class Objects(Protocol):
         """Remove the object with this ETag; raises ObjectChanged, also if it is gone."""
 
 
+class RangedObjects(Objects, Protocol):
+    """Objects of which parts can be read."""
+
+    def part(self, key: str, start: int, size: int) -> bytes:
+        """Return `size` bytes of an object from a place on, all of which it has; raises NoObject."""
+
+
 class ForgettingObjects(Objects, Protocol):
     """Objects of which nothing is kept of before, once that is asked for."""
 

@@ -40,7 +40,7 @@ class EventsStreamSettings:
 
 @dataclass(frozen=True, slots=True)
 class UsersApiSettings(StreakIndex):
-    """ingest.engagement.users."""
+    """ingest.engagement.users. event_hot_days: after so many events leave their table; 0: they expire."""
 
     user_streaks_table: str
     daily_activity_table: str
@@ -58,6 +58,8 @@ class UsersApiSettings(StreakIndex):
     erasures_table: str
     erasure_secret_arn: str
     receipt_secret_arn: str
+    event_hot_days: int
+    past_function: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,26 @@ class ForgetSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class RetainSettings:
+    """analytics.steps.retain_function. Days: after so many what is meant leaves its table; 0: never."""
+
+    lake_bucket: str
+    bp_events_table: str
+    event_table: str
+    responses_table: str
+    event_hot_days: int
+    payload_retention_days: int
+    answer_text_retention_days: int
+
+
+@dataclass(frozen=True, slots=True)
+class PastEventsSettings:
+    """analytics.steps.past_function."""
+
+    lake_bucket: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReconcileSettings(StreakIndex):
     """analytics.steps.reconcile_function. warehouse_url: see analytics.warehouse.warehouse.warehouse_at.
 

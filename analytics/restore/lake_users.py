@@ -8,7 +8,7 @@ DuckDB sorts what does not fit there on disk.
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any
 
@@ -61,11 +61,12 @@ class LakeRows:
 
 @dataclass(frozen=True, slots=True)
 class LakeBefore:
-    """The lake before an instant. until: a whole second. now: events older than 90 days are left out."""
+    """The lake before an instant. until: a whole second. keeps: events that are older by now are left out."""
 
     objects: Objects
     until: datetime
     now: datetime
+    keeps: timedelta = RETENTION
 
     def nobody_s(self) -> list[Row]:
         """Return the kept items that are nobody's. Tombstones are there up to now."""
@@ -102,7 +103,7 @@ class LakeBefore:
         # A connection each: it has one result at a time.
         db = stack.enter_context(connect())
         stack.enter_context(table_of(db, name, self.objects, name, READERS))
-        known = {"until": self.until, "since": self.now - RETENTION}
+        known = {"until": self.until, "since": self.now - self.keeps}
         values = {key: each for key, each in known.items() if f"${key}" in sql}
         reader = db.sql(sql, params=values).to_arrow_reader(ROWS_AT_ONCE)
         stack.callback(reader.close)  # before the view is dropped, which an open result hinders

@@ -20,7 +20,7 @@ from rules.engagement.ledger import Entry, EntryKind
 from rules.engagement.rebuild import days_of, profile_of
 from rules.engagement.restoring.told_entries import entries_of, merged
 from rules.engagement.restoring.told_events import event_of
-from rules.lake.table_items import item_of
+from rules.lake.kept.table_items import item_of
 
 LEDGER, DAYS, PROFILES = "RewardsLedger", "DailyActivity", "UserStreaks"
 EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
@@ -144,16 +144,17 @@ def _is_place(target: str) -> bool:
 def _events(
     found: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now: datetime
 ) -> Iterator[Event]:
-    """Yield events that are not expired; they get from their claims what rows do not have."""
+    """Yield the events; they get from their claims what rows do not have.
+
+    The claim of one that expired with it is no lack.
+    """
     known: Mapping[str, Mapping[str, Any]] = {
         told["idempotency_key"]: told for told in map(plain, claims) if "target" in told
     }
     for row in rows:
         claim = known.get(row["idempotency_key"])
         event = event_of(row, by_server=bool(claim and claim.get("by_server")))
-        if to_item(event)["ttl"] <= now.timestamp():
-            continue
-        if claim is None:
+        if claim is None and to_item(event)["ttl"] > now.timestamp():
             reason = "the claim is not kept: another body under the key is not refused"
             found.lacks.append(Lack(KEYS, f"{found.user_id} {row['idempotency_key']}", reason))
         yield event

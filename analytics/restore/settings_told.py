@@ -11,7 +11,7 @@ from analytics.reconcile.profile_settings import BLANK
 from analytics.restore.lake_users import LakeRows, Row
 from rules.days import stamp
 from rules.engagement.account_state import Profile
-from rules.lake.table_items import item_of
+from rules.lake.kept.table_items import item_of
 
 PROFILES = "UserStreaks"
 

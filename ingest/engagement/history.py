@@ -8,12 +8,15 @@ from typing import Any
 
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.event_store import EventStore
+from adapters.engagement.past.past_events import PastEvents, PastPage
 from ingest.web.caller import ApiError
 from ingest.web.paging import (
     FIRST_DATE,
     LAST_DATE,
     LIMIT_DEFAULT,
     LIMIT_MAX,
+    PageSpan,
+    cursor_at,
     cursor_of,
     day_of,
     integer,
@@ -82,16 +85,27 @@ def entry_view(entry: Entry) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Histories:
-    """Reads a user's events, days and ledger entries, a page at a time."""
+    """Reads a user's events, days and ledger entries, a page at a time.
+
+    past: where events are that have left their table. hot_days: none leaves before; 0: they expire.
+    """
 
     accounts: AccountStore
     event_store: EventStore
+    past: PastEvents | None = None
+    hot_days: int = 0
 
     def events(self, user_id: str, query: Mapping[str, str], now: datetime) -> dict[str, Any]:
-        """Return events, newest first by when they occurred; by default those of the last 30 days."""
+        """Return events, newest first by when they occurred; by default those of the last 30 days.
+
+        A page that reaches behind hot_days is read from the lake, too, and says so: `"source": "lake"`. It
+        may have a cursor and fewer rows than asked for: the lake is searched for some seconds.
+        """
         since = now - timedelta(days=EVENTS_DAYS_DEFAULT)
         span = span_of(query, since, now + FUTURE_MAX)
         rows = self.event_store.newest(user_id, span.since, span.until, span.limit, now)
+        told = self._with_past(user_id, span, rows, now)
+        rows = rows if told is None else told.rows
         hidden = ("ttl", "client_key", "properties")
         views = [
             {name: value for name, value in row.items() if name not in hidden}
@@ -99,7 +113,27 @@ class Histories:
             | ({"properties": json.loads(row["properties"])} if "properties" in row else {})
             for row in rows
         ]
-        return page("events", views, span.limit, "event_id")
+        found = page("events", views, span.limit, "event_id")
+        if told is None:
+            return found
+        if found["cursor"] is None and told.reached > span.since:
+            found["cursor"] = cursor_at(told.reached)
+        return found | {"source": "lake"}
+
+    def _with_past(
+        self, user_id: str, span: PageSpan, rows: list[dict[str, Any]], now: datetime
+    ) -> PastPage | None:
+        """Return a page of the table's rows with those of the lake; None if the table has the whole page."""
+        edge = stamp(now - timedelta(days=self.hot_days))
+        is_full = len(rows) == span.limit and rows[-1]["event_id"] >= edge
+        if self.past is None or not self.hot_days or span.since >= edge or is_full:
+            return None
+        until = min(span.until, edge)
+        day_of({"cursor": until.partition("T")[0]}, "cursor")
+        told = self.past.newest(user_id, span.since, until, span.limit)
+        known = {row["event_id"]: row for row in (*told.rows, *rows)}
+        newest = [known[name] for name in sorted(known, reverse=True) if name >= told.reached]
+        return PastPage(newest[: span.limit], told.reached)
 
     def activity(self, user_id: str, query: Mapping[str, str]) -> dict[str, Any]:
         """Return active dates."""

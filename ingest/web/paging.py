@@ -98,7 +98,9 @@ def cursor_of(query: Mapping[str, str]) -> str | None:
 
 def page(name: str, rows: list[dict[str, Any]], limit: int, key: str) -> dict[str, Any]:
     """Return a page. Its cursor is null if the page is not full, for then no row follows."""
-    cursor = None
-    if len(rows) == limit:
-        cursor = base64.urlsafe_b64encode(json.dumps({"before": rows[-1][key]}).encode()).decode()
-    return {name: rows, "cursor": cursor}
+    return {name: rows, "cursor": cursor_at(rows[-1][key]) if len(rows) == limit else None}
+
+
+def cursor_at(place: str) -> str:
+    """Return the cursor of a page whose next row is before a place."""
+    return base64.urlsafe_b64encode(json.dumps({"before": place}).encode()).decode()

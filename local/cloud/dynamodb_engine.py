@@ -144,6 +144,8 @@ class Engine:
             "ROOTS_BUCKET": "roots",
             "GLUE_DATABASE": "streakline",
             "RAW_RETENTION_DAYS": "0",
+            "PAST_FUNCTION": "past",
+            **dict.fromkeys(("EVENT_HOT_DAYS", "PAYLOAD_RETENTION_DAYS", "ANSWER_TEXT_RETENTION_DAYS"), "0"),
             "WAREHOUSE_URL": "",
             "COPY_ROLE_ARN": "",
             "WAREHOUSE_WORKGROUP_ARN": "",

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from local.plan.demand.leaving import HOT, Leaves, leaves
 from local.plan.demand.month import Load, running
 from local.plan.demand.storage import table_bytes
 from local.plan.demand.traffic import Traffic
@@ -42,12 +43,16 @@ Dollars = Mapping[str, float]
 
 @dataclass(frozen=True)
 class Design:
-    """One design. amounts: of a month, idle ones included. idle, running: dollars a month, by price name."""
+    """One design. amounts: of a month, idle ones included. idle, running: dollars a month, by price name.
+
+    leaves: what leaves tables when it is old, by its parameter.
+    """
 
     amounts: Mapping[str, float]
     idle: Dollars
     running: Dollars
     load: Load
+    leaves: Mapping[str, Leaves]
     reached: Callable[[], list[Reached]]
 
     @cached_property
@@ -110,6 +115,7 @@ def _design(
         idle_dollars,
         running_dollars,
         load,
+        leaves(traffic, load.day, {} if naive else deployed.parameters),
         lambda: reached(traffic, deployed, units, naive=naive),
     )
 
@@ -146,4 +152,5 @@ def concurrency(design: Design, peak: float) -> dict[str, float]:
 
 def stored_gb(traffic: Traffic, units: MeasuredUnits, design: Design) -> dict[str, float]:
     """Return the GB of each table at the end of the retention."""
-    return {table: size / 1e9 for table, size in sorted(table_bytes(traffic, units, design.load.day).items())}
+    sizes = table_bytes(traffic, units, design.load.day, design.leaves[HOT].days)
+    return {table: size / 1e9 for table, size in sorted(sizes.items())}

@@ -6,6 +6,7 @@ from typing import Any
 
 from local.plan.bill import CostPlan, Design, by_service, concurrency, shards, stored_gb
 from local.plan.given.measured_units import MeasuredUnits, tables_of
+from local.plan.given.schedules import DAYS_A_MONTH
 from local.plan.limits import Reached
 
 LIMITS_SHOWN = 3
@@ -21,7 +22,7 @@ def table(plan: CostPlan, units: MeasuredUnits) -> str:
     return "\n".join(
         [
             *(*_head(plan), "", *_services(plan), "", *_units(plan, units), "", *_limits(plan), ""),
-            *(*_moving(plan, units), "", *_foot(plan)),
+            *(*_moving(plan, units), "", *_leaving(plan), "", *_foot(plan)),
         ]
     )
 
@@ -120,6 +121,37 @@ def _moving(plan: CostPlan, units: MeasuredUnits) -> Iterator[str]:
         yield f"  a million events of histories: {_money(per)} dollars, as any others"
 
 
+def leaving(plan: CostPlan) -> Mapping[str, Mapping[str, float]]:
+    """Return what it costs that old things leave, by parameter: units of a day, and dollars of a month.
+
+    dollars: of all that would leave, whether the parameter is set or not. kept_dollars: of a month's items,
+    for each month that they stay in their table.
+    """
+    found = {}
+    for parameter, each in plan.ours.leaves.items():
+        units = {"dynamodb.write": each.write * DAYS_A_MONTH, "dynamodb.read": each.read * DAYS_A_MONTH}
+        kept = dict.fromkeys(("dynamodb.storage_gb", "dynamodb.backup_gb"), each.gb * DAYS_A_MONTH)
+        found[parameter] = {
+            **asdict(each),
+            "dollars": sum(plan.prices.dollars(units).values()),
+            "kept_dollars": sum(plan.prices.dollars(kept).values()),
+        }
+    return found
+
+
+def _leaving(plan: CostPlan) -> Iterator[str]:
+    yield "what is old leaves its table, once a parameter says when (0: never; then nothing of this is paid)"
+    named, dollars = f"{'writes a day':>14} {'reads a day':>14}", f"{'a month':>9} {'month kept':>11}"
+    yield f"{'parameter':24} {'days':>5} {named} {dollars}"
+    for parameter, each in leaving(plan).items():
+        units = f"{each['write']:>14,.0f} {each['read']:>14,.0f}"
+        dollars = f"{_money(each['dollars']):>9} {_money(each['kept_dollars']):>11}"
+        yield f"{parameter:24} {each['days']:>5.0f} {units} {dollars}"
+    yield "  a month: dollars of reading and deleting. month kept: of a month's items for each month longer."
+    yield "  EventHotDays 0: events expire after 90 days at no price, whether the lake has them or not."
+    yield "  What the lifecycles of buckets delete costs nothing."
+
+
 def _foot(plan: CostPlan) -> Iterator[str]:
     yield f"Prices: {plan.prices.source}"
     yield "Units: local/plan/units.json, measured by `make units`. Assumptions: local/plan/facts.json."
@@ -137,6 +169,7 @@ def as_json(plan: CostPlan, units: MeasuredUnits) -> dict[str, Any]:
         "ours": _design(plan, plan.ours, units),
         "naive": _design(plan, plan.naive, units),
         "moving_in_a_million": dict(moving_in(plan, units)),
+        "leaving": leaving(plan),
     }
 
 

@@ -27,7 +27,8 @@ from analytics.restore.restorer import RESTORED, Restored, Restorer, copied
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of, shards_of
 from rules.days import stamp
-from rules.lake.table_items import KEYS
+from rules.engagement.events import RETENTION
+from rules.lake.kept.table_items import KEYS
 
 EVERY = 1000  # users between two lines
 REASONS_SHOWN = 20
@@ -50,7 +51,9 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
     for table, source in arguments.from_table:
         put, refused = _copy(stack, table, source, erased)
         print(f"{table}: {put} items from {source}; {refused} of persons who were erased", flush=True)
-    restorer = _restorer(stack, LakeBefore(lake, until, now), erased, arguments)
+    hot = timedelta(days=int(stack.parameters.get("EventHotDays") or 0))  # rule 22
+    before = LakeBefore(lake, until, now, max(RETENTION, hot))
+    restorer = _restorer(stack, before, erased, arguments)
     told = restorer.run(now, _say)
     report = report_of(told, until, restorer.lake.later(), {table for table, _ in arguments.from_table})
     arguments.report.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

@@ -24,6 +24,7 @@ from rules.lake.engagement_entities import (
     event_version,
     streak_row,
 )
+from rules.lake.kept.table_items import TABLE_ITEMS
 from rules.lake.lead_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.lead_rows import lead_event_row, lead_features_row, lead_memory_row
 from rules.lake.question_entities import (
@@ -38,7 +39,6 @@ from rules.lake.question_entities import (
 )
 from rules.lake.rule_entities import RULES, rule_rows
 from rules.lake.schema import EXTRA, Entity, Field, Type
-from rules.lake.table_items import TABLE_ITEMS
 from rules.leads.lead_events import TYPE_KEY
 
 __all__ = [

@@ -21,7 +21,8 @@ class Response:
     number: its place among the question's answers, from 1, in the order of their commits.
     user_id: only of a signed-in person. points: before the daily cap. activity_date: by rule 1, in
     `zone`; timezone: what the answer itself named, if anything. older_hashes, upcoming_hashes: the person's
-    others (rules/questions/people.py), as the process knew them that took the answer.
+    others (rules/questions/people.py), as the process knew them that took the answer. text_characters: of
+    a text that has left (rule 22).
     """
 
     question_id: str
@@ -42,6 +43,12 @@ class Response:
     timezone: str | None = None
     older_hashes: tuple[str, ...] = ()
     upcoming_hashes: tuple[str, ...] = ()
+    text_characters: int | None = None
+
+    @property
+    def length(self) -> int | None:
+        """How many characters its text has, or had; None for an answer without one."""
+        return self.text_characters if self.text is None else len(self.text)
 
     @property
     def other_hashes(self) -> tuple[str, ...]:
@@ -106,6 +113,7 @@ def to_item(response: Response) -> dict[str, Any]:
         "type": response.type.value,
         "selected_option": response.selected_option,
         "text": response.text,
+        "text_characters": response.text_characters,
         "confidence": response.confidence,
         "response_time_ms": response.response_time_ms,
         "category": response.category,
@@ -159,4 +167,6 @@ def _hashes(item: Mapping[str, Any], name: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-_OPTIONAL = ("user_id", "selected_option", "text", "confidence", "response_time_ms", "timezone")
+_OPTIONAL = (
+    *("user_id", "selected_option", "text", "text_characters", "confidence", "response_time_ms", "timezone"),
+)

@@ -57,7 +57,9 @@ def test_functions_share_runtime_architecture_tracing_and_layer() -> None:
     assert shared["Layers"] == [{"Ref": "DependenciesLayer"}]
     for name, each in FUNCTIONS.items():
         assert not set(each["Properties"]) & {"Tracing", "Runtime", "Architectures"}
-        more = [{"Ref": "AnalyticsLayer"}] if name in NIGHTLY else []  # SAM adds them to the shared one
+        more = (
+            [{"Ref": "AnalyticsLayer"}] if name in {*NIGHTLY, "PastEventsFunction"} else []
+        )  # SAM adds them to the shared one
         more = [{"Ref": "IdentityLayer"}] if name in IDENTITY else more
         more = [*more, {"Ref": "HooksLayer"}] if name == "HooksApiFunction" else more
         assert each["Properties"].get("Layers", []) == more

@@ -82,8 +82,8 @@ def test_every_step_of_the_nightly_run_is_retried_and_then_surfaces() -> None:
         properties("Nightly")["DefinitionSubstitutions"]
     )
     states = machine()["States"]
-    forgetting = {name: states.pop(name) for name in ("Forget", "Forgotten")}
-    assert set(_surfaces(forgetting)) == {"SideBySide", "Report"}, "repair does not wait for it"
+    besides = {name: states.pop(name) for name in ("Forget", "Forgotten", "Retain")}
+    assert set(_surfaces(besides)) == {"SideBySide", "Retain", "Report"}, "repair does not wait for them"
     assert set(_surfaces(states)) == {"Surface"}
     repair, warehouse = states["SideBySide"]["Branches"]
     assert set(_surfaces(repair["States"])) == {"NotRepaired", "PlanShares"}

@@ -185,6 +185,8 @@ def test_nothing_that_is_stored_may_be_deleted_and_the_ledger_is_never_scanned()
                         statement["Resource"]
                     )
                     assert action != "s3:DeleteObject" or not kept
+                elif action == "dynamodb:PartiQLDelete":  # what the lake holds
+                    assert (name, logical_ids(statement["Resource"])) == ("RetainFunction", {"BPEvents"})
                 elif "Delete" in action:  # what is made of raw objects can be made again
                     assert name in {"CurateFunction", "CurateLargeFunction"}
                     assert action == "s3:DeleteObject"

@@ -87,6 +87,9 @@ def test_each_is_handled(handle: Any) -> None:
     assert (planned["tasks"], planned["tasks_key"]) == (4, "runs/nightly-2026-03-10/tasks.json")
     assert handle("CurateLargeFunction")["quarantined"] == 0
     assert handle("ForgetFunction") == {"run_id": "nightly-2026-03-10", "is_left": False, "erasures": 0}
+    retained = {"run_id": "nightly-2026-03-10", "is_left": False, "left": 0, "stayed": 0}
+    assert handle("RetainFunction") == retained
+    assert handle("PastEventsFunction") == {"rows": [], "reached": "2025-11-01T00:00:00.000000Z"}
     assert handle("WarehouseFunction") == {"run_id": "nightly-2026-03-10", "left": 0, "failed": 0}
     assert handle("ReconcileFunction")["shares"] == 1
 

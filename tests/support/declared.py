@@ -20,6 +20,7 @@ NIGHTLY = {
     "CurateFunction",
     "CurateLargeFunction",
     "ForgetFunction",
+    "RetainFunction",
     "WarehouseFunction",
     "ReconcileFunction",
 }

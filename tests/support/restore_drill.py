@@ -29,8 +29,8 @@ from processors.kept_items import KeptItems
 from processors.publisher import Publisher
 from rules.engagement.proving.chains import chain_of, link_of
 from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, RULES, STREAKS
+from rules.lake.kept.table_items import KEYS
 from rules.lake.packed_records import HEAD
-from rules.lake.table_items import KEYS
 from tests.support.engine import TABLES
 from tests.support.firehose import Firehose
 from tests.support.memory import forget

@@ -19,6 +19,7 @@ from adapters.engagement.goals.goal_store import GoalStore
 from adapters.engagement.goals.streak_reader import StreakReader
 from adapters.engagement.leaderboard_index import LeaderboardIndex
 from adapters.engagement.ledger_store import LedgerStore
+from adapters.engagement.past.past_events import PastEvents
 from adapters.engagement.points.redemption_store import RedemptionStore
 from adapters.engagement.points.reward_stock import RewardStock
 from adapters.engagement.points.settling import Settler
@@ -80,7 +81,8 @@ def parts() -> UsersParts:
     accounts = AccountStore(
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
     )
-    events = EventStore(dynamodb, config.bp_events_table)
+    events = EventStore(dynamodb, config.bp_events_table, expire=not config.event_hot_days)
+    past = PastEvents(lambda: client("lambda"), config.past_function)
     redis = EngagementCache(config.redis_url)
     books = BookStore(dynamodb, config.rule_books_table)
     settler = Settler(accounts, books)
@@ -102,7 +104,7 @@ def parts() -> UsersParts:
         profiles,
         GoalViews(profiles, streaks),
         AchievementViews(profiles, achieved),
-        Histories(accounts, events),
+        Histories(accounts, events, past, config.event_hot_days),
         rewards,
         Redemptions(rewards, stock, store),
         Catalogue(books, stock, store, balances),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from local.plan.demand.batches import batches, naively_published, published, waiting
 from local.plan.demand.day import a_day, naive_day, snapshots
+from local.plan.demand.leaving import HOT, leaves, units_a_month
 from local.plan.demand.nightly import nightly
 from local.plan.demand.storage import lake_rows, stored
 from local.plan.demand.traffic import Traffic
@@ -117,7 +118,9 @@ def running(
     }
     add_to(amounts, _cached(traffic, deployed, units, day))
     add_to(amounts, nightly(traffic, deployed, units, day))
-    add_to(amounts, stored(traffic, units, day))
+    kinds = {} if naive else leaves(traffic, day, deployed.parameters)
+    add_to(amounts, stored(traffic, units, day, kinds[HOT].days if kinds else 0))
+    add_to(amounts, units_a_month(kinds, traffic.retention_days))
     return {name: amount for name, amount in amounts.items() if amount}, found
 
 

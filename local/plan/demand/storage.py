@@ -20,18 +20,23 @@ PROFILES = "UserStreaks"
 NOTIFICATIONS = "Notifications"
 
 
-def days_kept(table: str, retention_days: float) -> float:
-    """Return how many days of a table's items are there."""
+def days_kept(table: str, retention_days: float, event_days: int = 0) -> float:
+    """Return how many days of a table's items are there. event_days: EventHotDays."""
+    if table == "BPEvents" and event_days:
+        return min(retention_days, event_days)
     if table == NOTIFICATIONS:
         return min(retention_days, KEPT.days)
     return min(retention_days, RETENTION.days) if table in EXPIRING else retention_days
 
 
-def table_bytes(traffic: Traffic, units: MeasuredUnits, day: Spent) -> dict[str, float]:
-    """Return the bytes of each table with its indexes; a profile for each account."""
+def table_bytes(traffic: Traffic, units: MeasuredUnits, day: Spent, event_days: int = 0) -> dict[str, float]:
+    """Return the bytes of each table with its indexes; a profile for each account.
+
+    event_days: EventHotDays.
+    """
     profile = tables_of(units.paths["events.first.1"], "stored")[PROFILES]
     found = {
-        table: bytes_a_day * days_kept(table, traffic.retention_days)
+        table: bytes_a_day * days_kept(table, traffic.retention_days, event_days)
         for table, bytes_a_day in tables_of(day, "stored").items()
         if bytes_a_day > 0 and table != PROFILES
     }
@@ -47,9 +52,9 @@ def lake_rows(day: Spent) -> dict[str, float]:
     return found
 
 
-def stored(traffic: Traffic, units: MeasuredUnits, day: Spent) -> dict[str, float]:
-    """Return the amounts of a month's storage, by the names of prices."""
-    tables = sum(table_bytes(traffic, units, day).values()) / GB
+def stored(traffic: Traffic, units: MeasuredUnits, day: Spent, event_days: int = 0) -> dict[str, float]:
+    """Return the amounts of a month's storage, by the names of prices. event_days: EventHotDays."""
+    tables = sum(table_bytes(traffic, units, day, event_days).values()) / GB
     raw, curated = (_lake_bytes(day, units, kind) / GB for kind in ("raw", "curated"))
     fresh = min(traffic.retention_days, ARCHIVED_AFTER_DAYS)
     return {

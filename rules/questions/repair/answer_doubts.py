@@ -38,7 +38,7 @@ def _hash(response: Response) -> int:
     values = (
         *(response.question_id, (unstamp(response.created_at) - EPOCH) // MICROSECOND, response.agent_id),
         *(response.type.value, response.category, response.number, response.selected_option),
-        *(None if response.text is None else len(response.text), response.confidence),
+        *(response.length, response.confidence),
         *(response.response_time_ms, response.points, response.activity_date),
         "true" if response.user_id is not None else "false",
     )

@@ -8,7 +8,7 @@ import pytest
 from adapters.engagement.account_items import PROFILE_NAMES
 from adapters.platform.items import item, plain
 from local.restore.options import TABLES, copy_of, instant
-from rules.lake.table_items import KEYS, LONG_BYTES, SETTINGS, item_of, item_text, place_of, table_item
+from rules.lake.kept.table_items import KEYS, LONG_BYTES, SETTINGS, item_of, item_text, place_of, table_item
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, 700_000, tzinfo=UTC)
 # What a profile's item has that entries tell, or that every write works out anew.

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from local.paths import ROOT
-from local.plan.bill import CostPlan, by_service, make_plan
+from local.plan.bill import CostPlan, by_service, make_plan, stored_gb
 from local.plan.demand.traffic import BadTraffic, Traffic
 from local.plan.given.deployed import template
 from local.plan.given.environments import Deployment, UnknownEnvironment, deployment, overrides
@@ -23,7 +23,7 @@ from local.plan.given.schedules import DAYS_A_MONTH, fires_a_day
 from local.plan.idle import acu_hours, idle
 from local.plan.limits import OWN, SHARED, crossing
 from local.plan.picture import picture
-from local.plan.report import as_json, table
+from local.plan.report import as_json, leaving, table
 
 PRICES = ROOT / "local" / "plan" / "prices"
 TRAFFIC = Traffic(daily_actives=5000, lead_events=500, leads=1000, questions=50, phones=20)
@@ -305,3 +305,25 @@ def test_the_picture_needs_no_other_file_and_reads_in_the_dark() -> None:
     assert "prefers-color-scheme: dark" in page
     assert "<script" not in page
     assert "http" not in page.replace("http://www.w3.org", "")
+
+
+# ---- what is old
+
+
+def test_events_that_are_proven_cost_a_read_and_a_write_each_and_are_kept_as_long_as_asked() -> None:
+    traffic = Traffic(daily_actives=1000, events_per_user=10, retention_days=1000)
+    plain = planned(traffic)
+    parameters = {**deployed().parameters, "EventHotDays": "180"}
+    hot = make_plan(traffic, replace(deployed(), parameters=parameters), units(), prices())
+    amounts = [each.ours.amounts for each in (plain, hot)]
+    for kind in ("dynamodb.write", "dynamodb.read"):
+        assert amounts[1][kind] - amounts[0][kind] == pytest.approx(10_000 * DAYS_A_MONTH)
+    gb = [stored_gb(each.traffic, units(), each.ours)["BPEvents"] for each in (plain, hot)]
+    assert gb[1] == pytest.approx(2 * gb[0])
+    told = leaving(hot)["EventHotDays"]
+    assert told["dollars"] == pytest.approx(10_000 * DAYS_A_MONTH * 0.75e-6)
+    assert "EventHotDays               180         10,000" in table(hot, units())
+    young = make_plan(
+        replace(traffic, retention_days=180), replace(deployed(), parameters=parameters), units(), prices()
+    )
+    assert young.ours.amounts["dynamodb.write"] == pytest.approx(amounts[0]["dynamodb.write"])

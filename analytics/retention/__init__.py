@@ -1,0 +1,1 @@
+"""What has become old leaves the tables, every night (docs/rules.md, rule 22)."""

@@ -1,0 +1,95 @@
+"""The nightly run's last work: what has become old leaves the tables (docs/rules.md, rule 22)."""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+
+from aws_lambda_powertools import Logger, Metrics
+from aws_lambda_powertools.metrics import MetricUnit
+
+from adapters import clock, settings
+from adapters.platform.aws import client
+from adapters.platform.objects import NoObject, Objects, objects_at
+from adapters.privacy.aged_items import AgedItems
+from adapters.settings.lake import RetainSettings
+from analytics.curation.planning.plan import curated_tasks
+from analytics.lake.layout import run_key
+from analytics.retention.leaving import AnswerTexts, Events, Leaving, Left, RawPayloads
+from analytics.retention.retention_pass import RetentionPass
+from rules.leads.lead_events import SORT_KEY
+
+logger = Logger(service="retention")
+metrics = Metrics(namespace="Streakline", service="retention")
+# A call begins nothing more then; the function has 900 s.
+SECONDS_MAX = 600.0
+CALLS_MAX = 18  # of a night, which has to tell of itself some time; the next one goes on
+NAME = "retain.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RetainSteps:
+    """The step, with what it uses. leaving: each with its days; one of 0 days never leaves."""
+
+    objects: Objects
+    leaving: Sequence[Leaving]
+
+    def retain(
+        self, event: Mapping[str, Any], now: datetime, has_time: Callable[[], bool] = lambda: True
+    ) -> dict[str, Any]:
+        """{"run_id", "tasks_key"} -> {"is_left", "left", "stayed"}: whether another call is to go on.
+
+        left, stayed: of all calls of the run; runs/{run_id}/retain.json has them by name.
+        """
+        run_id, is_left = event["run_id"], False
+        calls, found = self._told(run_id)
+        asked = [each for each in self.leaving if each.days]
+        fresh = curated_tasks(self.objects, run_id, event["tasks_key"]) if asked else []
+        for each in asked:
+            work = RetentionPass(self.objects, each, run_id, now.date(), fresh, has_time)
+            is_left = not work.run() or is_left
+            found[each.name] = found.get(each.name, Left()) + work.told
+        if asked:
+            told = {"calls": calls + 1, "found": {name: asdict(each) for name, each in found.items()}}
+            self.objects.put(run_key(run_id, NAME), json.dumps(told).encode())
+        total = sum(found.values(), Left())
+        return {"is_left": is_left and calls + 1 < CALLS_MAX, **asdict(total)}
+
+    def _told(self, run_id: str) -> tuple[int, dict[str, Left]]:
+        """Return how many calls of the run there were, and what they found."""
+        try:
+            told = json.loads(self.objects.get(run_key(run_id, NAME)))
+        except NoObject:
+            return 0, {}
+        return told["calls"], {name: Left(**each) for name, each in told["found"].items()}
+
+
+def leaving(config: RetainSettings, dynamodb: Any) -> Iterator[Leaving]:
+    """Yield all that leaves, each with its days."""
+    events = AgedItems(dynamodb, config.bp_events_table, ("user_id", "event_id"))
+    yield Events(events, config.event_hot_days)
+    leads = AgedItems(dynamodb, config.event_table, ("lead_organization_id", SORT_KEY))
+    yield RawPayloads(leads, config.payload_retention_days)
+    answers = AgedItems(dynamodb, config.responses_table, ("question_id", "response_id"))
+    yield AnswerTexts(answers, config.answer_text_retention_days)
+
+
+@cache
+def _steps() -> RetainSteps:
+    config = settings.read(RetainSettings)
+    return RetainSteps(objects_at(f"s3://{config.lake_bucket}"), list(leaving(config, client("dynamodb"))))
+
+
+@logger.inject_lambda_context
+@metrics.log_metrics
+def handler(event: dict[str, Any], _context: Any) -> dict[str, Any]:
+    """Lambda entry: {"run_id", "tasks_key"}; see RetainSteps.retain."""
+    end = time.monotonic() + SECONDS_MAX
+    answer = _steps().retain(event, clock.now(), lambda: time.monotonic() < end)
+    metrics.add_metric("LeftTables", MetricUnit.Count, answer["left"])
+    metrics.add_metric("StayedInTables", MetricUnit.Count, answer["stayed"])
+    logger.info("done", extra={"run_id": event["run_id"], **answer})
+    return {"run_id": event["run_id"], **answer}

@@ -1,0 +1,168 @@
+"""How long what is kept: each class of data in each store, by which parameter, and who sees to it (rule 22).
+
+The table of docs/retention.md is made of this list. A test holds it against the inventory, so no store is
+without an answer; and against the template and the nightly pass, so no answer is a promise alone.
+"""
+
+# Long: it is a table, a store an entry.
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class DataClass(StrEnum):
+    """What ages."""
+
+    RAW = "raw payloads"
+    TEXT = "free text"
+    DEVICES = "device ids"
+    ANSWERS = "closed questions' answers"
+    EVENTS = "events"
+
+
+class Enforcer(StrEnum):
+    """Who sees to it.
+
+    LIFECYCLE: a rule of the bucket. TTL: the table's time to live. PASS: the nightly run's pass. QUEUE: a
+    queue keeps messages so long. WRITER: whoever makes it useless removes it at once. NOBODY: it stays.
+    """
+
+    LIFECYCLE = "lifecycle"
+    TTL = "time to live"
+    PASS = "nightly pass"  # noqa: S105 (no password)
+    QUEUE = "queue"
+    WRITER = "writer"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """How long a store keeps what it has of a class.
+
+    store: its name in the inventory. holds: which part of it. enforcer, by: who, and under which name: a
+    rule, an attribute, a pass. parameter: the template's, which says for how many days; "" for what is fixed.
+    until: when it is gone, in words; of NOBODY the reason.
+    """
+
+    data: DataClass
+    store: str
+    holds: str
+    enforcer: Enforcer
+    by: str = ""
+    parameter: str = ""
+    until: str = ""
+
+
+RAW, TEXT, DEVICES, ANSWERS, EVENTS = DataClass
+LIFECYCLE, TTL, PASS, QUEUE, WRITER, NOBODY = Enforcer
+PAYLOADS, HOT, WORDS = "PayloadRetentionDays", "EventHotDays", "AnswerTextRetentionDays"
+CURATED = "CuratedRetentionDays"
+OF_LIFECYCLE = "a day or two after that age; its former versions 30 days later"
+A_NIGHT = "the night after"
+JUDGES = "a late event, a reversal and a rerating are judged by it"
+MADE_OF = "every night is made of it"
+BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
+
+KEEPINGS = (
+    Keeping(RAW, "PayloadBucket", "leads/: webhooks that are large", LIFECYCLE, "delete-payloads", PAYLOADS),
+    Keeping(RAW, "PayloadBucket", "leads/inbox/", LIFECYCLE, "forget-inbox", until="30 days"),
+    Keeping(RAW, "PayloadBucket", "failures/", LIFECYCLE, "forget-failures", until="30 days"),
+    Keeping(
+        RAW,
+        "PayloadBucket",
+        "properties/: large properties of events",
+        LIFECYCLE,
+        "delete-properties",
+        PAYLOADS,
+    ),
+    Keeping(RAW, "Event", "raw_payload: webhooks that are small", PASS, "raw_payloads", PAYLOADS),
+    Keeping(RAW, "raw, quarantine, errors", "raw/", LIFECYCLE, "delete-raw", "RawRetentionDays"),
+    Keeping(
+        RAW,
+        "raw, quarantine, errors",
+        "quarantine/",
+        LIFECYCLE,
+        "delete-quarantine",
+        "QuarantineRetentionDays",
+    ),
+    Keeping(
+        RAW, "raw, quarantine, errors", "errors/", WRITER, until="the night that finds a partition for them"
+    ),
+    Keeping(TEXT, "Responses", "text: the words of an answer", PASS, "answer_texts", WORDS),
+    Keeping(TEXT, "Questions", "prompts and options", TTL, "expires_at", until="90 days after it has closed"),
+    Keeping(TEXT, "questions", "prompts and options", LIFECYCLE, "delete-curated-questions", CURATED),
+    Keeping(TEXT, "Memory", "what is remembered of a lead", TTL, "expires_at", until="its type's time"),
+    Keeping(TEXT, "lead_memory", "versions of that", LIFECYCLE, "delete-curated-lead-memory", CURATED),
+    Keeping(TEXT, "BPEvents", "properties, in the sender's words", PASS, "events", HOT),
+    Keeping(TEXT, "events", "properties", LIFECYCLE, "delete-curated-events", CURATED),
+    Keeping(TEXT, "RewardsLedger", "reasons of reversals", NOBODY, until="hashes of the ledger cover them"),
+    Keeping(TEXT, "ledger", "the same", NOBODY, until=MADE_OF),
+    Keeping(TEXT, "Notifications", "what customers were told", TTL, "expires_at", until="a month"),
+    Keeping(TEXT, "Warehouse", "properties, prompts, reasons", NOBODY, until="amounts are read from it anew"),
+    Keeping(
+        DEVICES, "Subscriptions", "push tokens", WRITER, until="when the phone is gone, or its user leaves"
+    ),
+    Keeping(DEVICES, "IdempotencyKeys", "hashes of devices", TTL, "ttl", until="a year"),
+    Keeping(
+        DEVICES,
+        "notifications",
+        "pseudonyms of phones",
+        LIFECYCLE,
+        "delete-curated-notifications",
+        CURATED,
+    ),
+    Keeping(
+        DEVICES,
+        "PostgreSQL",
+        "cookies and devices of leads",
+        NOBODY,
+        until="the next event with it would make another lead; an erasure removes it",
+    ),
+    Keeping(ANSWERS, "Responses", "who chose what, without words", NOBODY, until="stats are held against it"),
+    Keeping(ANSWERS, "responses", "the same, under a pseudonym", NOBODY, until=MADE_OF),
+    Keeping(ANSWERS, "UserStats", "sums of answers", NOBODY, until="they are what is asked for"),
+    Keeping(ANSWERS, "answer_stats", "versions of sums", LIFECYCLE, "delete-curated-answer-stats", CURATED),
+    Keeping(EVENTS, "BPEvents", "events, once the lake holds them", PASS, "events", HOT),
+    Keeping(EVENTS, "IdempotencyKeys", "claims of keys", TTL, "ttl", until="90 days"),
+    Keeping(EVENTS, "events", "events, for good", LIFECYCLE, "delete-curated-events", CURATED),
+    Keeping(EVENTS, "DailyActivity", "active dates", NOBODY, until=JUDGES),
+    Keeping(EVENTS, "RewardsLedger", "entries", NOBODY, until=JUDGES),
+    Keeping(EVENTS, "UserStreaks", "profiles", NOBODY, until=JUDGES),
+    Keeping(EVENTS, "daily_activity", "active dates", NOBODY, until=MADE_OF),
+    Keeping(EVENTS, "ledger", "entries", NOBODY, until=MADE_OF),
+    Keeping(EVENTS, "streaks", "versions of profiles", NOBODY, until=MADE_OF),
+    Keeping(EVENTS, "table_items", "settings, claims, redemptions", NOBODY, until="restores are made of it"),
+    Keeping(EVENTS, "Rewards", "redemptions", NOBODY, until="whoever ships them asks for them"),
+    Keeping(EVENTS, "Event", "events of leads", NOBODY, until="features are built from them anew"),
+    Keeping(EVENTS, "GroupEvents", "which events a root reads", NOBODY, until="it goes with the events"),
+    Keeping(EVENTS, "Feature", "features of a lead", NOBODY, until="it is what is asked for"),
+    Keeping(EVENTS, "lead_events", "events of leads", LIFECYCLE, "delete-curated-lead-events", CURATED),
+    Keeping(EVENTS, "lead_features", "versions", LIFECYCLE, "delete-curated-lead-features", CURATED),
+    Keeping(EVENTS, "Warehouse", "lake.* and marts", NOBODY, until=BY_HAND),
+)
+# Stores that follow others: they have nothing of these classes for longer than those.
+FOLLOWING = {
+    "Redis": "a cache: hours at most",
+    "Boards": "rows of a snapshot, made anew each five minutes",
+    "LakeBucket": "its entities and parts are told one by one",
+    "state, runs, reports": "sums and ids; runs/ for 90 days",
+    "LeadEvents": "a topic keeps nothing",
+}
+
+
+def when(keeping: Keeping) -> str:
+    """Return when something is gone, in words."""
+    if keeping.until:
+        return keeping.until
+    return A_NIGHT if keeping.enforcer is PASS else OF_LIFECYCLE
+
+
+def table() -> str:
+    """Return all of it as the table of docs/retention.md."""
+    lines = ["| data | store | what | parameter | who | when it is gone |", "|---|---|---|---|---|---|"]
+    for each in KEEPINGS:
+        named = f"`{each.parameter}`" if each.parameter else "fixed" if each.enforcer is not NOBODY else ""
+        who = f"{each.enforcer} `{each.by}`" if each.by else str(each.enforcer)
+        told = f"stays: {each.until}" if each.enforcer is NOBODY else when(each)
+        lines.append(f"| {each.data} | {each.store} | {each.holds} | {named} | {who} | {told} |")
+    return "\n".join([*lines, ""])

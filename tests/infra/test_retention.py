@@ -1,0 +1,103 @@
+"""Each class of data in each store has somebody who ends it, or a reason why it stays (rule 22)."""
+
+from typing import Any
+
+import pytest
+
+from adapters.settings.lake import RetainSettings
+from analytics.retention.leaving import Leaving
+from analytics.steps.retain_function import leaving
+from rules.privacy.inventory import BY_NAME, INVENTORY, Fate, StoreKind
+from rules.privacy.retention import FOLLOWING, KEEPINGS, DataClass, Enforcer, Keeping, table
+from tests.support.declared import properties
+from tests.support.template import ROOT, template
+
+PASSES: dict[str, type[Leaving]] = {each.name: each for each in Leaving.__subclasses__()}
+BUCKETS = {"PayloadBucket": "PayloadBucket"}
+
+
+def of(enforcer: Enforcer) -> list[Keeping]:
+    found = [each for each in KEEPINGS if each.enforcer is enforcer]
+    assert found
+    return found
+
+
+def test_every_store_that_has_something_of_a_person_says_how_long() -> None:
+    told = {each.store for each in KEEPINGS} | set(FOLLOWING)
+    needed = {
+        each.name
+        for each in INVENTORY
+        if each.fate is not Fate.IMPERSONAL and not each.expires_days and each.name not in told
+    }
+    assert needed == set()
+    assert told <= set(BY_NAME)
+    assert {each.data for each in KEEPINGS} == set(DataClass)
+
+
+@pytest.mark.parametrize("keeping", of(Enforcer.LIFECYCLE), ids=lambda each: each.by)
+def test_a_bucket_has_the_rule_that_is_told(keeping: Keeping) -> None:
+    bucket = "PayloadBucket" if keeping.store == "PayloadBucket" else "LakeBucket"
+    rules = {each["Id"]: each for each in properties(bucket)["LifecycleConfiguration"]["Rules"]}
+    rule = rules[keeping.by]
+    entity = keeping.store if BY_NAME[keeping.store].kind is StoreKind.ENTITY else ""
+    prefix = f"curated/{entity}/" if entity else keeping.holds.partition(":")[0]
+    assert rule["Prefix"] == prefix
+    if not keeping.parameter:
+        assert (rule["Status"], f"{rule['ExpirationInDays']} days") == ("Enabled", keeping.until)
+        return
+    condition, on, off = rule["Status"]["Fn::If"]
+    assert (on, off) == ("Enabled", "Disabled")
+    assert rule["ExpirationInDays"]["Fn::If"][:2] == [condition, {"Ref": keeping.parameter}]
+    assert template()["Conditions"][condition] == {
+        "Fn::Not": [{"Fn::Equals": [{"Ref": keeping.parameter}, "0"]}]
+    }
+
+
+@pytest.mark.parametrize("keeping", of(Enforcer.TTL), ids=lambda each: f"{each.store} {each.data}")
+def test_a_table_has_the_time_to_live_that_is_told(keeping: Keeping) -> None:
+    told = properties(keeping.store)["TimeToLiveSpecification"]
+    assert (told["AttributeName"], told["Enabled"]) == (keeping.by, True)
+
+
+@pytest.mark.parametrize("keeping", of(Enforcer.PASS), ids=lambda each: f"{each.by} {each.data}")
+def test_the_nightly_pass_does_what_is_told(keeping: Keeping) -> None:
+    made = PASSES[keeping.by]
+    assert made.parameter == keeping.parameter
+    variables = properties("RetainFunction")["Environment"]["Variables"]
+    variable = {value["Ref"]: name for name, value in variables.items()}
+    days = dict.fromkeys(RetainSettings.__dataclass_fields__, 0) | {variable[keeping.parameter].lower(): 7}
+    found: Any = leaving(RetainSettings(**days), None)
+    assert {each.name for each in found if each.days == 7} == {keeping.by}
+    assert variables[f"{_variable(keeping.store)}_TABLE"] == {"Ref": keeping.store}
+
+
+def _variable(store: str) -> str:
+    return {"BPEvents": "BP_EVENTS"}.get(store, store.upper())
+
+
+def test_every_parameter_keeps_for_ever_unless_it_is_set() -> None:
+    named = {each.parameter for each in KEEPINGS} - {""}
+    assert {template()["Parameters"][each]["Default"] for each in named} == {0}
+    assert {name for name in template()["Parameters"] if name.endswith(("RetentionDays", "HotDays"))} == {
+        *named,
+        "LogRetentionDays",
+    }
+
+
+def test_what_stays_has_a_reason_and_no_parameter() -> None:
+    for each in of(Enforcer.NOBODY):
+        assert each.until
+        assert not each.parameter
+        assert not each.by
+
+
+def test_events_expire_by_time_to_live_only_while_nobody_asks_the_lake() -> None:
+    assert properties("BPEvents")["TimeToLiveSpecification"]["Enabled"] == {
+        "Fn::If": ["KeepsEvents", False, True]
+    }
+    for function in ("UsersApiFunction", "RetainFunction"):
+        assert properties(function)["Environment"]["Variables"]["EVENT_HOT_DAYS"] == {"Ref": "EventHotDays"}
+
+
+def test_the_docs_have_the_table() -> None:
+    assert table() in (ROOT / "docs" / "retention.md").read_text()

@@ -1,0 +1,328 @@
+"""What is old leaves the tables at night: on a real engine, with a lake that curation has made."""
+
+# Long: what leaves, and what must not, case by case.
+
+import json
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters import clock
+from adapters.platform.items import item, plain
+from adapters.platform.objects import FolderObjects
+from adapters.privacy.aged_items import AgedItems
+from analytics.curation.curate import curate
+from analytics.lake.layout import Place
+from analytics.retention.leaving import AnswerTexts, Events, Leaving, RawPayloads
+from analytics.steps.retain_function import CALLS_MAX, RetainSteps
+from rules.days import stamp, unstamp
+from rules.lake.entities import ENTITIES, row_of
+from rules.leads.lead_events import SORT_KEY
+from tests.support.dying import FAILURES, Dying, Killed
+from tests.support.engine import Engine, lean_client
+from tests.support.raw_lake import put_raw
+from tests.support.site import PRODUCERS, Site
+
+CAME = datetime(2026, 3, 1, 5, tzinfo=UTC)
+DAYS = 90
+OLD = CAME + timedelta(days=DAYS + 1)  # the first night in which what came then is old enough
+KEYS = {
+    "events": ("user_id", "event_id"),
+    "lead_events": ("lead_organization_id", SORT_KEY),
+    "questions": ("question_id", "response_id"),
+}
+TABLES = {"events": "BPEvents", "lead_events": "Event", "questions": "Responses"}
+
+
+def stored_event(user: str, number: int, arrived: datetime = CAME, **more: Any) -> dict[str, Any]:
+    at = stamp(CAME + timedelta(seconds=number))
+    return {
+        "user_id": user,
+        "event_id": f"{at}#e{number}",
+        "client_key": f"k{number}",
+        "event_type": "CHECK_IN",
+        "occurred_at": at,
+        "activity_date": at[:10],
+        "zone": "UTC",
+        "points_awarded": 5,
+        "rules_version": 1,
+        "source": "app",
+        "properties": '{"amount":3}',
+        "created_at": stamp(arrived),
+        "ttl": int((arrived + timedelta(days=90)).timestamp()),
+        **more,
+    }
+
+
+class Night:
+    """Tables and a lake, and nights of them."""
+
+    def __init__(self, engine: Engine, root: Path, entity: str, kind: Callable[..., Leaving]) -> None:
+        self.engine, self.root, self.entity, self.kind = engine, root, entity, kind
+        self.objects, self.nights, self.files = FolderObjects(root), 0, 0
+        self.dynamodb = lean_client(engine, "dynamodb")
+
+    def put(self, items: Iterable[dict[str, Any]]) -> None:
+        for each in items:
+            self.dynamodb.put_item(TableName=TABLES[self.entity], Item=item(each))
+
+    def publish(self, items: Sequence[dict[str, Any]], **changes: Any) -> set[Place]:
+        """Curate items, each with changes to its row."""
+        places: dict[Place, list[Any]] = {}
+        for each in items:
+            row = row_of(ENTITIES[self.entity], each, CAME, 0) | changes
+            places.setdefault(Place(self.entity, row["dt"], row["hour"]), []).append(row)
+        for place, rows in places.items():
+            self.files += 1
+            put_raw(self.objects, f"n{self.files}", rows, place)
+            curate(self.objects, place)
+        return set(places)
+
+    def run(
+        self,
+        now: datetime = OLD,
+        fresh: Iterable[Place] = (),
+        client: Any = None,
+        has_time: Callable[[], bool] = lambda: True,
+        night: str = "",
+    ) -> tuple[int, int, bool]:
+        """What left, what stayed, and whether more is to be done."""
+        self.nights += 1
+        run_id = night or f"night-{self.nights}"
+        self.objects.put(f"runs/{run_id}/tasks.json", json.dumps([asdict(each) for each in fresh]).encode())
+        aged = AgedItems(client or self.dynamodb, TABLES[self.entity], KEYS[self.entity])
+        steps = RetainSteps(self.objects, [self.kind(aged, DAYS)])
+        found = steps.retain({"run_id": run_id, "tasks_key": f"runs/{run_id}/tasks.json"}, now, has_time)
+        return found["left"], found["stayed"], found["is_left"]
+
+    def there(self, partition: str) -> list[dict[str, Any]]:
+        found = self.dynamodb.query(
+            TableName=TABLES[self.entity],
+            KeyConditionExpression="#k = :it",
+            ExpressionAttributeNames={"#k": KEYS[self.entity][0]},
+            ExpressionAttributeValues=item({":it": partition}),
+        )
+        return [plain(each) for each in found["Items"]]
+
+
+@pytest.fixture
+def events(engine: Engine, tmp_path: Path) -> Night:
+    return Night(engine, tmp_path, "events", Events)
+
+
+def test_what_the_lake_lacks_or_holds_differently_never_leaves(events: Night, user: str) -> None:
+    held = [stored_event(user, number) for number in range(4)]
+    lacking, young = stored_event(user, 4), stored_event(user, 5, arrived=CAME + timedelta(days=2))
+    differing = [stored_event(user, 6), stored_event(user, 7, shoe="left")]
+    unknown = stored_event(user, 8, measures="n,minutes=30500")
+    events.put([*held, lacking, young, *differing, unknown])
+    events.publish([*held, young, stored_event(user, 8)])
+    events.publish([stored_event(user, 6)], points_awarded=6)
+    events.publish([stored_event(user, 7)])
+    assert events.run(CAME + timedelta(days=DAYS)) == (0, 0, False), "too early"
+    assert len(events.there(user)) == 9
+    assert events.run() == (4, 3, False)
+    stayed = {each["event_id"] for each in (lacking, young, *differing, unknown)}
+    assert {each["event_id"] for each in events.there(user)} == stayed
+
+
+def test_an_item_that_changes_between_proof_and_deletion_stays(events: Night, user: str) -> None:
+    one, other = stored_event(user, 1), stored_event(user, 2)
+    events.put([one, other])
+    events.publish([one, other])
+
+    class Meddling:
+        exceptions = events.dynamodb.exceptions
+
+        def __getattr__(self, name: str) -> Any:
+            if name == "batch_execute_statement":
+                events.put([one | {"points_awarded": 50}])
+            return getattr(events.dynamodb, name)
+
+    assert events.run(client=Meddling()) == (1, 1, False)
+    assert [each["points_awarded"] for each in events.there(user)] == [50]
+
+
+def test_late_rows_leave_when_they_are_old_enough_and_grown_partitions_are_looked_at_again(
+    events: Night, user: str
+) -> None:
+    late = stored_event(user, 1, arrived=CAME + timedelta(days=9))
+    events.put([stored_event(user, 0), late])
+    events.publish([stored_event(user, 0), late])
+    assert events.run() == (1, 0, False)
+    for days in (1, 8):
+        assert events.run(OLD + timedelta(days=days)) == (0, 0, False)
+    assert events.run(OLD + timedelta(days=9)) == (1, 0, False)
+    lost = stored_event(user, 2)  # its row came to the lake months late
+    events.put([lost])
+    assert events.run(OLD + timedelta(days=10)) == (0, 0, False)
+    assert events.run(OLD + timedelta(days=11), events.publish([lost])) == (1, 0, False)
+    assert events.there(user) == []
+
+
+def test_a_call_that_runs_out_of_time_goes_on_with_the_next_rows(events: Night, user: str) -> None:
+    stored = [stored_event(user, number) for number in range(5000)]
+    events.put(stored[::200])
+    events.publish(stored)
+    calls = 0
+    left = iter([True, False, True, False] + [True] * 9)
+    while events.run(has_time=lambda: next(left), night="one")[2]:
+        calls += 1
+        assert calls < 9
+    assert calls == 2
+    assert events.there(user) == []
+    assert events.run(night="one") == (25, 0, False), "what all calls came to"
+
+
+def test_a_night_ends_some_time_and_the_next_one_goes_on(events: Night, user: str) -> None:
+    stored = [stored_event(user, number) for number in range(3)]
+    events.put(stored)
+    events.publish(stored)
+    told = [events.run(has_time=lambda: False, night="one")[2] for _ in range(CALLS_MAX)]
+    assert told == [True] * (CALLS_MAX - 1) + [False]
+    assert events.run() == (3, 0, False)
+
+
+@pytest.mark.parametrize("how", FAILURES)
+def test_killed_anywhere_and_run_again_it_is_the_same(events: Night, user: str, how: str) -> None:
+    stored = [stored_event(user, number) for number in range(32)]
+    events.publish(stored[:30])
+    for dies_at in range(1, 5):  # a read, and two requests that delete
+        events.put(stored)
+        died = False
+        for path in (events.root / "state").rglob("*.json"):
+            path.unlink()
+        try:
+            events.run(client=Dying(events.dynamodb, dies_at, how))
+        except (Killed, Exception):
+            died = True
+            events.run()
+        assert [each["event_id"] for each in events.there(user)] == [each["event_id"] for each in stored[30:]]
+    assert not died, "the last call is behind all of the pass"
+
+
+def test_a_late_event_and_one_that_comes_again_are_answered_as_if_nothing_had_left(
+    api: Site, events: Night, user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same story twice: of one user the events have left meanwhile."""
+    now, twin = clock.now(), f"{user}-twin"
+    past = [_sent(now, day) for day in (1, 2, 4, 5)]
+    for each in (user, twin):
+        api.send(each, *past, groups=(PRODUCERS,))
+    places = events.publish(events.there(user))
+    later = now + timedelta(days=DAYS + 3)
+    assert events.run(later, places)[:2] == (4, 0)
+    assert (len(events.there(user)), len(events.there(twin))) == (0, 4)
+    monkeypatch.setattr("adapters.clock.now", lambda: later)
+    told = {}
+    for each in (user, twin):
+        late, again = _sent(now, 3), past[1]
+        sent = api.send(each, late, again, groups=(PRODUCERS,))
+        assert sent["rejected"] == 0
+        seen = [api.admin("GET", f"/v1/users/{each}{path}") for path in _pages(now)]
+        told[each] = str(seen).replace(each, "somebody")
+    assert _comparable(told[user]) == _comparable(told[twin])
+    assert "'active_days': 5" in told[user]
+
+
+def _sent(now: datetime, day: int) -> dict[str, Any]:
+    at = (now - timedelta(days=day)).replace(hour=12, minute=0, second=0, microsecond=0)
+    return {
+        "idempotency_key": f"k{day}",
+        "event_type": "CHECK_IN",
+        "occurred_at": at.isoformat(),
+        "timezone": "UTC",
+    }
+
+
+def _pages(now: datetime) -> list[str]:
+    since = (now - timedelta(days=6)).date().isoformat()
+    return ["", f"/activity?from={since}", f"?as_of={(now - timedelta(days=1)).date().isoformat()}"]
+
+
+def _comparable(text: str) -> str:
+    """Event ids have a part that is made of the user."""
+    return re.sub(r"#[0-9a-f-]{36}", "#id", text)
+
+
+def test_raw_payloads_leave_the_events_of_leads_and_what_was_read_stays(
+    engine: Engine, tmp_path: Path, user: str
+) -> None:
+    leads = Night(engine, tmp_path, "lead_events", RawPayloads)
+
+    def lead_event(number: int, **more: Any) -> dict[str, Any]:
+        at = stamp(CAME + timedelta(seconds=number))
+        told = ("organization_id", "root_id", "source", "source_type")
+        return {
+            "lead_organization_id": user,
+            SORT_KEY: f"{at}#id{number}",
+            "event_type#occurred_at": f"page_viewed#{at}",
+            **dict.fromkeys(told, "x"),
+            "external_event_id": f"x{number}",
+            "event_type": "page_viewed",
+            "occurred_at": at,
+            "received_at": at,
+            "payload": "{}",
+            **more,
+        }
+
+    stored = [lead_event(1, raw_payload='"words"'), lead_event(2), lead_event(3, raw_payload='"later"')]
+    young = lead_event(4, raw_payload='"young"', received_at=stamp(CAME + timedelta(days=5)))
+    leads.put([*stored, young])
+    leads.publish([stored[0], stored[1], young])
+    assert leads.run() == (1, 0, False)
+    assert leads.there(user) == [lead_event(1), *stored[1:], young]
+    assert leads.run(OLD + timedelta(days=5)) == (1, 0, False)
+
+
+def test_the_words_of_closed_questions_answers_leave_and_their_length_stays(
+    engine: Engine, tmp_path: Path, user: str
+) -> None:
+    asked = Night(engine, tmp_path, "questions", AnswerTexts)
+
+    def answer(person: str, at: datetime, **more: Any) -> dict[str, Any]:
+        key = {"question_id": user, "response_id": person, "fingerprint_hash": person}
+        return {**key, "created_at": stamp(at), "number": 1, **more}
+
+    again = CAME + timedelta(days=100)  # the agent asks under the same key again
+    told = [
+        answer("a", CAME, text="Mañana", confidence=3),
+        answer("b", CAME, selected_option=1),
+        answer("c", again, text="new"),
+    ]
+    asked.put(told)
+    asked.publish([question(user, CAME, closes=CAME + timedelta(days=7))])
+    assert asked.run() == (0, 0, False), "it has closed a week after it was asked"
+    assert asked.run(OLD + timedelta(days=7)) == (1, 0, False)
+    length = answer("a", CAME, text_characters=6, confidence=3)
+    assert asked.there(user) == [length, *told[1:]]
+
+
+def question(name: str, at: datetime, closes: datetime) -> dict[str, Any]:
+    return {
+        "question_id": name,
+        "created_at": stamp(at),
+        "agent_id": "agent",
+        "type": "text",
+        "category": "general",
+        "prompt": "What?",
+        "required_responses": 3,
+        "closes_at": stamp(closes),
+        "status": "CLOSED",
+        "version": 1,
+    }
+
+
+def test_nothing_is_read_while_nothing_may_leave(tmp_path: Path) -> None:
+    steps = RetainSteps(FolderObjects(tmp_path), [Events(AgedItems(None, "BPEvents", ()), 0)])
+    assert steps.retain({"run_id": "r", "tasks_key": "none"}, unstamp("2026-03-09T02:30:00.000000Z")) == {
+        "is_left": False,
+        "left": 0,
+        "stayed": 0,
+    }
+    assert list(tmp_path.iterdir()) == []
