@@ -26,6 +26,7 @@ from local.paths import REPORT
 from local.plan.command import add_options as plan_options
 from local.prove import options as prove_options
 from local.replay.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
+from local.restore.options import add_options as restore_options
 from local.stack import Stack, load
 from local.what_if.options import add_options as what_if_options
 
@@ -287,6 +288,12 @@ def _who(arguments: argparse.Namespace) -> None:
     _print(persons.who(set(arguments.names), _stack(arguments)))
 
 
+def _restore(arguments: argparse.Namespace) -> None:
+    from local.restore import command
+
+    command.run(arguments, _stack(arguments))
+
+
 def _prove(arguments: argparse.Namespace) -> None:
     from local.prove import command
 
@@ -368,6 +375,7 @@ def _parser() -> argparse.ArgumentParser:
     prove_options.prove(command("prove", _prove, "a small file that proves an entry of a user's ledger"))
     prove_options.check(command("check-proof", _check_proof, "verify it with nothing but the file"))
     prove_options.audit(command("audit", _audit, "table, lake and warehouse against each other and the root"))
+    restore_options(command("restore", _restore, "what tables had before an instant, from the lake"))
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
     options.rebuild_options(

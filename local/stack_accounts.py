@@ -14,10 +14,14 @@ def accounts_of(stack: Stack) -> AccountStore:
     """Return a stack's accounts; they know no amnesties."""
     dynamodb = stack.client("dynamodb")
     ledger = LedgerStore(dynamodb, stack.tables["RewardsLedger"])
+    profiles, days = stack.tables["UserStreaks"], stack.tables["DailyActivity"]
+    return AccountStore(dynamodb, profiles, days, ledger, shards_of(stack))
+
+
+def shards_of(stack: Stack) -> int:
+    """Return how many shards the index of streaks has; 0: there is none."""
     is_indexed = stack.parameters.get("IndexStreaks") == "true"
-    size = stack.parameters.get("Size", "")
-    shards = StreakIndex(is_indexed, SHARDS.get(size, SHARDS_DEFAULT)).index_shards
-    return AccountStore(dynamodb, stack.tables["UserStreaks"], stack.tables["DailyActivity"], ledger, shards)
+    return StreakIndex(is_indexed, SHARDS.get(stack.parameters.get("Size", ""), SHARDS_DEFAULT)).index_shards
 
 
 def cache_of(stack: Stack) -> EngagementCache:

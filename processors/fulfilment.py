@@ -1,11 +1,14 @@
 """Rewards stream -> the queue Shipments: a message for each redeemed reward (docs/rules.md, rule 13).
 
+The lake gets every change, for restores (rule 21): a stream has at most two readers, so none is added.
+
 A redemption comes on the stream because its transaction has put it there, so none is lost if a process dies.
 A message may be sent twice: its `redemption` is the same, and so is what the worker answers.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -16,9 +19,14 @@ from adapters.logs import Logger
 from adapters.platform.aws import Unavailable, client
 from adapters.platform.batches import chunks
 from adapters.platform.failures import FailureQueue
+from adapters.platform.sending.firehose import DeliveryStream
+from adapters.privacy.erased_records import is_erased_record
+from adapters.privacy.tombstones import Erased, tombstones_of
 from adapters.settings.engagement import FulfilmentSettings
+from processors.kept_items import KeptItems, put_rows
 from rules.engagement.ledger import entry_id
 from rules.engagement.points.redemptions import Fulfilment, Redemption
+from rules.lake.packed_records import RowLine
 
 logger = Logger(service="fulfilment")
 CONSUMER = "fulfilment"
@@ -80,17 +88,30 @@ def _refused(sqs: Callable[[], Any], queue_url: str, texts: list[str]) -> set[in
     return {int(each["Id"]) for each in answer.get("Failed", [])}
 
 
+def _kept(kept: KeptItems, records: Iterable[Record], erased: Erased) -> Iterator[tuple[Record, RowLine]]:
+    """Yield the changes that the lake gets: none of somebody who was erased, and nothing that is poison."""
+    for record in records:
+        if "NewImage" in record["dynamodb"] and not is_erased_record(record, erased):
+            with suppress(KeyError, TypeError, ValueError):
+                yield from ((record, row) for row in kept.rows(record))
+
+
 @cache
-def _parts() -> tuple[FailureQueue, str]:
+def _parts() -> tuple[FailureQueue, str, KeptItems, Erased]:
     config = settings.read(FulfilmentSettings)
-    return FailureQueue(lambda: client("sqs"), config.failure_queue_url), config.shipment_queue_url
+    stream = DeliveryStream(client("firehose"), config.table_items_delivery_stream)
+    kept = KeptItems({config.rewards_table: "Rewards"}, stream)
+    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    return failures, config.shipment_queue_url, kept, tombstones_of(config)
 
 
 @logger.inject_lambda_context
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: a batch of the stream. The answer lists the records that must come again."""
-    failures, queue_url = _parts()
+    failures, queue_url, kept, erased = _parts()
     outcome = shipped(lambda: client("sqs"), queue_url, event["Records"])
+    outcome.again += put_rows(kept.stream, _kept(kept, event["Records"], erased))
+    outcome.again = list(dict.fromkeys(outcome.again))
     outcome.again += failures.settle(event, CONSUMER, outcome.poison, clock.now())
     told = {"sent": outcome.sent, "again": len(outcome.again), "poison": len(outcome.poison)}
     logger.info("batch", extra=told)

@@ -1,5 +1,7 @@
 """Table streams -> Firehose. Each change of a table becomes a row of the lake, a version of the book several.
 
+Of some tables the item itself is a row, too: what a restore needs of it (rules/lake/kept/table_items.py).
+
 Rows of one hour go as one record, because Firehose bills each record rounded up to 5 KB. A row may be
 published twice or out of order. Curation keeps the newest version of each key.
 """
@@ -12,13 +14,14 @@ from typing import Any
 
 from adapters import clock, settings
 from adapters.logs import Logger
-from adapters.platform.aws import Unavailable, client
+from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
-from adapters.platform.sending.firehose import RECORD_BYTES_MAX, DeliveryStream
+from adapters.platform.sending.firehose import DeliveryStream
 from adapters.privacy.erased_records import is_erased_record
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.lake import PublisherSettings
+from processors.kept_items import KeptItems, line_of, number_of, put_rows, table_of
 from rules.lake.entities import (
     ANSWER_STATS,
     DAILY_ACTIVITY,
@@ -37,11 +40,11 @@ from rules.lake.entities import (
     event_version,
     rows_of,
 )
-from rules.lake.packed_records import END, FRAME_BYTES, RowLine, packed, row_line
+from rules.lake.packed_records import RowLine
 
 logger = Logger(service="publisher")
 CONSUMER = "publisher"
-ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
+DOCUMENTS = "documents"  # of RuleBooks: adapters/book/book_store.py
 Record = Mapping[str, Any]
 
 
@@ -58,72 +61,62 @@ class PublishedBatch:
 class Publisher:
     """Publishes changes, but those of persons who were erased.
 
-    destinations: table name -> the entity of its items, and where its rows go.
+    destinations: table name -> the entity of its items, and where its rows go. kept: the items that are rows
+    themselves.
     """
 
     destinations: Mapping[str, tuple[Entity, DeliveryStream]]
     erased: Erased = NOBODY
+    kept: KeptItems | None = None
 
     def publish(self, records: list[Record]) -> PublishedBatch:
         """Publish a batch of stream records. Usually they all come from one table's stream."""
         outcome = PublishedBatch()
-        by_table: dict[str, list[tuple[Record, RowLine]]] = {}
+        by_stream: dict[DeliveryStream, list[tuple[Record, RowLine]]] = {}
         for record in records:
-            table = table_of(record)
-            if table in self.destinations and self._is_no_activity(table, record):
-                continue
             if is_erased_record(record, self.erased):
                 continue
             try:
-                rows = self._rows(table, record)
+                rows = self._rows(record)
+                if self.kept:
+                    rows += [(self.kept.stream, each) for each in self.kept.rows(record)]
             except (Unplaceable, KeyError, TypeError, ValueError) as error:
                 outcome.poison.append((record, f"{type(error).__name__}: {error}"))
                 continue
-            by_table.setdefault(table, []).extend((record, row) for row in rows)
-        for table, pairs in by_table.items():
-            self._put(self.destinations[table][1], pairs, outcome)
+            for stream, row in rows:
+                by_stream.setdefault(stream, []).append((record, row))
+        again = {each for stream, pairs in by_stream.items() for each in put_rows(stream, pairs)}
+        sent = dict.fromkeys(number_of(record) for pairs in by_stream.values() for record, _ in pairs)
+        outcome.again = [each for each in sent if each in again]
+        outcome.published = len(sent) - len(again)
         return outcome
 
-    def _is_no_activity(self, table: str, record: Record) -> bool:
-        """Whether a day has never been an active one: the lake has active dates, and those that were."""
-        day = record["dynamodb"]["NewImage"]
-        is_day = self.destinations[table][0] is DAILY_ACTIVITY
-        return is_day and "is_passive" in day and "reversed_events" not in day
-
-    def _rows(self, table: str, record: Record) -> list[RowLine]:
-        change = record["dynamodb"]
+    def _rows(self, record: Record) -> list[tuple[DeliveryStream, RowLine]]:
+        table, change = table_of(record), record["dynamodb"]
+        if self.kept and table not in self.destinations and table in self.kept.stores:
+            return []
+        entity, stream = self.destinations[table]
+        if _has_no_row(entity, change["NewImage"]):
+            return []
         arrived = float(change["ApproximateCreationDateTime"])
         is_change = record["eventName"] == "MODIFY"
         rows = rows_of(
-            self.destinations[table][0],
+            entity,
             plain(change["NewImage"]),
             datetime.fromtimestamp(arrived, UTC),
             event_version(arrived, change["SequenceNumber"]) if is_change else 0,
         )
-        lines = [row_line(row) for row in rows]
-        if (longest := max(len(line.text) for line in lines)) > ROW_BYTES_MAX:
-            raise ValueError(f"a row of {longest} bytes: Firehose takes {ROW_BYTES_MAX}")
-        return lines
-
-    @staticmethod
-    def _put(stream: DeliveryStream, pairs: list[tuple[Record, RowLine]], outcome: PublishedBatch) -> None:
-        """Put rows. If Firehose refuses a record, the changes of all its rows come again, with all rows."""
-        sent = packed([row for _, row in pairs], RECORD_BYTES_MAX)
-        try:
-            refused = stream.put([each.data for each in sent])
-        except Unavailable:
-            logger.exception("to come again")
-            refused = list(range(len(sent)))
-        # Places grow with the records, so these come in the stream's order.
-        places = sorted(place for at in refused for place in sent[at].places)
-        again = dict.fromkeys(pairs[place][0]["dynamodb"]["SequenceNumber"] for place in places)
-        outcome.again += again
-        outcome.published += len({each["dynamodb"]["SequenceNumber"] for each, _ in pairs} - again.keys())
+        return [(stream, line_of(row)) for row in rows]
 
 
-def table_of(record: Record) -> str:
-    """Return the name of the table whose stream a record came from."""
-    return str(record["eventSourceARN"]).split("/")[1]
+def _has_no_row(entity: Entity, image: Mapping[str, Any]) -> bool:
+    """Whether an item is none of its entity.
+
+    Of days the lake has active dates, and those that were. Of a version of the book one item has the whole.
+    """
+    if entity is DAILY_ACTIVITY:
+        return "is_passive" in image and "reversed_events" not in image
+    return entity is RULES and image["book"]["S"] != DOCUMENTS
 
 
 @cache
@@ -146,9 +139,16 @@ def _parts() -> tuple[Publisher, FailureQueue]:
     streams = {
         table: (entity, DeliveryStream(firehose, name)) for table, (entity, name) in destinations.items()
     }
-    return Publisher(streams, tombstones_of(config)), FailureQueue(
-        lambda: client("sqs"), config.failure_queue_url
-    )
+    stores = {
+        config.user_streaks_table: "UserStreaks",
+        config.daily_activity_table: "DailyActivity",
+        config.idempotency_keys_table: "IdempotencyKeys",
+        config.rule_books_table: "RuleBooks",
+        config.erasures_table: "Erasures",
+    }
+    kept = KeptItems(stores, DeliveryStream(firehose, config.table_items_delivery_stream))
+    failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
+    return Publisher(streams, tombstones_of(config), kept), failures
 
 
 @logger.inject_lambda_context

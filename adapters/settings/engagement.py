@@ -91,10 +91,17 @@ class EngagementSettings(StreakIndex):
 
 @dataclass(frozen=True, slots=True)
 class FulfilmentSettings:
-    """processors.fulfilment: redeemed rewards go to shipment_queue_url, what is none to failure_queue_url."""
+    """processors.fulfilment: redeemed rewards go to shipment_queue_url, what is none to failure_queue_url.
+
+    Every change goes to table_items_delivery_stream.
+    """
 
     shipment_queue_url: str
     failure_queue_url: str
+    rewards_table: str
+    table_items_delivery_stream: str
+    erasures_table: str
+    erasure_secret_arn: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ class PublisherSettings:
     user_stats_table: str
     subscriptions_table: str
     rule_books_table: str
+    idempotency_keys_table: str
     events_delivery_stream: str
     daily_activity_delivery_stream: str
     ledger_delivery_stream: str
@@ -33,6 +34,7 @@ class PublisherSettings:
     answer_stats_delivery_stream: str
     notifications_delivery_stream: str
     rules_delivery_stream: str
+    table_items_delivery_stream: str
     failure_queue_url: str
     erasures_table: str
     erasure_secret_arn: str

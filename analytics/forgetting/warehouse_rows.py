@@ -16,7 +16,7 @@ from analytics.warehouse.ddl import SCHEMAS
 from analytics.warehouse.merge_sql import LOCK
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import LOADED
 
 TABLES = f"""
 SELECT c.table_schema || '.' || c.table_name AS name, c.column_name AS col
@@ -52,7 +52,7 @@ class WarehouseRows:
         for table, column, names in self._parts():
             delete = f"DELETE FROM {table} WHERE {_is_one(column, names)}"
             schema, _, name = table.partition(".")
-            touched = [LOCK, _touch(name, column, names)] if schema == "lake" and name in ENTITIES else []
+            touched = [LOCK, _touch(name, column, names)] if schema == "lake" and name in LOADED else []
             self.warehouse.run([*touched, delete])
 
     def _parts(self) -> Iterator[tuple[str, str, Sequence[str]]]:
@@ -69,7 +69,7 @@ def _is_one(column: str, names: Sequence[str]) -> str:
 
 def _touch(entity: str, column: str, names: Sequence[str]) -> str:
     """Return the statement that notes the dates of these rows, as those of a load of its own."""
-    occurred = ENTITIES[entity].occurred
+    occurred = LOADED[entity].occurred
     number = f"(SELECT COALESCE(MAX(load_number), 0) + 1 FROM lake.loads WHERE entity = {literal(entity)})"
     return (
         f"INSERT INTO lake.loads SELECT {literal(entity)}, latest.load_number, gone.dt FROM "

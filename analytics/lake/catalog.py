@@ -14,7 +14,7 @@ from typing import Any
 from analytics.lake import layout
 from analytics.lake.arrow_schema import glue_columns
 from analytics.lake.layout import Place
-from rules.lake.entities import ENTITIES, Entity
+from rules.lake.entities import LOADED, Entity
 
 PARTITIONS_MAX = 100  # in one request
 PARQUET = {
@@ -36,7 +36,7 @@ class Catalog:
         """Create the database and its tables if they are missing; give tables the columns declared now."""
         with suppress(self.glue.exceptions.AlreadyExistsException):
             self.glue.create_database(DatabaseInput={"Name": self.database})
-        for entity in ENTITIES.values():
+        for entity in LOADED.values():
             self._ensure_table(entity)
 
     def _ensure_table(self, entity: Entity) -> None:
@@ -67,7 +67,9 @@ class Catalog:
 
     def register(self, entity_name: str, dates: Iterable[str]) -> None:
         """Register these dates' partitions; known ones stay. Raises RuntimeError if Glue refuses one."""
-        entity, rest = ENTITIES[entity_name], iter(dates)
+        if entity_name not in LOADED:
+            return
+        entity, rest = LOADED[entity_name], iter(dates)
         while some := list(islice(rest, PARTITIONS_MAX)):
             answer = self.glue.batch_create_partition(
                 DatabaseName=self.database,

@@ -10,16 +10,20 @@ from collections.abc import Collection, Iterable, Sequence
 
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import UNLOADED, Place
+from rules.lake.entities import LOADED
 
 Notes = dict[str, list[Place]]
 
 
 def note(objects: Objects, run_id: str, places: Iterable[Place]) -> None:
-    """Note the partitions that a run has curated; nothing is noted of none."""
+    """Note the partitions that a run has curated; nothing is noted of none.
+
+    An entity that the warehouse does not have is left out.
+    """
     _put(
         objects,
         f"{UNLOADED}{run_id}.json",
-        sorted({(each.entity, each.dt, each.hour or "") for each in places}),
+        sorted({(each.entity, each.dt, each.hour or "") for each in places if each.entity in LOADED}),
     )
 
 

@@ -18,7 +18,7 @@ from analytics.warehouse.models import Model, entities_of, fingerprint, models
 from analytics.warehouse.statements import literal
 from analytics.warehouse.touched import joined, narrowed, since, spans, starts, within
 from analytics.warehouse.warehouse import Warehouse
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import LOADED
 
 _RELATIONS = """SELECT table_schema || '.' || table_name AS name, table_type AS kind
 FROM information_schema.tables
@@ -148,7 +148,7 @@ class Builder:
 
     def holds_all(self, model: Model, loads: Loads) -> bool:
         """Whether all that the model reads is in its last build: lake.curation has no numbers of loads."""
-        follows = entities_of(model, self.known) <= ENTITIES.keys()
+        follows = entities_of(model, self.known) <= LOADED.keys()
         return follows and all(loads.get(entity) == newest for entity, newest in self.now_in(model).items())
 
     def _record(self, model: Model) -> list[str]:

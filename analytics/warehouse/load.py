@@ -16,7 +16,7 @@ from analytics.warehouse import merge_sql
 from analytics.warehouse.statements import literal
 from analytics.warehouse.transfer.copying import Copy, manifest
 from analytics.warehouse.warehouse import Warehouse
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import LOADED
 
 READERS = 16
 DAYS_MAX = 200  # in one transaction: 4,800 files. A batch of the Data API may have 40 statements of 100 KB
@@ -52,7 +52,8 @@ class Loader:
         """
         days: dict[str, dict[str, set[str | None]]] = {}
         for task in tasks:
-            days.setdefault(task.entity, {}).setdefault(task.dt, set()).add(task.hour)
+            if task.entity in LOADED:
+                days.setdefault(task.entity, {}).setdefault(task.dt, set()).add(task.hour)
         return {entity: self._load(run_id, entity, hours) for entity, hours in sorted(days.items())}
 
     def _load(self, run_id: str, entity: str, hours: Mapping[str, set[str | None]]) -> int:
@@ -88,7 +89,7 @@ class Loader:
             self.objects.put(key, manifest(self.lake, stored))
             yield merge_sql.stage(f"staged_{number}", columns)
             yield Copy(f"staged_{number}", f"{self.lake}/{key}", self.role_arn).sql()
-        yield from merge_sql.merge(ENTITIES[entity], list(by_columns))
+        yield from merge_sql.merge(LOADED[entity], list(by_columns))
 
 
 def curation(

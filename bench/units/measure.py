@@ -35,8 +35,9 @@ def measured() -> dict[str, Any]:
         texts = dict(row_texts(fresh, rows := engagement_rows(fresh)))
         for family in FAMILIES:
             paths |= family(fresh)
+        claims = {"IdempotencyKeys": rows["IdempotencyKeys"]}  # a user's: of a lead's nothing is kept
         rows |= lead_rows(fresh)
-        rows |= question_rows(fresh)
+        rows |= question_rows(fresh) | claims
         paths |= publishing_paths(fresh, rows)
     with desk() as expiring:
         paths |= points_paths(expiring)

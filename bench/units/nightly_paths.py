@@ -14,7 +14,7 @@ from analytics.curation.curate import Task, curate
 from bench.counting.desk import Desk, Units
 from bench.units.engagement_paths import USER_ID, apply
 from bench.units.publishing_paths import Record
-from processors.publisher import table_of
+from processors.kept_items import table_of
 from rules.lake.entities import ENTITIES
 
 DAYS = 30

@@ -16,7 +16,9 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
 from bench.units.publishing_paths import Record
 from processors import publisher
-from rules.lake.entities import row_of
+from processors.kept_items import table_of
+from rules.lake.entities import TABLE_ITEMS, row_of
+from rules.lake.kept.table_items import table_item
 
 ROWS = 20_000
 # What differs between two rows: parts of ids and digests, and the microseconds of a stamp.
@@ -44,12 +46,17 @@ def packed_rows(rows: Mapping[str, list[Record]]) -> dict[str, float]:
 
 
 def _entity(table: str) -> str:
-    return str(publisher._parts()[0].destinations[table][0].name)
+    found = publisher._parts()[0].destinations.get(table)
+    return str(found[0].name if found else TABLE_ITEMS.name)
 
 
 def _row(record: Record) -> dict[str, Any]:
-    change, table = record["dynamodb"], publisher.table_of(record)
+    change, table = record["dynamodb"], table_of(record)
     arrived = datetime.fromtimestamp(change["ApproximateCreationDateTime"], UTC)
+    if _entity(table) == TABLE_ITEMS.name:
+        kept = table_item(table, change["NewImage"], arrived, 1)
+        assert kept
+        return dict(row_of(TABLE_ITEMS, kept, arrived, corrected=False))
     entity = publisher._parts()[0].destinations[table][0]
     return dict(row_of(entity, plain(change["NewImage"]), arrived, corrected=False))
 

@@ -68,7 +68,7 @@ def rows_of(desk: Desk) -> dict[str, list[Record]]:
 
 
 def row_texts(desk: Desk, rows: Mapping[str, list[Record]]) -> Iterator[tuple[str, Units]]:
-    """Yield, for each table of engagement, how long its row is without the texts that a sender chooses.
+    """Yield, for each table of engagement, how long its rows are without the texts that a sender chooses.
 
     bytes: without them, with the end of its line. Every other name is such a text, with how many times a row
     has it; that of properties is the whole field.
@@ -78,9 +78,12 @@ def row_texts(desk: Desk, rows: Mapping[str, list[Record]]) -> Iterator[tuple[st
         image = records[0]["dynamodb"]["NewImage"]
         desk.forget()
         desk.call("PublisherFunction", {"Records": records})
-        ((_, record),) = desk.services.delivered
-        (row,) = packed_records.row_texts(record)
-        text, left = row.decode(), len(row) + len(packed_records.END)
+        # Some changes are two rows: one of their entity, and the item itself.
+        rows_of_it = [
+            row for _, record in desk.services.delivered for row in packed_records.row_texts(record)
+        ]
+        text = "".join(row.decode() for row in rows_of_it)
+        left = len(text.encode()) + len(rows_of_it) * len(packed_records.END)
         found: Units = {}
         for name, value in _chosen(body, image).items():
             times = text.count(value)

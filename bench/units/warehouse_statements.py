@@ -9,7 +9,7 @@ from analytics.warehouse import build as building
 from analytics.warehouse import merge_sql
 from analytics.warehouse.model_tests import check
 from analytics.warehouse.models import fingerprint, models
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import LOADED
 
 # Besides the merge: a lock, a staging table, its COPY, and two that replace the bookkeeping.
 LOAD_STATEMENTS = 5
@@ -39,7 +39,7 @@ class _Counting:
                 for name, each in known.items()
             ]
         if sql == building._LOADS:
-            return [{"entity": name, "newest": 1} for name in ENTITIES]
+            return [{"entity": name, "newest": 1} for name in LOADED]
         return [{"dt": date(2026, 1, 31)}] if "FROM lake.loads" in sql else []
 
     def kept_open(self) -> AbstractContextManager[None]:
@@ -51,5 +51,5 @@ def statements_a_night() -> int:
     warehouse = _Counting()
     building.build(warehouse)
     check(warehouse)
-    loads = (LOAD_STATEMENTS + len(list(merge_sql.merge(entity, [()]))) for entity in ENTITIES.values())
+    loads = (LOAD_STATEMENTS + len(list(merge_sql.merge(entity, [()]))) for entity in LOADED.values())
     return warehouse.count + sum(loads)

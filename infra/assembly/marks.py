@@ -30,8 +30,6 @@ ASKED_OR_OVER = (
 )
 TAKEN = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"number": {"N": [{"exists": true}]}}}}',)
 SETTLED = ('{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"outcome": {"S": [{"exists": true}]}}}}',)
-# An item has the whole of a version; the other one has only what is needed to know of it.
-DOCUMENTS = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"book": {"S": ["documents"]}}}}',)
 PUBLISHED = {
     "events": ("BPEvents", "PublishEventsMapping", CHANGES),
     "daily_activity": ("DailyActivity", "PublishDaysMapping", CHANGES),
@@ -44,7 +42,14 @@ PUBLISHED = {
     "responses": ("Responses", "PublishResponsesMapping", TAKEN),
     "answer_stats": ("UserStats", "PublishStatsMapping", CHANGES),
     "notifications": ("Subscriptions", "PublishNotificationsMapping", SETTLED),
-    "rules": ("RuleBooks", "PublishRulesMapping", DOCUMENTS),
+    "rules": ("RuleBooks", "PublishRulesMapping", CHANGES),
+}
+# Tables that have no entity of their own, beside Rewards (processors/fulfilment.py). What is kept of them:
+# rules/lake/kept/table_items.py; of Erasures it is the journal.
+TOMBSTONES = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"part": {"S": ["journal"]}}}}',)
+KEPT_ITEMS = {
+    "IdempotencyKeys": ("PublishKeysMapping", CHANGES),
+    "Erasures": ("PublishTombstonesMapping", TOMBSTONES),
 }
 
 
@@ -72,7 +77,11 @@ def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[s
         ),
         "delivery_arns": _listed("Resource", (f"!GetAtt {each}.Arn" for each in streams.values())),
         "published_streams": _listed(
-            "Resource", (f"!GetAtt {PUBLISHED[each][0]}.StreamArn" for each in streams)
+            "Resource",
+            (
+                f"!GetAtt {table}.StreamArn"
+                for table in (*(table for table, _, _ in PUBLISHED.values()), *KEPT_ITEMS)
+            ),
         ),
         # Glue's own botocore is older than S3's conditional writes.
         "spark_modules": f"--additional-python-modules: {_locked('botocore', 'duckdb', 'isal')}\n",
@@ -95,10 +104,15 @@ def _retention(entity: str) -> str:
 
 
 def _delivery(entity: str, stream: str) -> str:
-    table, mapping, patterns = PUBLISHED[entity]
+    made = fill(DERIVED["delivery"], stream=stream, entity=entity)
+    if entity in PUBLISHED:
+        return made + _mapping(*PUBLISHED[entity])
+    return made + "".join(_mapping(table, *each) for table, each in KEPT_ITEMS.items())
+
+
+def _mapping(table: str, mapping: str, patterns: Iterable[str]) -> str:
     changes = "\n          ".join(f"- Pattern: '{each}'" for each in patterns)
-    values = {"stream": stream, "entity": entity, "table": table, "mapping": mapping, "changes": changes}
-    return fill(DERIVED["delivery"], **values)
+    return fill(DERIVED["published"], table=table, mapping=mapping, changes=changes)
 
 
 def _shown(logical_id: str, kind: str, condition: str) -> str:

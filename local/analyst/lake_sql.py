@@ -13,7 +13,7 @@ from sqlglot import exp
 from analytics.warehouse.models import FOLDERS, models
 from analytics.warehouse.translate import DUCKDB, REDSHIFT, translate
 from local.analyst.answer import QueryFailed
-from rules.lake.entities import ENTITIES, EXTRA, Entity, Type
+from rules.lake.entities import EXTRA, LOADED, Entity, Type
 
 LAKE = "lake"
 SCHEMAS = frozenset({LAKE, *FOLDERS})
@@ -45,9 +45,9 @@ def _without_zones(tree: exp.Expr) -> None:
     """Read the files' timestamps as Athena does, in UTC. DuckDB would read them in the machine's zone."""
     made = {each.alias for each in tree.find_all(exp.CTE)}
     for each in list(tree.find_all(exp.Table)):
-        if each.db or each.name in made or each.name not in ENTITIES:
+        if each.db or each.name in made or each.name not in LOADED:
             continue
-        times = [field.name for field in ENTITIES[each.name].fields if field.type is Type.TIMESTAMP]
+        times = [field.name for field in LOADED[each.name].fields if field.type is Type.TIMESTAMP]
         plain = ", ".join(f'"{name}" AT TIME ZONE \'UTC\' AS "{name}"' for name in times)
         read = sqlglot.parse_one(f"SELECT * REPLACE ({plain}) FROM {each.name}", read=DUCKDB)
         each.replace(
@@ -76,7 +76,7 @@ def _all_read(tree: exp.Expr) -> dict[str, set[str]]:
 
 def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
     names = {f"{each.db}.{each.name}" for each in tree.find_all(exp.Table) if each.db in SCHEMAS}
-    known = {f"{LAKE}.{each}" for each in ENTITIES} | (models().keys() - {CURATION})
+    known = {f"{LAKE}.{each}" for each in LOADED} | (models().keys() - {CURATION})
     if unknown := sorted(names - known - allowed):
         raise QueryFailed(f"the lake has no {unknown[0]}: only the warehouse has it (--on warehouse)")
     return names
@@ -85,9 +85,9 @@ def _names(tree: exp.Expr, allowed: frozenset[str] = frozenset()) -> set[str]:
 def _definition(name: str) -> exp.Expr:
     schema, _, own = name.partition(".")
     if name == CURATION:
-        days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {each}" for each in ENTITIES]
+        days = [f"SELECT DISTINCT CAST(dt AS DATE) AS dt FROM {each}" for each in LOADED]
         return sqlglot.parse_one(" UNION ALL ".join(days), read=REDSHIFT)
-    sql = _newest(ENTITIES[own]) if schema == LAKE else models()[name].sql
+    sql = _newest(LOADED[own]) if schema == LAKE else models()[name].sql
     return sqlglot.parse_one(sql, read=REDSHIFT)
 
 

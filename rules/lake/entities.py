@@ -5,6 +5,8 @@ A schema only grows: new fields are optional and come last, a type is only ever 
 is renamed. What a row has beyond its schema is kept as JSON text in the column `extra`.
 """
 
+# Long: each entity is named in four tables.
+
 import json
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -22,6 +24,7 @@ from rules.lake.engagement_entities import (
     event_version,
     streak_row,
 )
+from rules.lake.kept.table_items import TABLE_ITEMS
 from rules.lake.lead_entities import LEAD_EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.lead_rows import lead_event_row, lead_features_row, lead_memory_row
 from rules.lake.question_entities import (
@@ -49,12 +52,14 @@ __all__ = [
     "LEAD_MEMORY",
     "LEDGER",
     "LEFT_OUT",
+    "LOADED",
     "NOTIFICATIONS",
     "QUESTIONS",
     "RENAMED",
     "RESPONSES",
     "RULES",
     "STREAKS",
+    "TABLE_ITEMS",
     "Entity",
     "Field",
     "Type",
@@ -70,9 +75,11 @@ ENTITIES = {
         *(EVENTS, DAILY_ACTIVITY, LEDGER, STREAKS),
         *(LEAD_EVENTS, LEAD_MEMORY, LEAD_FEATURES),
         *(QUESTIONS, RESPONSES, ANSWER_STATS, NOTIFICATIONS),
-        RULES,
+        *(RULES, TABLE_ITEMS),
     )
 }
+# Those that the warehouse, the Glue catalog and analysts have.
+LOADED = {name: entity for name, entity in ENTITIES.items() if entity.in_warehouse}
 
 # Table attributes whose columns have another name, and those that are not columns at all.
 RENAMED: dict[str, dict[str, str]] = {
@@ -92,6 +99,7 @@ RENAMED: dict[str, dict[str, str]] = {
     },
     "notifications": {},
     "rules": {},
+    "table_items": {},
 }
 LEFT_OUT: dict[str, set[str]] = {
     "events": {"idempotency_key", "ttl", "by_server"},
@@ -122,6 +130,7 @@ LEFT_OUT: dict[str, set[str]] = {
     },
     "notifications": {"active", "last_notified_at", "expires_at"},
     "rules": {"book"},
+    "table_items": set(),
 }
 Row = dict[str, Any]
 SHAPED: dict[str, Callable[[Row, datetime, int], Row]] = {

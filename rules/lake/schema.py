@@ -38,7 +38,8 @@ class Entity:
 
     key: the fields that identify a row. version: of two rows with one key, the one with the higher value here
     is the newer; if they are equal, or there is no version, the first one stays. occurred: the field whose
-    day and hour (UTC) place the row. order: how rows are sorted in a file.
+    day and hour (UTC) place the row. order: how rows are sorted in a file. in_warehouse: whether analysts
+    have it; what they do not have is for restores alone.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Entity:
     occurred: str
     order: tuple[str, ...]
     version: str | None = None
+    in_warehouse: bool = True
 
     def field(self, name: str) -> Field:
         """Return a field by name; raises KeyError."""

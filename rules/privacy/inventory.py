@@ -226,6 +226,13 @@ INVENTORY = (
     ),
     Store("rules", ENTITY, "books of rules", IMPERSONAL),
     Store(
+        "table_items",
+        ENTITY,
+        "what a restore needs of a user's profile, claims and redemptions; tombstones, which name nobody",
+        DELETED,
+        "user_id",
+    ),
+    Store(
         "raw, quarantine, errors",
         LAKE,
         "lines as they were published",

@@ -131,6 +131,7 @@ KEEPINGS = (
     Keeping(EVENTS, "daily_activity", "active dates", NOBODY, until=MADE_OF),
     Keeping(EVENTS, "ledger", "entries", NOBODY, until=MADE_OF),
     Keeping(EVENTS, "streaks", "versions of profiles", NOBODY, until=MADE_OF),
+    Keeping(EVENTS, "table_items", "settings, claims, redemptions", NOBODY, until="restores are made of it"),
     Keeping(EVENTS, "Rewards", "redemptions", NOBODY, until="whoever ships them asks for them"),
     Keeping(EVENTS, "Event", "events of leads", NOBODY, until="features are built from them anew"),
     Keeping(EVENTS, "GroupEvents", "which events a root reads", NOBODY, until="it goes with the events"),

@@ -50,7 +50,7 @@ def test_what_is_deleted_and_when_is_a_parameter() -> None:
         "quarantine/": "QuarantineRetentionDays",
         **dict.fromkeys(curated, "CuratedRetentionDays"),
     }
-    assert {*FOLDED, "responses", "rules"} == KEPT, "what nights are made from"
+    assert {*FOLDED, "responses", "rules", "table_items"} == KEPT, "what nights and restores are made from"
     for name in set(found.values()):
         assert whole["Parameters"][name]["Default"] == 0
         assert min(each for each in whole["Parameters"][name]["AllowedValues"] if each) >= 30

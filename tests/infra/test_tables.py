@@ -29,8 +29,8 @@ TABLE_KEYS: dict[str, tuple[Key, dict[str, Key], str, str]] = {
     "Rewards": (("holder", "place"), {}, "", "NEW_IMAGE"),
     "Limits": (("counter", ""), {}, "expires_at", ""),
     "RuleBooks": (("book", "version"), {}, "", "NEW_IMAGE"),
-    "Erasures": (("part", "place"), {}, "", ""),
-    "IdempotencyKeys": (("user_id", "idempotency_key"), {}, "ttl", ""),
+    "Erasures": (("part", "place"), {}, "", "NEW_IMAGE"),
+    "IdempotencyKeys": (("user_id", "idempotency_key"), {}, "ttl", "NEW_IMAGE"),
     "Boards": (("board", "part"), {}, "expires_at", ""),
     "Event": (
         ("lead_organization_id", "occurred_at#id"),

@@ -29,7 +29,7 @@ from analytics.lake.layout import curated_key
 from analytics.reconcile.run_report import gather, markdown
 from analytics.steps import curate_function, curate_large_function
 from infra.jobs import curate_spark
-from rules.lake.entities import ENTITIES, EVENTS, Field, Type
+from rules.lake.entities import EVENTS, LOADED, Field, Type
 from rules.lake.valid_row import RowRefused
 from tests.support.raw_lake import DT, PLACE, event, put_raw, quarantined, rows, total
 
@@ -210,7 +210,7 @@ def test_the_catalog_lists_tables_and_partitions(lake: S3Objects) -> None:
     step("curate", tasks=TASKS, arrived=[])
     glue = aws.client("glue")
     tables = glue.get_tables(DatabaseName="lake")["TableList"]
-    assert {table["Name"] for table in tables} == set(ENTITIES)
+    assert {table["Name"] for table in tables} == set(LOADED)
     (partition,) = glue.get_partitions(DatabaseName="lake", TableName="events")["Partitions"]
     assert partition["Values"] == [DT]
     assert partition["StorageDescriptor"]["Location"] == f"s3://lake/curated/events/dt={DT}/"
@@ -225,7 +225,7 @@ def test_the_catalog_follows_a_grown_schema(lake: S3Objects, monkeypatch: pytest
     catalog.register("events", dates)
     catalog.register("events", [*dates[:3], "2026-06-01"])
     grown = replace(EVENTS, fields=(*EVENTS.fields, Field("mood", Type.TEXT, "how it felt")))
-    monkeypatch.setitem(ENTITIES, "events", grown)
+    monkeypatch.setitem(LOADED, "events", grown)
     catalog.ensure()
     catalog.ensure()
     table = glue.get_table(DatabaseName="lake", Name="events")["Table"]

@@ -13,7 +13,7 @@ from local.analyst.answer import QueryFailed
 from local.analyst.asking import ask
 from local.cloud.dynamodb_engine import running
 from local.stack import Stack
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import LOADED
 from tests.sql.conftest import Lake
 from tests.sql.test_questions import QUESTIONS
 from tests.support.analyst_engines import TYPED, WANTED, WRITES, plain
@@ -54,9 +54,9 @@ def test_questions_have_the_answer_of_the_warehouse(told: Lake, stack: Stack, sq
     assert asked(stack, sql) == wanted
 
 
-@pytest.mark.parametrize("entity", ENTITIES)
+@pytest.mark.parametrize("entity", LOADED)
 def test_a_lake_table_is_what_the_load_made_of_the_files(told: Lake, stack: Stack, entity: str) -> None:
-    declared = ENTITIES[entity]
+    declared = LOADED[entity]
     listed = ", ".join(f'"{each.name}"' for each in declared.fields)
     sql = f"SELECT {listed} FROM lake.{entity} ORDER BY {', '.join(f'{each}' for each in declared.key)}"
     assert asked(stack, sql) == told.duck.rows(sql)
@@ -112,7 +112,7 @@ def test_on_aws_it_is_athena_s_sql(sql: str) -> None:
     made = {each.alias for each in tree.find_all(sqlglot.exp.CTE)}
     for each in tree.find_all(sqlglot.exp.Table):
         assert not each.db
-        assert each.name in made | set(ENTITIES), each.name
+        assert each.name in made | set(LOADED), each.name
 
 
 def test_what_athena_says_otherwise_is_written_otherwise() -> None:

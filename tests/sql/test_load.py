@@ -15,7 +15,7 @@ from analytics.lake.footers import Footer
 from analytics.lake.layout import Place, curated_key
 from analytics.warehouse.load import DAYS_MAX, CuratedFile, Loader, curation
 from analytics.warehouse.statements import StatementFailed
-from rules.lake.entities import ENTITIES, EVENTS
+from rules.lake.entities import EVENTS, LOADED
 from tests.sql.conftest import ROLE, Lake
 from tests.support.lake_sample import USERS, event, write
 from tests.support.lake_story import Story
@@ -38,7 +38,7 @@ def state(lake: Lake, sql: str) -> list[dict[str, Any]]:
 def test_loaded_twice_is_loaded_once(lake: Lake) -> None:
     places = Story(days=8).first_part().write(lake.objects)
     lake.load("one", places)
-    tables = (*ENTITIES, "curation")
+    tables = (*LOADED, "curation")
     query = "SELECT * FROM lake.{} ORDER BY 1, 2, 3, 4"
     before = [state(lake, query.format(table)) for table in tables]
     assert before[0]
@@ -138,7 +138,7 @@ def test_names_in_the_sample_need_quoting() -> None:
 
 def test_the_statements_of_the_largest_load_are_small_enough_for_the_data_api() -> None:
     """It takes 40 statements of 100 KB. 200 days of 24 hours each, with counts as large as a column holds."""
-    entity, most = max(ENTITIES, key=len), 2**63 - 1
+    entity, most = max(LOADED, key=len), 2**63 - 1
     days = [(date(2026, 1, 1) + timedelta(days=number)).isoformat() for number in range(DAYS_MAX)]
     hours = [f"{hour:02}" for hour in range(24)]
     places = [Place(entity, day, hour) for day in days for hour in hours]

@@ -13,7 +13,7 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.model_tests import ALL, Scope, check, check_model
 from analytics.warehouse.models import models
 from analytics.warehouse.warehouse import Warehouse
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import LOADED
 from tests.sql.conftest import Lake
 
 
@@ -39,7 +39,7 @@ def test_tests_of_what_came_hold_too(told: Lake) -> None:
     """On both engines, and for each kind of scope: by load number, by date."""
     for warehouse in told.warehouses:
         builder = Builder.read(warehouse)
-        since = replace_all(builder.built, tested=dict.fromkeys(ENTITIES, 1))
+        since = replace_all(builder.built, tested=dict.fromkeys(LOADED, 1))
         builder.built = since
         scopes = {name: builder.scope(model) for name, model in models().items()}
         assert scopes["facts.profiles"] == Scope("load_number > 1")

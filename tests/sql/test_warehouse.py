@@ -21,7 +21,7 @@ from analytics.warehouse.models import models
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.statements import StatementFailed, literal
 from analytics.warehouse.warehouse import warehouse_at
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import LOADED
 from tests.sql.conftest import ROLE, Lake
 from tests.support.lake_story import Story
 
@@ -101,7 +101,7 @@ def test_readers_and_loads_do_not_wait_for_each_other(lake: Lake) -> None:
     story = Story(days=8)
     lake.load("one", story.first_part().write(lake.objects))
     build(lake.redshift)
-    read = [*(f"lake.{entity}" for entity in ENTITIES), *models()]
+    read = [*(f"lake.{entity}" for entity in LOADED), *models()]
     impatient = replace(lake.redshift, seconds_max=20)
     late = story.late_part().write(lake.objects)
     with psycopg.connect(lake.dsn) as analyst:

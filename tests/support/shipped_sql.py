@@ -19,7 +19,7 @@ from analytics.warehouse.nightly.workgroup import grant_analysts
 from analytics.warehouse.transfer.copying import Copy
 from local.operate.report.mart_figures import figures
 from local.smoke import lake as smoke_lake
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import LOADED
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = ("sql/README.md", "docs/runbook.md")
@@ -80,7 +80,7 @@ def _of_the_night() -> Iterator[tuple[str, str]]:
         for kind, is_current in (("VIEW", False), ("BASE TABLE", False), ("BASE TABLE", True)):
             for number, sql in enumerate(_builder(kind, is_current).statements(model)):
                 yield f"{model.name} {kind} {is_current} {number}", sql
-    for entity in ENTITIES.values():
+    for entity in LOADED.values():
         columns = [(column.name, column.type) for column in declared_tables()[entity.name].columns[:-1]]
         copy = Copy(
             "staged_0", "s3://lake/runs/one/load.manifest", "arn:aws:iam::123456789012:role/copy"
@@ -96,7 +96,7 @@ def _builder(kind: str, is_current: bool) -> Builder:
     known, with_a_day = models(), Recorder([{"dt": date(2026, 1, 31)}])
     built = {name: Built(fingerprint(each, known), {}, None) for name, each in known.items()}
     kinds = dict.fromkeys(known, kind)
-    return Builder(with_a_day, False, known, kinds, built if is_current else {}, dict.fromkeys(ENTITIES, 1))
+    return Builder(with_a_day, False, known, kinds, built if is_current else {}, dict.fromkeys(LOADED, 1))
 
 
 def _of_reports() -> Iterator[tuple[str, str]]:

@@ -1,21 +1,17 @@
 """Every change is published, or comes again, or is kept with its reason; those of one hour as one record."""
 
 import json
-from dataclasses import fields
 from typing import Any
 
 import pytest
 from botocore.exceptions import EndpointConnectionError
 
-from adapters import settings
 from adapters.platform.items import item
 from adapters.platform.sending import firehose
 from adapters.platform.sending.firehose import DeliveryStream
-from adapters.privacy import tombstones
-from adapters.settings.lake import PublisherSettings
-from processors import publisher
-from processors.publisher import PublishedBatch, Publisher, table_of
-from rules.lake.entities import DAILY_ACTIVITY, ENTITIES, EVENTS
+from processors.kept_items import table_of
+from processors.publisher import PublishedBatch, Publisher
+from rules.lake.entities import DAILY_ACTIVITY, EVENTS
 from rules.lake.packed_records import row_texts
 from tests.support.firehose import Firehose
 
@@ -186,15 +182,3 @@ def test_500_records_are_one_call() -> None:
 
 def test_a_table_s_name_is_in_its_stream_s() -> None:
     assert table_of(change(1, table="streakline-Days-1")) == "streakline-Days-1"
-
-
-def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    for field in fields(PublisherSettings):
-        monkeypatch.setenv(settings.variable(field.name), field.name)
-    monkeypatch.setattr(publisher, "client", lambda _: None)
-    monkeypatch.setattr(tombstones, "client", lambda _: None)
-    publisher._parts.cache_clear()
-    destinations = publisher._parts()[0].destinations
-    publisher._parts.cache_clear()
-    names = {entity.name: stream._name for entity, stream in destinations.values()}
-    assert names == {name: f"{name}_delivery_stream" for name in ENTITIES}

@@ -17,7 +17,7 @@ from analytics.curation.curate import curate
 from analytics.lake.arrow_schema import arrow_schema
 from analytics.lake.layout import curated_files
 from analytics.warehouse.ddl import declared_tables
-from rules.lake.entities import ENTITIES
+from rules.lake.entities import LOADED
 from tests.support.raw_lake import DT, PLACE, event, put_raw
 
 OF_FORMAT_1 = {"PLAIN", "RLE", "BIT_PACKED", "PLAIN_DICTIONARY", "RLE_DICTIONARY"}
@@ -44,7 +44,7 @@ def test_a_curated_file_can_be_copied(file: Path) -> None:
     assert not [each for each in schema if pa.types.is_nested(each.type)]
 
 
-@pytest.mark.parametrize("entity", ENTITIES)
+@pytest.mark.parametrize("entity", LOADED)
 def test_the_file_s_columns_are_the_table_s(entity: str) -> None:
     declared = [each.name for each in declared_tables()[entity].columns]
-    assert [*arrow_schema(ENTITIES[entity]).names, "load_number"] == declared
+    assert [*arrow_schema(LOADED[entity]).names, "load_number"] == declared

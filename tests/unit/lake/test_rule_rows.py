@@ -10,7 +10,6 @@ from adapters.book.shipped import shipped_document
 from adapters.platform.items import item, plain
 from adapters.platform.sending import firehose
 from adapters.platform.sending.firehose import DeliveryStream
-from local.cloud.event_filters import matches
 from processors.publisher import PublishedBatch, Publisher
 from rules.book.book import Book
 from rules.book.reading import read_book
@@ -18,7 +17,6 @@ from rules.lake.entities import RULES, rows_of
 from rules.lake.packed_records import row_texts
 from rules.lake.rule_entities import book_of
 from rules.lake.valid_row import read_row
-from tests.support.declared import properties
 from tests.support.firehose import Firehose
 from tests.support.published_books import AT, a_document, documents, published
 
@@ -107,17 +105,15 @@ def points_of(book: Book) -> list[Any]:
     ]
 
 
-def test_only_documents_are_handed_to_the_publisher() -> None:
-    filters = properties("PublishRulesMapping")["FilterCriteria"]["Filters"]
-    handed = [
-        plain(each)
-        for each in published(a_document())
-        if any(
-            matches(json.loads(one["Pattern"]), {"eventName": "INSERT", "dynamodb": {"NewImage": each}})
-            for one in filters
-        )
-    ]
-    assert handed == documents(published(a_document()))
+def test_only_documents_are_rows() -> None:
+    """The other items of the table are kept for restores (rules/lake/kept/table_items.py)."""
+    every, box = published(a_document()), Firehose()
+    told = handed(box, [record(number, plain(each)) for number, each in enumerate(every)])
+    wanted = documents(every)
+    assert len(wanted) < len(every)
+    assert (told.published, told.again, told.poison) == (len(wanted), [], [])
+    rows = [json.loads(text) for each in box.taken for text in row_texts(each)]
+    assert {row["version"] for row in rows} == {each["version"] for each in wanted}
 
 
 def record(number: int, attributes: dict[str, Any]) -> dict[str, Any]:
@@ -138,7 +134,7 @@ def handed(client: Firehose, records: list[Any]) -> PublishedBatch:
 
 def test_of_a_version_in_several_records_all_rows_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(firehose, "pauses", range)
-    monkeypatch.setattr("processors.publisher.RECORD_BYTES_MAX", 3000)
+    monkeypatch.setattr("processors.kept_items.RECORD_BYTES_MAX", 3000)
     one, two = (record(number, each) for number, each in enumerate(documents(published(a_document()))))
     whole = Firehose()
     assert handed(whole, [one, two]) == PublishedBatch(published=2)

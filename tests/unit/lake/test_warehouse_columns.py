@@ -9,7 +9,7 @@ from analytics.warehouse.ddl import SQL, declared_tables
 from analytics.warehouse.merge_sql import LOAD_NUMBER
 from analytics.warehouse.models import models
 from analytics.warehouse.staging_sql import STAGING, columns_of
-from rules.lake.entities import ENTITIES, EXTRA, Entity, Type
+from rules.lake.entities import EXTRA, LOADED, Entity, Type
 from rules.lake.schema import BYTES_MAX
 
 FAMILIES = {
@@ -32,7 +32,7 @@ def test_what_follows_from_a_declaration_is_up_to_date(path: Path) -> None:
     assert not stale, f"sql/{path.relative_to(SQL)} is stale: run `make models`"
 
 
-@pytest.mark.parametrize("entity", ENTITIES.values(), ids=by_name)
+@pytest.mark.parametrize("entity", LOADED.values(), ids=by_name)
 def test_the_table_has_the_declared_fields(entity: Entity) -> None:
     declared = {each.name: FAMILIES[each.type] for each in entity.fields}
     expected = [*declared.items(), (EXTRA, "varchar"), (LOAD_NUMBER, "bigint")]
@@ -40,7 +40,7 @@ def test_the_table_has_the_declared_fields(entity: Entity) -> None:
     assert found == expected, f"sql/ddl/{entity.name}.sql: its columns are not the fields of {entity.name}"
 
 
-@pytest.mark.parametrize("entity", ENTITIES.values(), ids=by_name)
+@pytest.mark.parametrize("entity", LOADED.values(), ids=by_name)
 def test_a_text_has_the_size_of_its_column(entity: Entity) -> None:
     """Curation refuses what is longer, and COPY would fail."""
     sizes = {each.name: each.size_max for each in declared_tables()[entity.name].columns}
@@ -49,7 +49,7 @@ def test_a_text_has_the_size_of_its_column(entity: Entity) -> None:
     assert sizes[EXTRA] == BYTES_MAX
 
 
-@pytest.mark.parametrize("entity", ENTITIES.values(), ids=by_name)
+@pytest.mark.parametrize("entity", LOADED.values(), ids=by_name)
 def test_required_fields_are_never_null_and_keys_are_declared(entity: Entity) -> None:
     file, sql = f"sql/ddl/{entity.name}.sql", declared_tables()[entity.name].sql
     lines = {line.split()[0].strip('"'): line for line in sql.splitlines() if line.startswith("    ")}
@@ -61,12 +61,12 @@ def test_required_fields_are_never_null_and_keys_are_declared(entity: Entity) ->
 
 def test_every_table_has_its_file() -> None:
     names = {path.stem for path in (SQL / "ddl").glob("*.sql")}
-    assert names == {*ENTITIES, "curation", "builds", "loads"}, "sql/ddl: one file an entity"
+    assert names == {*LOADED, "curation", "builds", "loads"}, "sql/ddl: one file an entity"
 
 
 def test_every_entity_is_staged() -> None:
     staged = {each.entity for each in STAGING.values()}
-    assert staged == set(ENTITIES), "analytics/warehouse/staging_sql.py: one staging model an entity"
+    assert staged == set(LOADED), "analytics/warehouse/staging_sql.py: one staging model an entity"
 
 
 @pytest.mark.parametrize("name", [name for name in STAGING if f"facts.{name}" in models()])

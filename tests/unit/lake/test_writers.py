@@ -43,9 +43,11 @@ from rules.lake.entities import (
     RESPONSES,
     RULES,
     STREAKS,
+    TABLE_ITEMS,
     Entity,
     rows_of,
 )
+from rules.lake.kept.table_items import table_item
 from rules.leads import lead_events
 from rules.leads.feature_changes import ALL, from_events
 from rules.leads.feature_items import Change, FeatureItem
@@ -77,6 +79,7 @@ WRITERS = {
     "answer_stats": "adapters/questions/user_stats_items.py (stats_attributes)",
     "notifications": "adapters/questions/message_claims.py (MessageClaims.settle)",
     "rules": "adapters/book/book_store.py (BookStore.publish)",
+    "table_items": "rules/lake/kept/table_items.py (table_item)",
 }
 
 
@@ -260,6 +263,13 @@ def rules() -> Iterator[dict[str, Any]]:
     yield from documents(published(a_document()))
 
 
+def table_items() -> Iterator[dict[str, Any]]:
+    image = item({"user_id": "u", "idempotency_key": "k"})
+    kept = table_item("IdempotencyKeys", image, NOW, 1)
+    assert kept
+    yield kept
+
+
 ITEMS = {
     EVENTS.name: events,
     DAILY_ACTIVITY.name: daily_activity,
@@ -273,6 +283,7 @@ ITEMS = {
     ANSWER_STATS.name: answer_stats,
     NOTIFICATIONS.name: notifications,
     RULES.name: rules,
+    TABLE_ITEMS.name: table_items,
 }
 
 

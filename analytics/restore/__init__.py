@@ -1,0 +1,1 @@
+"""Rebuilds the tables of engagement from the lake (rule 21)."""

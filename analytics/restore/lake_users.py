@@ -1,0 +1,123 @@
+# ruff: noqa: S608 (names of tables are our own)
+"""What the lake has of each user before an instant, one user after the other (rule 21).
+
+Four entities are read in the order of users side by side, so no more than one user's rows are in memory.
+DuckDB sorts what does not fit there on disk.
+"""
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Any
+
+from adapters.platform.objects import Objects
+from analytics.lake.curated_files import table_of
+from analytics.lake.duckdb_memory import connect
+from rules.engagement.events import RETENTION
+from rules.lake.residue import PREFIX
+
+ROWS_AT_ONCE = 2_000
+READERS = 4
+Row = dict[str, Any]
+NEWEST_ITEM = "QUALIFY row_number() OVER (PARTITION BY store, place ORDER BY version DESC) = 1"
+QUERIES = {
+    "ledger": f"""SELECT *, account_id AS person FROM ledger
+        WHERE created_at < $until AND NOT starts_with(account_id, '{PREFIX}') ORDER BY account_id, seq""",
+    "events": f"""SELECT *, user_id AS person FROM events
+        WHERE created_at < $until AND created_at > $since AND NOT starts_with(user_id, '{PREFIX}')
+        QUALIFY row_number() OVER (PARTITION BY user_id, event_id ORDER BY version DESC) = 1
+        ORDER BY user_id, event_id""",
+    "streaks": f"""SELECT newest.*, every.pauses AS all_pauses, newest.user_id AS person FROM (
+            SELECT * FROM streaks WHERE updated_at < $until AND NOT starts_with(user_id, '{PREFIX}')
+            QUALIFY row_number() OVER (PARTITION BY user_id ORDER BY version DESC) = 1
+        ) AS newest JOIN (
+            SELECT user_id, string_agg(DISTINCT pauses, ',') FILTER (pauses <> '') AS pauses
+            FROM streaks WHERE updated_at < $until GROUP BY user_id
+        ) AS every USING (user_id) ORDER BY newest.user_id""",
+    "table_items": f"""SELECT *, user_id AS person FROM table_items
+        WHERE changed_at < $until AND user_id IS NOT NULL {NEWEST_ITEM} ORDER BY user_id, store, place""",
+}
+NOBODY_S = f"""SELECT * FROM table_items
+    WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') {NEWEST_ITEM}
+    ORDER BY store, place"""
+LATER = {
+    "ledger": "SELECT count(*) AS found FROM ledger WHERE created_at >= $until",
+    "streaks": "SELECT count(*) AS found FROM streaks WHERE updated_at >= $until",
+}
+
+
+@dataclass(slots=True)
+class LakeRows:
+    """One user's rows, as they are curated. items: of other tables, by the table's name in the template."""
+
+    user_id: str
+    ledger: list[Row] = field(default_factory=list)
+    events: list[Row] = field(default_factory=list)
+    streaks: list[Row] = field(default_factory=list)
+    items: dict[str, list[Row]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class LakeBefore:
+    """The lake before an instant. until: a whole second. keeps: events that are older by now are left out."""
+
+    objects: Objects
+    until: datetime
+    now: datetime
+    keeps: timedelta = RETENTION
+
+    def nobody_s(self) -> list[Row]:
+        """Return the kept items that are nobody's. Tombstones are there up to now."""
+        with ExitStack() as stack:
+            return list(self._rows(stack, "table_items", NOBODY_S))
+
+    def users(self) -> Generator[LakeRows]:
+        """Yield everybody whom the lake knows, in order."""
+        with ExitStack() as stack:
+            streams = {name: self._people(stack, name, sql) for name, sql in QUERIES.items()}
+            waiting = {name: next(each, None) for name, each in streams.items()}
+            while people := [each[0] for each in waiting.values() if each]:
+                found = LakeRows(min(people))
+                for name, each in waiting.items():
+                    if each and each[0] == found.user_id:
+                        _take(found, name, each[1])
+                        waiting[name] = next(streams[name], None)
+                yield found
+
+    def later(self) -> Mapping[str, int]:
+        """Return how many entries and profiles the lake has of the instant or later."""
+        with ExitStack() as stack:
+            counts = {}
+            for name, sql in LATER.items():
+                (row,) = self._rows(stack, name, sql)
+                counts[name] = row["found"]
+            return counts
+
+    def _people(self, stack: ExitStack, name: str, sql: str) -> Iterator[tuple[str, list[Row]]]:
+        for person, rows in groupby(self._rows(stack, name, sql), key=lambda row: str(row["person"])):
+            yield person, list(rows)
+
+    def _rows(self, stack: ExitStack, name: str, sql: str) -> Iterator[Row]:
+        # A connection each: it has one result at a time.
+        db = stack.enter_context(connect())
+        stack.enter_context(table_of(db, name, self.objects, name, READERS))
+        known = {"until": self.until, "since": self.now - self.keeps}
+        values = {key: each for key, each in known.items() if f"${key}" in sql}
+        reader = db.sql(sql, params=values).to_arrow_reader(ROWS_AT_ONCE)
+        stack.callback(reader.close)  # before the view is dropped, which an open result hinders
+        for batch in reader:
+            yield from batch.to_pylist()
+
+
+def _take(found: LakeRows, name: str, rows: list[Row]) -> None:
+    if name == "ledger":
+        found.ledger = rows
+    elif name == "events":
+        found.events = rows
+    elif name == "streaks":
+        found.streaks = rows
+    else:
+        for row in rows:
+            found.items.setdefault(row["store"], []).append(row)

@@ -1,0 +1,160 @@
+"""What the tables of engagement must hold of one user, from the lake's rows and what is there (rule 21)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from adapters.engagement.account_items import (
+    day_attributes,
+    entry_item,
+    profile_attributes,
+)
+from adapters.platform.items import Item, item, plain
+from analytics.restore.lacking import Lack
+from analytics.restore.lake_users import LakeRows, Row
+from analytics.restore.settings_told import settings_of
+from rules.engagement.account_state import Profile
+from rules.engagement.events import Event, to_item
+from rules.engagement.ledger import Entry, EntryKind
+from rules.engagement.rebuild import days_of, profile_of
+from rules.engagement.restoring.told_entries import entries_of, merged
+from rules.engagement.restoring.told_events import event_of
+from rules.lake.kept.table_items import item_of
+
+LEDGER, DAYS, PROFILES = "RewardsLedger", "DailyActivity", "UserStreaks"
+EVENTS, KEYS, REWARDS = "BPEvents", "IdempotencyKeys", "Rewards"
+# Entries first: they say what is applied. Events last: whatever the stream of them leads to finds all else.
+ORDER = (LEDGER, DAYS, PROFILES, REWARDS, KEYS, EVENTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How items are written. shards: of the index of streaks; 0: none. index_keys: see EventStore."""
+
+    shards: int
+    index_keys: bool
+
+
+@dataclass(slots=True)
+class RebuiltUser:
+    """One user's items by table, and what could not be had.
+
+    remarked: entries that are there, and get other marks.
+    """
+
+    user_id: str
+    items: dict[str, list[Item]] = field(default_factory=dict)
+    lacks: list[Lack] = field(default_factory=list)
+    remarked: list[Item] = field(default_factory=list)
+    profile: Profile | None = None
+
+
+def rebuilt(rows: LakeRows, there: Sequence[Entry], form: Form, now: datetime) -> RebuiltUser:
+    """Return what must be there. there: the entries that the ledger's table has, oldest first.
+
+    Where table and lake tell different things of an account, nothing of it is rebuilt.
+    """
+    found = RebuiltUser(rows.user_id)
+    told, gap = entries_of(rows.ledger)
+    entries, wrong = merged(told, there)
+    if wrong:
+        reason = f"{wrong}: nothing of the account is written; --replace {LEDGER} takes the lake's"
+        found.lacks.append(Lack(LEDGER, rows.user_id, reason))
+        return found
+    if gap and len(entries) == len(told):
+        found.lacks.append(Lack(LEDGER, rows.user_id, f"{gap}: it ends with seq {len(entries) - 1}"))
+    found.items[LEDGER] = [entry_item(each) for each in entries]
+    found.remarked = list(_remarked(entries, there))
+    found.items[DAYS] = [item(day_attributes(each)) for each in days_of(entries).values()]
+    found.items[DAYS] += [item_of(each["item"]) for each in rows.items.get(DAYS, ())]
+    _add_profile(found, rows, entries, form)
+    found.items[REWARDS] = list(_rewards(found, rows.items.get(REWARDS, ()), entries))
+    claims = list(_claims(found, rows.items.get(KEYS, ()), entries, now))
+    found.items[KEYS] = claims
+    events = list(_events(found, rows.events, claims, now))
+    found.items[EVENTS] = [item(to_item(each, form.index_keys)) for each in events]
+    return found
+
+
+def _remarked(entries: Sequence[Entry], there: Sequence[Entry]) -> Iterator[Item]:
+    """Yield entries that are there and have other marks than they must: a head that is none any more."""
+    marks = {each.seq: (each.active, each.reversed_by) for each in entries}
+    for each in there:
+        active, by = marks[each.seq]
+        if each.active != active or (by is not None and each.reversed_by != by):
+            yield entry_item(replace(each, active=active, reversed_by=by))
+
+
+def _add_profile(found: RebuiltUser, rows: LakeRows, entries: Sequence[Entry], form: Form) -> None:
+    settings, lack = settings_of(rows)
+    if settings is None and not entries:
+        return
+    if settings is None:
+        lack = "the lake has no profile: zones, pauses, alias and holds are lost"
+        settings = Profile(rows.user_id, version=1, updated_at=entries[-1].created_at)
+    if lack:
+        found.lacks.append(Lack(PROFILES, rows.user_id, lack))
+    found.profile = profile_of(settings, entries)
+    found.items[PROFILES] = [item(profile_attributes(found.profile, form.shards))]
+
+
+def _rewards(found: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry]) -> Iterator[Item]:
+    """Yield redemptions that the ledger has, and how many of each reward the user has."""
+    redeemed = {
+        each.created_at for each in entries if each.draft.kind is EntryKind.REDEEM and each.draft.brand
+    }
+    for stored in (item_of(each["item"]) for each in rows):
+        place = stored["place"]["S"]
+        if "fulfilment" not in stored or place in redeemed:
+            redeemed.discard(place)
+            yield stored
+        else:
+            found.lacks.append(Lack(REWARDS, f"{found.user_id} {place}", "its entry is not in the ledger"))
+    for place in sorted(redeemed):
+        reason = "what became of the redemption is not in the lake: nobody ships it again"
+        found.lacks.append(Lack(REWARDS, f"{found.user_id} {place}", reason))
+
+
+def _claims(
+    found: RebuiltUser, rows: Sequence[Row], entries: Sequence[Entry], now: datetime
+) -> Iterator[Item]:
+    """Yield claims that are not expired. One of an entry that is gone would answer that it is there."""
+    places = {each.created_at for each in entries}
+    newest = entries[-1].created_at if entries else ""
+    for stored in (item_of(each["item"]) for each in rows):
+        told = plain(stored)
+        if told.get("ttl", now.timestamp() + 1) <= now.timestamp():
+            continue
+        target = told.get("target", "")
+        if _is_place(target) and target not in places and target > newest:
+            key = f"{found.user_id} {told['idempotency_key']}"
+            found.lacks.append(Lack(KEYS, key, f"its entry {target} is not in the ledger"))
+            continue
+        yield stored
+
+
+def _is_place(target: str) -> bool:
+    try:
+        return "#" not in target and bool(datetime.fromisoformat(target))
+    except ValueError:
+        return False
+
+
+def _events(
+    found: RebuiltUser, rows: Sequence[Row], claims: Sequence[Item], now: datetime
+) -> Iterator[Event]:
+    """Yield the events; they get from their claims what rows do not have.
+
+    The claim of one that expired with it is no lack.
+    """
+    known: Mapping[str, Mapping[str, Any]] = {
+        told["idempotency_key"]: told for told in map(plain, claims) if "target" in told
+    }
+    for row in rows:
+        claim = known.get(row["idempotency_key"])
+        event = event_of(row, by_server=bool(claim and claim.get("by_server")))
+        if claim is None and to_item(event)["ttl"] > now.timestamp():
+            reason = "the claim is not kept: another body under the key is not refused"
+            found.lacks.append(Lack(KEYS, f"{found.user_id} {row['idempotency_key']}", reason))
+        yield event

@@ -1,0 +1,167 @@
+"""Fills the tables of engagement again, one user after the other (rule 21).
+
+What is there stays, so it may die anywhere and run again: then it writes what is missing yet, and at the end
+nothing. A table that is told to be replaced gets what the lake had, and loses what the lake did not have.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import groupby
+
+from adapters.engagement.account_store import AccountStore
+from adapters.engagement.engagement_cache import EngagementCache
+from adapters.platform.items import Item
+from adapters.privacy.erased_records import subject_of
+from adapters.privacy.tombstones import Tombstones
+from adapters.restoring.item_tables import ItemTable
+from analytics.reconcile.journals import journal_of
+from analytics.reconcile.reconcile_user import Reconciler
+from analytics.restore.lacking import Lack
+from analytics.restore.lake_users import LakeBefore, LakeRows, Row
+from analytics.restore.rebuilt import LEDGER, ORDER, Form, RebuiltUser, rebuilt
+from rules.days import unstamp
+from rules.engagement.ledger import EntryKind
+from rules.lake.kept.table_items import OTHERS, item_of
+from rules.privacy.tombstones import Tombstone, user_subject
+
+ERASURES, RULES = "Erasures", "RuleBooks"
+RESTORED = (ERASURES, RULES, *ORDER)
+
+
+@dataclass(slots=True)
+class Restored:
+    """What a restore has done. written: items by table. erased: how many persons were not brought back."""
+
+    users: int = 0
+    erased: int = 0
+    repaired: int = 0
+    written: Counter[str] = field(default_factory=Counter)
+    lacks: list[Lack] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Restorer:
+    """tables: by name in the template, of RESTORED. keep: tables that are not written.
+
+    replaced: tables that get what the lake has and nothing else. erased: is asked afresh.
+    """
+
+    lake: LakeBefore
+    tables: Mapping[str, ItemTable]
+    accounts: AccountStore
+    reconciler: Reconciler
+    cache: EngagementCache
+    erased: Tombstones
+    form: Form
+    keep: Collection[str] = ()
+    replaced: Collection[str] = ()
+
+    def run(self, now: datetime, progress: Callable[[Restored], None] = lambda _: None) -> Restored:
+        """Restore everybody. Raises AccountContended; it is safe to repeat."""
+        told = Restored()
+        seen = self._nobody_s(told)
+        self.erased.look()
+        with closing(self.lake.users()) as users:
+            for rows in users:
+                tombstone = self.erased.of(user_subject(rows.user_id))
+                if tombstone and tombstone.stands:
+                    told.erased += 1
+                    continue
+                seen.add(rows.user_id)
+                self._user(since_lifted(rows, tombstone), told, now)
+                told.users += 1
+                progress(told)
+        for table in sorted({*self.replaced} - {ERASURES}):
+            told.written[table] += self._remove_others(table, seen)
+        return told
+
+    def _nobody_s(self, told: Restored) -> set[str]:
+        """Write tombstones, books, amnesties and stocks; returns their partitions."""
+        seen = set()
+        for store, rows in groupby(self.lake.nobody_s(), key=lambda row: str(row["store"])):
+            table = self.tables[store]
+            items = [item_of(row["item"]) for row in rows]
+            for first, some in groupby(items, key=table.first_of):
+                told.written[store] += self._write(store, first, list(some))
+                seen.add(first)
+        return seen
+
+    def _user(self, rows: LakeRows, told: Restored, now: datetime) -> None:
+        is_new = LEDGER in self.replaced
+        there = [] if is_new else journal_of(self.accounts.ledger, rows.user_id)[0]
+        found = rebuilt(rows, there, self.form, now)
+        told.lacks += found.lacks
+        if LEDGER not in self.keep:
+            for each in found.remarked:
+                self.tables[LEDGER].put(each)
+            told.written[LEDGER] += len(found.remarked)
+        for table in ORDER:
+            told.written[table] += self._write(table, rows.user_id, found.items.get(table, ()))
+        if found.items:
+            self._agree(found, told, now)
+
+    def _write(self, table: str, first: str, items: Iterable[Item]) -> int:
+        if table in self.keep:
+            return 0
+        if table in self.replaced and table != ERASURES:  # a tombstone is never taken back
+            return self.tables[table].make_equal(first, items)
+        return self.tables[table].put_missing(items)
+
+    def _agree(self, found: RebuiltUser, told: Restored, now: datetime) -> None:
+        """Let the ordinary comparison look at the account: what was there already may be of another time."""
+        verdict = self.reconciler.examine(found.user_id, None, now)
+        told.repaired += verdict.is_repaired
+        told.lacks += [Lack(LEDGER, found.user_id, each) for each in verdict.disagreements]
+        if self.cache.is_configured and self.cache.forget([found.user_id], now):
+            self.cache.write_through([self.accounts.profile(found.user_id)])
+
+    def _remove_others(self, table: str, seen: Collection[str]) -> int:
+        """Delete items of users whom the lake did not know; returns how many. Leads' claims stay."""
+        gone = 0
+        for each in self.tables[table].all_items():
+            first = self.tables[table].first_of(each)
+            if first not in seen and OTHERS.isdisjoint(first):
+                self.tables[table].delete(each)
+                gone += 1
+        return gone
+
+
+def copied(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[int, int]:
+    """Copy a table that came back by point-in-time recovery; returns how many items were put, and refused.
+
+    What is there stays. Items of persons who were erased are refused.
+    """
+    refused = 0
+    allowed: list[Item] = []
+    put = 0
+    for each in source.all_items():
+        tombstone = erased.of(subject) if (subject := subject_of(each)) else None
+        if tombstone and tombstone.stands:
+            refused += 1
+            continue
+        allowed.append(each)
+        if len(allowed) == 1000:
+            put += to.put_missing(allowed)
+            allowed = []
+    return put + to.put_missing(allowed), refused
+
+
+def since_lifted(rows: LakeRows, tombstone: Tombstone | None) -> LakeRows:
+    """Return rows without those of before a person came anew, if that person was erased."""
+    if tombstone is None:
+        return rows
+    lifted = unstamp(tombstone.lifted_at)
+
+    def stays(row: Row, at: str) -> bool:
+        return bool(row[at] >= lifted)
+
+    return LakeRows(
+        rows.user_id,
+        [each for each in rows.ledger if each["kind"] == EntryKind.OPEN or stays(each, "created_at")],
+        [each for each in rows.events if stays(each, "created_at")],
+        [each for each in rows.streaks if stays(each, "updated_at")],
+        {store: [each for each in some if stays(each, "changed_at")] for store, some in rows.items.items()},
+    )

@@ -1,0 +1,1 @@
+"""`streakline restore` (rule 21)."""

@@ -1,0 +1,150 @@
+"""`streakline restore`: what the tables of engagement had before an instant, from the lake (rule 21).
+
+It writes what is missing, so it may be killed and run again.
+"""
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from adapters.book.book_store import BookStore
+from adapters.engagement.projections import Projections
+from adapters.platform.keyed_hash import KeyedHash
+from adapters.platform.objects import S3Objects
+from adapters.privacy.tombstones import Tombstones
+from adapters.restoring.item_tables import ItemTable
+from analytics.curation.curate import curate
+from analytics.curation.planning.plan import plan
+from analytics.reconcile.profile_history import SettingsHistory
+from analytics.reconcile.reconcile_user import Reconciler
+from analytics.restore.lacking import NOT_IN_THE_LAKE
+from analytics.restore.lake_users import QUERIES, LakeBefore
+from analytics.restore.rebuilt import Form
+from analytics.restore.restorer import RESTORED, Restored, Restorer, copied
+from local.stack import Stack
+from local.stack_accounts import accounts_of, cache_of, shards_of
+from rules.days import stamp
+from rules.engagement.events import RETENTION
+from rules.lake.kept.table_items import KEYS
+
+EVERY = 1000  # users between two lines
+REASONS_SHOWN = 20
+TABLE_KEYS = {
+    **KEYS,
+    "RewardsLedger": ("account_id", "created_at"),
+    "BPEvents": ("user_id", "event_id"),
+}
+
+
+def run(arguments: argparse.Namespace, stack: Stack) -> None:
+    """Restore, tell what came of it, and write the report. Raises RuntimeError if something is lacking."""
+    now = datetime.now(UTC)
+    until = arguments.to or now.replace(microsecond=0) + timedelta(seconds=1)
+    if until > now + timedelta(seconds=1):
+        raise RuntimeError(f"--to: {stamp(until)} is in the future")
+    lake = S3Objects(stack.client("s3"), arguments.lake or stack.outputs["LakeBucketName"])
+    print(f"curated: {curate_new(lake, now)} partitions that no night has yet", flush=True)
+    erased = _tombstones(stack)
+    for table, source in arguments.from_table:
+        put, refused = _copy(stack, table, source, erased)
+        print(f"{table}: {put} items from {source}; {refused} of persons who were erased", flush=True)
+    hot = timedelta(days=int(stack.parameters.get("EventHotDays") or 0))  # rule 22
+    before = LakeBefore(lake, until, now, max(RETENTION, hot))
+    restorer = _restorer(stack, before, erased, arguments)
+    told = restorer.run(now, _say)
+    report = report_of(told, until, restorer.lake.later(), {table for table, _ in arguments.from_table})
+    arguments.report.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    print("\n".join(lines(report)))
+    if told.lacks:
+        raise RuntimeError(f"{len(told.lacks)} things could not be had: {arguments.report} names them")
+
+
+def curate_new(lake: S3Objects, now: datetime) -> int:
+    """Curate what has come since the last night; returns how many partitions. The night finds them done."""
+    tasks = [each for each in plan(lake, now.date()).tasks if each.entity in QUERIES]
+    for each in tasks:
+        curate(lake, each)
+    return len(tasks)
+
+
+def report_of(
+    told: Restored, until: datetime, later: Mapping[str, int], copied_tables: set[str]
+) -> dict[str, Any]:
+    """Return what the file of the report holds: counts, everything that lacks, and what no lake has."""
+    return {
+        "to": stamp(until),
+        "users": told.users,
+        "erased_persons": told.erased,
+        "written": dict(sorted(told.written.items())),
+        "repaired": told.repaired,
+        "rows_of_later": later,
+        "lacks": [{"store": e.store, "key": e.key, "reason": e.reason} for e in sorted(told.lacks)],
+        "not_in_the_lake": {
+            name: each for name, each in NOT_IN_THE_LAKE.items() if name not in copied_tables
+        },
+    }
+
+
+def lines(report: dict[str, Any]) -> Iterator[str]:
+    """Yield the report in words."""
+    yield f"{report['users']} users as of {report['to']}; {report['erased_persons']} were erased and stay so"
+    yield (
+        ", ".join(f"{table}: {count} written" for table, count in report["written"].items())
+        or "all was there"
+    )
+    if any(report["rows_of_later"].values()):
+        yield (
+            f"the lake has {report['rows_of_later']['ledger']} entries of later: while it has them, nights"
+            " hold their accounts for review (docs/runbook.md, Bringing back)"
+        )
+    counts = Counter((each["store"], each["reason"]) for each in report["lacks"])
+    for (store, reason), count in counts.most_common(REASONS_SHOWN):
+        yield f"lacking, {store}, {count} times: {reason}"
+    yield "not from the lake: " + ", ".join(report["not_in_the_lake"])
+
+
+def _restorer(stack: Stack, lake: LakeBefore, erased: Tombstones, arguments: argparse.Namespace) -> Restorer:
+    dynamodb, accounts, cache, shards = (
+        stack.client("dynamodb"),
+        accounts_of(stack),
+        cache_of(stack),
+        shards_of(stack),
+    )
+    history = SettingsHistory(lake.objects)
+    books = BookStore(dynamodb, stack.tables["RuleBooks"])
+    projections = Projections(dynamodb, stack.tables["UserStreaks"], stack.tables["DailyActivity"])
+    return Restorer(
+        lake,
+        {name: ItemTable(dynamodb, stack.tables[name], TABLE_KEYS[name]) for name in RESTORED},
+        accounts,
+        Reconciler(
+            *(accounts, projections, cache, shards, history, history.pauses), repair=True, books=books.books
+        ),
+        cache,
+        erased,
+        Form(shards, "IndexIdempotencyKeys=true" in stack.parameters.get("Settings", "")),
+        arguments.keep,
+        arguments.replace,
+    )
+
+
+def _copy(stack: Stack, table: str, source: str, erased: Tombstones) -> tuple[int, int]:
+    if table not in stack.tables:
+        raise RuntimeError(f"--from-table: there is no table {table}, but {', '.join(sorted(stack.tables))}")
+    dynamodb = stack.client("dynamodb")
+    schema = dynamodb.describe_table(TableName=stack.tables[table])["Table"]["KeySchema"]
+    keys = [each["AttributeName"] for each in sorted(schema, key=lambda each: str(each["KeyType"]))]
+    return copied(ItemTable(dynamodb, source, keys), ItemTable(dynamodb, stack.tables[table], keys), erased)
+
+
+def _tombstones(stack: Stack) -> Tombstones:
+    key = KeyedHash(lambda: stack.client("secretsmanager"), stack.output("ErasureSecretId", "erasures"))
+    return Tombstones(stack.client("dynamodb"), stack.tables["Erasures"], key)
+
+
+def _say(told: Restored) -> None:
+    if told.users % EVERY == 0:
+        print(f"{told.users} users", flush=True)

@@ -1,0 +1,71 @@
+"""Changed items -> the lake: what a restore needs of tables (rules/lake/kept/table_items.py)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from adapters.logs import Logger
+from adapters.platform.aws import Unavailable
+from adapters.platform.sending.firehose import RECORD_BYTES_MAX, DeliveryStream
+from rules.lake.entities import TABLE_ITEMS, event_version, row_of
+from rules.lake.kept.table_items import table_item
+from rules.lake.packed_records import END, FRAME_BYTES, RowLine, packed, row_line
+
+logger = Logger(service="kept_items")
+ROW_BYTES_MAX = RECORD_BYTES_MAX - FRAME_BYTES - len(END)
+Record = Mapping[str, Any]
+Pair = tuple[Record, RowLine]
+
+
+@dataclass(frozen=True, slots=True)
+class KeptItems:
+    """stores: table name -> its name in the template. stream: where the rows go."""
+
+    stores: Mapping[str, str]
+    stream: DeliveryStream
+
+    def rows(self, record: Record) -> list[RowLine]:
+        """Return the row of a change, if its item is kept. Raises KeyError, ValueError for none."""
+        table, change = table_of(record), record["dynamodb"]
+        if table not in self.stores:
+            return []
+        seconds = float(change["ApproximateCreationDateTime"])
+        arrived, version = datetime.fromtimestamp(seconds, UTC), event_version(seconds, number_of(record))
+        kept = table_item(self.stores[table], change["NewImage"], arrived, version)
+        return [line_of(row_of(TABLE_ITEMS, kept, arrived, 0))] if kept else []
+
+
+def table_of(record: Record) -> str:
+    """Return the name of the table whose stream a record came from."""
+    return str(record["eventSourceARN"]).split("/")[1]
+
+
+def number_of(record: Record) -> str:
+    """Return a record's place in its stream."""
+    return str(record["dynamodb"]["SequenceNumber"])
+
+
+def line_of(row: Mapping[str, Any]) -> RowLine:
+    """Write a row. Raises ValueError for one that Firehose does not take."""
+    line = row_line(row)
+    if len(line.text) > ROW_BYTES_MAX:
+        raise ValueError(f"a row of {len(line.text)} bytes: Firehose takes {ROW_BYTES_MAX}")
+    return line
+
+
+def put_rows(stream: DeliveryStream, pairs: Iterable[Pair]) -> list[str]:
+    """Put rows, each with its change; returns the changes that come again, with all their rows.
+
+    They are those of which Firehose refuses a record, in the stream's order.
+    """
+    listed = list(pairs)
+    sent = packed([row for _, row in listed], RECORD_BYTES_MAX)
+    try:
+        refused = stream.put([each.data for each in sent])
+    except Unavailable:
+        logger.exception("to come again")
+        refused = list(range(len(sent)))
+    # Places grow with the records, so these come in the stream's order.
+    places = sorted(place for at in refused for place in sent[at].places)
+    return [number_of(listed[place][0]) for place in places]

@@ -1,0 +1,1 @@
+"""What tables held, told from the rows of the lake (rule 21)."""

@@ -1,0 +1,112 @@
+"""An account's entries from their rows in the lake, with what rows do not have but tell (rule 21).
+
+Carriers are not needed any more, because each entry is there itself. So each gets its own hash.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+from rules.book.book import Cap
+from rules.days import stamp
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
+from rules.engagement.proving.hashes import ZERO, link
+from rules.engagement.proving.sealing import content_of
+
+Row = Mapping[str, Any]
+
+
+def entries_of(rows: Iterable[Row]) -> tuple[list[Entry], str]:
+    """Return an account's entries, oldest first, as far as the lake has them without a gap; and what lacks.
+
+    rows: of one account, as they are curated. An opening may be there twice. "": nothing lacks.
+    """
+    known = {row["seq"]: row for row in rows}
+    found: list[Entry] = []
+    balance = 0
+    for seq in sorted(known):
+        row = known[seq]
+        balance += row["points"]
+        if seq != len(found):
+            return _marked(found), f"the lake lacks seq {len(found)}"
+        if balance != row["balance"]:
+            return _marked(found), f"the balance of seq {seq} is not the sum of the points"
+        found.append(_entry(row))
+    return _marked(found), ""
+
+
+def merged(told: Sequence[Entry], there: Sequence[Entry]) -> tuple[list[Entry], str]:
+    """Return the entries of lake and table, which knows best of what both have; and what is wrong, or "".
+
+    They have the marks that all of them together lead to.
+    """
+    known = {each.seq: each for each in there}
+    for each in told:
+        if (other := known.get(each.seq)) and _content(other) != _content(each):
+            return list(there), f"seq {each.seq} is another one in the lake"
+    known = {each.seq: each for each in told} | known
+    every = [known[seq] for seq in sorted(known)]
+    if [each.seq for each in every] != list(range(len(every))):
+        return list(there), "neither lake nor table has all entries"
+    return _marked(every), ""
+
+
+def _content(entry: Entry) -> tuple[str, int, Draft]:
+    return entry.created_at, entry.balance, entry.draft
+
+
+def _marked(entries: Sequence[Entry]) -> list[Entry]:
+    """Return entries with their marks: the head, who is reversed by whom, and their hashes."""
+    by = {each.draft.reverses: each.created_at for each in entries if each.draft.reverses}
+    marked = [
+        replace(each, reversed_by=by.get(each.created_at), active=False, applied_through="", folded=())
+        for each in entries
+    ]
+    if marked:
+        marked[-1] = replace(marked[-1], active=True)
+    return chained(marked)
+
+
+def chained(entries: Sequence[Entry]) -> list[Entry]:
+    """Return entries with the hashes that follow from them; those before the first salt have none."""
+    found: list[Entry] = []
+    before, salt = ZERO, b""
+    for each in entries:
+        if each.begins:
+            before, salt = ZERO, each.begins
+        if salt:
+            before = link(before, content_of(each, salt))
+        found.append(replace(each, chain=before + salt if salt else b""))
+    return found
+
+
+def _entry(row: Row) -> Entry:
+    # Long: an attribute a line.
+    draft = Draft(
+        kind=EntryKind(row["kind"]),
+        points=row["points"],
+        event_id=row["event_id"],
+        event_type=row["event_type"],
+        activity_date=_text(row["activity_date"]),
+        reward_id=row["reward_id"],
+        reverses=row["reverses"],
+        freeze=FreezeNote(row["freeze"]) if row["freeze"] else None,
+        freeze_date=_text(row["freeze_date"]),
+        rules_version=row["rules_version"],
+        cap=Cap.of(row["cap"]),
+        is_passive=bool(row["is_passive"]),
+        expires_on=_text(row["expires_on"]),
+        held_at=row["held_at"],
+        reason=row["reason"],
+        brand=row["brand"],
+        measures=row["measures"],
+    )
+    begins = bytes.fromhex(row["seal"] or "")
+    return Entry(
+        row["account_id"], stamp(row["created_at"]), row["seq"], row["balance"], draft, begins=begins
+    )
+
+
+def _text(day: date | None) -> str | None:
+    return day.isoformat() if day else None

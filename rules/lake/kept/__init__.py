@@ -1,0 +1,1 @@
+"""What of tables is kept in the lake for restores."""

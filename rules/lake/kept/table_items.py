@@ -1,0 +1,126 @@
+"""Items of tables of which no other entity of the lake has all: what a restore needs besides (rule 21).
+
+| table | which items, and how much of them |
+|---|---|
+| UserStreaks | what no ledger tells of a profile: zones, pauses, holds, alias, reviews |
+| DailyActivity | the achievements that a user was shown |
+| IdempotencyKeys | a user's claims and stretches offline |
+| Rewards | redemptions, and what was taken of stocks |
+| RuleBooks | every version of the book, and amnesties |
+| Erasures | the journal of tombstones, which names nobody |
+
+Each change is a row with the item as DynamoDB writes it: {"name": {"S": "text"}}.
+"""
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from rules.days import stamp
+from rules.lake.schema import Entity, Field, Type
+
+TEXT, INTEGER, _, _, TIMESTAMP = Type
+Image = Mapping[str, Mapping[str, Any]]
+
+TABLE_ITEMS = Entity(
+    "table_items",
+    (
+        Field("store", TEXT, "the table, by its name in the template", True, 64),
+        Field("place", TEXT, "the item's key, a JSON list: partition key, sort key", True, 4096),
+        Field("version", INTEGER, "the number of the change, which grows with the changes of an item", True),
+        Field("changed_at", TIMESTAMP, "the second in which the item was written", True),
+        Field("user_id", TEXT, "whose item it is; null: nobody's", False, 256),
+        Field("item", TEXT, "the item, as DynamoDB writes it, JSON text", True),
+    ),
+    key=("store", "place", "version"),
+    occurred="changed_at",
+    order=("store", "place", "version"),
+    version="version",
+    in_warehouse=False,
+)
+
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "UserStreaks": ("user_id",),
+    "DailyActivity": ("user_id", "activity_date"),
+    "IdempotencyKeys": ("user_id", "idempotency_key"),
+    "Rewards": ("holder", "place"),
+    "RuleBooks": ("book", "version"),
+    "Erasures": ("part", "place"),
+}
+# What a profile has that neither ledger nor lake tells otherwise (tests/unit/lake/test_table_items.py).
+SETTINGS = frozenset(
+    {
+        *("user_id", "version", "streak_updated_at", "timezone_chosen", "observed_zone", "observed_at"),
+        *("pauses", "archived", "skipped_dates", "opening", "recent_tz_changes", "zones_seen", "skews_seen"),
+        *("amnesties", "backfilled", "tz_review", "review_since", "review_evidence", "released_at", "alias"),
+        *("holds", "expiry_settled_on", "expiry_settled_points"),
+    }
+)
+PACKED, LONG_BYTES = "zlib:", 30_000
+SHOWN = "totals"  # in the place of a date: achievements
+JOURNAL = "journal"
+# No user id has one of these: a lead's claims, hooks' counts and notes of imports have.
+OTHERS = frozenset("/#")
+
+
+def table_item(store: str, image: Image, arrived: datetime, version: int) -> dict[str, Any] | None:
+    """Return a changed item as attributes of a row of TABLE_ITEMS; None for one that is not kept.
+
+    store: the table's name in the template. image: the item. Raises KeyError for an item without its key.
+    """
+    if store not in KEYS or not _is_kept(store, image):
+        return None
+    first = str(image[KEYS[store][0]]["S"])
+    kept = {name: each for name, each in image.items() if store != "UserStreaks" or name in SETTINGS}
+    return {
+        "store": store,
+        "place": place_of(store, image),
+        "version": version,
+        "changed_at": stamp(arrived.replace(microsecond=0)),
+        "user_id": first if _is_of_a_user(store, first) else None,
+        "item": item_text(kept),
+    }
+
+
+def item_text(image: Image) -> str:
+    """Return an item as text. A long one is compressed, such as a book of rules: a column has 64 KB."""
+    text = json.dumps(image, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=_base64)
+    long = len(text.encode()) > LONG_BYTES
+    return PACKED + b64encode(zlib.compress(text.encode())).decode() if long else text
+
+
+def item_of(text: str) -> dict[str, dict[str, Any]]:
+    """Return the item of a text, with bytes where it has some. Raises ValueError, zlib.error."""
+    if text.startswith(PACKED):
+        text = zlib.decompress(b64decode(text.removeprefix(PACKED))).decode()
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return {name: _with_bytes(each) for name, each in found.items()}
+
+
+def _base64(data: bytes) -> str:
+    return b64encode(data).decode()
+
+
+def _with_bytes(each: dict[str, Any]) -> dict[str, Any]:
+    return {"B": b64decode(each["B"])} if "B" in each else each
+
+
+def place_of(store: str, image: Image) -> str:
+    """Return an item's key as one text. Raises KeyError."""
+    values = [next(iter(image[name].values())) for name in KEYS[store]]
+    return json.dumps(values, separators=(",", ":"), ensure_ascii=False)
+
+
+def _is_kept(store: str, image: Image) -> bool:
+    if store == "DailyActivity":
+        return image["activity_date"].get("S") == SHOWN
+    if store == "Erasures":
+        return image["part"].get("S") == JOURNAL
+    return store != "IdempotencyKeys" or OTHERS.isdisjoint(image["user_id"]["S"])
+
+
+def _is_of_a_user(store: str, first: str) -> bool:
+    return store not in ("RuleBooks", "Erasures") and OTHERS.isdisjoint(first)

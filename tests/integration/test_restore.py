@@ -1,0 +1,285 @@
+"""The drill: tables are lost, and filled again from the lake alone. Every answer is the same (rule 21)."""
+
+# Long: what may be lost or damaged, case by case.
+
+import argparse
+import json
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+
+from adapters.engagement.ledger_store import LedgerStore
+from adapters.platform.items import item
+from adapters.platform.objects import FolderObjects, S3Objects
+from analytics.lake.layout import curated_files
+from analytics.restore.restorer import RESTORED
+from local.cloud.dynamodb_engine import SECRET, TABLES
+from local.restore import command
+from local.restore.options import add_options
+from local.stack import Stack
+from rules.days import stamp
+from rules.engagement.proving.chains import chain_of, link_of, own_faults
+from rules.privacy.tombstones import Act, JournalEntry, user_subject
+from tests.support.dying import Dying, Killed
+from tests.support.effort import effort
+from tests.support.engine import running
+from tests.support.restore_drill import Drill, tombstones
+from tests.support.rewards import publish, with_rewards
+from tests.support.site import PRODUCERS, Site, site
+from tests.support.template import table_definition
+
+SEEDS = range(1, effort(1, soak=30) + 1)
+LOST = (
+    *(("RewardsLedger", "BPEvents"), ("UserStreaks", "DailyActivity"), ("IdempotencyKeys", "Rewards")),
+    ("RuleBooks", "Erasures"),
+)
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Site]:
+    """A site whose tables nobody else has: they are lost again and again."""
+    with running() as engine, site(engine, LEADERBOARD_SHARDS="2") as prepared:
+        yield prepared
+
+
+def lived_in(api: Site, folder: Path, seed: int) -> Drill:
+    api.settle()  # what an earlier restore has put into streams
+    drill = Drill(api, folder, seed)
+    drill.lose()
+    publish(api, with_rewards(mug={"stock": 50, "limit_per_user": 3}))
+    drill.live()
+    drill.publish()
+    return drill
+
+
+@pytest.fixture(scope="module")
+def town(api: Site, tmp_path_factory: pytest.TempPathFactory) -> tuple[Drill, dict[str, Any]]:
+    """A drill whose users have lived, and what they were shown."""
+    drill = lived_in(api, tmp_path_factory.mktemp("town"), 0)
+    return drill, drill.shown()
+
+
+@pytest.fixture
+def lived(town: tuple[Drill, dict[str, Any]], tmp_path: Path) -> Drill:
+    """The same town as it has lived, all of it lost, with a lake that the test may damage."""
+    drill, _ = town
+    shutil.copytree(drill.folder / "lake", tmp_path / "lake")
+    drill.objects = FolderObjects(tmp_path / "lake")
+    drill.lose()
+    return drill
+
+
+@pytest.fixture
+def before(town: tuple[Drill, dict[str, Any]]) -> dict[str, Any]:
+    return town[1]
+
+
+def same(drill: Drill, before: dict[str, Any]) -> None:
+    """Assert that everything is answered as before, also when the streams have told what was restored."""
+    for _ in range(2):
+        after = drill.shown()
+        for user, told in before.items():
+            for path, answer in told.items():
+                assert after[user][path] == answer, (user, path)
+        drill.api.settle()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_all_tables_are_lost_and_every_answer_is_the_same(api: Site, tmp_path: Path, seed: int) -> None:
+    drill = lived_in(api, tmp_path, seed)
+    before = drill.shown()
+    assert any(told["/redemptions"][1]["redemptions"] for told in before.values())
+    drill.lose()
+    told = drill.restore()
+    assert (told.users, told.lacks, told.repaired) == (len(drill.users), [], 0)
+    same(drill, before)
+
+
+def test_the_command_curates_restores_and_names_what_it_cannot_have(
+    lived: Drill, before: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    engine = lived.api.engine
+    lake = S3Objects(engine.client("s3"), "lake")
+    for each in lived.objects.list("raw/"):
+        lake.put(each.key, lived.objects.get(each.key))
+    outputs = {"LakeBucketName": "lake", "ErasureSecretId": SECRET}
+    stack = Stack("", engine.endpoint, "us-east-1", outputs, {name: name for name in TABLES}, "")
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    report = tmp_path / "report.json"
+    arguments = parser.parse_args(["--report", str(report)])
+    command.run(arguments, stack)
+    told = json.loads(report.read_text())
+    assert (told["users"], told["lacks"]) == (len(lived.users), [])
+    assert {"Questions", "PostgreSQL", "Notifications"} <= told["not_in_the_lake"].keys()
+    assert f"{len(lived.users)} users as of {told['to']}" in capsys.readouterr().out
+    same(lived, before)
+    # Another of the tables comes back by point-in-time recovery: without whom was erased.
+    lived.dynamodb.create_table(**table_definition("Questions", "questions-0300"))
+    for name in ("q1", "q2"):
+        lived.dynamodb.put_item(TableName="questions-0300", Item=item({"question_id": name}))
+    again = parser.parse_args(["--report", str(report), "--from-table", "Questions=questions-0300"])
+    command.run(again, stack)
+    assert len(lived.items("Questions")) == 2
+    assert "Questions" not in json.loads(report.read_text())["not_in_the_lake"]
+    assert not any(json.loads(report.read_text())["written"].values())
+
+
+def test_old_duplicates_stay_duplicates(lived: Drill, before: dict[str, Any]) -> None:
+    lived.restore()
+    for user, sent in lived.sent.items():
+        again = [{**each, "user_id": user} for each in sent]
+        told = lived.api.send("server", *again, groups=(PRODUCERS,))
+        assert (told["duplicates"], told["accepted"]) == (len(sent), 0)
+        other = {**again[0], "properties": {"minutes": 99}}
+        (result,) = lived.api.send("server", other, groups=(PRODUCERS,))["results"]
+        assert result["status"] == "conflict"
+    assert lived.redeemed
+    for user, (body, entry) in lived.redeemed.items():
+        groups = () if "reward" in body else ("streakline/fulfilment",)
+        who = user if "reward" in body else "desk"
+        status, told = lived.api.call(who, "POST", f"/v1/users/{user}/redemptions", body, *groups)
+        assert (status, told["created_at"], told["duplicate"]) == (201, entry["created_at"], True)
+    same(lived, before)
+
+
+def test_killed_anywhere_it_goes_on_and_twice_it_writes_nothing(lived: Drill) -> None:
+    lived.restore()
+    whole = lived.tables()
+    assert not lived.restore().written.total()
+    for at in sorted(lived.chance.sample(range(1, 150), effort(3, soak=60))):
+        lived.lose()
+        with suppress(Killed):
+            lived.restore(
+                client=Dying(lived.dynamodb, at, lived.chance.choice(("dies before", "dies after")))
+            )
+        lived.restore()
+        assert lived.tables() == whole, at
+    lived.api.settle()
+    assert lived.tables() == whole
+
+
+@pytest.mark.parametrize("tables", LOST, ids=" and ".join)
+def test_some_tables_are_lost(lived: Drill, before: dict[str, Any], tables: tuple[str, ...]) -> None:
+    lived.restore()
+    lived.lose(*tables)
+    told = lived.restore()
+    assert set(+told.written) <= {*tables}
+    assert told.lacks == []
+    same(lived, before)
+
+
+def test_each_table_is_lost_in_some_test() -> None:
+    assert {each for some in LOST for each in some} == set(RESTORED)
+
+
+def test_damaged_tables_are_replaced(lived: Drill, before: dict[str, Any]) -> None:
+    lived.restore()
+    whole = lived.tables()
+    profile, entry, day = (lived.items(name)[1] for name in ("UserStreaks", "RewardsLedger", "DailyActivity"))
+    for table, damaged in (
+        ("UserStreaks", profile | {"balance": {"N": "999"}, "alias": {"S": "Eve"}}),
+        ("RewardsLedger", entry | {"points": {"N": "999"}}),
+        ("DailyActivity", day | {"events_count": {"N": "77"}}),
+        ("UserStreaks", profile | {"user_id": {"S": "nobody-ever"}}),
+        ("RewardsLedger", entry | {"created_at": {"S": "2031-01-01T00:00:00.000000Z"}}),
+    ):
+        lived.dynamodb.put_item(TableName=table, Item=damaged)
+    told = lived.restore()
+    assert [each.store for each in told.lacks if "another one in the lake" in each.reason] == [
+        "RewardsLedger"
+    ]
+    told = lived.restore(replaced=("UserStreaks", "RewardsLedger", "DailyActivity"))
+    assert (told.lacks, lived.tables()) == ([], whole)
+    same(lived, before)
+
+
+def test_a_lake_of_before_gives_what_the_tables_had_before(api: Site, tmp_path: Path) -> None:
+    drill = lived_in(api, tmp_path, 50)
+    until = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
+    while datetime.now(UTC) < until:
+        time.sleep(0.05)
+    before = drill.shown()
+    for user in drill.users:
+        drill.sent[user].append(drill.event(77))
+        drill.api.send("server", {**drill.sent[user].pop(), "user_id": user}, groups=(PRODUCERS,))
+        drill.command(user, "spend")
+        drill.command(user, "alias")
+    drill.publish()
+    assert drill.shown() != before
+    drill.lose()
+    assert drill.restore(until).lacks == []
+    same(drill, before)
+
+
+def test_who_was_erased_does_not_come_back(
+    lived: Drill, before: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, *others = lived.users
+    lived.restore()
+    known = tombstones(lived.dynamodb)
+    digest = known.digest(user_subject(gone))
+    now = datetime.now(UTC) + timedelta(seconds=60)  # later than the instant of the restore
+    erased = JournalEntry(stamp(now), digest, Act.ERASED, "e1")
+    lived.dynamodb.put_item(
+        TableName="Erasures",
+        Item=item({"part": "journal", "place": erased.place, "erasure_id": "e1"}),
+    )
+    lived.publish("Erasures")
+    lived.lose()
+    told = lived.restore()
+    assert told.erased == 1
+    assert gone not in repr(lived.tables())
+    monkeypatch.setattr(lived, "users", others)
+    same(lived, {user: before[user] for user in others})
+
+
+def test_a_gap_in_the_lake_is_named_and_nothing_is_made_up(lived: Drill) -> None:
+    user = lived.users[0]
+    for stored in curated_files(lived.objects, "ledger"):
+        path = lived.folder_of(stored.key)
+        rows = pq.read_table(path)
+        is_it = pc.and_(pc.equal(rows["account_id"], user), pc.equal(rows["seq"], pa.scalar(5)))
+        pq.write_table(rows.filter(pc.invert(is_it)), path)
+    told = lived.restore()
+    assert [(each.store, each.key) for each in told.lacks if "lacks seq 5" in each.reason] == [
+        ("RewardsLedger", user)
+    ]
+    entries, _ = LedgerStore(lived.dynamodb, "RewardsLedger").after(user, "0")
+    assert [each.seq for each in entries] == list(range(5))
+
+
+def test_a_lake_without_kept_items_gives_the_same_ledger_and_names_the_rest(
+    lived: Drill, before: dict[str, Any]
+) -> None:
+    for each in list(lived.objects.list("curated/table_items/")):
+        lived.objects.delete([each.key])
+    told = lived.restore()
+    assert {each.store for each in told.lacks} == {"UserStreaks", "IdempotencyKeys", "Rewards"}
+    shown = lived.shown()
+    for user in lived.users:
+        for path in ("/ledger?limit=100", "/events?limit=100"):
+            assert shown[user][path] == before[user][path]
+        names = {each.key for each in told.lacks if each.store == "UserStreaks"}
+        assert user in names
+
+
+def test_hashes_are_those_of_before(lived: Drill) -> None:
+    ledger = LedgerStore(lived.dynamodb, "RewardsLedger")
+    lived.restore()
+    for user in lived.users:
+        entries, missing = ledger.after(user, "0")
+        assert missing == []
+        assert own_faults(user, [link_of(each) for each in entries]) == []
+        chain = chain_of(user, [link_of(each) for each in entries])
+        assert chain
+        assert chain.leaf.hex() == lived.leaves[user]

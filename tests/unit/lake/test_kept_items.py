@@ -1,0 +1,70 @@
+"""Items that a restore needs are published beside their rows, and come again with them."""
+
+from dataclasses import fields
+
+import pytest
+from botocore.exceptions import EndpointConnectionError
+
+from adapters import settings
+from adapters.platform.sending.firehose import DeliveryStream
+from adapters.privacy import tombstones
+from adapters.privacy.tombstones import NOBODY
+from adapters.settings.lake import PublisherSettings
+from processors import publisher
+from processors.kept_items import KeptItems
+from processors.publisher import Publisher
+from rules.lake.entities import DAILY_ACTIVITY, ENTITIES, STREAKS
+from rules.lake.kept.table_items import KEYS, item_of
+from tests.support.firehose import Firehose
+from tests.unit.lake.test_publisher import change, no_pauses, rows_of
+
+__all__ = ["no_pauses"]  # the fixture
+
+
+def test_an_item_that_a_restore_needs_is_published_beside_its_row() -> None:
+    rows, items = Firehose(), Firehose()
+    kept = {"Days": "DailyActivity", "Keys": "IdempotencyKeys"}
+    days = {"Days": (DAILY_ACTIVITY, DeliveryStream(rows, "d"))}
+    made = Publisher(days, NOBODY, KeptItems(kept, DeliveryStream(items, "i")))
+    shown = change(2, activity_date="totals", is_passive=True)
+    shown["dynamodb"]["NewImage"]["packed"] = {"B": "AAEC"}
+    claim = change(3, table="Keys", idempotency_key="k")
+    of_a_lead = change(4, table="Keys", user_id="acme/ecommerce#7", idempotency_key="lead-event")
+    outcome = made.publish([change(1), shown, claim, of_a_lead])
+    assert (outcome.published, outcome.again, outcome.poison) == (3, [], [])
+    assert [each["events_count"] for data in rows.taken for each in rows_of(data)] == [1]
+    found = [each for data in items.taken for each in rows_of(data)]
+    assert [(each["store"], each["place"], each["user_id"]) for each in found] == [
+        ("DailyActivity", '["u","totals"]', "u"),
+        ("IdempotencyKeys", '["u","k"]', "u"),
+    ]
+    assert item_of(found[0]["item"])["packed"] == {"B": b"\x00\x01\x02"}
+    assert {each["changed_at"] for each in found} == {"2026-01-01T00:00:00.000000Z"}
+
+
+def test_a_change_comes_again_if_its_item_alone_is_refused() -> None:
+    rows, items = Firehose(), Firehose(error=EndpointConnectionError(endpoint_url="x"))
+    streams = {"Profiles": (STREAKS, DeliveryStream(rows, "s"))}
+    made = Publisher(streams, NOBODY, KeptItems({"Profiles": "UserStreaks"}, DeliveryStream(items, "i")))
+    profile = change(5, table="Profiles", streak_updated_at="2026-01-01T00:00:00Z")
+    outcome = made.publish([profile])
+    assert (outcome.published, outcome.again) == (0, ["100005"])
+
+
+def test_every_entity_has_a_table_and_a_delivery_stream_of_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in fields(PublisherSettings):
+        monkeypatch.setenv(settings.variable(field.name), field.name)
+    monkeypatch.setattr(publisher, "client", lambda _: None)
+    monkeypatch.setattr(tombstones, "client", lambda _: None)
+    publisher._parts.cache_clear()
+    made = publisher._parts()[0]
+    publisher._parts.cache_clear()
+    names = {entity.name: stream._name for entity, stream in made.destinations.values()}
+    assert made.kept
+    names["table_items"] = made.kept.stream._name
+    assert names == {name: f"{name}_delivery_stream" for name in ENTITIES}
+    assert made.kept.stores == {f"{snake(each)}_table": each for each in KEYS if each != "Rewards"}
+
+
+def snake(name: str) -> str:
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name).lstrip("_")

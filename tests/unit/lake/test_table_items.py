@@ -1,0 +1,77 @@
+"""What the lake keeps of items for restores: enough of a profile, nothing of leads, and every byte."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from adapters.engagement.account_items import PROFILE_NAMES
+from adapters.platform.items import item, plain
+from local.restore.options import TABLES, copy_of, instant
+from rules.lake.kept.table_items import KEYS, LONG_BYTES, SETTINGS, item_of, item_text, place_of, table_item
+
+NOW = datetime(2026, 3, 2, 12, 0, 0, 700_000, tzinfo=UTC)
+# What a profile's item has that entries tell, or that every write works out anew.
+FROM_ENTRIES = {
+    *("total_bestie_points", "balance", "timezone", "freezes", "applied_through", "expiry_shard"),
+    *("expires_next", "ledger_head", "ledger_seq", "current_streak", "longest_streak", "last_activity_date"),
+    *("active_days", "freezes_spent", "streak_checkpoints", "leaderboard_partition", "lapses_at"),
+    *("run_length", "past_entry", "chain", "review_state"),
+}
+
+
+def test_a_profile_s_attributes_are_kept_or_follow_from_entries() -> None:
+    assert SETTINGS - {"user_id"} == PROFILE_NAMES - FROM_ENTRIES
+    assert not SETTINGS & FROM_ENTRIES
+
+
+def test_the_settings_of_a_profile_are_kept_and_its_figures_are_not() -> None:
+    image = item({"user_id": "u", "version": 3, "alias": "Ann", "balance": 70})
+    kept = table_item("UserStreaks", image, NOW, 9)
+    assert kept
+    assert plain(item_of(kept["item"])) == {"user_id": "u", "version": 3, "alias": "Ann"}
+    assert (kept["place"], kept["version"], kept["changed_at"]) == ('["u"]', 9, "2026-03-02T12:00:00.000000Z")
+
+
+@pytest.mark.parametrize(
+    ("store", "attributes", "user"),
+    [
+        ("IdempotencyKeys", {"user_id": "u", "idempotency_key": "k"}, "u"),
+        ("IdempotencyKeys", {"user_id": "acme/ecommerce#7", "idempotency_key": "lead-event"}, None),
+        ("IdempotencyKeys", {"user_id": "import#0f", "idempotency_key": "rows-taken"}, None),
+        ("DailyActivity", {"user_id": "u", "activity_date": "totals"}, "u"),
+        ("DailyActivity", {"user_id": "u", "activity_date": "2026-03-02"}, None),
+        ("DailyActivity", {"user_id": "u", "activity_date": "archive"}, None),
+        ("Rewards", {"holder": "u", "place": "of/mug"}, "u"),
+        ("Rewards", {"holder": "mug/2", "place": "006"}, ""),
+        ("RuleBooks", {"book": "versions", "version": 2}, ""),
+        ("Erasures", {"part": "journal", "place": "p"}, ""),
+        ("Erasures", {"part": "erasures", "place": "p"}, None),
+        ("Memory", {"lead_organization_id": "l"}, None),
+    ],
+)
+def test_what_is_kept_and_whose_it_is(store: str, attributes: dict[str, Any], user: str | None) -> None:
+    """user: ""; nobody's. None: it is not kept."""
+    kept = table_item(store, item(attributes), NOW, 1)
+    assert (kept is None) == (user is None)
+    if kept:
+        assert (kept["user_id"] or "") == user
+        assert kept["place"] == place_of(store, item(attributes))
+
+
+def test_an_item_comes_back_byte_for_byte_also_a_long_one() -> None:
+    for text in ("ö\n", "x" * LONG_BYTES):
+        image = {**item({"a": text, "n": 7, "l": [1, "b"], "m": {"c": True}}), "packed": {"B": b"\x00\xff"}}
+        assert item_of(item_text(image)) == image
+    assert len(item_text(item({"a": "x" * 300_000}))) < LONG_BYTES
+
+
+def test_the_options_name_every_table_and_refuse_what_is_no_instant() -> None:
+    assert {*KEYS, "RewardsLedger", "BPEvents"} == {*TABLES}
+    assert instant("2026-11-24T03:00:00+01:00") == datetime(2026, 11, 24, 2, tzinfo=UTC)
+    for wrong in ("2026-11-24T03:00:00.5Z", "2026-11-24T03:00:00", "soon"):
+        with pytest.raises(Exception, match=wrong[:10]):
+            instant(wrong)
+    assert copy_of("Questions=q-1") == ("Questions", "q-1")
+    with pytest.raises(Exception, match="TABLE=NAME"):
+        copy_of("Questions")
