@@ -84,7 +84,7 @@ def test_each_is_handled(handle: Any) -> None:
     assert handle("DeliverFunction") == {"lanes": 0}
     assert handle("PublisherFunction") == {"batchItemFailures": []}
     planned = handle("CurateFunction")
-    assert (planned["tasks"], planned["tasks_key"]) == (4, "runs/nightly-2026-03-10/tasks.json")
+    assert (planned["tasks"], planned["tasks_key"]) == (5, "runs/nightly-2026-03-10/tasks.json")
     assert handle("CurateLargeFunction")["quarantined"] == 0
     assert handle("ForgetFunction") == {"run_id": "nightly-2026-03-10", "is_left": False, "erasures": 0}
     retained = {"run_id": "nightly-2026-03-10", "is_left": False, "left": 0, "stayed": 0}
