@@ -22,7 +22,7 @@ from adapters.settings.engagement import EventsStreamSettings
 from bench.engagement.workload import BATCH, DAY, DAY_ONE, bodies
 from bench.figure import Figure
 from bench.lake.publisher import CONTEXT
-from bench.units.publishing_paths import billed_bytes
+from bench.units.paths.publishing import billed_bytes
 from ingest.engagement.accept import AcceptStatus
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import Caller

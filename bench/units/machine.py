@@ -15,13 +15,13 @@ from typing import Any
 
 from bench.counting.desk import CONTEXT, Call, Desk, desk
 from bench.counting.log_lines import logged
-from bench.units.cached_paths import URL, cached_paths
-from bench.units.engagement_paths import board_paths
-from bench.units.lead_paths import lead_rows, registry
 from bench.units.measure import FAMILIES
 from bench.units.packed_rows import packed_rows
-from bench.units.publishing_paths import engagement_rows, publishing_paths
-from bench.units.question_paths import question_rows
+from bench.units.paths.cached import URL, cached_paths
+from bench.units.paths.engagement import board_paths
+from bench.units.paths.lead import lead_rows, registry
+from bench.units.paths.publishing import engagement_rows, publishing_paths
+from bench.units.paths.question import question_rows
 from local.plan.given.deployed import handler_modules
 
 ROUNDS = 5

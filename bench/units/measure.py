@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from bench.counting.desk import Units, desk
-from bench.units.cached_paths import URL, cached_paths
-from bench.units.engagement_paths import board_paths, event_paths, reading_paths
-from bench.units.lead_paths import lead_paths, lead_rows
-from bench.units.naive_paths import naive_paths
-from bench.units.nightly_paths import curation_paths, scan_paths
-from bench.units.outgoing_paths import outgoing_paths
-from bench.units.points_paths import moving_paths, points_paths
-from bench.units.publishing_paths import engagement_rows, publishing_paths, row_texts
-from bench.units.question_paths import question_paths, question_rows
+from bench.units.paths.cached import URL, cached_paths
+from bench.units.paths.engagement import board_paths, event_paths, reading_paths
+from bench.units.paths.lead import lead_paths, lead_rows
+from bench.units.paths.naive import naive_paths
+from bench.units.paths.nightly import curation_paths, scan_paths
+from bench.units.paths.operators import operators_paths
+from bench.units.paths.outgoing import outgoing_paths
+from bench.units.paths.points import moving_paths, points_paths
+from bench.units.paths.publishing import engagement_rows, publishing_paths, row_texts
+from bench.units.paths.question import question_paths, question_rows
 from bench.units.warehouse_statements import statements_a_night
 
 Paths = dict[str, dict[str, Units]]
@@ -43,6 +44,8 @@ def measured() -> dict[str, Any]:
         paths |= points_paths(expiring)
     with desk() as moving:
         paths |= moving_paths(moving)
+    with desk(IDENTITY_URL="") as asked:  # PostgreSQL is not measured in units
+        paths |= operators_paths(asked)
     with desk() as listened:
         paths |= outgoing_paths(listened)
     with desk(REDIS_URL=URL) as quick:

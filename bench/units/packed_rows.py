@@ -14,7 +14,7 @@ from typing import Any
 from adapters.platform.items import plain
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
-from bench.units.publishing_paths import Record
+from bench.units.paths.publishing import Record
 from processors import publisher
 from processors.kept_items import table_of
 from rules.lake.entities import TABLE_ITEMS, row_of

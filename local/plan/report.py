@@ -8,9 +8,9 @@ from local.plan.bill import CostPlan, Design, by_service, concurrency, shards, s
 from local.plan.given.measured_units import MeasuredUnits, tables_of
 from local.plan.given.schedules import DAYS_A_MONTH
 from local.plan.limits import Reached
+from local.plan.operations import lines, operations
 
 LIMITS_SHOWN = 3
-USERS_MOVED = 1_000_000
 NOT_COUNTED = (
     "Not counted: cold starts, data transfer, Aurora's storage, free allowances other than "
     "those in the price list."
@@ -22,7 +22,7 @@ def table(plan: CostPlan, units: MeasuredUnits) -> str:
     return "\n".join(
         [
             *(*_head(plan), "", *_services(plan), "", *_units(plan, units), "", *_limits(plan), ""),
-            *(*_moving(plan, units), "", *_leaving(plan), "", *_foot(plan)),
+            *(*lines(plan, units), "", *_leaving(plan), "", *_foot(plan)),
         ]
     )
 
@@ -97,30 +97,6 @@ def _limit(each: Reached) -> str:
     return f"{limit.name}: {limit.most:,.0f} {limit.what}, reached at {when} (now {limit.load:,.2f})"
 
 
-def moving_in(plan: CostPlan, units: MeasuredUnits) -> Mapping[str, float]:
-    """Return what a million opening positions of one lot and two freezes cost: units, and their dollars."""
-    found = {"write": 0.0, "read": 0.0}
-    for counts in units.paths.get("position.lots.1", {}).values():
-        for name, count in counts.items():
-            kind = name.partition(".")[0]
-            if kind in found:
-                found[kind] += count * USERS_MOVED
-    dollars = plan.prices.dollars({f"dynamodb.{kind}": count for kind, count in found.items()})
-    return {**{f"{kind}_units": count for kind, count in found.items()}, "dollars": sum(dollars.values())}
-
-
-def _moving(plan: CostPlan, units: MeasuredUnits) -> Iterator[str]:
-    told = moving_in(plan, units)
-    yield "moving in: a million opening positions of one lot and two freezes"
-    yield (
-        f"  {told['write_units']:,.0f} write units, {told['read_units']:,.0f} read units: "
-        f"{_money(told['dollars'])} dollars, and a row or two of each user for the lake"
-    )
-    if plan.events:
-        per = plan.per_million_events(plan.ours) or 0.0
-        yield f"  a million events of histories: {_money(per)} dollars, as any others"
-
-
 def leaving(plan: CostPlan) -> Mapping[str, Mapping[str, float]]:
     """Return what it costs that old things leave, by parameter: units of a day, and dollars of a month.
 
@@ -168,7 +144,7 @@ def as_json(plan: CostPlan, units: MeasuredUnits) -> dict[str, Any]:
         "events_a_month": plan.events,
         "ours": _design(plan, plan.ours, units),
         "naive": _design(plan, plan.naive, units),
-        "moving_in_a_million": dict(moving_in(plan, units)),
+        "operations": operations(plan, units),
         "leaving": leaving(plan),
     }
 

@@ -11,8 +11,8 @@ import pytest
 from adapters.engagement.event_store import EventStore
 from bench.counting.desk import desk
 from bench.units.budget import ACCEPT, differences, message
-from bench.units.engagement_paths import event_paths
 from bench.units.measure import measured
+from bench.units.paths.engagement import event_paths
 from local.plan.given.measured_units import UNITS
 
 

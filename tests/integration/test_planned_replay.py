@@ -21,7 +21,7 @@ from adapters.platform import aws
 from adapters.privacy.tombstones import Tombstones
 from bench.counting.item_sizes import item_bytes, read_units
 from bench.counting.requests import ADMIN, http
-from bench.units.publishing_paths import billed_bytes
+from bench.units.paths.publishing import billed_bytes
 from ingest.engagement import events_api
 from local.plan.demand.replayed import predicted
 from local.plan.given.deployed import StreamConsumer, consumers, handler_modules

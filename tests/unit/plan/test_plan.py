@@ -22,6 +22,7 @@ from local.plan.given.price_list import BadPriceList, Price, PriceList, fact, pr
 from local.plan.given.schedules import DAYS_A_MONTH, fires_a_day
 from local.plan.idle import acu_hours, idle
 from local.plan.limits import OWN, SHARED, crossing
+from local.plan.operations import operations
 from local.plan.picture import picture
 from local.plan.report import as_json, leaving, table
 
@@ -327,3 +328,21 @@ def test_events_that_are_proven_cost_a_read_and_a_write_each_and_are_kept_as_lon
         replace(traffic, retention_days=180), replace(deployed(), parameters=parameters), units(), prices()
     )
     assert young.ours.amounts["dynamodb.write"] == pytest.approx(amounts[0]["dynamodb.write"])
+
+
+# ---- what operators do
+
+
+def test_what_operators_do_is_told_in_units_and_dollars() -> None:
+    found = operations(planned(Traffic(daily_actives=1000, events_per_user=4, retention_days=10)), units())
+    paths = units().paths
+
+    def writes(path: str) -> float:
+        return sum(n for counts in paths[path].values() for name, n in counts.items() if name[:6] == "write.")
+
+    per_event = (writes("erase.20") - writes("erase.1")) / 19
+    assert per_event == 3, "an event, its claim, its entry"
+    assert found["forgetting_a_thousand"]["write_units"] == 1000 * (writes("erase.1") + 39 * per_event)
+    assert found["forgiving_100000"]["write_units"] == 100_000 * writes("forgive") == 100_000
+    assert found["restoring_a_million_events"]["write_units"] == 3_500_000
+    assert all(each["dollars"] > 0 for each in found.values())

@@ -11,7 +11,7 @@ from bench.counting.desk import Desk, Units
 from bench.counting.table_shapes import shape_of
 from bench.engagement.naive import Naive, definitions
 from bench.engagement.workload import bodies, record
-from bench.units.engagement_paths import USER_ID
+from bench.units.paths.engagement import USER_ID
 
 PREFIX = "Naive"
 SIZES = (1, 5)  # it costs the same for each event

@@ -12,7 +12,7 @@ from typing import Any
 
 from bench.counting.desk import Desk, Units
 from bench.engagement.workload import bodies
-from bench.units.engagement_paths import apply
+from bench.units.paths.engagement import apply
 from rules.lake import packed_records
 
 PUBLISHER = "PublisherFunction"

@@ -12,7 +12,7 @@ from adapters.outgoing.told_items import LANE_SHARDS, shard_of
 from adapters.outgoing.transports import WebhookTransport
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
-from bench.units.engagement_paths import DAY, USER_ID, apply
+from bench.units.paths.engagement import DAY, USER_ID, apply
 from rules.outgoing.endpoints import Endpoint
 
 ENDPOINTS = (1, 3)

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 from bench.counting.desk import Desk, Units
 from bench.counting.redis_stand_in import redis_stand_in
-from bench.units.engagement_paths import DAY, USER_ID, apply, ask
-from bench.units.lead_paths import registry, sent
+from bench.units.paths.engagement import DAY, USER_ID, apply, ask
+from bench.units.paths.lead import registry, sent
 from rules.engagement.standings import BOARDS
 
 SIZES = (1, 5)

@@ -12,8 +12,8 @@ from adapters.platform.aws import client
 from adapters.platform.objects import FolderObjects, StoredObject
 from analytics.curation.curate import Task, curate
 from bench.counting.desk import Desk, Units
-from bench.units.engagement_paths import USER_ID, apply
-from bench.units.publishing_paths import Record
+from bench.units.paths.engagement import USER_ID, apply
+from bench.units.paths.publishing import Record
 from processors.kept_items import table_of
 from rules.lake.entities import ENTITIES
 

@@ -10,7 +10,7 @@ from unittest.mock import patch
 from adapters.postgresql.postgres import Postgres
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import LEADS, http, queue
-from bench.units.publishing_paths import PUBLISHER, rows_of
+from bench.units.paths.publishing import PUBLISHER, rows_of
 from local.plan.given.deployed import template
 
 ORGANIZATION = "acme"

@@ -14,7 +14,7 @@ from adapters.engagement.moving.position_mover import PositionMover
 from adapters.platform.aws import client
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, http
-from bench.units.engagement_paths import DAY, USER_ID, apply, ask, redemption
+from bench.units.paths.engagement import DAY, USER_ID, apply, ask, redemption
 from rules.engagement.moving.positions import OpeningPosition
 
 Measured = Iterator[tuple[str, dict[str, Units]]]

@@ -1,0 +1,1 @@
+"""What each path through the system is: one module a domain."""
