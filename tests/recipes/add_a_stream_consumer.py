@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from adapters.logs import Logger
-
 from adapters import clock, settings
 from adapters.engagement.account_items import day_from
+from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
