@@ -71,6 +71,19 @@ def test_links_lead_somewhere(name: str) -> None:
     assert {each for each in LINK.findall(text(name)) if not (here / each).exists()} == set()
 
 
+@pytest.mark.parametrize(
+    ("words", "kind"),
+    [
+        ("DynamoDB tables", "AWS::DynamoDB::Table"),
+        ("buckets", "AWS::S3::Bucket"),
+        ("Firehose streams", "AWS::KinesisFirehose::DeliveryStream"),
+    ],
+)
+def test_the_readme_counts_what_is_created(words: str, kind: str) -> None:
+    told = re.findall(rf"(\d+) {words}", text("README.md"))
+    assert told == [str(sum(each["Type"] == kind for each in template()["Resources"].values()))]
+
+
 def test_tests_that_are_named_are_there() -> None:
     named = {each for name in DOCS for each in NAMED_TEST.findall(text(name))}
     assert len(named) > 20
