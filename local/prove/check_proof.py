@@ -21,10 +21,20 @@ def _number(value: int) -> bytes:
     return value.to_bytes(8, "big")
 
 
+def _sha256(text: str) -> bytes:
+    """Return a digest. Another length would move bytes between it and what is hashed beside it."""
+    digest = bytes.fromhex(text)
+    if len(digest) != len(bytes(32)):
+        raise TypeError(f"{text} is no digest of 32 bytes")
+    return digest
+
+
 def _encoded(fields: list[list[str]]) -> bytes:
-    """Return fields as bytes: length, name, kind, length, value."""
+    """Return fields as bytes: length, name, kind, length, value. A longer kind would hide fields."""
     told = b""
     for name, kind, value in fields:
+        if kind not in ("i", "t", "b"):
+            raise TypeError(f"{name} is of no kind that is known")
         told += b"%d:%b%b" % (len(name.encode()), name.encode(), kind.encode())
         told += b"%d:%b" % (len(value.encode()), value.encode())
     return told
@@ -36,24 +46,24 @@ def root_of(proof: dict[str, Any]) -> bytes:
         raise ValueError(f"this is no proof of a form that is known: {proof['form']}")
     entry, account = proof["entry"], proof["account"]
     # The entry: what stays of it when its person is erased, and a commitment to all else.
-    committed = _digest(COMMITMENT, bytes.fromhex(entry["salt"]), _encoded(entry["hidden"]))
+    committed = _digest(COMMITMENT, _sha256(entry["salt"]), _encoded(entry["hidden"]))
     content = _digest(CONTENT, committed, _encoded(entry["shown"]))
-    fold = _digest(LINK, bytes.fromhex(entry["previous"]), content)
+    fold = _digest(LINK, _sha256(entry["previous"]), content)
     # The chain: each later entry's hash is over its predecessor's.
-    before, first = bytes.fromhex(account["before"]), int(account["first"])
+    before, first = _sha256(account["before"]), int(account["first"])
     seq = int({name: value for name, _, value in entry["shown"]}["seq"])
     for each in proof["after"]:
         if isinstance(each, str):
-            fold, seq = _digest(LINK, fold, bytes.fromhex(each)), seq + 1
+            fold, seq = _digest(LINK, fold, _sha256(each)), seq + 1
         else:  # a chain begins here, and commits to all before
             before, first, fold = _digest(BEFORE, before, _number(first), fold), each["begins"], bytes(32)
     # The tree over all accounts.
-    name = bytes.fromhex(account["name"])
+    name = _sha256(account["name"])
     found = _digest(LEAF, name, before, _number(first), _number(seq), fold)
     for side, beside in proof["path"]:
         if side not in ("left", "right"):
             raise ValueError(f"{side} is no side")
-        pair = (bytes.fromhex(beside), found) if side == "left" else (found, bytes.fromhex(beside))
+        pair = (_sha256(beside), found) if side == "left" else (found, _sha256(beside))
         found = _digest(NODE, *pair)
     return found
 
@@ -63,12 +73,14 @@ def check(path: Path, root: str) -> list[str]:
     try:
         proof = json.loads(path.read_text(encoding="utf-8"))
         found = root_of(proof)
-    except (AttributeError, KeyError, OverflowError, TypeError, UnicodeError) as error:
+    except (AttributeError, LookupError, OverflowError, RecursionError, TypeError, UnicodeError) as error:
         raise ValueError(f"this is no proof: {type(error).__name__}: {error}") from None
     if found != bytes.fromhex(root):
         raise ValueError(f"the proof leads to the root {found.hex()}, and not to {root}")
     entry = proof["entry"]
-    return [f"{name}: {value}" for name, _, value in (*entry["hidden"], *entry["shown"])]
+    # A sender's own text may have lines that look like fields.
+    told = [(name, value) for name, _, value in (*entry["hidden"], *entry["shown"])]
+    return [f"{name}: {value if value.isprintable() else json.dumps(value)}" for name, value in told]
 
 
 if __name__ == "__main__":

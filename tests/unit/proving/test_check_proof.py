@@ -6,6 +6,7 @@ import json
 import random
 import subprocess
 import sys
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -121,3 +122,77 @@ def test_it_runs_alone(tmp_path: Path) -> None:
     assert (done.returncode, "account_id: ann" in done.stdout, "seq: 3" in done.stdout) == (0, True, True)
     refused = subprocess.run([*command, "00" * 32], capture_output=True, text=True, check=False)
     assert (refused.returncode, "NOT PROVEN" in refused.stderr) == (1, True)
+
+
+FORGED = "10:account_idt3:bob"
+
+
+def forged(tmp_path: Path, proof: dict[str, Any]) -> list[str]:
+    file = tmp_path / "forged.json"
+    file.write_text(json.dumps(proof))
+    return check_proof.check(file, proof["root"])
+
+
+def test_bytes_do_not_move_from_one_field_of_a_proof_into_another(tmp_path: Path) -> None:
+    """The digests stay what they are; only the reading of the bytes differs."""
+    proof = proven(4)
+    _, kind, points, balance, *rest = proof["entry"]["shown"]
+    swallowed = ["points", f"i{len(points[2])}:{points[2]}7:balancei", balance[2]]  # the balance as points
+    entry = proof["entry"] | {"shown": [proof["entry"]["shown"][0], kind, swallowed, *rest]}
+    assert check_proof.root_of(proof).hex() == proof["root"]
+    with pytest.raises(ValueError, match="no proof"):
+        forged(tmp_path, proof | {"entry": entry})
+
+    first, *others = proof["entry"]["hidden"]
+    salt = proof["entry"]["salt"] + f"10:account_idt{len(first[2])}:{first[2]}".encode().hex()
+    with pytest.raises(ValueError, match="no proof"):  # nobody's entry
+        forged(tmp_path, proof | {"entry": proof["entry"] | {"salt": salt, "hidden": others}})
+
+
+def test_a_key_of_the_sender_s_own_makes_nobody_else_s_entry(tmp_path: Path) -> None:
+    """Whoever sends the key chooses its text, which may look like another field."""
+    entries = journal([RICH, replace(earn(1), event_id=f"at#{FORGED}"), earn(1, 2)])
+    chain = chain_of("ann", links(entries))
+    assert chain
+    path = path_of([OTHERS[0], chain.leaf], 1)
+    made = proof_of(entries[2], chain, entries[-1].seq, path, joined(chain.leaf, path))
+    proof = json.loads(json.dumps(made))
+    assert "account_id: ann" in forged(tmp_path, proof)
+    told = "".join(f"{len(n)}:{n}{k}{len(v)}:{v}" for n, k, v in proof["entry"]["hidden"])
+    before, _, after = told.partition(FORGED)
+    assert after == ""
+    entry = {"salt": proof["entry"]["salt"] + before.encode().hex(), "hidden": [["account_id", "t", "bob"]]}
+    with pytest.raises(ValueError, match="no proof"):
+        forged(tmp_path, proof | {"entry": proof["entry"] | entry})
+
+
+@pytest.mark.parametrize("path", [("account", "name"), ("account", "before"), ("entry", "previous")])
+def test_a_digest_has_one_length(tmp_path: Path, path: tuple[str, str]) -> None:
+    proof = proven(4)
+    proof[path[0]][path[1]] += "00"
+    with pytest.raises(ValueError, match="no proof"):
+        forged(tmp_path, proof)
+
+
+def test_a_value_makes_no_line_of_its_own(tmp_path: Path) -> None:
+    entries = journal([RICH, replace(earn(1), reason="thanks\npoints: 9999\u2028points: 9999")])
+    chain = chain_of("ann", links(entries))
+    assert chain
+    path = path_of([OTHERS[0], chain.leaf], 1)
+    proof = json.loads(
+        json.dumps(proof_of(entries[2], chain, entries[-1].seq, path, joined(chain.leaf, path)))
+    )
+    told = "\n".join(forged(tmp_path, proof)).splitlines()
+    assert [each for each in told if each.startswith("points")] == ["points: 1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[" * 100_000, "", "[]", "null", '{"form": 1}', "NaN"],
+    ids=["deep", "", "list", "null", "form", "NaN"],
+)
+def test_what_is_no_proof_is_told_so(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "proof.json"
+    file.write_text(text)
+    with pytest.raises(ValueError, match=r"no proof|Expecting"):
+        check_proof.check(file, "00" * 32)
