@@ -13,13 +13,15 @@ from ingest.web.json_schema import Schema
 NESTING_MAX = 64
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes, pairs: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Read JSON strictly; raises ValueError, with the reason, for a value that JSON could not hold again.
+
+    pairs: makes an object of its names and values; left out, of two values of one name the last one stays.
 
     It refuses what is no JSON or no UTF-8, NaN, infinite numbers, lone surrogates, and more than 64 levels.
     """
     try:
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=pairs)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
     check_strict(value)

@@ -24,8 +24,8 @@ from local.move_in.histories import COLUMNS, Body, checked, refused_by
 from local.move_in.mark_store import MarkStore
 from local.move_in.positions import PositionMoving
 from local.move_in.refused_file import RefusedFile
-from local.move_in.rows import RefusedRow, Row, digest_of_file, read_rows
-from local.move_in.taking import TakenIn, columns_of, take, validate
+from local.move_in.rows import RefusedRow, Row, columns_of, digest_of_file, read_rows
+from local.move_in.taking import TakenIn, take, validate
 from local.replay.api import Api
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of

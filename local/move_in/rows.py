@@ -4,18 +4,23 @@ import csv
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from decimal import Decimal
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ingest.web.validate import parse_json
+from ingest.web.validate import check_strict, parse_json
 
 # What a file of refused lines has beside the lines: a mended one may be imported as it is.
 NOTES = ("refused_line", "refused_field", "refused_reason")
 BATCH_ROWS = 10_000
+CELL_MAX = 2**24  # characters; without it a cell of 128 KB ends the file
 Values = dict[str, Any]
 
 
@@ -42,7 +47,7 @@ class RefusedRow:
 
 
 def read_rows(path: Path) -> Iterator[Row | RefusedRow]:
-    """Yield a file's rows in their order. Raises UnreadableFile for another kind of file."""
+    """Yield a file's rows in their order. Raises UnreadableFile for what is no file of its kind."""
     readers = {".csv": _of_csv, ".ndjson": _of_ndjson, ".jsonl": _of_ndjson, ".parquet": _of_parquet}
     reader = readers.get(path.suffix.lower())
     if reader is None:
@@ -61,18 +66,80 @@ def _said(values: Mapping[str, Any]) -> Values:
     return {name: value for name, value in values.items() if value not in (None, "") and name not in NOTES}
 
 
+def columns_of(path: Path) -> list[str]:
+    """Return the names of a file's columns; of NDJSON those in its first hundred rows, in their order.
+
+    Raises UnreadableFile, also where two columns have one name.
+    """
+    kind = path.suffix.lower()
+    if kind == ".csv":
+        with _opened(path) as lines:
+            return _header(path, csv.reader(lines, strict=True))
+    if kind == ".parquet":
+        with _parquet(path) as file:
+            return _checked_names(path, file.schema_arrow.names)
+    names: dict[str, None] = {}
+    for each in islice(read_rows(path), 100):
+        names |= dict.fromkeys(each.values)
+    return list(names)
+
+
+def _checked_names(path: Path, names: list[str]) -> list[str]:
+    for number, name in enumerate(names):
+        if not name.strip() or name in names[:number]:
+            why = f"is there twice: {name}" if name.strip() else "has no name"
+            raise UnreadableFile(f"{path}: column {number + 1} {why}")
+    return names
+
+
+def _opened(path: Path) -> IO[str]:
+    # What is no UTF-8 comes as lone surrogates, and refuses its line alone.
+    return path.open(newline="", encoding="utf-8-sig", errors="surrogateescape")
+
+
+def _header(path: Path, rows: Iterator[list[str]]) -> list[str]:
+    try:
+        return _checked_names(path, next(rows, []))
+    except csv.Error as error:
+        raise UnreadableFile(f"{path}:1: {error}") from None
+
+
 def _of_csv(path: Path) -> Iterator[Row | RefusedRow]:
-    with path.open(newline="", encoding="utf-8-sig") as lines:
-        rows = csv.DictReader(lines)
+    csv.field_size_limit(CELL_MAX)
+    with _opened(path) as lines:
+        rows = csv.reader(lines, strict=True)
+        header = _header(path, rows)
         try:
-            for row in rows:
-                if None in row:
-                    kept = {name: value for name, value in row.items() if name}
-                    yield RefusedRow(rows.line_num, "line", "has more cells than the header", kept)
-                    continue
-                yield Row(rows.line_num, dict(row))
-        except (UnicodeDecodeError, csv.Error) as error:
+            for cells in filter(None, rows):
+                values = dict(zip(header, cells, strict=False))
+                if len(cells) != len(header):
+                    how = "more" if len(cells) > len(header) else "fewer"
+                    yield RefusedRow(rows.line_num, "line", f"has {how} cells than the header", values)
+                else:
+                    yield _readable(rows.line_num, values)
+        except csv.Error as error:
             raise UnreadableFile(f"{path}:{rows.line_num}: {error}") from None
+
+
+def _readable(line: int, values: Values) -> Row | RefusedRow:
+    """Refuse a row with bytes that are no UTF-8, or with a number that JSON does not have."""
+    for name, value in values.items():
+        try:
+            check_strict(value)
+        except UnicodeEncodeError:
+            return RefusedRow(line, name, "is no UTF-8", values)
+        except ValueError as error:
+            return RefusedRow(line, name, f"is nothing that JSON has: {error}", values)
+    return Row(line, values)
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Values:
+    found: Values = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"it has {name} twice")
+        found[name] = value
+    return found
 
 
 def _of_ndjson(path: Path) -> Iterator[Row | RefusedRow]:
@@ -81,7 +148,7 @@ def _of_ndjson(path: Path) -> Iterator[Row | RefusedRow]:
             if not line.strip():
                 continue
             try:
-                values = parse_json(line)
+                values = parse_json(line, _once)
             except ValueError as error:
                 text = line.decode(errors="replace").rstrip("\n")
                 yield RefusedRow(number, "line", f"is no JSON: {error}", {"line": text})
@@ -92,23 +159,41 @@ def _of_ndjson(path: Path) -> Iterator[Row | RefusedRow]:
                 yield RefusedRow(number, "line", "is no JSON object", {"line": json.dumps(values)})
 
 
+@contextmanager
+def _parquet(path: Path) -> Iterator[pq.ParquetFile]:
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (pa.ArrowException, OSError) as error:
+        raise UnreadableFile(f"{path}: {error}") from None
+
+
 def _of_parquet(path: Path) -> Iterator[Row | RefusedRow]:
     number = 0
-    with pq.ParquetFile(path) as file:
+    with _parquet(path) as file:
         for batch in file.iter_batches(BATCH_ROWS):
             for values in batch.to_pylist():
                 number += 1
-                yield Row(number, {name: _plain(value) for name, value in values.items()})
+                yield _readable(number, {name: _plain(value) for name, value in values.items()})
 
 
 def _plain(value: Any) -> Any:
     """Return a value of Parquet as JSON has it. An instant is in UTC: it tells no zone of the user."""
-    if isinstance(value, datetime):
-        if value.tzinfo is None:
-            return value.isoformat()
-        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
+    if isinstance(value, list):
+        if value and isinstance(value[0], tuple):  # a MAP
+            return _plain(dict(value))
+        return list(map(_plain, value))
     if isinstance(value, dict):
-        return {name: _plain(each) for name, each in value.items()}
-    return list(map(_plain, value)) if isinstance(value, list) else value
+        return {str(name): _plain(each) for name, each in value.items()}
+    return value if value is None or isinstance(value, (str, int, float)) else _text(value)
+
+
+def _text(value: Any) -> str | int | float:
+    """Return what JSON has no kind of as a text; an exact number as a number."""
+    if isinstance(value, datetime) and value.tzinfo:
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):  # or a time of the day without a zone, which is refused
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    return value.decode(errors="surrogateescape") if isinstance(value, bytes) else str(value)

@@ -30,14 +30,6 @@ class TakenIn:
     lines: list[str] = field(default_factory=list)
 
 
-def columns_of(path: Path) -> list[str]:
-    """Return the names in a file's first hundred rows, in their order."""
-    names: dict[str, None] = {}
-    for each in islice(read_rows(path), 100):
-        names |= dict.fromkeys(each.values)
-    return list(names)
-
-
 def validate(path: Path, check: Check, refused: RefusedFile) -> int:
     """Check all rows of a file, and write down those that are refused; returns how many rows it has."""
     rows = 0

@@ -14,8 +14,7 @@ from adapters.privacy.tombstones import NOBODY
 from ingest.web.json_schema import USER_ID
 from local.move_in.command import is_of_positions
 from local.move_in.histories import checked
-from local.move_in.rows import RefusedRow, Row, read_rows
-from local.move_in.taking import columns_of
+from local.move_in.rows import RefusedRow, Row, columns_of, read_rows
 from local.paths import ROOT
 from rules.book.versions import Books
 from rules.engagement.moving.reading import position_of

@@ -1,0 +1,173 @@
+"""Files that somebody wants to import as they come: of spreadsheets, of databases, cut off, in other encodings."""
+
+import csv
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from adapters.book.shipped import shipped_version
+from adapters.privacy.tombstones import NOBODY
+from ingest.web.json_schema import USER_ID
+from local.move_in.histories import checked
+from local.move_in.refused_file import RefusedFile
+from local.move_in.rows import RefusedRow, Row, UnreadableFile, columns_of, read_rows
+from local.move_in.taking import validate
+from rules.book.versions import Books
+from rules.engagement.moving.reading import position_of
+
+NOW = datetime(2026, 3, 11, tzinfo=UTC)
+BOOKS = Books([shipped_version()])
+HEADER = "user_id,event_type,occurred_at,timezone"
+ROW = "ann,CHECK_IN,2020-03-01T09:00:00Z,Europe/Berlin"
+
+
+@dataclass(frozen=True)
+class Validated:
+    rows: int
+    taken: list[Any]
+    refused: list[RefusedRow]
+    file: Path
+
+    def kept(self) -> list[dict[str, str]]:
+        with self.file.open(newline="", encoding="utf-8", errors="surrogateescape") as lines:
+            return list(csv.DictReader(lines)) if self.file.suffix == ".csv" else list(map(json.loads, lines))
+
+
+def validated(path: Path) -> Validated:
+    taken: list[Any] = []
+    found: list[RefusedRow] = []
+
+    def check(row: Row) -> object:
+        told = checked(row, BOOKS, NOW, NOBODY)
+        if not isinstance(told, RefusedRow):
+            taken.append(told)
+        return told
+
+    with RefusedFile(path, columns_of(path)) as refused:
+        rows = validate(path, check, refused)
+        found = refused.first
+    return Validated(rows, taken, found, refused.path)
+
+
+def text(path: Path, *lines: str, end: str = "\n") -> Path:
+    path.write_bytes(end.join((*lines, "")).encode())
+    return path
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["", "BOM"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_what_a_spreadsheet_writes_is_read(tmp_path: Path, mark: str, end: str) -> None:
+    told = validated(text(tmp_path / "a.csv", mark + HEADER, ROW, end=end))
+    assert [(each["user_id"], each["timezone"]) for each in told.taken] == [("ann", "Europe/Berlin")]
+    names = HEADER.split(",")
+    line = json.dumps(dict(zip(names, ROW.split(","), strict=True)))
+    told = validated(text(tmp_path / "a.ndjson", mark + line, line, end=end))
+    assert [each["user_id"] for each in told.taken] == ["ann", "ann"]
+
+
+def test_a_line_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    """It would be an event of another date: without its zone."""
+    path = tmp_path / "a.csv"
+    path.write_text(f"{HEADER}\n{ROW}\nben,CHECK_IN,2020-03-01T09:00:00Z")
+    told = validated(path)
+    assert [(each.line, each.field, each.reason) for each in told.refused] == [
+        (3, "line", "has fewer cells than the header")
+    ]
+    assert len(told.taken) == 1
+    assert told.kept()[0]["user_id"] == "ben"
+
+
+@pytest.mark.parametrize(
+    "header", ["user_id,event_type,occurred_at,user_id", "user_id,,occurred_at,event_type,"]
+)
+def test_two_columns_of_one_name_or_without_one_make_no_guess(tmp_path: Path, header: str) -> None:
+    path = text(tmp_path / "a.csv", header, "ann,CHECK_IN,2020-03-01T09:00:00Z,ben,")
+    with pytest.raises(UnreadableFile, match="column"):
+        columns_of(path)
+
+
+def test_two_columns_of_one_name_in_parquet_make_no_guess(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table([pa.array(["ann"]), pa.array(["ben"])], names=["user_id", "user_id"]), path)
+    with pytest.raises(UnreadableFile, match="user_id"):
+        columns_of(path)
+
+
+def test_two_values_of_one_name_in_a_line_make_no_guess(tmp_path: Path) -> None:
+    line = '{"user_id": "ann", "user_id": "ben", "event_type": "CHECK_IN", "occurred_at": "2020-03-01T09:00:00Z"}'
+    told = validated(text(tmp_path / "a.ndjson", line))
+    assert told.taken == []
+    assert "user_id" in told.refused[0].reason
+
+
+def test_a_quotation_mark_that_nobody_closes_swallows_no_lines(tmp_path: Path) -> None:
+    path = text(tmp_path / "a.csv", HEADER, ROW, f'"{ROW}', *[ROW] * 5)
+    with pytest.raises(UnreadableFile, match=r"a\.csv"):
+        validated(path)
+
+
+def test_a_large_cell_is_a_cell(tmp_path: Path) -> None:
+    properties = json.dumps({"note": "x" * 200_000}).replace('"', '""')
+    path = text(tmp_path / "a.csv", f"{HEADER},properties", f'{ROW},"{properties}"', f"{ROW},")
+    told = validated(path)
+    assert (told.rows, len(told.taken) + len(told.refused)) == (2, 2)
+    assert {each.field for each in told.refused} <= {"properties"}
+
+
+def test_bytes_that_are_no_utf_8_refuse_their_line_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(
+        f"{HEADER}\n{ROW}\n".encode() + "j\xfcrgen,CHECK_IN,2020-03-01T09:00:00Z,\n".encode("latin-1")
+    )
+    told = validated(path)
+    assert [(each.line, each.field, each.reason) for each in told.refused] == [(3, "user_id", "is no UTF-8")]
+    assert b"j\xfcrgen" in told.file.read_bytes(), "as it was"
+    line = b'{"user_id": "j\xfcrgen", "event_type": "CHECK_IN", "occurred_at": "2020-03-01T09:00:00Z"}\n'
+    (tmp_path / "b.ndjson").write_bytes(line)
+    assert [each.line for each in validated(tmp_path / "b.ndjson").refused] == [1]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.ndjson", "a.parquet"])
+def test_what_is_no_such_file_is_told_so(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(f"{HEADER}\n{ROW}\n".encode("utf-16"))
+    try:
+        told = validated(path)
+    except UnreadableFile as error:
+        assert str(path) in str(error)
+    else:
+        assert told.taken == []
+
+
+def test_a_refused_line_keeps_columns_that_the_first_hundred_rows_do_not_have(tmp_path: Path) -> None:
+    """Mended without its zone it would count on another date."""
+    plain = "ann,CHECK_IN,2020-03-01T09:00:00Z,"
+    told = validated(
+        text(tmp_path / "a.csv", HEADER, *[plain] * 120, "ben,JUGGLED,2020-03-01T23:30:00Z,Asia/Tokyo")
+    )
+    assert [(each["user_id"], each["timezone"]) for each in told.kept()] == [("ben", "Asia/Tokyo")]
+
+
+def test_values_of_a_database_that_json_does_not_have_are_read_or_refused(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        {"user_id": "ann", "as_of": NOW.date(), "balance": Decimal("120.00")},
+        {"user_id": "ben", "as_of": NOW.date(), "balance": Decimal("120.50")},
+    ]
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    first, second = (each for each in read_rows(path) if isinstance(each, Row))
+    assert position_of(first.values, NOW.date(), USER_ID).balance == 120
+    events = [{"user_id": b"ann", "event_type": "CHECK_IN", "occurred_at": NOW, "points": float("nan")}]
+    pq.write_table(pa.Table.from_pylist([*events, {**events[0], "user_id": b"\xff"}]), path)
+    told = validated(path)
+    assert (told.rows, len(told.refused)) == (2, 2)
+    assert len(told.kept()) == 2
+    with pytest.raises(ValueError, match="balance"):
+        position_of(second.values, NOW.date(), USER_ID)
