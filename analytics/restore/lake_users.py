@@ -42,6 +42,17 @@ QUERIES = {
 NOBODY_S = f"""SELECT * FROM table_items
     WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') {NEWEST_ITEM}
     ORDER BY store, place"""
+LEAD_EVENTS = """SELECT * FROM lead_events WHERE received_at < $until
+    QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
+# Answers are counted by rows: those of persons who were erased are among them, under other names.
+QUESTIONS = """SELECT newest.*, coalesce(answers.given, 0) AS answers FROM (
+        SELECT * FROM questions WHERE created_at < $until
+        QUALIFY row_number() OVER (PARTITION BY question_id ORDER BY created_at DESC, version DESC) = 1
+    ) AS newest LEFT JOIN (
+        SELECT question_id, count(*) AS given FROM responses
+        WHERE created_at < $until GROUP BY question_id
+    ) AS answers USING (question_id) ORDER BY question_id"""
+READ = (*QUERIES, "lead_events", "questions", "responses")
 LATER = {
     "ledger": "SELECT count(*) AS found FROM ledger WHERE created_at >= $until",
     "streaks": "SELECT count(*) AS found FROM streaks WHERE updated_at >= $until",
@@ -86,6 +97,16 @@ class LakeBefore:
                         waiting[name] = next(streams[name], None)
                 yield found
 
+    def lead_events(self) -> Generator[Row]:
+        """Yield all events of leads."""
+        with ExitStack() as stack:
+            yield from self._rows(stack, "lead_events", LEAD_EVENTS)
+
+    def questions(self) -> Generator[Row]:
+        """Yield the newest row of each question, with how many `answers` it had."""
+        with ExitStack() as stack:
+            yield from self._rows(stack, "questions", QUESTIONS, "responses")
+
     def later(self) -> Mapping[str, int]:
         """Return how many entries and profiles the lake has of the instant or later."""
         with ExitStack() as stack:
@@ -99,10 +120,11 @@ class LakeBefore:
         for person, rows in groupby(self._rows(stack, name, sql), key=lambda row: str(row["person"])):
             yield person, list(rows)
 
-    def _rows(self, stack: ExitStack, name: str, sql: str) -> Iterator[Row]:
+    def _rows(self, stack: ExitStack, name: str, sql: str, *others: str) -> Iterator[Row]:
         # A connection each: it has one result at a time.
         db = stack.enter_context(connect())
-        stack.enter_context(table_of(db, name, self.objects, name, READERS))
+        for each in (name, *others):
+            stack.enter_context(table_of(db, each, self.objects, each, READERS))
         known = {"until": self.until, "since": self.now - self.keeps}
         values = {key: each for key, each in known.items() if f"${key}" in sql}
         reader = db.sql(sql, params=values).to_arrow_reader(ROWS_AT_ONCE)

@@ -29,14 +29,20 @@ from rules.privacy.tombstones import Tombstone, user_subject
 
 ERASURES, RULES = "Erasures", "RuleBooks"
 RESTORED = (ERASURES, RULES, *ORDER)
+WRITTEN_AT = ("created_at", "updated_at", "received_at")
 
 
 @dataclass(slots=True)
 class Restored:
-    """What a restore has done. written: items by table. erased: how many persons were not brought back."""
+    """What a restore has done. written: items by table. erased: how many persons were not brought back.
+
+    lead_events: how many the lake has. erased_events: those of them that are of erased leads.
+    """
 
     users: int = 0
     erased: int = 0
+    lead_events: int = 0
+    erased_events: int = 0
     repaired: int = 0
     written: Counter[str] = field(default_factory=Counter)
     lacks: list[Lack] = field(default_factory=list)
@@ -132,14 +138,14 @@ class Restorer:
 def copied(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[int, int]:
     """Copy a table that came back by point-in-time recovery; returns how many items were put, and refused.
 
-    What is there stays. Items of persons who were erased are refused.
+    What is there stays. Items of persons who were erased are refused; of those who came anew, what does not
+    tell that it is of later.
     """
     refused = 0
     allowed: list[Item] = []
     put = 0
     for each in source.all_items():
-        tombstone = erased.of(subject) if (subject := subject_of(each)) else None
-        if tombstone and tombstone.stands:
+        if (subject := subject_of(each)) and erased.forbids(subject, _told_at(each)):
             refused += 1
             continue
         allowed.append(each)
@@ -147,6 +153,12 @@ def copied(source: ItemTable, to: ItemTable, erased: Tombstones) -> tuple[int, i
             put += to.put_missing(allowed)
             allowed = []
     return put + to.put_missing(allowed), refused
+
+
+def _told_at(stored: Item) -> str:
+    """Return when an item was written, or what it tells occurred; "" if it does not say."""
+    written = max((stored[name]["S"] for name in WRITTEN_AT if name in stored), default="")
+    return min(written, str(stored.get("occurred_at", {}).get("S", written)))
 
 
 def since_lifted(rows: LakeRows, tombstone: Tombstone | None) -> LakeRows:

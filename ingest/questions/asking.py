@@ -12,7 +12,7 @@ from rules.days import unstamp
 from rules.engagement.events import InputRefused, body_hash
 from rules.questions.former_names import renamed
 from rules.questions.new_questions import new_question, question_id
-from rules.questions.questions import Question, QuestionStatus, shown_status
+from rules.questions.questions import UNKNOWN, Question, QuestionStatus, shown_status
 
 
 def open_questions(agent_id: str) -> str:
@@ -42,10 +42,10 @@ class Asking:
         except InputRefused as refused:
             # The same body may come again after its closes_at. It still gets the stored question.
             known = self.questions.store.get(question_id(caller.user_id, body["idempotency_key"]))
-            if known is None or known.body_hash != digest:
+            if known is None or known.body_hash not in (digest, UNKNOWN):
                 raise refusal_error(refused) from None
             return 200, question_view(known, now) | {"duplicate": True}
-        if held.body_hash != digest:
+        if held.body_hash not in (digest, UNKNOWN):
             raise ApiError(409, "conflict", "idempotency_key was used for another body")
         if held is question:
             return 201, question_view(held, now)

@@ -1,4 +1,4 @@
-"""`streakline restore`: what the tables of engagement had before an instant, from the lake (rule 21).
+"""`streakline restore`: what the tables had before an instant, from the lake (rule 21).
 
 It writes what is missing, so it may be killed and run again.
 """
@@ -6,7 +6,7 @@ It writes what is missing, so it may be killed and run again.
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,7 +21,8 @@ from analytics.curation.planning.plan import plan
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.lacking import NOT_IN_THE_LAKE
-from analytics.restore.lake_users import QUERIES, LakeBefore
+from analytics.restore.lake_users import READ, LakeBefore
+from analytics.restore.others_restored import FROM_ROWS, OthersRestorer
 from analytics.restore.rebuilt import Form
 from analytics.restore.restorer import RESTORED, Restored, Restorer, copied
 from local.stack import Stack
@@ -29,6 +30,7 @@ from local.stack_accounts import accounts_of, cache_of, shards_of
 from rules.days import stamp
 from rules.engagement.events import RETENTION
 from rules.lake.kept.table_items import KEYS
+from rules.leads.lead_events import SORT_KEY
 
 EVERY = 1000  # users between two lines
 REASONS_SHOWN = 20
@@ -36,6 +38,8 @@ TABLE_KEYS = {
     **KEYS,
     "RewardsLedger": ("account_id", "created_at"),
     "BPEvents": ("user_id", "event_id"),
+    "Event": ("lead_organization_id", SORT_KEY),
+    "Questions": ("question_id",),
 }
 
 
@@ -55,6 +59,8 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
     before = LakeBefore(lake, until, now, max(RETENTION, hot))
     restorer = _restorer(stack, before, erased, arguments)
     told = restorer.run(now, _say)
+    named = (*FROM_ROWS, "IdempotencyKeys")
+    OthersRestorer(before, _tables(stack, named), erased, arguments.keep).run(told, now)
     report = report_of(told, until, restorer.lake.later(), {table for table, _ in arguments.from_table})
     arguments.report.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     print("\n".join(lines(report)))
@@ -64,7 +70,7 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
 
 def curate_new(lake: S3Objects, now: datetime) -> int:
     """Curate what has come since the last night; returns how many partitions. The night finds them done."""
-    tasks = [each for each in plan(lake, now.date()).tasks if each.entity in QUERIES]
+    tasks = [each for each in plan(lake, now.date()).tasks if each.entity in READ]
     for each in tasks:
         curate(lake, each)
     return len(tasks)
@@ -78,6 +84,8 @@ def report_of(
         "to": stamp(until),
         "users": told.users,
         "erased_persons": told.erased,
+        "lead_events": told.lead_events,
+        "erased_lead_events": told.erased_events,
         "written": dict(sorted(told.written.items())),
         "repaired": told.repaired,
         "rows_of_later": later,
@@ -91,6 +99,7 @@ def report_of(
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Yield the report in words."""
     yield f"{report['users']} users as of {report['to']}; {report['erased_persons']} were erased and stay so"
+    yield f"{report['lead_events']} events of leads; {report['erased_lead_events']} more are of erased ones"
     yield (
         ", ".join(f"{table}: {count} written" for table, count in report["written"].items())
         or "all was there"
@@ -118,7 +127,7 @@ def _restorer(stack: Stack, lake: LakeBefore, erased: Tombstones, arguments: arg
     projections = Projections(dynamodb, stack.tables["UserStreaks"], stack.tables["DailyActivity"])
     return Restorer(
         lake,
-        {name: ItemTable(dynamodb, stack.tables[name], TABLE_KEYS[name]) for name in RESTORED},
+        _tables(stack, RESTORED),
         accounts,
         Reconciler(
             *(accounts, projections, cache, shards, history, history.pauses), repair=True, books=books.books
@@ -129,6 +138,11 @@ def _restorer(stack: Stack, lake: LakeBefore, erased: Tombstones, arguments: arg
         arguments.keep,
         arguments.replace,
     )
+
+
+def _tables(stack: Stack, names: Iterable[str]) -> dict[str, ItemTable]:
+    dynamodb = stack.client("dynamodb")
+    return {name: ItemTable(dynamodb, stack.tables[name], TABLE_KEYS[name]) for name in names}
 
 
 def _copy(stack: Stack, table: str, source: str, erased: Tombstones) -> tuple[int, int]:

@@ -11,6 +11,7 @@ TABLES = (
     *("Erasures", "RuleBooks", "RewardsLedger", "DailyActivity", "UserStreaks", "Rewards", "IdempotencyKeys"),
     "BPEvents",
 )
+FROM_ROWS = ("Event", "Questions")  # of others_restored, which are never replaced
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,8 +32,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="fill a table first from one that came back by point-in-time recovery: Questions=questions-0300",
     )
     damaged = "a damaged table: it gets what the lake has, and loses what the lake does not have"
-    for name, text in (("--replace", damaged), ("--keep", "a table to leave alone")):
-        parser.add_argument(name, action="append", default=[], choices=TABLES, metavar="TABLE", help=text)
+    parser.add_argument(
+        "--replace", action="append", default=[], choices=TABLES, metavar="TABLE", help=damaged
+    )
+    parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        choices=(*TABLES, *FROM_ROWS),
+        metavar="TABLE",
+        help="a table to leave alone",
+    )
     parser.add_argument(
         "--report", type=Path, default=Path("restore.json"), metavar="FILE", help="what could not be had"
     )

@@ -32,7 +32,7 @@ from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Poison
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.leads import FeaturesSettings
-from processors.leads.erased_leads import is_erased
+from adapters.privacy.erased_leads import is_erased
 from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL

@@ -18,6 +18,8 @@ from rules.questions.former_names import renamed, with_former
 OPEN_MAX = timedelta(days=30)
 # No request lives longer. So an answer that is accepted just before the closing is stored within this time.
 STORED_WITHIN = timedelta(seconds=30)
+# In place of a digest of what was asked: of a question that was restored (rule 21) nobody knows it.
+UNKNOWN = ""
 
 
 class QuestionType(StrEnum):

@@ -4,6 +4,7 @@
 
 import argparse
 import json
+import os
 import shutil
 import time
 from collections.abc import Iterator
@@ -20,8 +21,10 @@ import pytest
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import item
 from adapters.platform.objects import FolderObjects, S3Objects
+from adapters.platform.redis import Redis
+from adapters.restoring.item_tables import ItemTable
 from analytics.lake.layout import curated_files
-from analytics.restore.restorer import RESTORED
+from analytics.restore.restorer import RESTORED, copied
 from local.cloud.dynamodb_engine import SECRET, TABLES
 from local.restore import command
 from local.restore.options import add_options
@@ -29,10 +32,11 @@ from local.stack import Stack
 from rules.days import stamp
 from rules.engagement.proving.chains import chain_of, link_of, own_faults
 from rules.privacy.tombstones import Act, JournalEntry, user_subject
+from tests.support import redis_servers
 from tests.support.dying import Dying, Killed
 from tests.support.effort import effort
 from tests.support.engine import running
-from tests.support.restore_drill import Drill, tombstones
+from tests.support.restore_drill import Drill, keys_of, tombstones
 from tests.support.rewards import publish, with_rewards
 from tests.support.site import PRODUCERS, Site, site
 from tests.support.template import table_definition
@@ -45,15 +49,22 @@ LOST = (
 
 
 @pytest.fixture(scope="module")
-def api() -> Iterator[Site]:
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Redis that nobody else has: it is lost, too."""
+    with redis_servers.running(tmp_path_factory.mktemp("redis"), is_cluster=False) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def api(redis_url: str) -> Iterator[Site]:
     """A site whose tables nobody else has: they are lost again and again."""
-    with running() as engine, site(engine, LEADERBOARD_SHARDS="2") as prepared:
+    with running() as engine, site(engine, redis_url, LEADERBOARD_SHARDS="2") as prepared:
         yield prepared
 
 
 def lived_in(api: Site, folder: Path, seed: int) -> Drill:
     api.settle()  # what an earlier restore has put into streams
-    drill = Drill(api, folder, seed)
+    drill = Drill(api, folder, seed, os.environ["REDIS_URL"])
     drill.lose()
     publish(api, with_rewards(mug={"stock": 50, "limit_per_user": 3}))
     drill.live()
@@ -89,7 +100,11 @@ def same(drill: Drill, before: dict[str, Any]) -> None:
         after = drill.shown()
         for user, told in before.items():
             for path, answer in told.items():
-                assert after[user][path] == answer, (user, path)
+                assert after[user][path] == answer, (
+                    user,
+                    path,
+                    {k: (v, answer[1].get(k)) for k, v in after[user][path][1].items() if answer[1].get(k) != v},
+                )
         drill.api.settle()
 
 
@@ -132,6 +147,36 @@ def test_the_command_curates_restores_and_names_what_it_cannot_have(
     assert len(lived.items("Questions")) == 2
     assert "Questions" not in json.loads(report.read_text())["not_in_the_lake"]
     assert not any(json.loads(report.read_text())["written"].values())
+
+
+def test_redis_alone_is_lost(lived: Drill, before: dict[str, Any]) -> None:
+    lived.restore()
+    redis = Redis(lived.redis_url)
+    assert lived.shown() == before
+    assert redis.call("DBSIZE")
+    redis.call("FLUSHALL")
+    same(lived, before)
+
+
+def test_what_comes_back_of_a_table_is_nobody_s_past_who_came_anew(lived: Drill) -> None:
+    """Rule 10: what happened before an erasure never comes back."""
+    gone, *_ = lived.users
+    digest = tombstones(lived.dynamodb).digest(user_subject(gone))
+    for minutes, act in ((-9, Act.ERASED), (-5, Act.LIFTED)):
+        entry = JournalEntry(stamp(datetime.now(UTC) + timedelta(minutes=minutes)), digest, act, "e1")
+        new = item({"part": "journal", "place": entry.place, "erasure_id": "e1"})
+        lived.dynamodb.put_item(TableName="Erasures", Item=new)
+    lived.dynamodb.create_table(**table_definition("Responses", "responses-0300"))
+    for number, minutes in enumerate((-60, -1)):
+        at = stamp(datetime.now(UTC) + timedelta(minutes=minutes))
+        one = {"question_id": f"q{number}", "response_id": "r", "fingerprint_hash": "r", "created_at": at}
+        lived.dynamodb.put_item(TableName="responses-0300", Item=item({**one, "user_id": gone}))
+        lived.dynamodb.put_item(TableName="responses-0300", Item=item({**one, "response_id": "other"}))
+    source, to = (
+        ItemTable(lived.dynamodb, name, keys_of("Responses")) for name in ("responses-0300", "Responses")
+    )
+    assert copied(source, to, tombstones(lived.dynamodb)) == (3, 1)
+    assert [each["question_id"]["S"] for each in lived.items("Responses") if "user_id" in each] == ["q1"]
 
 
 def test_old_duplicates_stay_duplicates(lived: Drill, before: dict[str, Any]) -> None:

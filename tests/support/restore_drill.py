@@ -16,6 +16,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.objects import FolderObjects
+from adapters.platform.redis import Redis
 from adapters.platform.sending.firehose import DeliveryStream
 from adapters.privacy.tombstones import Tombstones
 from adapters.restoring.item_tables import ItemTable
@@ -61,11 +62,12 @@ def keys_of(table: str) -> tuple[str, ...]:
 
 @dataclass
 class Drill:
-    """seed: of what users do."""
+    """seed: of what users do. redis_url: of the Redis that is lost, too; "": there is none."""
 
     api: Site
     folder: Path
     seed: int
+    redis_url: str = ""
     sent: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     redeemed: dict[str, Any] = field(default_factory=dict)
     leaves: dict[str, str] = field(default_factory=dict)
@@ -214,7 +216,9 @@ class Drill:
     # ---- loss and restore
 
     def lose(self, *tables: str) -> None:
-        """Lose tables; all of them if none is named."""
+        """Lose tables; all of them, and Redis, if none is named."""
+        if self.redis_url and not tables:
+            Redis(self.redis_url).call("FLUSHALL")
         for table in tables or TABLES:
             for each in self.items(table):
                 key = {name: each[name] for name in keys_of(table)}
@@ -224,7 +228,7 @@ class Drill:
     def restore(self, until: datetime | None = None, client: Any = None, **more: Any) -> Restored:
         now = datetime.now(UTC)
         restorer = restorer_of(
-            client or self.dynamodb, self.objects, until or now + timedelta(seconds=2), now
+            client or self.dynamodb, self.objects, until or now + timedelta(seconds=2), now, self.redis_url
         )
         told: Restored = restorer(**more).run(now)
         forget()
@@ -235,11 +239,13 @@ class Drill:
         return {table: self.items(table) for table in RESTORED}
 
 
-def restorer_of(dynamodb: Any, objects: FolderObjects, until: datetime, now: datetime) -> Any:
+def restorer_of(
+    dynamodb: Any, objects: FolderObjects, until: datetime, now: datetime, redis_url: str = ""
+) -> Any:
     """Return what makes a Restorer of the engine's tables."""
     ledger = LedgerStore(dynamodb, "RewardsLedger")
     accounts = AccountStore(dynamodb, "UserStreaks", "DailyActivity", ledger, SHARDS)
-    history, cache = SettingsHistory(objects), EngagementCache("")
+    history, cache = SettingsHistory(objects), EngagementCache(redis_url)
     store = BookStore(dynamodb, "RuleBooks")
     projections = Projections(dynamodb, "UserStreaks", "DailyActivity")
     reconciler = Reconciler(

@@ -1,0 +1,270 @@
+"""The tables of leads and questions are lost, and filled again from the lake: features, memory, lists (rule 21)."""
+
+import json
+import random
+import uuid
+from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from adapters.leads.lead_event_store import LeadEventStore, StoreOutcome
+from adapters.platform.items import plain
+from adapters.platform.objects import FolderObjects
+from adapters.privacy.tombstones import NOBODY
+from adapters.restoring.item_tables import ItemTable
+from analytics.curation.curate import curate
+from analytics.lake.layout import Place
+from analytics.restore.lake_users import LakeBefore
+from analytics.restore.others_restored import OthersRestorer
+from analytics.restore.restorer import Restored
+from analytics.restore.told_items import question_item
+from processors.leads.lead_events import note_at_roots
+from rules.days import unstamp
+from rules.lake.entities import LEAD_EVENTS, QUESTIONS, RESPONSES, Entity, row_of
+from rules.leads.lead_events import SORT_KEY, from_item
+from rules.privacy.tombstones import Tombstone, lead_subject
+from tests.support.dying import Dying, Killed
+from tests.support.effort import effort
+from tests.support.engine import Engine, running
+from tests.support.lead_processors import Leads
+from tests.support.questions_stack import answer, as_agent, ask, get, prepared
+from tests.support.raw_lake import put_raw
+from tests.support.restore_drill import keys_of
+
+TABLES = ("Event", "Memory", "Feature", "GroupEvents", "IdempotencyKeys", "Questions")
+WHICH = ("a", "b", "c", "d")
+SEEDS = range(effort(2, soak=40))
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with running() as started, prepared(started):
+        yield started
+
+
+class Gone:
+    """Knows one lead that was erased."""
+
+    def __init__(self, lead: str, lifted_at: str = "") -> None:
+        self.subject, self.tombstone = lead_subject(lead), Tombstone("2026-01-01", "e", lifted_at)
+
+    def of(self, subject: str) -> Tombstone | None:
+        return self.tombstone if subject == self.subject else None
+
+    def forbids(self, subject: str, happened_at: str) -> bool:
+        return subject == self.subject and self.tombstone.forbids(happened_at)
+
+
+class Lost:
+    """Tables, the lake that was made of them, and what brings them back."""
+
+    def __init__(self, engine: Engine, folder: Path) -> None:
+        self.dynamodb, self.objects = engine.client("dynamodb"), FolderObjects(folder)
+        self.lose()
+
+    def items(self, table: str) -> list[Any]:
+        pages = self.dynamodb.get_paginator("scan").paginate(TableName=table)
+        return sorted(
+            (each for page in pages for each in page["Items"]), key=partial(json.dumps, sort_keys=True)
+        )
+
+    def lose(self, *tables: str) -> None:
+        for table in tables or (*TABLES, "Responses"):
+            for each in self.items(table):
+                key = {name: each[name] for name in keys_of(table)}
+                self.dynamodb.delete_item(TableName=table, Key=key)
+
+    def publish(self, table: str, entity: Entity) -> None:
+        arrived, places = datetime.now(UTC), defaultdict[Place, list[Any]](list)
+        for each in self.items(table):
+            row = row_of(entity, plain(each), arrived, 0)
+            places[Place(entity.name, row["dt"], row["hour"])].append(row)
+        for place, rows in places.items():
+            put_raw(self.objects, uuid.uuid4().hex, rows, place)
+            curate(self.objects, place)
+
+    def restore(
+        self, client: Any = None, erased: Any = NOBODY, until: datetime | None = None, **more: Any
+    ) -> Restored:
+        now, told = datetime.now(UTC), Restored()
+        lake = LakeBefore(self.objects, until or now + timedelta(days=1), now)
+        tables = {
+            name: ItemTable(client or self.dynamodb, name, keys_of(name))
+            for name in ("Event", "Questions", "IdempotencyKeys")
+        }
+        OthersRestorer(lake, tables, erased, **more).run(told, now)
+        return told
+
+
+@pytest.fixture
+def lost(engine: Engine, tmp_path: Path) -> Lost:
+    return Lost(engine, tmp_path)
+
+
+def town(lost: Lost, seed: int) -> Leads:
+    """Leads with two years of events, two of them merged, others merged and parted; all in the lake."""
+    leads, chance = Leads(lost.dynamodb, f"town{seed}-{uuid.uuid4().hex[:6]}"), random.Random(seed)
+    events = leads.some(40, seed, WHICH)
+    leads.store(events[:25])
+    changes = [leads.change(1, ("a", "b")), leads.change(2, ("c", "d")), leads.change(3, ("c",), ("d",))]
+    leads.store(events[25:])
+    for each in sorted([*events, *changes], key=lambda _: chance.random()):
+        note_at_roots([each], leads.features, leads.rows)
+        leads.both(each)
+    leads.check("a", "b")
+    lost.publish("Event", LEAD_EVENTS)
+    return leads
+
+
+def announced(lost: Lost, leads: Leads, chance: random.Random) -> None:
+    """What the stream of the table Event leads to, in any order, some of it twice."""
+    events = [from_item(plain(each)) for each in lost.items("Event")]
+    for each in sorted([*events, *events[::3]], key=lambda _: chance.random()):
+        note_at_roots([each], leads.features, leads.rows)
+        leads.both(each)
+
+
+def shown(leads: Leads) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for which in WHICH:
+        lead = leads.features.get(leads.leaf(which))
+        found[which] = lead and (lead.features, lead.merged_into), leads.memories.all_of(leads.leaf(which))
+    return found
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_leads_come_back_with_features_memory_and_who_is_one_with_whom(lost: Lost, seed: int) -> None:
+    leads = town(lost, seed)
+    before, events = shown(leads), lost.items("Event")
+    lost.lose()
+    told = lost.restore()
+    assert (told.lead_events, told.written["Event"], told.lacks) == (len(events), len(events), [])
+    assert lost.items("Event") == events
+    announced(lost, leads, random.Random(seed))
+    for which in (("a", "b"), ("c",), ("d",)):
+        leads.check(*which)
+    assert shown(leads) == before
+    assert not lost.restore().written.total()
+
+
+def test_what_is_there_stays_and_killed_anywhere_it_goes_on(lost: Lost) -> None:
+    town(lost, 5)
+    lost.lose("IdempotencyKeys", "Memory", "Feature", "GroupEvents")
+    (first, *_), whole = lost.items("Event"), lost.items("Event")
+    words = first | {"raw_payload": {"S": "{}"}}
+    lost.dynamodb.put_item(TableName="Event", Item=words)
+    lost.restore()
+    assert words in lost.items("Event")
+    claims = lost.items("IdempotencyKeys")
+    for at in range(1, 40, effort(13, soak=1)):
+        lost.lose()
+        with suppress(Killed):
+            lost.restore(client=Dying(lost.dynamodb, at, ("dies before", "dies after")[at % 2]))
+        lost.restore()
+        assert (lost.items("Event"), lost.items("IdempotencyKeys")) == (whole, claims)
+
+
+def test_an_old_event_stays_a_duplicate_and_an_order_that_was_known_is_kept_as_a_conflict(lost: Lost) -> None:
+    leads = town(lost, 6)
+    lost.lose()
+    lost.restore()
+    store = LeadEventStore(lost.dynamodb, "Event", "IdempotencyKeys")
+    for each in leads.stored[:10]:
+        assert store.put_new(each, "whatever it was") is StoreOutcome.DUPLICATE
+    new = leads.event(77_777, "page_viewed", leads.now, "a")
+    assert store.put_new(new, "h") is StoreOutcome.STORED
+    assert store.put_new(new, "other") is StoreOutcome.CONFLICT
+
+
+def test_an_erased_lead_does_not_come_back_and_who_came_anew_has_no_past(lost: Lost) -> None:
+    leads = town(lost, 7)
+    gone = leads.leaf("d")
+    lost.lose()
+    told = lost.restore(erased=Gone(gone))
+    assert told.erased_events > 0
+    assert gone not in repr(lost.items("Event"))
+    assert lost.items("Event")
+    lost.lose()
+    lifted = sorted(each.occurred_at for each in leads.stored if each.lead_organization_id == gone)[3]
+    lost.restore(erased=Gone(gone, lifted))
+    left = [from_item(plain(each)) for each in lost.items("Event")]
+    theirs = [each.occurred_at for each in left if each.lead_organization_id == gone]
+    assert theirs
+    assert min(theirs) >= lifted
+
+
+def test_before_an_instant(lost: Lost) -> None:
+    leads = town(lost, 8)
+    lost.lose()
+    until = sorted(unstamp(each.received_at) for each in leads.stored)[15].replace(microsecond=0)
+    lost.restore(until=until)
+    wanted = {each.place for each in leads.stored if unstamp(each.received_at) < until}
+    assert {plain(each)[SORT_KEY] for each in lost.items("Event")} == wanted
+    lost.lose()
+    lost.restore(keep=("Event",))
+    assert lost.items("Event") == []
+
+
+def questions(lost: Lost) -> list[dict[str, Any]]:
+    made = [
+        ask(required_responses=1),
+        ask(required_responses=3, audience=["b", "a"], category="c"),
+        ask(type="text", options=None, prompt="Und Sie? \u00fc"),
+    ]
+    assert answer(made[0], "p1").status == 201
+    assert answer(made[1], "p2", "streakline/audience/a").status == 201
+    lost.publish("Questions", QUESTIONS)
+    lost.publish("Responses", RESPONSES)
+    return made
+
+
+def seen(made: list[dict[str, Any]]) -> list[Any]:
+    """What the questions and the lists of them show."""
+    lists = [as_agent("GET", "/v1/agents/agent/questions", status=each).body for each in ("OPEN", "CLOSED")]
+    return [*(get(each) for each in made), *lists]
+
+
+def test_questions_come_back_with_what_they_count_and_old_keys(lost: Lost) -> None:
+    made = questions(lost)
+    before = seen(made)
+    assert [each["status"] for each in before[:3]] == ["CLOSED", "PARTIAL", "OPEN"]
+    answers = lost.items("Responses")
+    lost.lose("Questions")
+    told = lost.restore()
+    assert (told.written["Questions"], told.lacks) == (3, [])
+    assert seen(made) == before
+    body = {"idempotency_key": "again", "type": "text", "prompt": "?", "required_responses": 1}
+    asked = as_agent("POST", "/v1/questions", body).body
+    lost.publish("Questions", QUESTIONS)
+    lost.lose("Questions")
+    lost.restore()
+    again = as_agent("POST", "/v1/questions", body)
+    assert (again.status, again.body["duplicate"], again.body["question_id"]) == (
+        200,
+        True,
+        asked["question_id"],
+    )
+    assert lost.items("Responses") == answers
+    assert answer(made[1], "p2", "streakline/audience/a").code == "already_answered"
+    assert answer(made[1], "p3", "streakline/audience/a").status == 201
+    assert get(made[1])["current_responses"] == 2
+
+
+def test_a_question_that_was_closed_later_is_open_before(lost: Lost) -> None:
+    made = questions(lost)
+    (one,) = (
+        each for each in map(plain, lost.items("Questions")) if each["question_id"] == made[0]["question_id"]
+    )
+    lost.lose()
+    lost.restore(until=min(unstamp(each["created_at"]) for each in made).replace(microsecond=0))
+    assert lost.items("Questions") == [], "nothing had been asked before that second"
+    lake = LakeBefore(lost.objects, unstamp(one["closed_at"]), datetime.now(UTC))
+    rows = {each["question_id"]: each for each in lake.questions()}
+    found = plain(question_item(rows[one["question_id"]], rows[one["question_id"]]["answers"], lake.until))
+    assert (found["status"], found["current_responses"], found.get("closed_at")) == ("OPEN", 0, None)
