@@ -38,7 +38,8 @@ from tests.support.ledger_corruptions import LEDGER
 from tests.support.town import Town, lived_in
 
 pytestmark = pytest.mark.xdist_group("reconcile")
-MANIPULATIONS = effort(24, soak=3_400)  # in each of the three copies; tests/unit/proving tries 200 in memory
+MANIPULATIONS = effort(40, soak=3_400)  # in each of the three copies; tests/unit/proving tries 200 in memory
+CROWD = effort(8, soak=85)  # in each round each of so many accounts is changed once
 ALL = "9"  # every entry is old enough to be everywhere
 
 
@@ -46,6 +47,27 @@ ALL = "9"  # every entry is old enough to be everywhere
 def town(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
     with lived_in(engine, tmp_path, request.node.name[5:24], 6) as made:
         yield made
+
+
+@pytest.fixture
+def crowd(engine: Engine, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Town]:
+    """A town that a night has published a root of, and its three copies."""
+    with lived_in(engine, tmp_path, request.node.name[5:24], CROWD) as made:
+        made.reconcile("night")
+        made.curate()
+        made.load()
+        assert list(auditor(made).audit(made.users)) == []
+        yield made
+
+
+def named_in(crowd: Town, copy: str, wanted: dict[str, tuple[int, str]]) -> None:
+    """Assert that an audit names each of these accounts, at this seq, in this copy, and nothing else."""
+    found: dict[tuple[str, str], set[int]] = {}
+    for each in auditor(crowd).audit(crowd.users):
+        found.setdefault((each.account, each.copy), set()).add(each.fault.seq)
+    assert set(found) == {(user, copy) for user in wanted}
+    for user, (seq, what) in wanted.items():
+        assert seq in found[user, copy], what
 
 
 def roots(town: Town) -> FolderObjects:
@@ -153,49 +175,47 @@ def test_a_fault_in_the_code_of_hashes_freezes_nobody_and_publishes_no_root(
     assert told["root"]["before"] == kept["root"]
 
 
-def manipulated_files(town: Town, luck: random.Random) -> tuple[str, int, Any]:
-    """Change one row of the lake's ledger; return whose it was, its seq, and how to undo that."""
-    stored = luck.choice(layout.curated_files(town.objects, "ledger"))
-    path = town.folder / "lake" / stored.key
-    before = path.read_bytes()
-    table = pq.read_table(path)
-    rows = table.to_pylist()
-    place = luck.randrange(len(rows))
-    row = rows[place]
-    user, seq = row["account_id"], row["seq"]
-    what = luck.choice(["flip", "drop", "add", "swap"])
-    if what == "flip":
-        name = luck.choice(["points", "balance", "event_id", "kind", "activity_date", "created_at"])
-        row[name] = {"points": 7777, "balance": 7777}.get(name, row[name])
-        if name in ("event_id", "kind"):
-            row[name] = "OTHER"
-        if name == "activity_date":
-            row[name] = row[name].replace(year=2001) if row[name] else None
-            row["reason"] = "changed"
-        if name == "created_at":
-            row[name] = row[name].replace(microsecond=(row[name].microsecond + 1) % 10**6)
-    elif what == "drop":
-        del rows[place]
-    elif what == "add":
-        rows.insert(place, {**row, "points": 5555, "event_id": "one more"})
-    else:
-        row["seq"] += 1
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
-    return user, seq, lambda: path.write_bytes(before)
+def changed_row(row: dict[str, Any], luck: random.Random) -> tuple[str, list[dict[str, Any]]]:
+    """Return what was done to a row of the lake, and the rows in its place."""
+    name = luck.choice(
+        ["points", "balance", "event_id", "kind", "reason", "created_at", "drop", "add", "seq"]
+    )
+    if name == "drop":
+        return name, []
+    if name == "add":
+        return name, [{**row, "points": 5555, "event_id": "one more"}, row]
+    if name == "created_at":
+        return name, [{**row, name: row[name].replace(microsecond=(row[name].microsecond + 1) % 10**6)}]
+    changed = row["seq"] + 1 if name == "seq" else 7777 if name in ("points", "balance") else "OTHER"
+    return name, [{**row, name: changed}]
 
 
-def test_lake_files_that_were_changed_are_named_by_account_and_place(town: Town) -> None:
-    town.reconcile("night")
-    town.curate()
-    town.load()
+def test_lake_files_that_were_changed_are_named_by_account_and_place(crowd: Town) -> None:
     luck = random.Random(3)
-    assert list(auditor(town).audit(town.users)) == []
-    for _ in range(MANIPULATIONS):
-        user, seq, undo = manipulated_files(town, luck)
-        found = list(auditor(town).audit([user]))
-        undo()
-        assert seq in {each.fault.seq for each in found if (each.account, each.copy) == (user, LAKE)}
-        assert {each.copy for each in found} == {LAKE}
+    paths = [crowd.folder / "lake" / each.key for each in layout.curated_files(crowd.objects, "ledger")]
+    before = {path: path.read_bytes() for path in paths}
+    files = {path: pq.read_table(path) for path in paths}
+    places: dict[str, list[tuple[Path, int]]] = {}
+    for path, table in files.items():
+        for place, user in enumerate(table["account_id"].to_pylist()):
+            places.setdefault(user, []).append((path, place))
+    for _ in range(-(-MANIPULATIONS // CROWD)):
+        wanted: dict[str, tuple[int, str]] = {}
+        changed: dict[Path, dict[int, list[dict[str, Any]]]] = {}
+        for user in crowd.users:
+            path, place = luck.choice(places[user])
+            row = files[path].slice(place, 1).to_pylist()[0]
+            what, changed.setdefault(path, {})[place] = changed_row(row, luck)
+            wanted[user] = row["seq"], what
+        for path, by_place in changed.items():
+            rows = [
+                new for place, row in enumerate(files[path].to_pylist()) for new in by_place.get(place, [row])
+            ]
+            pq.write_table(pa.Table.from_pylist(rows, schema=files[path].schema), path)
+        named_in(crowd, LAKE, wanted)
+        for path in changed:
+            path.write_bytes(before[path])
+    assert list(auditor(crowd).audit(crowd.users)) == []
 
 
 def test_the_chain_of_an_erased_person_still_leads_to_the_root(town: Town) -> None:
@@ -227,69 +247,85 @@ def test_the_chain_of_an_erased_person_still_leads_to_the_root(town: Town) -> No
 
 
 FLIPS = ("points = points + 1", "balance = 0", "event_id = 'other'", "kind = 'ADJUST'", "seq = seq + 1")
+COPIED = "account_id, created_at, seq, kind, points, balance, load_number"
 
 
-def test_warehouse_rows_that_were_changed_are_named_by_account_and_place(town: Town) -> None:
-    town.reconcile("night")
-    town.curate()
-    town.load()
+def test_warehouse_rows_that_were_changed_are_named_by_account_and_place(crowd: Town) -> None:
     luck = random.Random(4)
-    assert list(auditor(town).audit(town.users)) == []
-    for number in range(MANIPULATIONS):
-        user = luck.choice(town.users)
-        seq = int(luck.choice(town.entries(user)[1:])["seq"]["N"])
-        where = f"WHERE account_id = '{user}' AND seq = {seq}"
-        town.warehouse.run([f"CREATE OR REPLACE TABLE kept AS FROM lake.ledger WHERE account_id = '{user}'"])
-        what = luck.choice([*FLIPS, "drop", "add"])
-        if what == "drop":
-            town.warehouse.run([f"DELETE FROM lake.ledger {where}"])
-        elif what == "add":
-            columns = "account_id, created_at, seq, kind, points, balance, load_number"
+    seqs = {user: [int(each["seq"]["N"]) for each in crowd.entries(user)[1:]] for user in crowd.users}
+    crowd.warehouse.run(["CREATE OR REPLACE TABLE kept AS FROM lake.ledger"])
+    for number in range(-(-MANIPULATIONS // CROWD)):
+        wanted, statements = dict[str, tuple[int, str]](), list[str]()
+        for user in crowd.users:
+            seq, what = luck.choice(seqs[user]), luck.choice([*FLIPS, "drop", "add"])
+            where = f"WHERE account_id = '{user}' AND seq = {seq}"
             made = (
                 f"account_id, created_at + INTERVAL 1 MICROSECOND, seq, kind, {number}, balance, load_number"
             )
-            town.warehouse.run(
-                [f"INSERT INTO lake.ledger ({columns}) SELECT {made} FROM lake.ledger {where}"]
+            statements.append(
+                {
+                    "drop": f"DELETE FROM lake.ledger {where}",
+                    "add": f"INSERT INTO lake.ledger ({COPIED}) SELECT {made} FROM lake.ledger {where}",
+                }.get(what, f"UPDATE lake.ledger SET {what} {where}")
             )
-        else:
-            town.warehouse.run([f"UPDATE lake.ledger SET {what} {where}"])
-        found = list(auditor(town).audit([user]))
-        mended = [f"DELETE FROM lake.ledger WHERE account_id = '{user}'", "INSERT INTO lake.ledger FROM kept"]
-        town.warehouse.run(mended)
-        assert seq in {each.fault.seq for each in found if (each.account, each.copy) == (user, WAREHOUSE)}, (
-            what
-        )
-        assert {each.copy for each in found} == {WAREHOUSE}
-    assert list(auditor(town).audit(town.users)) == []
+            wanted[user] = seq, what
+        crowd.warehouse.run(statements)
+        named_in(crowd, WAREHOUSE, wanted)
+        crowd.warehouse.run(["DELETE FROM lake.ledger", "INSERT INTO lake.ledger FROM kept"])
+    assert list(auditor(crowd).audit(crowd.users)) == []
 
 
-def test_table_items_that_were_changed_are_named_by_account_and_place(town: Town) -> None:
+FLIPPED_ITEMS: tuple[tuple[str, Any], ...] = (
+    ("points", {"N": "4444"}),
+    ("balance", {"N": "4444"}),
+    ("event_id", {"S": "other"}),
+    ("kind", {"S": "ADJUST"}),
+)
+
+
+def changed_items(stored: list[Any], luck: random.Random) -> tuple[int, str, list[Any]]:
+    """Change one of an account's entries in the table; return its seq, what was done, and all entries now."""
+    at = luck.randrange(1, len(stored))
+    seq = int(stored[at]["seq"]["N"])
+    name, value = luck.choice(
+        [*FLIPPED_ITEMS, ("seq", {"N": str(seq + 1)}), ("drop", {}), ("add", {}), ("swap", {})]
+    )
+    before, one, after = stored[:at], stored[at], stored[at + 1 :]
+    if name == "drop":
+        return seq, name, [*before, *after]
+    if name == "add":
+        place = one["created_at"]["S"].replace("Z", "5Z")  # just after it
+        return seq, name, [*before, one, {**one, "created_at": {"S": place}}, *after]
+    if name == "swap" and len(before) > 1:  # two entries change places
+        other = before[-1]
+        places = [{**one, "created_at": other["created_at"]}, {**other, "created_at": one["created_at"]}]
+        return seq - 1, name, [*before[:-1], *places, *after]
+    changed = {"points": {"N": "4445"}} if name == "swap" else {name: value}
+    return seq, name, [*before, {**one, **changed}, *after]
+
+
+def test_table_items_that_were_changed_are_named_by_account_and_place(crowd: Town) -> None:
     """The lake has no hashes of its own; its chain leads to the root, and the table's does not."""
-    town.reconcile("night")
-    town.curate()
-    town.load()
     luck = random.Random(6)
-    assert list(auditor(town).audit(town.users)) == []
-    for _ in range(MANIPULATIONS):
-        user = luck.choice(town.users)
-        stored = town.entries(user)
-        entry = dict(luck.choice(stored[1:]))
-        seq = int(entry["seq"]["N"])
-        name, value = luck.choice(
-            [
-                ("points", {"N": "4444"}),
-                ("balance", {"N": "4444"}),
-                ("event_id", {"S": "other"}),
-                ("seq", {"N": str(seq + 1)}),
-                ("kind", {"S": "ADJUST"}),
-                ("drop", {}),
-            ]
-        )
-        if name == "drop":
-            town.delete("RewardsLedger", account_id=user, created_at=entry["created_at"]["S"])
-        else:
-            town.put("RewardsLedger", {**entry, name: value})
-        found = list(auditor(town).audit([user]))
-        town.put("RewardsLedger", entry)
-        assert seq in {each.fault.seq for each in found if (each.account, each.copy) == (user, "table")}, name
-    assert list(auditor(town).audit(town.users)) == []
+    before = {user: crowd.entries(user) for user in crowd.users}
+    for _ in range(-(-MANIPULATIONS // CROWD)):
+        wanted: dict[str, tuple[int, str]] = {}
+        for user, stored in before.items():
+            seq, what, now = changed_items(stored, luck)
+            replaced(crowd, user, now)
+            wanted[user] = seq, what
+        named_in(crowd, "table", wanted)
+        for user, stored in before.items():
+            replaced(crowd, user, stored)
+    assert list(auditor(crowd).audit(crowd.users)) == []
+
+
+def replaced(crowd: Town, user: str, wanted: list[Any]) -> None:
+    """Let the table have these entries of an account and no others."""
+    places, now = {each["created_at"]["S"]: each for each in wanted}, crowd.entries(user)
+    for each in now:
+        if each["created_at"]["S"] not in places:
+            crowd.delete("RewardsLedger", account_id=user, created_at=each["created_at"]["S"])
+    for place, each in places.items():
+        if {e["created_at"]["S"]: e for e in now}.get(place) != each:
+            crowd.put("RewardsLedger", each)
