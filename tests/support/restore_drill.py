@@ -89,6 +89,8 @@ class Drill:
                 self.api.send("server", *[{**each, "user_id": user} for each in some], groups=(PRODUCERS,))
             for _ in range(6):
                 self.command(user)
+        adjusted = {"points": 500, "reason": "for the drill", "idempotency_key": "adjusted"}
+        self.api.admin("POST", f"/v1/users/{self.users[0]}/adjustments", adjusted)
         self.command(self.users[0], "redeem")
         self.note_leaves()
         self.shown()  # who looks at achievements is shown them: that is kept
