@@ -28,9 +28,10 @@ UNREADABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, 
 
 @dataclass(slots=True)
 class Applied:
-    """What became of all users."""
+    """What became of all users. unknown: those who have no account."""
 
     looked_at: int = 0
+    unknown: list[str] = field(default_factory=list)
     changed: list[Forgiven] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
@@ -46,6 +47,9 @@ class Applied:
             yield f"  {each.user_id}: streak {each.before} -> {each.after}, freezes {each.freezes:+d}"
         if len(most) > SHOWN_MAX:
             yield f"  and {len(most) - SHOWN_MAX} more"
+        if self.unknown:
+            some = ", ".join(self.unknown[:SHOWN_MAX])
+            yield f"{len(self.unknown)} users are unknown here: {some}"
         yield from (f"  left as it is: {each}" for each in self.failed)
 
 
@@ -56,7 +60,7 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
         print(json.dumps(list(map(amnesty_view, store.look().known)), indent=2))
         return
     said = _said(arguments, store, now)
-    users = _listed(arguments.users) if arguments.users else None
+    users = listed(arguments.users) if arguments.users else None
     if users is None and said.is_listed:
         raise RuntimeError(f"amnesty {said.number} is for listed users: say --users FILE")
     lake = S3Objects(stack.client("s3"), stack.outputs["LakeBucketName"])
@@ -100,8 +104,13 @@ def _declared(arguments: argparse.Namespace, now: datetime) -> Amnesty:
         raise RuntimeError(str(refused)) from None
 
 
-def _listed(path: Path) -> list[str]:
-    found = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+def listed(path: Path) -> list[str]:
+    """Return the users that a file names, one a line. Raises RuntimeError for a file that names nobody."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RuntimeError(f"{path}: {error}") from None
+    found = [line.strip() for line in text.splitlines() if line.strip()]
     if not found:
         raise RuntimeError(f"{path} names nobody")
     return sorted(set(found))
@@ -131,6 +140,8 @@ def apply(
                 found.looked_at += 1
                 if isinstance(each, str):
                     found.failed.append(each)
+                elif not each.is_known:
+                    found.unknown.append(each.user_id)
                 elif each.is_changed:
                     found.changed.append(each)
     return found

@@ -26,7 +26,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     instant = "an instant with its zone, such as 2026-03-01T22:10:00Z"
     declare.add_argument("--from", dest="since", type=_instant, required=True, help=f"its begin: {instant}")
     declare.add_argument("--to", dest="until", type=_instant, required=True, help=f"its end: {instant}")
-    declare.add_argument("--zones", default="", help="only for users of these zones, separated by commas")
+    zones = "only for users of these zones, separated by commas; a zone that has two names is named by both"
+    declare.add_argument("--zones", default="", help=zones)
     declare.add_argument("--reason", required=True, help="why, for those who ask later")
     declare.add_argument("--author", default=getpass.getuser(), help="who says so; your user name")
     _whom(declare, "only for these users, one a line")

@@ -103,7 +103,11 @@ def same(drill: Drill, before: dict[str, Any]) -> None:
                 assert after[user][path] == answer, (
                     user,
                     path,
-                    {k: (v, answer[1].get(k)) for k, v in after[user][path][1].items() if answer[1].get(k) != v},
+                    {
+                        k: (v, answer[1].get(k))
+                        for k, v in after[user][path][1].items()
+                        if answer[1].get(k) != v
+                    },
                 )
         drill.api.settle()
 

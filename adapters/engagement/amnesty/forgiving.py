@@ -17,13 +17,17 @@ from rules.engagement.streaks import effective, lapse_date
 
 @dataclass(frozen=True, slots=True)
 class Forgiven:
-    """What became of an account. before, after: the streak that shows. freezes: given back; below 0: used."""
+    """What became of an account. before, after: the streak that shows. freezes: given back; below 0: used.
+
+    is_known: False for somebody without an account.
+    """
 
     user_id: str
     is_changed: bool
     before: int = 0
     after: int = 0
     freezes: int = 0
+    is_known: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,8 @@ def _told(decision: Decision, now: datetime) -> Forgiven:
     before, after = decision.before.profile, decision.profile
     notes = [entry.draft.freeze for entry in decision.entries]
     freezes = notes.count(FreezeNote.REFUNDED) - notes.count(FreezeNote.SPENT)
-    return Forgiven(after.user_id, _matters(decision, now), _shown(before, now), _shown(after, now), freezes)
+    shown = _shown(before, now), _shown(after, now)
+    return Forgiven(after.user_id, _matters(decision, now), *shown, freezes, is_known=before.version > 0)
 
 
 def _matters(decision: Decision, now: datetime) -> bool:
