@@ -23,6 +23,7 @@ NOT_IN_THE_LAKE = {
     "Boards": "nothing: the next snapshot makes them anew",
     "Limits": "nothing that lasts longer than a minute",
     "Redis": "nothing: rounds fill it",
+    "Warehouse": "nothing: nights load from the lake what it lacks",
 }
 
 

@@ -29,20 +29,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=copy_of,
         metavar="TABLE=NAME",
-        help="fill a table first from one that came back by point-in-time recovery: Questions=questions-0300",
+        help="fill a table first from one that came back by point-in-time recovery: Responses=responses-0300",
     )
     damaged = "a damaged table: it gets what the lake has, and loses what the lake does not have"
-    parser.add_argument(
-        "--replace", action="append", default=[], choices=TABLES, metavar="TABLE", help=damaged
-    )
-    parser.add_argument(
-        "--keep",
-        action="append",
-        default=[],
-        choices=(*TABLES, *FROM_ROWS),
-        metavar="TABLE",
-        help="a table to leave alone",
-    )
+    alone = "a table to leave alone"
+    for name, which, text in (("--replace", TABLES, damaged), ("--keep", (*TABLES, *FROM_ROWS), alone)):
+        parser.add_argument(name, action="append", default=[], choices=which, metavar="TABLE", help=text)
     parser.add_argument(
         "--report", type=Path, default=Path("restore.json"), metavar="FILE", help="what could not be had"
     )

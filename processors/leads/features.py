@@ -30,9 +30,9 @@ from adapters.logs import Logger
 from adapters.platform.aws import client, pauses
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Poison
+from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.leads import FeaturesSettings
-from adapters.privacy.erased_leads import is_erased
 from processors.leads.feature_messages import rebuild_of, refresh_of
 from rules.leads import feature_changes
 from rules.leads.feature_changes import ALL

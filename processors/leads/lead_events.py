@@ -18,9 +18,9 @@ from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
 from adapters.platform.sending.topics import Topic, TopicMessage
+from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.leads import LeadEventsSettings
-from adapters.privacy.erased_leads import is_erased
 from rules.leads.lead_events import LeadEvent, announcement, from_item
 
 logger = Logger(service="lead-events")

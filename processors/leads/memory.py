@@ -22,9 +22,9 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue
 from adapters.platform.queues import Consumer, Poison
+from adapters.privacy.erased_leads import is_erased
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
 from adapters.settings.leads import MemorySettings
-from adapters.privacy.erased_leads import is_erased
 from rules.leads.lead_events import IDENTITY_TYPES, LEADS_UNMERGED, LeadEvent, MalformedLeadEvent, from_item
 from rules.leads.lead_groups import groups_of
 from rules.leads.memory import derive_entries

@@ -7,8 +7,11 @@ import pytest
 
 from adapters.engagement.account_items import PROFILE_NAMES
 from adapters.platform.items import item, plain
-from local.restore.options import TABLES, copy_of, instant
+from analytics.restore import others_restored
+from analytics.restore.lacking import NOT_IN_THE_LAKE
+from local.restore.options import FROM_ROWS, TABLES, copy_of, instant
 from rules.lake.kept.table_items import KEYS, LONG_BYTES, SETTINGS, item_of, item_text, place_of, table_item
+from rules.privacy.inventory import INVENTORY, StoreKind
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, 700_000, tzinfo=UTC)
 # What a profile's item has that entries tell, or that every write works out anew.
@@ -68,6 +71,7 @@ def test_an_item_comes_back_byte_for_byte_also_a_long_one() -> None:
 
 def test_the_options_name_every_table_and_refuse_what_is_no_instant() -> None:
     assert {*KEYS, "RewardsLedger", "BPEvents"} == {*TABLES}
+    assert FROM_ROWS == others_restored.FROM_ROWS
     assert instant("2026-11-24T03:00:00+01:00") == datetime(2026, 11, 24, 2, tzinfo=UTC)
     for wrong in ("2026-11-24T03:00:00.5Z", "2026-11-24T03:00:00", "soon"):
         with pytest.raises(Exception, match=wrong[:10]):
@@ -75,3 +79,12 @@ def test_the_options_name_every_table_and_refuse_what_is_no_instant() -> None:
     assert copy_of("Questions=q-1") == ("Questions", "q-1")
     with pytest.raises(Exception, match="TABLE=NAME"):
         copy_of("Questions")
+
+
+def test_of_every_store_it_is_told_what_a_restore_cannot_have() -> None:
+    """Those that it restores whole have nothing to tell."""
+    kinds = (StoreKind.TABLE, StoreKind.CACHE, StoreKind.DATABASE)
+    stores = {each.name for each in INVENTORY if each.kind in kinds}
+    whole = {"RewardsLedger", "DailyActivity", "UserStreaks", "BPEvents", "Rewards", "RuleBooks"}
+    assert stores - whole == NOT_IN_THE_LAKE.keys() - {"PayloadBucket"}
+    assert whole <= {*TABLES}
