@@ -291,6 +291,13 @@ def test_others_may_not(site: Site) -> None:
     live(site, user)
     for method, path in (("DELETE", ""), ("GET", "/export")):
         assert site.call("somebody", method, f"/v1/users/{user}{path}")[0] == 403
+    others = ("producers", "fulfilment", "agents", "leads/acme", f"audience/{user}", "admins", "admin/x")
+    asked = (("DELETE", ""), ("GET", "/export"), ("POST", "/lift"))
+    for group in others:
+        for method, path in asked:
+            told = site.call("somebody", method, f"/v1/users/{user}{path}", None, f"streakline/{group}")
+            assert told[0] == 403, (group, method, path)
+    assert site.call(user, "POST", f"/v1/users/{user}/lift")[0] == 403, "nobody lifts their own"
     assert site.call("operator", "DELETE", "/v1/users/%20", None, ADMIN)[0] == 400
     assert site.admin("GET", f"/v1/erasures/{'0' * 32}")[0] == 404
     assert site.admin("GET", "/v1/erasures/x")[0] == 400

@@ -20,7 +20,7 @@ from adapters.book.book_store import BookStore
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.privacy.tombstones import Tombstones
+from adapters.privacy.tombstones import Tombstones, journal_puts
 from local.cloud.dynamodb_engine import SECRET
 from local.cloud.patience import Patience
 from local.move_in.command import HistoryMoving, move_in
@@ -29,8 +29,11 @@ from local.move_in.mark_store import MarkStore
 from local.move_in.rows import digest_of_file
 from local.replay.event_sources import from_purchases
 from local.replay.verify import expect
+from rules.days import stamp
 from rules.engagement.ledger import EntryKind
+from rules.privacy.tombstones import Act, JournalEntry, user_subject
 from tests.support.effort import effort
+from tests.support.memory import forget
 from tests.support.site import Site
 from tests.support.template import ROOT
 
@@ -249,6 +252,27 @@ def test_an_erased_person_does_not_come_back(api: Site, user: str, tmp_path: Pat
     ledger = LedgerStore(api.engine.client("dynamodb"), "RewardsLedger")
     assert ledger.newest(f"{user}-0") is None
     assert ledger.newest(f"{user}-1") is not None
+
+
+def test_who_comes_anew_brings_nothing_of_before(api: Site, user: str, tmp_path: Path) -> None:
+    """The same file with the same keys: its events are of before the erasure, whenever they are sent."""
+    rows = history(user, users=1, events=6)
+    name = rows[0]["user_id"]
+    leave = argparse.Namespace(dry_run=False, leave_refused=True)
+    path = ndjson(tmp_path / "old.ndjson", rows)
+    assert Mover(api, path).run() == 0
+    assert api.admin("DELETE", f"/v1/users/{name}")[0] == 202
+    assert Mover(api, path, leave).run() == len(rows)
+    dynamodb = api.engine.client("dynamodb")
+    digest = Tombstones(dynamodb, "Erasures", KeyedHash(lambda: client("secretsmanager"), SECRET)).digest(
+        user_subject(name)
+    )
+    lifted = JournalEntry(stamp(datetime.now(UTC)), digest, Act.LIFTED, "e")
+    dynamodb.transact_write_items(TransactItems=journal_puts("Erasures", [lifted]))
+    forget()
+    assert Mover(api, ndjson(tmp_path / "copy.ndjson", [*rows, rows[0]]), leave).run() == len(rows) + 1
+    kept = (tmp_path / "copy.refused.ndjson").read_text().splitlines()
+    assert {json.loads(each)["refused_reason"] for each in kept} == {"was erased"}
 
 
 def test_customers_purchases_of_the_nineties_are_their_histories(api: Site, tmp_path: Path) -> None:
