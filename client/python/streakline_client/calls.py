@@ -14,6 +14,8 @@ from streakline_client.transport import Reply, Request, Transport
 ATTEMPTS_MAX = 5
 PAUSE_SECONDS, PAUSE_SECONDS_MAX = 0.25, 20.0
 AGAIN = frozenset({429, 503})
+# The code of a refusal that has none of the service's.
+UNKNOWN = "unknown"
 
 
 class Calls:
@@ -105,7 +107,7 @@ def refusal_of(reply: Reply) -> Refused:
     told = content if isinstance(content, dict) else {}
     error = told["error"] if isinstance(told.get("error"), dict) else told
     message = str(error.get("message", "no reason given"))
-    return Refused(reply.status, str(error.get("code", "unknown")), message, error.get("details"))
+    return Refused(reply.status, str(error.get("code", UNKNOWN)), message, error.get("details"))
 
 
 def _content(reply: Reply) -> Any:

@@ -58,15 +58,24 @@ def over_http(url: str) -> Transport:
             f"{base}{request.path}", request.body, dict(request.headers), method=request.method
         )
         try:
-            with opener.open(asked, timeout=request.timeout) as answer:
-                return _reply(answer.status, answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                return _reply(error.code, error)
+            status, answer = _answered(opener, asked, request.timeout)
+            with answer:
+                return _reply(status, answer)
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(f"{request.method} {request.path.partition('?')[0]}: {error}") from error
 
     return send
+
+
+def _answered(
+    opener: urllib.request.OpenerDirector, asked: urllib.request.Request, timeout: float
+) -> "tuple[int, http.client.HTTPResponse | urllib.error.HTTPError]":
+    """Return an answer of any status. Its body, that of an error too, may still break off."""
+    try:
+        answer: http.client.HTTPResponse = opener.open(asked, timeout=timeout)
+    except urllib.error.HTTPError as error:
+        return error.code, error
+    return answer.status, answer
 
 
 def _reply(status: int, answer: "http.client.HTTPResponse | urllib.error.HTTPError") -> Reply:

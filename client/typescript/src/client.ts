@@ -62,6 +62,9 @@ export class Streakline extends QuestionsApi {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private glanceTimer: ReturnType<typeof setTimeout> | undefined;
   private draining: Promise<void> | undefined;
+  private showing: Promise<void> | undefined;
+  /** Whether something has changed since what is being shown was worked out. */
+  private isStale = false;
   /** Whether something came while a sending was under way; whether the service is to be left in peace. */
   private isAgain = false;
   private isResting = false;
@@ -192,10 +195,19 @@ export class Streakline extends QuestionsApi {
     await this.platform.storage.setItem(PROFILE, JSON.stringify({ profile, ahead: left })).catch(() => undefined);
   }
 
-  private async show(): Promise<void> {
-    if (!this.options.onProfile || this.isClosed) return;
-    const shown = await this.estimate().catch(() => null);
-    if (shown) this.tell(this.options.onProfile, shown);
+  /** Show the profile as it is to be shown now. Of changes that come faster than this, the last one is enough. */
+  private show(): Promise<void> {
+    this.isStale = true;
+    this.showing ??= this.shown().finally(() => (this.showing = undefined));
+    return this.showing;
+  }
+
+  private async shown(): Promise<void> {
+    while (this.isStale && this.options.onProfile && !this.isClosed) {
+      this.isStale = false;
+      const shown = await this.estimate().catch(() => null);
+      if (shown) this.tell(this.options.onProfile, shown);
+    }
   }
 
   private async settled(events: Waiting[], taken: Waiting[]): Promise<void> {

@@ -19,6 +19,8 @@ const ATTEMPTS_MAX = 5;
 const PAUSE = 250;
 const PAUSE_MAX = 20_000;
 const TIMEOUT = 30_000;
+/** The code of a refusal that has none of the service's. */
+export const UNKNOWN = 'unknown';
 export const isAgain = (status: number): boolean => status === 429 || status === 503;
 
 /** Return the milliseconds to wait: what the service says, else a random time that grows by attempt (full jitter). */
@@ -40,19 +42,28 @@ export class Http {
   /** Send a request once, and return a reply of any status; throws Unreachable. */
   async once(method: string, path: string, body?: unknown, timeout = TIMEOUT, device = this.device()): Promise<Reply> {
     const stop = new AbortController();
-    const timer = setTimeout(() => stop.abort(), timeout);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    // An app's token may never come, nor an answer through its fetch: all pages of the user would wait for this one.
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => (stop.abort(), reject(new Error(`nothing came in ${timeout / 1000} seconds`))), timeout);
+    });
     try {
-      this.lastToken = typeof this.token === 'function' ? await this.token() : this.token;
-      const answered = await this.send(method, path, body, device, { signal: stop.signal });
-      const text = await answered.text();
-      const receipt = answered.ok && answered.headers.get('streakline-time-receipt');
-      if (receipt) this.received(path, { device, receipt });
-      return { status: answered.status, body: json(text), retryAfter: asked(answered.headers), time: timeOf(answered) };
+      return await Promise.race([late, this.exchanged(method, path, body, device, stop.signal)]);
     } catch (error) {
       throw new Unreachable(`${method} ${path}: ${String(error)}`);
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  private async exchanged(method: string, path: string, body: unknown, device: string, signal: AbortSignal): Promise<Reply> {
+    this.lastToken = typeof this.token === 'function' ? await this.token() : this.token;
+    if (signal.aborted) throw new Error('the token came too late');
+    const answered = await this.send(method, path, body, device, { signal });
+    const text = await answered.text();
+    const receipt = answered.ok && answered.headers.get('streakline-time-receipt');
+    if (receipt) this.received(path, { device, receipt });
+    return { status: answered.status, body: json(text), retryAfter: asked(answered.headers), time: timeOf(answered) };
   }
 
   private send(method: string, path: string, body: unknown, device: string, more: RequestInit): Promise<Response> {
@@ -100,13 +111,13 @@ export function withQuery(path: string, query: Record<string, string | number | 
 /** Return the error that a reply tells; a gateway's own is {"message"}, without {"error"} around it. */
 export function refusalOf({ status, body }: Reply): Refused {
   const told = (body ?? {}) as { error?: { code?: string; message?: string; details?: unknown }; message?: string };
-  const { code = 'unknown', message = 'no reason given', details } = told.error ?? { ...(told.message ? { message: told.message } : {}) };
+  const { code = UNKNOWN, message = 'no reason given', details } = told.error ?? { ...(told.message ? { message: told.message } : {}) };
   return new Refused(status, code, message, details);
 }
 
 function content(reply: Reply): unknown {
   if (reply.status < 200 || reply.status > 299) throw refusalOf(reply);
-  if (typeof reply.body !== 'object' || reply.body === null) throw new Refused(reply.status, 'unknown', 'the answer is no JSON object');
+  if (typeof reply.body !== 'object' || reply.body === null) throw new Refused(reply.status, UNKNOWN, 'the answer is no JSON object');
   return reply.body;
 }
 

@@ -32,6 +32,8 @@ export class Queue {
   private watch: Watch | null = null;
   /** What storage did not take. It waits as the others do, and ends with this page. */
   private unkept: Waiting[] = [];
+  /** What storage has, by name. An event does not change there, so a page reads each once. */
+  private stock: ReadonlyMap<string, Waiting> = new Map();
   /** What this page knows to wait, for the page's end, when there is no time to read. */
   readonly known = new Map<string, Waiting>();
   private last: State = { next: 1, count: 0, flying: 0, clock: newClock(), device: newKey() };
@@ -111,8 +113,11 @@ export class Queue {
   }
 
   private async read(): Promise<Waiting[]> {
-    const found = await Promise.all((await this.keys()).map((key) => this.kept.read<Waiting>(key, 'event')));
-    return found.flatMap((each) => each ?? []);
+    const found = await Promise.all(
+      (await this.keys()).map(async (key) => [key, this.stock.get(key) ?? (await this.kept.read<Waiting>(key, 'event'))] as const),
+    );
+    this.stock = new Map(found.flatMap(([key, one]) => (one ? [[key, one]] : [])));
+    return [...this.stock.values()];
   }
 
   /** Return the names of the events in storage, the oldest first. */
@@ -122,13 +127,14 @@ export class Queue {
 
   /** Return the next batch, the oldest events first, all of one clock; null: nothing waits. */
   async batch(most: number): Promise<Batch | null> {
-    const state = await this.looked(); // first: it may tell what waits in memory anew
-    const waiting = await this.waiting();
-    const [first] = waiting;
-    if (!first) return null;
-    const events = batchOf(waiting.slice(0, Math.min(most, BATCH_MAX)), state.clock);
-    await this.change((now) => void (now.flying = events.at(-1)?.number ?? 0));
-    return { events, sent_at: this.sentAt(state.clock, first), proof: first.proof };
+    let events: Waiting[] = [];
+    const { clock } = await this.change(async (state) => {
+      this.lookAt(state, state.next);
+      events = batchOf((await this.waiting()).slice(0, Math.min(most, BATCH_MAX)), state.clock);
+      state.flying = events.at(-1)?.number ?? 0; // with the lock held: nobody gives them up meanwhile
+    });
+    const [first] = events;
+    return first ? { events, sent_at: this.sentAt(clock, first), proof: first.proof } : null;
   }
 
   private sentAt(clock: ClockState, first: Waiting): string {
@@ -225,11 +231,11 @@ export class Queue {
     return dateAt(rightTime(clock, one.wall, shiftOf(clock, one)), offsetOf(one.event.occurred_at));
   }
 
-  private change(work: (state: State) => void): Promise<State> {
+  private change(work: (state: State) => void | Promise<void>): Promise<State> {
     return this.platform.locks.exclusive('write', async () => {
       const state = await this.state();
       const before = JSON.stringify(state);
-      work(state);
+      await work(state);
       if (JSON.stringify(state) === before && !this.isBehind) this.last = state;
       else await this.save(state);
       return state;

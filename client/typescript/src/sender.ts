@@ -1,7 +1,7 @@
 /** Sends what waits, one sender of all pages at a time, and goes by what the service says of each event. */
 
 import { Unreachable } from './errors.js';
-import { isAgain, pause, refusalOf, type Http, type Reply } from './http.js';
+import { pause, refusalOf, UNKNOWN, type Http, type Reply } from './http.js';
 import type { Locks } from './platform/platform.js';
 import type { Batch, Queue, Waiting } from './queue.js';
 import type { SentEvent } from './types.js';
@@ -21,7 +21,7 @@ export interface Told {
 
 interface Verdict { taken: Waiting[]; refused: [Waiting, RefusedEvent][]; trouble?: Trouble; halve?: boolean }
 
-interface Result { status?: string; error?: { code?: string; field?: string; message?: string } }
+interface Result { status?: string; error?: { code?: string; field?: string; message?: string } | null }
 
 const FIRST = 1_000;
 const MOST = 300_000;
@@ -29,6 +29,7 @@ const MOST = 300_000;
 const REST_MAX = 86_400_000;
 const KEEPALIVE_BYTES_MAX = 60_000;
 const WHOLE = [400, 413, 422];
+const TOO_LARGE = 413;
 
 export class Sender {
   private attempt = 0;
@@ -113,7 +114,9 @@ export function verdict(events: Waiting[], reply: Reply): Verdict {
   const { code, message, details } = refusalOf(reply);
   const nothing = { taken: [], refused: [] };
   if (status === 401 || status === 403) return { ...nothing, trouble: { kind: 'unauthorized', reason: message } };
-  if (!WHOLE.includes(status) || isAgain(status)) return { ...nothing, trouble: { kind: 'unavailable', reason: `${status} ${message}` } };
+  // Without a code of the service it is somebody on the way, such as a network's login page. That a body is too large each of them may say.
+  const isIts = WHOLE.includes(status) && (code !== UNKNOWN || status === TOO_LARGE);
+  if (!isIts) return { ...nothing, trouble: { kind: 'unavailable', reason: `${status} ${message}` } };
   if (events.length > 1) return { ...nothing, halve: true };
   const field = (details as { field?: string }[] | undefined)?.[0]?.field ?? null;
   return { taken: [], refused: events.map((one) => [one, { event: one.event, code, field, reason: message }]) };
@@ -129,8 +132,8 @@ function resultsOf({ status, body }: Reply): Result[] | undefined {
 function ofEach(events: Waiting[], results: Result[]): Verdict {
   const found: Verdict = { taken: [], refused: [] };
   events.forEach((one, number) => {
-    const { status, error = {} } = results[number] as Result;
-    const { code = 'unknown', field = null, message: reason = '' } = error;
+    const { status, error } = results[number] as Result;
+    const { code = UNKNOWN, field = null, message: reason = '' } = error ?? {};
     if (status === 'accepted' || status === 'duplicate') found.taken.push(one);
     else if (code === 'unavailable') found.trouble = { kind: 'unavailable', reason };
     // The token is another user's: this says nothing against the event.

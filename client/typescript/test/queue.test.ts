@@ -162,6 +162,46 @@ test('trouble is told, and the service left in peace for as long as it asks', as
   me.close();
 });
 
+test('a token that never comes, or an answer, delays nobody for ever', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  for (const isToken of [true, false]) {
+    const never = (): Promise<never> => new Promise(() => undefined);
+    const platform = { ...plain(inMemory()) };
+    const me = client(platform, isToken ? service().fetch : never, isToken ? { token: never } : {});
+    await me.track('A');
+    const flushed = me.flush();
+    for (let turn = 0; turn < 50; turn += 1) await new Promise((go) => setImmediate(go));
+    t.mock.timers.tick(30_000);
+    assert.equal(await flushed, 1);
+    me.close();
+    const { sent, fetch } = service();
+    const other = client(platform, fetch);
+    assert.equal(await other.flush(), 0);
+    assert.equal(keysOf(sent).length, 1);
+    other.close();
+  }
+});
+
+test('a queue that is long is read once, and not for each event and each batch', async () => {
+  let reads = 0;
+  const real = inMemory();
+  const storage: KeyValues = { ...real, getItem: (key) => ((reads += key.includes('event:') ? 1 : 0), real.getItem(key)) };
+  const away = client(plain(real), service(...Array(9).fill(new Error('offline'))).fetch);
+  for (let number = 0; number < 300; number += 1) await away.track('A');
+  away.close();
+  const dropped: SentEvent[] = [];
+  const { sent, fetch } = service();
+  const me = client(plain(storage), async (...given) => (isOnline ? fetch(...given) : Promise.reject(new Error('offline'))), { onProfile: () => undefined, queueMax: 310, onDropped: (event) => dropped.push(event) });
+  let isOnline = false;
+  for (let number = 0; number < 20; number += 1) await me.track('A');
+  isOnline = true;
+  for (let left = 1; left; ) left = await me.flush();
+  assert.equal(dropped.length, 10);
+  assert.equal(keysOf(sent).flat().length, 310);
+  assert.ok(reads <= 2 * 320, `${reads} reads`);
+  me.close();
+});
+
 test('a batch that is too large is sent in parts', async () => {
   const platform = plain(inMemory());
   const offline = client(platform, service(...Array(9).fill(new Error('offline'))).fetch);

@@ -43,7 +43,7 @@ class EventQueue(Kept):
             event["timezone"] = place.zone
         if properties:
             event["properties"] = dict(properties)
-        text = json.dumps(event)
+        text = json.dumps(event, allow_nan=False)
         with self.change() as state:
             late = self._look(state.clock)
             proof = (state.device, state.receipt) if state.receipt else (None, None)
@@ -94,9 +94,9 @@ class EventQueue(Kept):
 
     def batch(self, most: int) -> Batch | None:
         """Return the next batch, the oldest events first, all of one clock; None: nothing waits."""
-        waiting = self.waiting(min(most, BATCH_MAX))
         with self.change() as state:
             self._look(state.clock)
+            waiting = self.waiting(min(most, BATCH_MAX))  # with the lock held: nobody gives it up meanwhile
             if not waiting:
                 state.clock.fixes = []
                 return None

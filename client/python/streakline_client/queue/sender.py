@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 
-from streakline_client.calls import AGAIN, Calls, asked, pause, refusal_of
+from streakline_client.calls import UNKNOWN, Calls, asked, pause, refusal_of
 from streakline_client.errors import Unreachable
 from streakline_client.queue.batches import BATCH_MAX, Batch, Waiting
 from streakline_client.queue.event_queue import EventQueue
@@ -19,6 +19,7 @@ FIRST_SECONDS, MOST_SECONDS = 1.0, 300.0
 REST_SECONDS_MAX = 86_400.0
 # The service refuses the batch as a whole.
 WHOLE = frozenset({400, 413, 422})
+TOO_LARGE = 413
 HALF_A_SECOND = 500
 
 
@@ -130,7 +131,9 @@ def verdict(events: list[Waiting], reply: Reply) -> Verdict:
     refusal = refusal_of(reply)
     if reply.status in (401, 403):
         return Verdict(trouble=Trouble("unauthorized", refusal.message))
-    if reply.status not in WHOLE or reply.status in AGAIN:
+    # Without a code of the service it is somebody on the way, such as a network's login page. That a body is
+    # too large each of them may say.
+    if reply.status not in WHOLE or (refusal.code == UNKNOWN and reply.status != TOO_LARGE):
         return Verdict(trouble=Trouble("unavailable", f"{reply.status} {refusal.message}"))
     if len(events) > 1:
         return Verdict(halve=True)
@@ -148,14 +151,18 @@ def _results_of(reply: Reply) -> list[dict[str, Any]] | None:
         results = body["results"] if reply.status == 202 else body["error"]["details"]
     except (ValueError, KeyError, TypeError):
         return None
-    return results if isinstance(results, list) and all("status" in each for each in results) else None
+    if not isinstance(results, list) or not all(
+        isinstance(each, dict) and "status" in each for each in results
+    ):
+        return None
+    return results
 
 
 def _of_each(events: list[Waiting], results: list[dict[str, Any]]) -> Verdict:
     found = Verdict()
     for one, result in zip(events, results, strict=True):
         error = result.get("error") or {}
-        code, name, reason = error.get("code", "unknown"), error.get("field"), error.get("message", "")
+        code, name, reason = error.get("code", UNKNOWN), error.get("field"), error.get("message", "")
         if result["status"] in ("accepted", "duplicate"):
             found.taken.append(one)
         elif code == "unavailable":
