@@ -99,15 +99,17 @@ class HookSender:
             line = _Line(self._opened(target))
         except (OSError, UnicodeError, ValueError) as error:
             return SendAnswer(0, _told(error))
+        late = f"no answer in {self.answer_seconds:g} seconds"
         closing = threading.Timer(self.answer_seconds, line.cut)
         closing.daemon = True
         closing.start()
         try:
             if target.is_secure:
                 line.secure(self.context or _trusting(), target.host)
-            return _exchanged(line.opened, target, headers, body)
+            answer = _exchanged(line.opened, target, headers, body)
+            # Headers that were cut off look like headers that have ended.
+            return SendAnswer(0, late) if line.is_cut else answer
         except (OSError, http.client.HTTPException, ValueError) as error:
-            late = f"no answer in {self.answer_seconds:g} seconds"
             return SendAnswer(0, late if line.is_cut or isinstance(error, TimeoutError) else _told(error))
         finally:
             closing.cancel()

@@ -94,17 +94,19 @@ def test_410_says_that_the_endpoint_wants_no_more(there: Receiver) -> None:
     assert leading("127.0.0.1").post(to(there), {}, b"{}").is_gone
 
 
-@pytest.mark.parametrize("behaviour", ["silent", "trickling", "garbage", "closing"])
+@pytest.mark.parametrize("behaviour", ["silent", "trickling", "dragging on", "garbage", "closing"])
 def test_an_endpoint_cannot_hold_us(there: Receiver, behaviour: str) -> None:
     def behave(handler: Any) -> None:
         if behaviour == "silent":
             time.sleep(1.5)
         elif behaviour == "garbage":
             handler.wfile.write(b"\x00" * 1000 + b"\r\n\r\n")
-        elif behaviour == "trickling":
+        elif behaviour in {"trickling", "dragging on"}:
+            begin, rest = b"HTTP/1.1 200 OK\r\nx: ", b"y" * 30
+            parts = [begin] if behaviour == "dragging on" else [bytes([each]) for each in begin]
             try:
-                for byte in b"HTTP/1.1 200 OK\r\nx: " + b"y" * 30:
-                    handler.wfile.write(bytes([byte]))
+                for part in (*parts, *(bytes([each]) for each in rest)):
+                    handler.wfile.write(part)
                     handler.wfile.flush()
                     time.sleep(0.05)
             except OSError:
