@@ -66,6 +66,7 @@ export class CalendarElement extends StreaklineElement<CalendarData> {
   protected draw(data: Shown): Node[] {
     const { today, first } = data;
     const period = data.period ?? this.period(today);
+    if (!isMonth(period) && !isYear(period)) throw new RangeError(`there is no calendar of ${period}`);
     const earlier = data.earlier ?? (first !== null && first < firstOf(period));
     const end = lastOf(period) < today ? lastOf(period) : today;
     this.view = { today, period, earlier };

@@ -8,7 +8,8 @@ export const WEEK = 7;
 export type Period = string;
 
 export const isMonth = (text: string): boolean => isYear(text.slice(0, 4)) && /^\d{4}-(0[1-9]|1[0-2])$/.test(text);
-export const isYear = (text: string): boolean => /^(197[1-9]|19[89]\d|[2-9]\d{3})$/.test(text);
+/** A year whose dates, and those of the next one, have four digits: others do not sort as text. */
+export const isYear = (text: string): boolean => /^(197[1-9]|19[89]\d|[2-8]\d{3})$/.test(text);
 export const firstOf = (period: Period): string => (period.length === 4 ? `${period}-01-01` : `${period}-01`);
 export const lastOf = (period: Period): string => plusDays(firstOf(moved(period, 1)), -1);
 
