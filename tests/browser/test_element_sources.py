@@ -216,3 +216,12 @@ def test_a_rank_that_does_not_come_hides_no_board(browser: Any) -> None:
         board = {"entries": [{"rank": 1, "alias": "Ann", "score": 2}]}
         page.answer("leaderboard", leaderboard=board, rank="=() => Promise.reject(refusal(503))")
         assert shown(page, "leaderboard") == "Longest streaks Rank Who Days 1 Ann 2"
+
+
+@pytest.mark.parametrize("today", ["9999-12-31", "nonsense", "2026-31-31"])
+def test_a_calendar_of_a_day_that_is_none_is_told_and_hangs_nothing(browser: Any, today: str) -> None:
+    with stranger(browser) as page:
+        page.open("<streakline-calendar></streakline-calendar>")
+        page.give("calendar", data={"today": today, "first": "0001-01-01", "states": {}})
+        assert shown(page, "calendar") == "This could not be loaded."
+        page.problems.clear()
