@@ -7,64 +7,51 @@ nineteen carried entries.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from itertools import zip_longest
 
 from rules.days import MICROSECOND, stamp, unstamp
-from rules.engagement.carrying.packed_drafts import (
-    HEADER_BYTES,
-    RECORD_BYTES,
-    is_packable,
-    kind_bytes,
-    kind_of,
-)
+from rules.engagement.carrying.packed_drafts import Packing
 from rules.engagement.ledger import Entry
 
-# A write is billed in steps of 1 KB. The rest is for the carrier itself, with an account_id of 36 bytes and
-# its hash (53 bytes).
-CARRIED_BYTES_MAX = 627
-ACCOUNT_ID_BYTES = 36
+WRITE_UNIT_BYTES = 1024  # a write is billed in steps of so many
+# Of each carrier: its attributes' names, the values whose length is known, and its hash and place in the
+# stream, which come later.
+OWN_BYTES = 265
+OPTIONAL = (
+    *("cap", "is_passive", "expires_on", "measures"),
+    *("reward_id", "reverses", "freeze", "freeze_date", "held_at", "reason", "brand"),
+)
 
 
 def split_carriers(entries: Sequence[Entry]) -> tuple[list[Entry], list[Entry]]:
     """Split appended entries into the carriers, which the transaction writes, and the carried entries.
 
-    A carrier names as many as it has room for. The last entry is always a carrier, and becomes the active
-    head.
+    A carrier names as many as fit beside its own attributes into one write unit. The last entry is always a
+    carrier, and becomes the active head.
     """
     carriers: list[Entry] = []
     rest: list[Entry] = []
-    run = _Run()
-    for entry in entries:
-        last = entry is entries[-1]
-        if not last and run.takes(entry):
+    packing = Packing()
+    for entry, follower in zip_longest(entries, entries[1:]):
+        # What begins a chain tells its salt itself.
+        if follower and not entry.begins and packing.takes(entry.draft, _room_in(follower)):
+            rest.append(entry)
             continue
-        carriers.append(replace(entry, folded=tuple(each.draft for each in run.entries), active=last))
-        rest += run.entries
-        run = _Run()
+        carriers.append(replace(entry, folded=tuple(packing.drafts), active=follower is None))
+        packing = Packing()
     return carriers, rest
 
 
-@dataclass(slots=True)
-class _Run:
-    """Entries that the next carrier names, and how many bytes they take."""
-
-    entries: list[Entry] = field(default_factory=list)
-    kinds: set[str] = field(default_factory=set)
-    size: int = HEADER_BYTES
-
-    def takes(self, entry: Entry) -> bool:
-        """Add an entry if there is room for it; whether there was."""
-        # What begins a chain tells its salt itself.
-        if entry.begins or not is_packable(entry.draft):
-            return False
-        kind = kind_of(entry.draft)
-        more = RECORD_BYTES + (0 if kind in self.kinds else kind_bytes(kind))
-        if self.size + more > CARRIED_BYTES_MAX - max(0, len(entry.account_id.encode()) - ACCOUNT_ID_BYTES):
-            return False
-        self.entries.append(entry)
-        self.kinds.add(kind)
-        self.size += more
-        return True
+def _room_in(entry: Entry) -> int:
+    """Return the bytes that an entry has for what it names, in the write unit that it takes itself."""
+    draft = entry.draft
+    told = (entry.account_id, draft.event_id, draft.event_type, draft.activity_date)
+    own = OWN_BYTES + sum(len(each.encode()) for each in told if each)
+    for name in OPTIONAL:
+        if each := getattr(draft, name):
+            own += len(name) + (1 if each is True else len(str(getattr(each, "text", each)).encode()))
+    return WRITE_UNIT_BYTES - own
 
 
 def unfold(carrier: Entry) -> list[Entry]:

@@ -1,163 +1,185 @@
-"""The packed form of what a carrier names: 27 bytes an entry, where the text of an event's id alone has 64.
+"""The packed form of what a carrier names: 22 bytes an entry, where the text of an event's id alone has 64.
 
 An event's id is a moment and a uuid (rules.engagement.events), so it is written as numbers. After the form's
-number and a count come the kinds, each once, with their lengths. A kind is an event type and what it was
-judged by, such as `CHECK_IN v2 5/day +90 #n`: version, cap, after how many days its points expire, and what
-it adds to streaks. Then comes a record for each entry: the moment in microseconds, the uuid, how many days
-the entry's date is after the moment's date in UTC, the place of its kind, and its points. An entry that does
-not go into a record is not carried.
+number, two counts and the earliest moment come the kinds (`entry_kinds`), each once, with their lengths. Then
+come the cases, each once: the place of a kind, how many days an entry's date is after its moment's date in
+UTC, and points. Last comes a record for each entry: its microseconds after the earliest moment, its uuid, and
+the place of its case. An entry that does not go into a record is not carried.
 """
 
 import re
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import date, timedelta
 from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from rules.book.book import Cap
 from rules.days import EPOCH, MICROSECOND, stamp, unstamp
+from rules.engagement.carrying.entry_kinds import judged_by, kind_bytes, kind_of
 from rules.engagement.ledger import Draft, EntryKind
 
-FORM = 1
-PASSIVE = "passive"
-LASTS = "+"
-MEASURED = "#"
-HEADER_BYTES = 2
+FORM = 2
 STAMP_LENGTH = len(stamp(EPOCH))
 DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 ID = re.compile(
     DATE.pattern + r"T\d\d:\d\d:\d\d\.\d{6}Z#[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII
 )
-_RECORD = struct.Struct(">7s16sbBH")
-RECORD_BYTES = _RECORD.size
-
-
-def kind_of(draft: Draft) -> str:
-    """Return an entry's event type and what its event was judged by, as one text."""
-    lasts = _days_between(draft.activity_date or "", draft.expires_on) if draft.expires_on else None
-    more = lasts, draft.measures
-    return _kind(draft.event_type or "", draft.rules_version, draft.cap, draft.is_passive, more)
-
-
-@lru_cache(maxsize=2048)  # a writer asks for each entry, and there are few dates
-def _days_between(first: str, last: str) -> int:
-    return date.fromisoformat(last).toordinal() - date.fromisoformat(first).toordinal()
-
-
-@lru_cache(maxsize=1024)  # a writer asks for each entry, and there are few kinds
-def _kind(
-    event_type: str,
-    version: int | None,
-    cap: Cap | None,
-    is_passive: bool,
-    more: tuple[int | None, str | None],
-) -> str:
-    lasts, measures = more
-    judged = [
-        "" if version is None else f"v{version}",
-        cap.text if cap else "",
-        PASSIVE if is_passive else "",
-        "" if lasts is None else f"{LASTS}{lasts}",
-        "" if measures is None else f"{MEASURED}{measures}",
-    ]
-    return " ".join([event_type, *filter(None, judged)])
-
-
-def _judged_by(kind: str) -> dict[str, Any]:
-    """Return the fields of a draft that a kind tells; raises ValueError."""
-    event_type, *judged = kind.split(" ")
-    told: dict[str, Any] = {"event_type": event_type}
-    for each in judged:
-        if each.startswith("v"):
-            told["rules_version"] = int(each[1:])
-        elif each == PASSIVE:
-            told["is_passive"] = True
-        elif each.startswith(LASTS):
-            told["lasts"] = int(each.removeprefix(LASTS))
-        elif each.startswith(MEASURED):
-            told["measures"] = each.removeprefix(MEASURED)
-        else:
-            told["cap"] = Cap.of(each)
-    return told
-
-
-def kind_bytes(kind: str) -> int:
-    """Return the bytes that a kind takes in the list of kinds."""
-    return 1 + len(kind.encode())
+_HEADER = struct.Struct(">BBB7s")
+_CASE = struct.Struct(">BbH")
+_RECORD = struct.Struct(">5s16sB")
+HEADER_BYTES, CASE_BYTES, RECORD_BYTES = _HEADER.size, _CASE.size, _RECORD.size
+SPAN_MAX = 2**40 - 1  # microseconds between the earliest and the latest moment: twelve days
+# Form 1 of earlier versions had no cases: in each record a moment, a uuid, days, the place of a kind, points.
+_OLD_FORM, _OLD_HEADER_BYTES = 1, 2
+_OLD_RECORD = struct.Struct(">7s16sbBH")
 
 
 def is_packable(draft: Draft) -> bool:
     """Whether an entry goes into a record."""
-    return _numbers(draft) is not None
+    return _told(draft) is not None
 
 
-def pack(drafts: Sequence[Draft]) -> bytes:
-    """Pack drafts; raises ValueError for one that is not packable."""
-    if odd := [draft for draft in drafts if not is_packable(draft)]:
-        raise ValueError(f"not packable: {odd[0]}")
-    kinds = sorted(set(map(kind_of, drafts)))
-    head = bytes([FORM, len(kinds)])
-    head += b"".join(bytes([len(each.encode())]) + each.encode() for each in kinds)
-    return head + b"".join(_record(draft, kinds) for draft in drafts)
+@dataclass(slots=True)
+class Packing:
+    """Drafts that are packed together. size: how many bytes they take, all of them."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    size: int = HEADER_BYTES
+    _kinds: dict[str, int] = field(default_factory=dict)
+    _cases: dict[tuple[int, int, int], int] = field(default_factory=dict)
+    _records: list[tuple[int, bytes, int]] = field(default_factory=list)
+    _first: int = 0
+    _last: int = 0
+
+    def takes(self, draft: Draft, room: int) -> bool:
+        """Add a draft if all of them then take `room` bytes at most; whether it was added."""
+        told = _told(draft)
+        if told is None:
+            return False
+        kind, micros, unique, days = told
+        first = min(micros, self._first) if self.drafts else micros
+        last = max(micros, self._last)
+        case = self._kinds.get(kind, len(self._kinds)), days, draft.points
+        more = RECORD_BYTES
+        more += 0 if kind in self._kinds else kind_bytes(kind)
+        more += 0 if case in self._cases else CASE_BYTES
+        if self.size + more > room or last - first > SPAN_MAX or len(self._cases) == 2**8 - 1:
+            return False
+        self._first, self._last = first, last
+        self._kinds.setdefault(kind, len(self._kinds))
+        place = self._cases.setdefault(case, len(self._cases))
+        self._records.append((micros, unique, place))
+        self.drafts.append(draft)
+        self.size += more
+        return True
+
+    def packed(self) -> bytes:
+        """Return the packed form of all drafts."""
+        first = self._first
+        return b"".join(
+            [
+                _HEADER.pack(FORM, len(self._kinds), len(self._cases), first.to_bytes(7, "big")),
+                *(bytes([len(each.encode())]) + each.encode() for each in self._kinds),
+                *(_CASE.pack(*case) for case in self._cases),
+                *(
+                    _RECORD.pack((micros - first).to_bytes(5, "big"), unique, place)
+                    for micros, unique, place in self._records
+                ),
+            ]
+        )
 
 
-def _record(draft: Draft, kinds: Sequence[str]) -> bytes:
-    place = kinds.index(kind_of(draft))
-    return _RECORD.pack(*(_numbers(draft) or ()), place, draft.points)
+def pack(drafts: Iterable[Draft]) -> bytes:
+    """Pack drafts; raises ValueError for one that is not packable, or not together with those before it."""
+    packing = Packing()
+    for draft in drafts:
+        if not packing.takes(draft, 2**20):
+            raise ValueError(f"not packable: {draft}")
+    return packing.packed()
 
 
-@lru_cache(maxsize=2048)  # a writer asks what fits before it packs
-def _numbers(draft: Draft) -> tuple[bytes, bytes, int] | None:
-    """Return a draft's moment, uuid and days, if its record would be read as the same draft."""
-    event_id, activity_date = draft.event_id, draft.activity_date
+def _told(draft: Draft) -> tuple[str, int, bytes, int] | None:
+    """Return a draft's kind, moment, uuid and days, if its record would be read as the same draft."""
+    event_id, activity_date, expires_on = draft.event_id, draft.activity_date, draft.expires_on
     if draft.kind is not EntryKind.EARN or not (event_id and activity_date and draft.event_type):
         return None
     if draft.reward_id or draft.reverses or draft.freeze or draft.freeze_date or draft.held_at or draft.brand:
         return None
-    dates = (activity_date, draft.expires_on or activity_date)
-    if not (ID.fullmatch(event_id) and all(map(DATE.fullmatch, dates))):
+    if expires_on and not DATE.fullmatch(expires_on):
         return None
-    if not 0 <= draft.points < 2**16 or kind_bytes(kind_of(draft)) > 2**8 or " " in draft.event_type:
+    numbers = _numbers(event_id, activity_date)
+    if numbers is None or not 0 <= draft.points < 2**16 or " " in draft.event_type:
+        return None
+    kind = kind_of(draft)
+    return None if kind_bytes(kind) > 2**8 else (kind, *numbers)
+
+
+@lru_cache(maxsize=4096)  # of an entry, hashing, carrying and packing ask
+def _numbers(event_id: str, activity_date: str) -> tuple[int, bytes, int] | None:
+    """Return an event's moment in microseconds, its uuid, and its date's days after the moment's."""
+    if not (ID.fullmatch(event_id) and DATE.fullmatch(activity_date)):
         return None
     with suppress(ValueError):
         moment = unstamp(event_id[:STAMP_LENGTH])
         days = date.fromisoformat(activity_date).toordinal() - moment.toordinal()
         if moment >= EPOCH and -128 <= days < 128:
-            micros = (moment - EPOCH) // MICROSECOND
-            return (
-                micros.to_bytes(7, "big"),
-                bytes.fromhex(event_id[STAMP_LENGTH + 1 :].replace("-", "")),
-                days,
-            )
+            unique = bytes.fromhex(event_id[STAMP_LENGTH + 1 :].replace("-", ""))
+            return (moment - EPOCH) // MICROSECOND, unique, days
     return None
 
 
 def unpack(packed: bytes) -> list[Draft]:
     """Read what pack() wrote; raises ValueError or IndexError for what it cannot have written."""
-    form, count = packed[:HEADER_BYTES]
+    form, kind_count = packed[:2]
+    if form == _OLD_FORM:
+        return list(_unpack_old(packed, kind_count))
     if form != FORM:
         raise ValueError(f"entries packed in form {form}, which this version does not know")
-    place, kinds = HEADER_BYTES, []
+    if len(packed) < HEADER_BYTES:
+        raise ValueError(f"packed entries of {len(packed)} bytes, which are cut off")
+    _, _, case_count, first = _HEADER.unpack_from(packed)
+    kinds, place = _kinds_from(packed, HEADER_BYTES, kind_count)
+    end = place + case_count * CASE_BYTES
+    if len(packed) < end or (len(packed) - end) % RECORD_BYTES:
+        raise ValueError(f"packed entries of {len(packed)} bytes, which are cut off")
+    cases = list(_CASE.iter_unpack(packed[place:end]))
+    drafts = []
+    for after, unique, case in _RECORD.iter_unpack(packed[end:]):
+        of, days, points = cases[case]
+        micros = int.from_bytes(first, "big") + int.from_bytes(after, "big")
+        drafts.append(_draft(micros, unique, days, kinds[of], points))
+    return drafts
+
+
+def _unpack_old(packed: bytes, kind_count: int) -> Iterator[Draft]:
+    kinds, place = _kinds_from(packed, _OLD_HEADER_BYTES, kind_count)
+    if (len(packed) - place) % _OLD_RECORD.size:
+        raise ValueError(f"packed entries of {len(packed)} bytes, which are cut off")
+    for micros, unique, days, of, points in _OLD_RECORD.iter_unpack(packed[place:]):
+        yield _draft(int.from_bytes(micros, "big"), unique, days, kinds[of], points)
+
+
+def _kinds_from(packed: bytes, place: int, count: int) -> tuple[list[dict[str, Any]], int]:
+    """Return what the kinds from a place on tell, and the place after them."""
+    kinds = []
     for _ in range(count):
         end = place + 1 + packed[place]
-        kinds.append(_judged_by(packed[place + 1 : end].decode()))
+        kinds.append(judged_by(packed[place + 1 : end].decode()))
         place = end
-    if (len(packed) - place) % RECORD_BYTES:
-        raise ValueError(f"packed entries of {len(packed)} bytes, which are cut off")
-    drafts = []
-    for micros, unique, days, of, points in _RECORD.iter_unpack(packed[place:]):
-        moment = EPOCH + int.from_bytes(micros, "big") * MICROSECOND
-        event_id = f"{stamp(moment)}#{UUID(bytes=unique)}"
-        when = moment.date() + timedelta(days)
-        told = dict(kinds[of])
-        lasts = told.pop("lasts", None)
-        expires = None if lasts is None else (when + timedelta(lasts)).isoformat()
-        earned = {"activity_date": when.isoformat(), "expires_on": expires, **told}
-        drafts.append(Draft(EntryKind.EARN, points, event_id, **earned))
-    return drafts
+    return kinds, place
+
+
+def _draft(micros: int, unique: bytes, days: int, kind: dict[str, Any], points: int) -> Draft:
+    moment = EPOCH + micros * MICROSECOND
+    when = moment.date() + timedelta(days)
+    told = dict(kind)
+    lasts = told.pop("lasts", None)
+    expires = None if lasts is None else (when + timedelta(lasts)).isoformat()
+    event_id = f"{stamp(moment)}#{UUID(bytes=unique)}"
+    return Draft(EntryKind.EARN, points, event_id, activity_date=when.isoformat(), expires_on=expires, **told)
 
 
 def from_texts(texts: Iterable[str]) -> list[Draft]:

@@ -2,7 +2,6 @@
 
 import json
 import string
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 from hypothesis import given
@@ -20,13 +19,11 @@ from adapters.engagement.account_items import (
     profile_from,
 )
 from adapters.platform.items import item, plain
-from bench.counting.item_sizes import WRITE_UNIT_BYTES, item_bytes
 from rules.days import is_skipped, stamp, today
 from rules.engagement.account_state import Day, Profile
-from rules.engagement.carrying.carriers import split_carriers, unfold
-from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head, append
+from rules.engagement.carrying.carriers import unfold
+from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote, Head
 from rules.engagement.streaks import Streak, lapse_date
-from tests.support.books import TYPES
 from tests.support.engagement_strategies import bases, covers, dates, instants, near, zones
 from tests.support.ledger_strategies import earn
 
@@ -158,17 +155,6 @@ def test_entries_that_earlier_versions_carried_are_read() -> None:
     odd = Draft(EntryKind.EARN, 5, "2026|06#a|b", "CHECK_IN", "2026-06-01")
     assert carrier.folded == (earn(5, 1), odd)
     assert [each.balance for each in unfold(carrier)] == [10, 15]
-
-
-@given(st.integers(1, 64), st.lists(st.sampled_from(sorted(TYPES)), min_size=60, max_size=60))
-def test_a_carrier_stays_under_one_kilobyte(length: int, types: list[str]) -> None:
-    drafts = [earn(25, number, each) for number, each in enumerate(types)]
-    entries = append("u" * length, Head(stamp(NOW), 12345, 67890), drafts, NOW)
-    for carrier in split_carriers(entries)[0]:
-        through = "2026-03-01T00:00:00.000/300000000000000499659"
-        stored = entry_item(replace(carrier, applied_through=through))
-        assert item_bytes(stored) <= WRITE_UNIT_BYTES
-        assert entry_from(stored).folded == carrier.folded
 
 
 @given(st.text(min_size=1), zones, st.integers(1, 64))

@@ -1,12 +1,14 @@
 """Several earned entries are stored in one carrier item, and none is lost or counted twice."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rules.book.book import Cap, Period
 from rules.days import stamp
-from rules.engagement.carrying.carriers import CARRIED_BYTES_MAX, split_carriers, unfold, with_folded
+from rules.engagement.carrying.carriers import WRITE_UNIT_BYTES, split_carriers, unfold, with_folded
 from rules.engagement.carrying.packed_drafts import pack
 from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append
 from tests.support.ledger_strategies import clocks, drafts, earn, earns, heads, odd
@@ -20,7 +22,11 @@ def plain(entry: Entry) -> tuple[str, str, int, int, Draft]:
 
 def test_twenty_events_of_five_types_need_one_carrier() -> None:
     types = ["LESSON_COMPLETED", "CHECK_IN", "WORKOUT_COMPLETED", "APP_OPENED", "CHALLENGE_COMPLETED"]
-    wanted = [earn(1, number, types[number % 5]) for number in range(20)]
+    cap = Cap(200, Period.DAY)
+    points = [10 if number < 15 else 0 for number in range(20)]  # and so beyond the cap
+    wanted = [
+        replace(earn(each, n, types[n % 5]), rules_version=12, cap=cap) for n, each in enumerate(points)
+    ]
     carriers, rest = split_carriers(append("u" * 36, Head(stamp(NOW), 1, 0), wanted, NOW))
     assert [(each.seq, len(each.folded), each.active) for each in carriers] == [(21, 19, True)]
     assert [each.seq for each in rest] == list(range(2, 21))
@@ -28,13 +34,13 @@ def test_twenty_events_of_five_types_need_one_carrier() -> None:
 
 def test_a_long_run_has_as_many_carriers_as_it_takes() -> None:
     carriers, rest = split_carriers(append("u", Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(60)], NOW))
-    assert [(each.seq, len(each.folded)) for each in carriers] == [(23, 22), (46, 22), (60, 13)]
-    assert len(rest) == 57
+    assert [(each.seq, len(each.folded)) for each in carriers] == [(30, 29), (60, 29)]
+    assert len(rest) == 58
 
 
 def test_a_long_account_id_leaves_less_room() -> None:
     entries = append("u" * 128, Head(stamp(NOW), 0, 0), [earn(1, n) for n in range(40)], NOW)
-    assert [len(each.folded) for each in split_carriers(entries)[0]] == [19, 19]
+    assert [len(each.folded) for each in split_carriers(entries)[0]] == [23, 15]
 
 
 def test_a_carried_run_ends_before_an_entry_of_another_kind() -> None:
@@ -66,7 +72,7 @@ def test_carriers_and_the_rest_are_the_appended_entries_each_once(
         assert carriers[-1].active
         assert plain(carriers[-1]) == plain(entries[-1])
     assert all(each.draft.kind is EntryKind.EARN for each in rest)
-    assert all(len(pack(each.folded)) <= CARRIED_BYTES_MAX for each in carriers)
+    assert all(len(pack(each.folded)) <= WRITE_UNIT_BYTES for each in carriers)
     assert [plain(each) for carrier in carriers for each in unfold(carrier)] == list(map(plain, rest))
 
 

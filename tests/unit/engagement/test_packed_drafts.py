@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
@@ -13,9 +13,8 @@ from rules.book.book import Cap, Period
 from rules.days import stamp
 from rules.engagement.carrying.packed_drafts import (
     RECORD_BYTES,
+    Packing,
     is_packable,
-    kind_bytes,
-    kind_of,
     pack,
     unpack,
 )
@@ -27,9 +26,12 @@ types = st.text(min_size=1, max_size=40).filter(lambda name: " " not in name)
 caps = st.none() | st.builds(Cap, st.integers(0, 10**6), st.sampled_from(Period))
 
 
+BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
+
+
 @st.composite
-def earned(draw: st.DrawFn) -> Draft:
-    moment = draw(clocks)
+def earned(draw: st.DrawFn, when: st.SearchStrategy[datetime] = clocks) -> Draft:
+    moment = draw(when)
     day = moment.date() + timedelta(draw(st.integers(-128, 127)))
     event_id = f"{stamp(moment)}#{draw(st.uuids())}"
     return Draft(
@@ -41,13 +43,54 @@ def earned(draw: st.DrawFn) -> Draft:
     )
 
 
-@given(st.lists(earned(), max_size=30))
+together = st.lists(
+    earned(st.integers(0, 12 * 86_400 * 10**6).map(lambda micros: BEGAN + timedelta(microseconds=micros))),
+    max_size=30,
+)
+
+
+@given(together)
 def test_what_is_packed_is_read_as_it_was(drafts: list[Draft]) -> None:
     assert all(map(is_packable, drafts))
-    packed = pack(drafts)
-    assert unpack(packed) == drafts
-    size = 2 + sum(kind_bytes(each) for each in set(map(kind_of, drafts)))
-    assert len(packed) == size + RECORD_BYTES * len(drafts)
+    packing = Packing()
+    assert all(packing.takes(each, 2**20) for each in drafts)
+    assert pack(drafts) == packing.packed()
+    assert unpack(packing.packed()) == drafts
+    assert len(packing.packed()) == packing.size
+
+
+@given(st.lists(earned(), max_size=30), st.integers(0, 700))
+def test_what_is_taken_fits_and_is_read_as_it_was(drafts: list[Draft], room: int) -> None:
+    packing = Packing()
+    taken = [each for each in drafts if packing.takes(each, room)]
+    assert unpack(packing.packed()) == taken
+    assert len(packing.packed()) == packing.size
+    assert not taken or packing.size <= room
+
+
+def test_moments_that_are_weeks_apart_are_not_packed_together() -> None:
+    far, near, late = (
+        replace(earn(5, 1), event_id=f"2026-05-{day}T00:00:00.000000Z#{UNIQUE}") for day in (17, 20, 31)
+    )
+    assert unpack(pack([late, near])) == [late, near]
+    for apart in ([late, near, far], [far, near, late]):
+        with pytest.raises(ValueError, match="not packable"):
+            pack(apart)
+
+
+def test_what_an_earlier_version_packed_is_read() -> None:
+    old = (
+        "010218434845434b5f494e20763220352f646179202b393020236e0c5245414420706173736976650653"
+        "25e029e000ac815fe592f65c519d3e0c6a6d0f7f8e01000005064bff449abfffac815fe592f65c519d3e0c6a6d0f7f8e00010000"
+    )
+    judged = {"rules_version": 2, "cap": Cap(5, Period.DAY), "expires_on": "2026-08-31", "measures": "n"}
+    first, second = f"2026-06-01T00:00:00.000000Z#{UNIQUE}", f"2026-03-01T23:59:59.999999Z#{UNIQUE}"
+    assert unpack(bytes.fromhex(old)) == [
+        Draft(EntryKind.EARN, 5, first, "CHECK_IN", "2026-06-02", **judged),  # type: ignore[arg-type]  # fields
+        Draft(EntryKind.EARN, 0, second, "READ", "2026-03-01", is_passive=True),
+    ]
+    with pytest.raises(ValueError, match="cut off"):
+        unpack(bytes.fromhex(old)[:-1])
 
 
 ids = st.sampled_from(
@@ -112,7 +155,7 @@ def test_an_odd_entry_is_not_packable(change: dict[str, object]) -> None:
     assert not is_packable(replace(earn(5, UUID(UNIQUE).int), **change))  # type: ignore[arg-type]  # one field
 
 
-@given(st.lists(earned(), min_size=1, max_size=3), st.data())
+@given(st.lists(earned(st.just(BEGAN)), min_size=1, max_size=3), st.data())
 def test_what_is_cut_off_is_told(drafts: list[Draft], data: st.DataObject) -> None:
     packed = pack(drafts)
     cut = packed[: data.draw(st.integers(0, len(packed) - 1))]
@@ -121,5 +164,5 @@ def test_what_is_cut_off_is_told(drafts: list[Draft], data: st.DataObject) -> No
 
 
 def test_a_form_of_a_later_version_is_told() -> None:
-    with pytest.raises(ValueError, match="form 2, which this version does not know"):
-        unpack(b"\x02\x00")
+    with pytest.raises(ValueError, match="form 3, which this version does not know"):
+        unpack(b"\x03\x00")
