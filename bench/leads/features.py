@@ -64,7 +64,7 @@ def _cpu(compute: Callable[[], object], times: int) -> float:
 
 def _ours(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
     """Return the processor's own decision about the last event, from the item as it was before."""
-    processor = FeatureProcessor(*[None] * 4)  # type: ignore[arg-type]  # an event that is in order asks no store
+    processor = FeatureProcessor(*[None] * 5)  # type: ignore[arg-type]  # an event that is in order asks no store
     before, event = build(events[:-1], NOW), events[-1]
     inputs = {DECLARED: DIGEST} | {str(each): encode(before[each]) for each in SERIES}
     read = FeatureItem("lead", 7, {}, {}, stamp(NOW), inputs, NOW.date().isoformat())
