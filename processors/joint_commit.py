@@ -9,7 +9,7 @@ always.
 from collections.abc import Iterator, Mapping
 
 from adapters.engagement.account_store import AccountStore
-from adapters.engagement.ledger_store import HeadMoved, actions_of
+from adapters.engagement.ledger_store import Appending, HeadMoved
 from adapters.logs import Logger
 from rules.engagement.account_state import Decision
 
@@ -21,30 +21,33 @@ ACTIONS_MAX = 50
 def write_together(accounts: AccountStore, decisions: Mapping[str, Decision]) -> dict[str, Decision]:
     """Write the ledger entries of decisions, by user; returns those whose entries are written."""
     written: dict[str, Decision] = {}
-    for chunk in _chunks(decisions):
+    for chunk in _chunks(accounts, decisions):
         try:
-            accounts.ledger.append_many((each.head, each.entries) for each in chunk.values())
+            accounts.ledger.append_many(list(chunk.values()))
         except HeadMoved:
             continue
         except Exception:  # whatever it is, each account alone meets it again, and tells of it
             logger.warning("not together", extra={"users": len(chunk)}, exc_info=True)
             continue
-        written |= chunk
+        written |= {user: decisions[user] for user in chunk}
     return written
 
 
-def _chunks(decisions: Mapping[str, Decision]) -> Iterator[dict[str, Decision]]:
-    """Yield decisions that fit into one transaction. One that is too large for any is left out."""
-    chunk: dict[str, Decision] = {}
+def _chunks(accounts: AccountStore, decisions: Mapping[str, Decision]) -> Iterator[dict[str, Appending]]:
+    """Yield what fits into one transaction, by user. Who is too large for any is left out."""
+    chunk: dict[str, Appending] = {}
     size = 0
     for user, decision in decisions.items():
-        own = actions_of(decision.head, decision.entries)
-        if not decision.entries or own > ACTIONS_MAX:
+        if not decision.entries:
+            continue
+        appending = accounts.ledger.appending(decision.head, decision.entries)
+        own = len(appending.actions)
+        if own > ACTIONS_MAX:
             continue
         if size + own > ACTIONS_MAX:
             yield chunk
             chunk, size = {}, 0
-        chunk[user] = decision
+        chunk[user] = appending
         size += own
     if chunk:
         yield chunk

@@ -83,6 +83,8 @@ class EngagementCache:
         processed: Mapping[str, Iterable[str]] | None = None,
     ) -> None:
         """Cache what was written, in one round trip: profiles, ranks, days, event ids per user."""
+        if not self.is_configured:
+            return
         placed = list(profiles)
         stale = [f"streak:{each.user_id}" for each in placed]
         commands = [keep_command(each) for each in placed]

@@ -3,6 +3,7 @@
 # Long: all that reads and writes the table.
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,9 +31,12 @@ class HeadMoved(Exception):
         self.failed = tuple(failed)
 
 
-def actions_of(head: Head | None, entries: Sequence[Entry]) -> int:
-    """Return how many actions of a transaction appending some entries takes."""
-    return len(split_carriers(entries)[0]) + (head is not None)
+@dataclass(frozen=True, slots=True)
+class Appending:
+    """New entries of an account as they are written: actions of a transaction, and what is put after it."""
+
+    actions: Sequence[dict[str, Any]]
+    carried: Sequence[Entry]
 
 
 class LedgerStore:
@@ -165,31 +169,27 @@ class LedgerStore:
         transaction. If the process dies before that, readers rebuild them, and `after` names them for repair.
         Raises HeadMoved, with the places in `also` whose condition failed, if nothing was written.
         """
-        actions, rest = self._appending(head, entries, reversed_entry)
-        self._transact([*actions, *also], own=len(actions))
-        self.store(rest)
+        own = self.appending(head, entries, reversed_entry)
+        self._transact([*own.actions, *also], own=len(own.actions))
+        self.store(own.carried)
 
-    def append_many(self, appended: Iterable[tuple[Head | None, Sequence[Entry]]]) -> None:
+    def append_many(self, appended: Sequence[Appending]) -> None:
         """Write new entries of several accounts, each on its own head: all in one transaction, or none.
 
         Raises HeadMoved if nothing was written. Otherwise see append.
         """
-        actions: list[dict[str, Any]] = []
-        rest: list[Entry] = []
-        for head, entries in appended:
-            own, carried = self._appending(head, entries)
-            actions += own
-            rest += carried
+        actions = [action for each in appended for action in each.actions]
         self._transact(actions, own=len(actions))
-        self.store(rest)
+        self.store([entry for each in appended for entry in each.carried])
 
-    def _appending(
+    def appending(
         self, head: Head | None, entries: Sequence[Entry], undone: Entry | None = None
-    ) -> tuple[list[dict[str, Any]], Sequence[Entry]]:
-        """Return a transaction's actions that append entries, and the carried entries to put afterwards."""
+    ) -> Appending:
+        """Return how new entries are written. undone: see reversed_entry of append."""
         carriers, rest = split_carriers(entries)
         by = next((each for each in carriers if undone and each.draft.reverses == undone.created_at), None)
-        return [*self._deactivate(head, undone, by or carriers[-1]), *map(self._put, carriers)], rest
+        actions = [*self._deactivate(head, undone, by or carriers[-1]), *map(self._put, carriers)]
+        return Appending(actions, rest)
 
     def store(self, entries: Sequence[Entry]) -> None:
         """Put carried entries. They never change, so putting one again changes nothing."""

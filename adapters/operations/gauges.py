@@ -50,6 +50,8 @@ class Gauges:
 
         That is one round trip, or none if no record has an arrival time. A failure of Redis is not raised.
         """
+        if self._redis is None:
+            return
         newest = max(map(_arrival, records), default="")
         if newest:
             age_seconds = max(0.0, (now - unstamp(newest)).total_seconds())

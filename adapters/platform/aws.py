@@ -51,7 +51,9 @@ class _WireFormat(JSONSerializer):
         if shape.value.name != "AttributeValue":
             super()._serialize_type_map(serialized, value, shape, key)  # type: ignore[misc]
             return
-        serialized[key] = {name: _as_text(each) for name, each in value.items()}
+        serialized[key] = {
+            name: each if "S" in each or "N" in each else _as_text(each) for name, each in value.items()
+        }
 
     def _serialize_type_list(self, serialized: Any, value: Any, shape: Any, key: Any) -> None:
         if shape.member.name != "AttributeValue":
@@ -72,6 +74,24 @@ def _as_text(value: dict[str, Any]) -> dict[str, Any]:
     if kind == "M":
         return {kind: {name: _as_text(each) for name, each in some.items()}}
     return value
+
+
+class _OneEndpoint:
+    """Asks botocore's rules once where requests to DynamoDB go.
+
+    That depends on region and settings alone, as long as endpoints of accounts are disabled (`client`).
+    botocore asks its rules for each request, and looks through all of its items for names of tables.
+    """
+
+    def __init__(self, rules: Any) -> None:
+        self._rules, self._found = rules, None
+        self.auth_schemes_to_signing_ctx = rules.auth_schemes_to_signing_ctx
+
+    def construct_endpoint(self, **request: Any) -> Any:
+        """Return URL, headers and properties of all requests' endpoint."""
+        if self._found is None:
+            self._found = self._rules.construct_endpoint(**request)
+        return self._found
 
 
 @cache
@@ -96,7 +116,9 @@ def client(service: str, attempts: int = 6, answer_seconds: int = 5) -> Any:
     )
     made: Any = _session().create_client(service, config=config)
     if service == "dynamodb":
-        made._serializer = _WireFormat()  # noqa: SLF001 (test_wire_format.py holds it against botocore's own)
+        # test_wire_format.py and test_endpoints.py hold both against botocore's own.
+        made._serializer = _WireFormat()  # noqa: SLF001 (see above)
+        made._ruleset_resolver = _OneEndpoint(made._ruleset_resolver)  # noqa: SLF001 (see above)
     return made
 
 

@@ -30,12 +30,17 @@ def value(plain: Any) -> dict[str, Any]:
 
 def item(plain: Mapping[str, Any]) -> Item:
     """Write an item; attributes that are None are left out."""
-    return {name: value(each) for name, each in plain.items() if each is not None}
+    # Most values are texts: they are written here, because a call for each takes half of the time.
+    return {
+        name: {"S": each} if type(each) is str else value(each)
+        for name, each in plain.items()
+        if each is not None
+    }
 
 
 def plain(stored: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Read an item. Other types stay in their wire format, such as a number with decimals: {"N": "11.77"}."""
-    return {name: _plain_value(each) for name, each in stored.items()}
+    return {name: each["S"] if "S" in each else _plain_value(each) for name, each in stored.items()}
 
 
 def _plain_value(stored: Mapping[str, Any]) -> Any:
