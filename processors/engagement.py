@@ -153,7 +153,7 @@ class EngagementProcessor:
         user = account.profile.user_id
         try:
             if known is None:
-                known = self._applied_long_ago(account, pairs, now)
+                known = self._applied_long_ago(account, pairs)
             return self._settle(account, pairs, now, known)
         except TRANSIENT:
             logger.exception("to come again", extra={"user_id": user})
@@ -169,11 +169,11 @@ class EngagementProcessor:
                 outcome.add(self._apply_user(alone, [pair], now))
             return outcome
 
-    def _applied_long_ago(self, account: Account, pairs: Pairs, now: datetime) -> Applied:
+    def _applied_long_ago(self, account: Account, pairs: Pairs) -> Applied:
         if account.profile.head is None:
             return {}
-        ids = [event.event_id for _, event in pairs]
-        return self.accounts.ledger.applied_long_ago(account.profile.user_id, ids, now)
+        arrivals = {event.event_id: event.created_at for _, event in pairs}
+        return self.accounts.ledger.applied_long_ago(account.profile.user_id, arrivals)
 
     def _decided(
         self, account: Account, pairs: Pairs, now: datetime, known: dict[str, Applied]
@@ -186,7 +186,7 @@ class EngagementProcessor:
             return None
         user = account.profile.user_id
         with suppress(Exception):  # one user's error must not stop the others; alone, it is told
-            known[user] = self._applied_long_ago(account, pairs, now)
+            known[user] = self._applied_long_ago(account, pairs)
             if not known[user]:
                 events = distinct_events(pairs)
                 return self.accounts.decide(account, lambda each: decide(each, events, now))

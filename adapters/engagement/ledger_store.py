@@ -2,19 +2,19 @@
 
 # Long: all that reads and writes the table.
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from adapters.engagement.account_items import entry_from, entry_item
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import put_all, query_all
 from adapters.platform.items import Item, item
-from rules.days import stamp
+from rules.days import EPOCH, stamp, unstamp
 from rules.engagement.carrying.carriers import split_carriers, unfold, with_folded
 from rules.engagement.events import FUTURE_MAX, RETENTION
-from rules.engagement.ledger import Applied, Entry, Head, applied_by
+from rules.engagement.ledger import OPENED_AT, Applied, Entry, Head, applied_by
 from rules.engagement.placing import instant_of
 
 ATTEMPTS_MAX = 8
@@ -66,15 +66,20 @@ class LedgerStore:
             [entry for entry in missing if entry.created_at > created_at],
         )
 
-    def applied_long_ago(self, account_id: str, event_ids: Iterable[str], now: datetime) -> Applied:
+    def applied_long_ago(self, account_id: str, arrivals: Mapping[str, str]) -> Applied:
         """Return date and points of those events that were applied before their keys expired.
 
-        Reads entries only for events that occurred so long ago: an entry is later than its event.
+        arrivals: event id -> created_at, by the clock of the door that found the key expired. When it was
+        claimed first, the event had occurred, or was about to within five minutes. Reads entries only for
+        events that occurred so long ago: an entry is later than its event.
         """
-        old = [each for each in event_ids if instant_of(each) < now - RETENTION]
+        newest = unstamp(max(arrivals.values(), default=OPENED_AT))
+        latest = stamp(max(newest - RETENTION, EPOCH) + FUTURE_MAX)
+        old = [each for each in arrivals if each < latest]
         if not old:
             return {}
-        since, until = stamp(instant_of(min(old)) - FUTURE_MAX), stamp(now - RETENTION + WAITED_MAX)
+        since = stamp(instant_of(min(old)) - FUTURE_MAX)
+        until = stamp(newest - RETENTION + WAITED_MAX)
         stored = query_all(
             self._dynamodb,
             TableName=self._table,

@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -85,3 +86,20 @@ def test_an_archive_imported_again_after_91_days_changes_nothing(
     sweep(engine, user)
     api.send(user, *events, groups=(PRODUCERS,))
     assert api.profile(user)["total_bestie_points"] == 130
+
+
+@pytest.mark.parametrize("behind", [timedelta(), timedelta(days=2)], ids=["one clock", "a processor behind"])
+def test_an_event_that_came_before_it_occurred_earns_nothing_when_its_key_has_just_expired(
+    engine: Engine, api: Site, user: str, behind: timedelta, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soon = {**archive(1, 1)[0], "occurred_at": (NOW + timedelta(minutes=4)).isoformat()}
+    monkeypatch.setattr("adapters.clock.now", lambda: NOW)
+    api.send(user, archive(1, 2)[1], groups=(PRODUCERS,))
+    api.send(user, soon, groups=(PRODUCERS,))
+    assert api.profile(user)["total_bestie_points"] == 20
+    later = NOW + RETENTION + timedelta(minutes=1)
+    monkeypatch.setattr("adapters.clock.now", lambda: later)
+    monkeypatch.setattr("processors.engagement.clock", SimpleNamespace(now=lambda: later - behind))
+    sweep(engine, user)
+    api.send(user, soon, groups=(PRODUCERS,))
+    assert api.profile(user)["total_bestie_points"] == 20
