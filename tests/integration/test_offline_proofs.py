@@ -161,6 +161,28 @@ def test_a_receipt_that_was_used_begins_no_second_stretch(world: World, user: st
     assert phone.send(receipt=first)[0].startswith("receipt_refused: receipt was used before")
 
 
+def test_who_sends_again_what_was_not_answered_has_been_offline_since_then(world: World, user: str) -> None:
+    """On a bad network the answer is lost, and with it the newer receipt; then the ship is out again."""
+    phone = Device(world, user)
+    sail(phone, 5)
+    unanswered, first = [body for body, _ in phone.waiting], phone.waiting[0][1]
+    assert phone.send() == ["accepted"] * 5
+    at_last_contact, phone.waiting, phone.receipt = world.now, [], first
+    for _ in range(6):
+        world.wait(DAY)
+        phone.track()
+    second = [body for body, _ in phone.waiting]
+    made_up = {**second[0], "idempotency_key": "made-up", "occurred_at": phone.text(at_last_contact - DAY)}
+    said = phone.send_again([*unanswered, *second[:4], made_up], receipt=first)
+    assert said[:9] == ["duplicate"] * 5 + ["accepted"] * 4
+    assert said[9].startswith("backfill_forbidden"), "before the contact the receipt has done its work"
+    assert phone.send_again(second[4:], receipt=first) == ["accepted"] * 2
+    world.wait(4 * DAY)
+    phone.waiting = []
+    phone.track(world.now - 4 * DAY)
+    assert phone.send(receipt=first)[0].startswith("receipt_refused: receipt was used before")
+
+
 def test_receipts_come_in_their_order(world: World, user: str) -> None:
     phone = Device(world, user)
     phone.look()

@@ -37,7 +37,7 @@ class Prover:
     def __init__(self, keys: KeyedHash, stretches: StretchStore, erased: Erased) -> None:
         self._keys, self._stretches, self._erased = keys, stretches, erased
 
-    def proof(self, receipt: str | None, bodies: Iterable[Any], sending: Sending) -> Proof:
+    def proof(self, receipt: str | None, bodies: Sequence[Any], sending: Sending) -> Proof:
         """Return what a batch proves. Raises what the stores raise, and 503: without them nobody can tell."""
         caller = sending.caller
         if receipt is None or caller.is_server or not _has_late(bodies, sending):
@@ -46,7 +46,7 @@ class Prover:
             found = read(receipt, self._every_key(), caller.user_id, sending.device)
             self._check_erased(caller.user_id, found)
             stretch, used = self._stretches.of(
-                caller.user_id, lambda known: self._stretch(found, known, sending), sending.now
+                caller.user_id, lambda known: self._stretch(found, known, sending, bodies), sending.now
             )
         except InputRefused as refused:
             logger.warning("refused", extra={"user_id": caller.user_id, "reason": refused.reason})
@@ -61,11 +61,19 @@ class Prover:
             raise ApiError(503, "unavailable", "try again", headers={"Retry-After": "60"}) from error
         return (*ring.keys, ring.next) if ring.next else ring.keys
 
-    def _stretch(self, receipt: Receipt, used: Sequence[Stretch], sending: Sending) -> tuple[Stretch, bool]:
+    def _stretch(
+        self, receipt: Receipt, used: Sequence[Stretch], sending: Sending, bodies: Sequence[Any]
+    ) -> tuple[Stretch, bool]:
         """Return the receipt's stretch, and whether it is new."""
-        if known := known_stretch(receipt, used, sending.now):
+        user_id = sending.caller.user_id
+
+        def is_unanswered(over: Stretch) -> bool:
+            sent = {body.get("idempotency_key") for body in bodies if isinstance(body, dict)}
+            return not sent.isdisjoint(self._stretches.keys_of(user_id, over))
+
+        if known := known_stretch(receipt, used, sending.now, is_unanswered):
             return known, False
-        contacts = self._stretches.contacts(sending.caller.user_id, receipt.issued_at, sending.now)
+        contacts = self._stretches.contacts(user_id, receipt.issued_at, sending.now)
         return new_stretch(receipt, used, contacts, sending.now), True
 
     def _check_erased(self, user_id: str, receipt: Receipt) -> None:

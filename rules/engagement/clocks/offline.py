@@ -5,7 +5,7 @@ happened in between and is older than 72 hours counts, as far as the book of rul
 after the first contact. So whoever was in touch all the time gains nothing by a receipt.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -52,22 +52,28 @@ def of_text(text: str) -> Stretch:
     return Stretch(owner, *map(unstamp, instants))
 
 
-def known_stretch(receipt: Receipt, used: Sequence[Stretch], now: datetime) -> Stretch | None:
+def known_stretch(
+    receipt: Receipt,
+    used: Sequence[Stretch],
+    now: datetime,
+    is_unanswered: Callable[[Stretch], bool] = lambda _: False,
+) -> Stretch | None:
     """Return the stretch that a receipt belongs to, None if it begins one.
 
-    used: the user's stretches. Raises InputRefused for a receipt that was used, is out of order or too old,
-    and for one too many.
+    used: the user's stretches. is_unanswered: whether the device does not know what became of the batch that
+    ended a stretch, since it sends the same events again. Then it has no newer receipt: the answer was lost.
+    Raises InputRefused for a receipt that was used, is out of order or too old, and for one too many.
     """
     if receipt.issued_at < now - RECEIPT_AGE_MAX:
         raise refusal(f"has expired: it is more than {RECEIPT_AGE_MAX.days} days old")
     own = [each for each in used if each.owner == receipt.owner]
-    newest = max(own, key=lambda each: each.receipt_at, default=None)
+    newest = max(own, key=lambda each: (each.receipt_at, each.until), default=None)
     if newest and receipt.issued_at < newest.receipt_at:
         at = stamp(newest.receipt_at)
         raise refusal(f"is out of order: a receipt of {at} of this device has been used")
     if newest and now <= newest.open_until:
         return newest
-    if newest and receipt.issued_at == newest.receipt_at:
+    if newest and receipt.issued_at == newest.receipt_at and not is_unanswered(newest):
         at = stamp(newest.until)
         raise refusal(f"was used before, at {at}: that stretch is over")
     if len(recent(used, now)) >= STRETCHES_MAX:
@@ -81,10 +87,12 @@ def new_stretch(
     """Return the stretch that a receipt begins.
 
     contacts: when the user sent something after the receipt, by any device. Whoever was in touch had 72 hours
-    from then on to send all that was before.
+    from then on to send all that was before. A receipt that was used, and whose answer was lost, stands for
+    the one that this answer had.
     """
+    own = (each.until for each in used if (each.owner, each.receipt_at) == (receipt.owner, receipt.issued_at))
     every = [*contacts, *(each.until for each in used)]
-    since = max([receipt.issued_at, *(each for each in every if each <= now - OPEN_FOR)])
+    since = max([receipt.issued_at, *own, *(each for each in every if each <= now - OPEN_FOR)])
     first = min([now, *(each for each in every if each > since)])
     return Stretch(receipt.owner, receipt.issued_at, since, now, first + OPEN_FOR)
 

@@ -93,6 +93,16 @@ def test_a_receipt_that_was_used_begins_no_other_stretch() -> None:
     assert unknown(NOW + OPEN_FOR + HOUR, receipt(7), first).startswith("was used before")
 
 
+def test_a_receipt_whose_answer_was_lost_stands_for_the_one_that_was_in_it() -> None:
+    first, later = stretch(7), NOW + OPEN_FOR + 2 * DAY
+    assert known_stretch(receipt(7), [first], later, lambda over: over == first) is None
+    second = new_stretch(receipt(7), [first], [], later)
+    assert (second.since, second.until, second.receipt_at) == (NOW, later, first.receipt_at)
+    assert second == replace(new_stretch(receipt(0), [first], [], later), receipt_at=first.receipt_at)
+    assert known_stretch(receipt(7), [first, second], later + HOUR) == second, "another batch of the queue"
+    assert unknown(later + OPEN_FOR + HOUR, receipt(7), first, second).startswith("was used before")
+
+
 def test_older_receipts_of_a_device_are_out_of_order_and_those_of_another_are_not() -> None:
     first = stretch(7)
     assert unknown(NOW, receipt(8), first).startswith("is out of order")
