@@ -18,10 +18,13 @@ from adapters.operations.freshness import Freshness, FreshnessUnknown
 from adapters.operations.gauges import Gauges, GaugesSilent
 from adapters.operations.queue_depths import QueueDepths
 from adapters.platform.aws import client
+from adapters.platform.fencing.fence import Fenced
+from adapters.platform.fencing.turn import fence
 from adapters.platform.objects import S3Objects
 from adapters.settings.operations import OperationsApiSettings
 from ingest.web.caller import caller_of
 from ingest.web.http import answer, resolver
+from rules.regions.register import may_write
 
 EVENTS = "engagement"  # the view's throughput is that of this consumer
 PACE_SECONDS = 10
@@ -101,7 +104,17 @@ def get_operations() -> Response[str]:
 
 @app.get("/v1/health")
 def get_health() -> Response[str]:
-    """Say that functions run. This reads no store, so a store that fails does not fail the check."""
+    """Say that functions run. This reads no store, so a store that fails does not fail the check.
+
+    Of two regions only the one that may write is healthy (rule 23): so a name leads to it.
+    """
+    turn = fence()
+    if turn is None:
+        return answer(200, {"status": "ok"})
+    try:
+        turn.check(may_write)
+    except Fenced as fenced:
+        return answer(503, {"status": "standby", "reason": str(fenced)}, {"Retry-After": "10"})
     return answer(200, {"status": "ok"})
 
 

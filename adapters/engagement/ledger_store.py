@@ -2,8 +2,9 @@
 
 # Long: all that reads and writes the table.
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -199,6 +200,22 @@ class LedgerStore:
     def store(self, entries: Sequence[Entry]) -> None:
         """Put carried entries. They never change, so putting one again changes nothing."""
         put_all(self._dynamodb, self._table, [entry_item(entry) for entry in entries])
+
+    def follow(self, head: Head | None, carrier: Entry, carried: Sequence[Entry]) -> None:
+        """Put an entry of another region's ledger as the new head, and then those that it names (rule 23).
+
+        Raises HeadMoved if nothing was written.
+        """
+        undone = replace(carrier, created_at=carrier.draft.reverses) if carrier.draft.reverses else None
+        actions = [*self._deactivate(head, undone, carrier), self._put(carrier)]
+        self._transact(actions, own=len(actions))
+        self.store_new(carried)
+
+    def store_new(self, entries: Iterable[Entry]) -> None:
+        """Put carried entries that are not there yet: one that is there may have been reversed since."""
+        for each in entries:
+            with suppress(self._dynamodb.exceptions.ConditionalCheckFailedException):
+                self._dynamodb.put_item(**self._put(each)["Put"])
 
     def _put(self, entry: Entry) -> dict[str, Any]:
         condition = "attribute_not_exists(account_id)"

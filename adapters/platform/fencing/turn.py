@@ -1,0 +1,38 @@
+"""Whose turn it is, for a process of a deployment of two regions."""
+
+import os
+from functools import cache
+from typing import Any
+
+from adapters.platform.aws import REGISTER, free_client
+from adapters.platform.fencing.fence import Fence, guard
+from adapters.platform.fencing.registers import Registers
+from rules.regions.register import may_follow, may_write
+
+
+@cache
+def fence() -> Fence | None:
+    """Return the process's fence; None in a deployment of one region."""
+    table = os.environ.get(REGISTER)
+    if not table:
+        return None
+    # One attempt, and a short one: a lease is renewed long before it ends.
+    registers = Registers(free_client("dynamodb", attempts=1, answer_seconds=2), table)
+    return Fence(registers.read, region_here())
+
+
+def region_here() -> str:
+    """Return the region that this process is in."""
+    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION", "")
+
+
+def guarded(dynamodb: Any) -> Any:
+    """Let a client write only while its region is the writer; returns it."""
+    found = fence()
+    return guard(dynamodb, found, may_write) if found else dynamodb
+
+
+def following(dynamodb: Any) -> Any:
+    """Let a client write only while its region follows; returns it."""
+    found = fence()
+    return guard(dynamodb, found, may_follow) if found else dynamodb

@@ -1,0 +1,1 @@
+"""Tables of a region that follows another one, and what both have (rule 23)."""

@@ -1,0 +1,1 @@
+"""Changes of tables -> the other region (rule 23)."""

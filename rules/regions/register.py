@@ -1,0 +1,123 @@
+"""Which region writes (rule 23): one item, which all regions read as it is now, and how it changes.
+
+A promotion goes through three phases. The *epoch* is one higher with each promotion, and whenever a region
+begins to follow:
+
+| phase | who writes | who follows |
+|---|---|---|
+| OPEN | the writer | the standby |
+| DRAINING | nobody | the next writer: what the former one has sent |
+| CLOSED | nobody | nobody |
+"""
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+NOBODY = ""
+
+
+class Phase(StrEnum):
+    """How far a promotion is; OPEN: none is under way."""
+
+    OPEN = "open"
+    DRAINING = "draining"
+    CLOSED = "closed"
+
+
+class NotPossible(ValueError):
+    """The register does not allow this change; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """Who writes, and who follows.
+
+    writer: the region that writes, or is about to. standby: the region that follows it; "" after a promotion.
+    is_filled: whether the standby has all that the writer had when it began to follow. former: the writer of
+    before a promotion that is under way.
+    """
+
+    epoch: int
+    writer: str
+    phase: Phase = Phase.OPEN
+    standby: str = NOBODY
+    is_filled: bool = False
+    former: str = NOBODY
+
+
+def may_write(register: Register, region: str) -> bool:
+    """Whether functions of a region may write to its tables."""
+    return register.phase is Phase.OPEN and register.writer == region
+
+
+def may_follow(register: Register, region: str) -> bool:
+    """Whether a region may take over what another one has sent."""
+    if register.phase is Phase.DRAINING:
+        return register.writer == region
+    return register.phase is Phase.OPEN and register.standby == region
+
+
+def followed_epoch(register: Register) -> int:
+    """Return the epoch whose changes may be followed now."""
+    return register.epoch - (register.phase is Phase.DRAINING)
+
+
+def sent_epoch(register: Register, region: str) -> int | None:
+    """Return the epoch of what a region sends now; None: nobody follows it."""
+    if register.phase is Phase.OPEN and register.writer == region and register.standby:
+        return register.epoch
+    return register.epoch - 1 if register.phase is Phase.DRAINING and register.former == region else None
+
+
+def promoted(register: Register, region: str) -> Register:
+    """Return the register once a region is to become the writer; again it changes nothing.
+
+    Raises NotPossible for a region that does not follow: it would begin without what it never had.
+    """
+    if register.writer == region:
+        return register
+    _check_open(register)
+    if register.standby != region:
+        raise NotPossible(f"{region} does not follow {register.writer}: `streakline region return` lets it")
+    if not register.is_filled:
+        raise NotPossible(f"{region} is being filled: let `streakline region return` end first")
+    return Register(register.epoch + 1, region, Phase.DRAINING, former=register.writer)
+
+
+def closed(register: Register) -> Register:
+    """Return the register once nothing more is followed. Raises NotPossible while nobody is promoted."""
+    if register.phase is Phase.OPEN:
+        raise NotPossible("nobody is being promoted")
+    return replace(register, phase=Phase.CLOSED)
+
+
+def opened(register: Register) -> Register:
+    """Return the register once the new writer may write; nobody follows it yet.
+
+    Raises NotPossible unless the register is closed.
+    """
+    if register.phase is not Phase.CLOSED:
+        raise NotPossible(f"the register is {register.phase}, not closed")
+    return Register(register.epoch, register.writer)
+
+
+def joined(register: Register, region: str) -> Register:
+    """Return the register once a region begins to follow, which has nothing yet. Raises NotPossible."""
+    _check_open(register)
+    if register.writer == region:
+        raise NotPossible(f"{region} writes: it follows nobody")
+    if register.standby not in (NOBODY, region):
+        raise NotPossible(f"{register.standby} follows already")
+    return Register(register.epoch + 1, register.writer, standby=region)
+
+
+def filled(register: Register, region: str) -> Register:
+    """Return the register once a region that follows has all that was there before."""
+    if register.standby != region:
+        raise NotPossible(f"{region} does not follow {register.writer}")
+    return replace(register, is_filled=True)
+
+
+def _check_open(register: Register) -> None:
+    if register.phase is not Phase.OPEN:
+        raise NotPossible(f"{register.writer} is being promoted: let that end first")

@@ -1,0 +1,93 @@
+"""The fence: a process writes while it has read, lately, that its region may, and not a moment longer."""
+
+from typing import Any
+
+import pytest
+
+from adapters.platform.fencing.fence import WRITES, Fence, Fenced, guard
+from rules.regions.leases import LEASE_SECONDS, LOOK_SECONDS, Clocks
+from rules.regions.register import Phase, Register, may_write
+
+
+class World:
+    """A register that may be out of reach, and clocks that are set by hand."""
+
+    def __init__(self) -> None:
+        self.register: Register | None = Register(1, "west")
+        self.now = Clocks(0.0, 0.0)
+        self.is_away = False
+        self.reads = 0
+        self.fence = Fence(self.read, "west", lambda: self.now)
+
+    def read(self) -> Register | None:
+        self.reads += 1
+        if self.is_away:
+            raise ConnectionError
+        return self.register
+
+    def writes(self) -> bool:
+        try:
+            self.fence.check(may_write)
+        except Fenced:
+            return False
+        return True
+
+
+def test_a_writer_reads_now_and_then_and_stops_when_another_is_promoted() -> None:
+    world = World()
+    assert all(world.writes() for _ in range(100))
+    assert world.reads == 1
+    world.register = Register(2, "east", Phase.DRAINING, former="west")
+    assert world.writes(), "it does not know yet"
+    world.now = Clocks(LOOK_SECONDS + 0.1, 0.0)
+    assert not world.writes()
+
+
+@pytest.mark.parametrize("later", [Clocks(LEASE_SECONDS + 0.1, 0.0), Clocks(0.0, LEASE_SECONDS + 0.1)])
+def test_a_writer_that_cannot_renew_its_lease_stops_by_either_clock(later: Clocks) -> None:
+    world = World()
+    assert world.writes()
+    world.is_away = True
+    world.now = Clocks(LEASE_SECONDS - 0.1, LEASE_SECONDS - 0.1)
+    assert world.writes(), "one failed attempt stops nobody"
+    world.now = later
+    assert not world.writes()
+    world.is_away = False
+    assert world.writes(), "and it goes on when it may"
+
+
+def test_a_lease_counts_from_when_the_question_was_asked() -> None:
+    world = World()
+    read = world.read
+
+    def slow() -> Register | None:
+        world.now = Clocks(world.now.steady + LEASE_SECONDS + 1, 0.0)
+        return read()
+
+    world.fence = Fence(slow, "west", lambda: world.now)
+    assert not world.writes()
+
+
+def test_without_a_register_nobody_writes() -> None:
+    world = World()
+    world.register = None
+    assert not world.writes()
+
+
+def test_each_kind_of_write_asks_before_it_is_sent_and_no_read_does() -> None:
+    asked: dict[str, Any] = {}
+
+    class Events:
+        def register(self, name: str, handler: Any) -> None:
+            asked[name] = handler
+
+    class Client:
+        class meta:  # noqa: N801 (botocore's name)
+            events = Events()
+
+    world = World()
+    guard(Client(), world.fence, may_write)
+    assert set(asked) == {f"before-send.dynamodb.{each}" for each in WRITES}
+    world.register = Register(2, "east")
+    with pytest.raises(Fenced, match="the region west may not write now: east writes, epoch 2"):
+        asked["before-send.dynamodb.PutItem"](request=None, event_name="x")

@@ -1,0 +1,145 @@
+"""A standby's ledger: in whatever order entries come, it is always a beginning of the writer's, and in the end all."""
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.engagement.carrying.carriers import split_carriers, with_folded
+from rules.engagement.ledger import Draft, Entry, EntryKind, Head, append
+from rules.engagement.proving.sealing import sealed
+from rules.engagement.rebuild import chain_faults
+from rules.regions.ledgers import Contradicted, days_needed, following
+from rules.regions.unseen import UnseenFate, common, unseen
+
+NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
+SALT = b"0123456789abcdef"
+batches = st.lists(st.lists(st.integers(1, 9), min_size=1, max_size=30), min_size=1, max_size=6)
+
+
+def ledger(batched: list[list[int]]) -> list[Entry]:
+    """The stored items of a ledger that was written in some batches: carriers and carried entries."""
+    stored: dict[str, Entry] = {}
+    head: Head | None = None
+    for number, points in enumerate(batched):
+        drafts = [
+            Draft(
+                EntryKind.EARN, each, f"2026-03-20T10:{number:02d}:{at:02d}.000000Z#e", "READ", "2026-03-20"
+            )
+            for at, each in enumerate(points)
+        ]
+        made = sealed(append("ann", head, drafts, NOW + timedelta(minutes=number)), head, SALT)
+        carriers, carried = split_carriers(made)
+        stored |= {each.created_at: each for each in (*carriers, *carried)}
+        head = carriers[-1].head
+    return list(stored.values())
+
+
+@given(batches, st.randoms(use_true_random=False))
+def test_any_order_of_arrival_gives_the_writer_s_ledger(
+    batched: list[list[int]], chance: random.Random
+) -> None:
+    stored = ledger(batched)
+    whole, _ = with_folded(stored)
+    arriving = stored + chance.sample(stored, k=len(stored) // 2)  # some come twice
+    chance.shuffle(arriving)
+    head: Head | None = None
+    there: dict[str, Entry] = {}
+    while arriving:
+        waiting = []
+        for entry in arriving:
+            what = following(head, entry)
+            if what is None:
+                waiting.append(entry)
+                continue
+            if what.carrier:
+                if head:
+                    there[head.created_at] = replace(there[head.created_at], active=False)
+                there[what.carrier.created_at] = what.carrier
+                head = what.carrier.head
+            for each in what.carried:
+                there.setdefault(each.created_at, each)
+            entries, _ = with_folded(there.values())
+            assert not chain_faults(entries)
+            assert common(entries, whole) == len(entries)
+        assert len(waiting) < len(arriving), "nothing moves"
+        arriving = waiting
+    entries, missing = with_folded(there.values())
+    assert not missing
+    assert common(entries, whole) == len(whole) == len(entries)
+    assert head is not None
+    assert head.chain == max(stored, key=lambda each: each.seq).chain
+
+
+@given(batches)
+def test_an_entry_that_does_not_follow_from_its_predecessors_is_a_fault(batched: list[list[int]]) -> None:
+    stored = sorted(ledger(batched), key=lambda each: each.seq)
+    first = next(each for each in stored if each.seq == 0)
+    entry = next(each for each in stored if each.seq > 0 and each.seq - len(each.folded) == 1)
+    head = first.head
+    with pytest.raises(Contradicted, match="balance"):
+        following(replace(head, balance=1), entry)
+    if entry.chain:
+        with pytest.raises(Contradicted, match="hash"):
+            following(replace(head, chain=bytes(48)), entry)
+
+
+def test_a_place_in_the_writer_s_stream_is_left_out() -> None:
+    entry = replace(ledger([[5]])[-1], applied_through="2026/7")
+    (opening, *_) = ledger([[5]])
+    found = following(opening.head, entry)
+    assert found is not None
+    assert found.carrier is not None
+    assert (found.carrier.applied_through, found.carrier.active) == ("", True)
+
+
+def test_the_days_of_entries_and_their_newest_places() -> None:
+    entries, _ = with_folded(ledger([[1, 2], [3]]))
+    assert days_needed(entries) == {"2026-03-20": entries[-1].created_at}
+    assert days_needed([entries[0]]) == {}
+
+
+def entries_with(*drafts: Draft) -> list[Entry]:
+    return append("ann", None, [Draft(EntryKind.EARN, 100, "e1", "READ", "2026-03-20"), *drafts], NOW)
+
+
+def test_what_is_unseen_has_a_fate() -> None:
+    seen = entries_with()
+    redeem = Draft(EntryKind.REDEEM, -10, reward_id="mug")
+    theirs = entries_with(redeem, replace(redeem, reward_id="cap"), Draft(EntryKind.EXPIRE, -5))
+    mug = theirs[2].created_at
+    theirs = append(
+        "ann",
+        theirs[-1].head,
+        [
+            Draft(EntryKind.REVERSE, 10, reverses=mug),
+            Draft(EntryKind.REVERSE, 10, reverses=seen[-1].created_at),
+            Draft(EntryKind.EARN, 5, "e2", "READ", "2026-03-20"),
+            Draft(EntryKind.CLAWBACK, -5, "e2", "READ", "2026-03-20", reverses="somewhere"),
+            Draft(EntryKind.REDEEM, -3, held_at="2026"),
+        ],
+        NOW,
+    )
+    theirs = [*entries_with(redeem, replace(redeem, reward_id="cap"), Draft(EntryKind.EXPIRE, -5)), *theirs]
+    found = unseen(theirs, seen, {theirs[3].created_at: "redeem:k"})
+    assert [(each.entry.seq, each.fate.value, each.key) for each in found] == [
+        (2, UnseenFate.UNDONE, ""),
+        (3, UnseenFate.REDEEM, "redeem:k"),
+        (4, UnseenFate.FOLLOWS, ""),
+        (5, UnseenFate.UNDONE, ""),
+        (6, UnseenFate.REVERSE, ""),
+        (7, UnseenFate.EVENT, ""),
+        (8, UnseenFate.LISTED, ""),
+        (9, UnseenFate.LISTED, ""),
+    ]
+    assert all(each.reason for each in found if each.fate is UnseenFate.LISTED)
+
+
+@given(batches, st.integers(0, 40))
+def test_nothing_is_unseen_of_a_ledger_that_the_writer_has(batched: list[list[int]], cut: int) -> None:
+    whole, _ = with_folded(ledger(batched))
+    assert unseen(whole[:cut], whole, {}) == []
+    assert [each.entry for each in unseen(whole, whole[:cut], {})] == whole[cut:]

@@ -1,0 +1,122 @@
+"""Rule 23: at most one region writes, whatever is done to the register in whatever order."""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rules.regions.leases import LEASE_SECONDS, QUIET_SECONDS, Clocks, Reading
+from rules.regions.register import (
+    NotPossible,
+    Phase,
+    Register,
+    closed,
+    filled,
+    followed_epoch,
+    joined,
+    may_follow,
+    may_write,
+    opened,
+    promoted,
+    sent_epoch,
+)
+
+REGIONS = ("west", "east")
+ACTS: dict[str, Callable[[Register, str], Register]] = {
+    "promote": promoted,
+    "join": joined,
+    "fill": filled,
+    "close": lambda register, _: closed(register),
+    "open": lambda register, _: opened(register),
+}
+steps = st.lists(st.tuples(st.sampled_from(sorted(ACTS)), st.sampled_from(REGIONS)), max_size=30)
+
+
+def history(acts: list[tuple[str, str]]) -> list[Register]:
+    """The registers that some acts lead to; what is refused changes nothing."""
+    found = [Register(1, "west")]
+    for name, region in acts:
+        try:
+            found.append(ACTS[name](found[-1], region))
+        except NotPossible:
+            continue
+    return found
+
+
+@given(steps)
+def test_at_most_one_region_writes_and_who_writes_follows_nobody(acts: list[tuple[str, str]]) -> None:
+    for register in history(acts):
+        writers = [each for each in REGIONS if may_write(register, each)]
+        followers = [each for each in REGIONS if may_follow(register, each)]
+        assert len(writers) <= 1
+        assert len(followers) <= 1
+        assert not set(writers) & set(followers)
+        if register.phase is Phase.CLOSED:
+            assert not writers
+            assert not followers
+
+
+@given(steps)
+def test_between_two_writers_there_is_a_time_of_none_and_the_epoch_only_grows(
+    acts: list[tuple[str, str]],
+) -> None:
+    registers = history(acts)
+    writing = [next((r for r in REGIONS if may_write(each, r)), "") for each in registers]
+    for name, following in pairwise(writing):
+        assert not (name and following) or name == following
+    epochs = [each.epoch for each in registers]
+    assert epochs == sorted(epochs)
+    for one, other in pairwise(registers):
+        if one.writer != other.writer or (one.standby != other.standby and other.standby):
+            assert other.epoch == one.epoch + 1
+
+
+@given(steps)
+def test_only_a_region_that_has_followed_to_the_end_is_promoted(acts: list[tuple[str, str]]) -> None:
+    registers = history(acts)
+    for one, other in pairwise(registers):
+        if one.writer != other.writer:
+            assert (one.standby, one.is_filled) == (other.writer, True)
+
+
+@given(steps)
+def test_what_one_region_sends_is_what_the_other_follows(acts: list[tuple[str, str]]) -> None:
+    for register in history(acts):
+        for region in REGIONS:
+            epoch = sent_epoch(register, region)
+            (other,) = set(REGIONS) - {region}
+            if epoch is not None:
+                assert may_follow(register, other)
+                assert followed_epoch(register) == epoch
+
+
+def test_a_promotion_from_end_to_end() -> None:
+    register = filled(joined(Register(1, "west"), "east"), "east")
+    assert register == Register(2, "west", standby="east", is_filled=True)
+    draining = promoted(register, "east")
+    assert draining == Register(3, "east", Phase.DRAINING, former="west")
+    assert promoted(draining, "east") == draining
+    assert opened(closed(draining)) == Register(3, "east")
+    for region, other in (("east", joined(Register(1, "west"), "east")), ("north", register)):
+        with pytest.raises(NotPossible):
+            promoted(other, region)
+
+
+@given(
+    began=st.floats(0, 1e6),
+    steady=st.floats(0, 100),
+    wall=st.floats(-100, 100),
+    rate=st.floats(0.9, 1.1),
+)
+def test_nobody_goes_by_a_reading_once_a_promotion_has_waited(
+    began: float, steady: float, wall: float, rate: float
+) -> None:
+    """steady, wall: what a process's clocks say has passed, of which one may stand still or be set."""
+    reading = Reading(Register(1, "west"), Clocks(began, began))
+    now = Clocks(began + steady, began + wall)
+    passed = max(steady, wall) / rate
+    if reading.holds(now):
+        assert passed <= LEASE_SECONDS / 0.9
+        assert passed < QUIET_SECONDS
