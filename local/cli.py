@@ -25,6 +25,7 @@ from local.operate.hook_options import add_webhooks_options as webhooks_options
 from local.paths import REPORT
 from local.plan.command import add_options as plan_options
 from local.prove import options as prove_options
+from local.regions.options import add_options as region_options
 from local.replay.event_sources import BadRow, Body, from_csv, from_git, from_purchases, purchases
 from local.restore.options import add_options as restore_options
 from local.stack import Stack, load
@@ -294,6 +295,12 @@ def _restore(arguments: argparse.Namespace) -> None:
     command.run(arguments, _stack(arguments))
 
 
+def _region(arguments: argparse.Namespace) -> None:
+    from local.regions import command
+
+    command.run(arguments, _stack(arguments))
+
+
 def _prove(arguments: argparse.Namespace) -> None:
     from local.prove import command
 
@@ -322,7 +329,7 @@ HIDDEN = "****"  # what CloudFormation says of a parameter with NoEcho, be it se
 YOURS = "yours"  # what infra/app/network.yaml says of a cache or database that the stack has not created
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser() -> argparse.ArgumentParser:  # noqa: PLR0915 (a statement a command)
     # Long: it is a table in code, with one line for each command. It decides nothing.
     parser = argparse.ArgumentParser(prog="streakline", description=__doc__)
     _add_stack(parser, None)
@@ -376,6 +383,9 @@ def _parser() -> argparse.ArgumentParser:
     prove_options.check(command("check-proof", _check_proof, "verify it with nothing but the file"))
     prove_options.audit(command("audit", _audit, "table, lake and warehouse against each other and the root"))
     restore_options(command("restore", _restore, "what tables had before an instant, from the lake"))
+    region_options(
+        command("region", _region, "of two regions: which one writes; promote one, let one return")
+    )
     redrive = command("redrive", _redrive, "send what waits in the failure queues again")
     redrive.add_argument("--list", action="store_true", help="only show it, with the reasons")
     options.rebuild_options(

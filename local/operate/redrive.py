@@ -35,10 +35,12 @@ CONSUMERS = {
     "answers": ("Answers", "Answers"),
     "notify": ("Notify", "Notify"),
     "fan-out": ("FanOut", "Announcement"),
+    "sending": ("Sending", "Sending"),
+    "taking-over": ("TakingOver", "TakingOver"),
 }
 GIVEN_UP = "given up after all attempts: the function's log says why"
 GONE = "the records are no longer in the stream: docs/runbook.md says what to do"
-OF_QUEUES = frozenset({"leads", "memory", "features", "fan-out", "deliveries"})
+OF_QUEUES = frozenset({"leads", "memory", "features", "fan-out", "deliveries", "taking-over"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,8 @@ def _records(stack: Stack, message: Waiting) -> list[dict[str, Any]]:
         record = _stored(stack, record["stored"])
     if message.consumer in OF_QUEUES:
         return [{"messageId": "redrive", "body": record}]
+    if message.consumer == "sending":
+        return [record]
     if message.consumer != "events-stream":
         keys, table = record["dynamodb"]["Keys"], record["eventSourceARN"].split("/")[1]
         now = stack.client("dynamodb").get_item(TableName=table, Key=keys, ConsistentRead=True)

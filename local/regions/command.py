@@ -1,0 +1,195 @@
+"""`streakline region`: who writes, a promotion, and a return (rule 23).
+
+It acts on the region of the stack that is named. The stack of the other region has the same name.
+"""
+
+import argparse
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from adapters.platform.fencing.fence import Fence, guard
+from adapters.platform.fencing.registers import Registers
+from adapters.platform.keyed_hash import KeyedHash
+from adapters.privacy.tombstones import Tombstones
+from adapters.regions.follower import Follower
+from local.regions.finding import FoundUnseen, UnseenFinder
+from local.regions.promoting import Promoting
+from local.regions.returning import Returning, ReturnOutcome, WriterDoor
+from local.regions.roles import change_role
+from local.regions.sides import Side
+from local.replay.api import Api
+from local.stack import Stack, fresh_client
+from rules.engagement.ledger import Entry
+from rules.regions.changes import KEYS
+from rules.regions.leases import QUIET_SECONDS
+from rules.regions.register import NotPossible, Phase, Register, filled, joined, may_follow
+
+ACTIVE, STANDBY = "active", "standby"
+SHOWN = 20
+Say = Callable[[str], None]
+
+
+def run(arguments: argparse.Namespace, stack: Stack) -> None:
+    """Carry out an action. Raises RuntimeError if something is listed that somebody must decide about."""
+    table = stack.output("RegisterTableName", "second region (Role is single)")
+    registers = Registers(stack.client("dynamodb"), table)
+    if arguments.action == "status":
+        print(json.dumps(status(stack, registers), indent=2))
+    elif arguments.action == "start":
+        register = Register(1, stack.region)
+        if (read := registers.read()) and read.writer != stack.region:
+            raise NotPossible(f"{read.writer} writes already")
+        if read is None:
+            registers.change(None, register)
+        print(f"{stack.region} writes, epoch {read.epoch if read else register.epoch}")
+    elif arguments.action == "promote":
+        waiting = lambda: waiting_in(stack)  # noqa: E731 (a word for a call)
+        Promoting(registers, stack.region, waiting, time.sleep, _say).run(arguments.drain_seconds)
+        change_role(stack, ACTIVE, _say)
+    else:
+        _return(arguments, stack, registers)
+
+
+def status(stack: Stack, registers: Registers) -> dict[str, Any]:
+    """Return who writes, and how this region stands to that."""
+    register = registers.read()
+    return {
+        "region": stack.region,
+        "role": stack.parameters.get("Role"),
+        "register": asdict(register) if register else None,
+        "changes_waiting": waiting_in(stack),
+    }
+
+
+def waiting_in(stack: Stack) -> int:
+    """Return how many messages of changes are in a region's queue, about."""
+    names = [f"ApproximateNumberOfMessages{each}" for each in ("", "NotVisible", "Delayed")]
+    told = stack.client("sqs").get_queue_attributes(
+        QueueUrl=stack.output("ChangesQueueUrl", "second region"), AttributeNames=names
+    )
+    return sum(int(told["Attributes"][each]) for each in names)
+
+
+def _return(arguments: argparse.Namespace, stack: Stack, registers: Registers) -> None:
+    from local.aws.deployed_stack import find
+
+    if arguments.report.exists():
+        raise RuntimeError(f"{arguments.report} is there: it is the report of a former attempt; name another")
+    register = registers.read()
+    if register is None:
+        raise NotPossible("there is no register yet: `streakline region start` in the region that writes")
+    if register.phase is not Phase.OPEN or register.writer == stack.region:
+        raise NotPossible(f"{register.writer} writes, phase {register.phase}: {stack.region} cannot return")
+    writer = find(stack.name, register.writer)
+    if not arguments.dry_run:
+        change_role(stack, STANDBY, _say)
+        _say(f"waiting {QUIET_SECONDS:.0f} s for the last lease")
+        time.sleep(QUIET_SECONDS)
+    steps = Steps(side_of(stack), side_of(writer), registers, Api(writer), time.sleep, _say)
+    found = steps.find(tombstones_of_stack(writer), datetime.now(UTC))
+    report = _write(arguments.report, report_of(found, ReturnOutcome(names=list(found.listed))))
+    if not arguments.dry_run:
+        # Written before anything is cut: a second attempt would find nothing of this any more.
+        report = _write(arguments.report, report_of(found, steps.apply(found)))
+        steps.follow(found, following_client(stack, registers), datetime.now(UTC))
+    for line in report["listed"][:SHOWN]:
+        print(f"listed, {line['store']} {line['key']}: {line['reason']}")
+    print(f"{len(report['unseen'])} entries were unseen; applied: {report['applied']}; {arguments.report}")
+    if report["listed"]:
+        raise RuntimeError(f"{len(report['listed'])} things are listed: somebody must decide about them")
+
+
+def _write(file: Path, report: Mapping[str, Any]) -> Mapping[str, Any]:
+    file.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return report
+
+
+class Steps:
+    """The return of `old` to `new`, step by step. door: of the new one. sleep: waits some seconds."""
+
+    def __init__(  # noqa: PLR0917 (both sides, and what acts on them)
+        self,
+        old: Side,
+        new: Side,
+        registers: Registers,
+        door: WriterDoor,
+        sleep: Callable[[float], None],
+        say: Say,
+    ) -> None:
+        self._old, self._new, self._registers = old, new, registers
+        self._returning, self._sleep, self._say = Returning(old, new, door), sleep, say
+
+    def find(self, erased: Any, now: datetime) -> FoundUnseen:
+        """Return what the new writer never saw; nothing is written."""
+        return UnseenFinder(self._old, self._new, erased, now).find()
+
+    def apply(self, found: FoundUnseen) -> ReturnOutcome:
+        """Give the new writer what it never saw; returns what became of it."""
+        return self._returning.apply(found)
+
+    def follow(self, found: FoundUnseen, follows: Any, now: datetime) -> None:
+        """Cut the old region, and let it follow. follows: a client that may write there then."""
+        self._say(f"{self._returning.cut(found)} items of the old region were cut")
+        read = self._read()
+        self._registers.change(read, joined(read, self._old.region))
+        self._sleep(QUIET_SECONDS)
+        self._returning.fill(Follower(follows, self._old.tables), self._read().epoch, now, self._say)
+        read = self._read()
+        self._registers.change(read, filled(read, self._old.region))
+        self._say(f"{self._old.region} follows {read.writer}, epoch {read.epoch}")
+
+    def _read(self) -> Register:
+        found = self._registers.read()
+        if found is None:
+            raise NotPossible("the register is gone")
+        return found
+
+
+def side_of(stack: Stack) -> Side:
+    """Return a stack's tables that are followed."""
+    return Side(stack.region, stack.client("dynamodb"), {name: stack.tables[name] for name in KEYS})
+
+
+def tombstones_of_stack(stack: Stack) -> Tombstones:
+    """Return who was erased, as a stack knows it."""
+    key = KeyedHash(lambda: stack.client("secretsmanager"), stack.output("ErasureSecretId", "erasures"))
+    return Tombstones(stack.client("dynamodb"), stack.tables["Erasures"], key)
+
+
+def following_client(stack: Stack, registers: Registers) -> Any:
+    """Return a client that writes to a stack's tables while its region follows, and no longer."""
+    made = fresh_client(stack.endpoint_url, stack.region, "dynamodb")
+    return guard(made, Fence(registers.read, stack.region), may_follow)
+
+
+def report_of(found: FoundUnseen, outcome: ReturnOutcome) -> Mapping[str, Any]:
+    """Return what the file of the report holds: every unseen entry by account and place, and all that is
+    listed.
+    """
+    unseen = [
+        {"account": account_id, **_told(each.entry), "fate": each.fate.value}
+        for account_id, (_, beyond) in sorted(found.accounts.items())
+        for each in beyond
+    ]
+    return {
+        "unseen": unseen,
+        "fates": dict(Counter(each["fate"] for each in unseen)),
+        "applied": dict(outcome.applied),
+        "carried": dict(outcome.carried),
+        "listed": [asdict(each) for each in outcome.names],
+    }
+
+
+def _told(entry: Entry) -> dict[str, Any]:
+    draft = entry.draft
+    return {"place": entry.created_at, "kind": draft.kind.value, "points": draft.points, "seq": entry.seq}
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)

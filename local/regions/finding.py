@@ -1,0 +1,151 @@
+"""What the old writer has that the new one never saw: it is found by reading both, and nothing is written."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from adapters.platform.batches import query_all
+from adapters.platform.items import Item, plain
+from adapters.privacy.erased_records import subject_of
+from adapters.privacy.tombstones import Erased
+from local.regions.sides import Side, key_of, told
+from rules.engagement.ledger import Entry
+from rules.regions.changes import FOLLOWED, GONE, LEDGER
+from rules.regions.unseen import WAYS, Unseen, UnseenWay, common, in_order, settings_unseen, unseen
+
+PROFILES, CLAIMS, EVENTS = "UserStreaks", "IdempotencyKeys", "BPEvents"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Something that somebody must decide about. key: whose, or which; never what it holds."""
+
+    store: str
+    key: str
+    reason: str
+
+
+@dataclass(slots=True)
+class FoundUnseen:
+    """What was found. accounts: the unseen entries of each account that has some, and how many it has in
+    common.
+
+    carried: items by table, that the new writer gets. listed: with reasons. taken: users' keys that stand for
+    something else in each region.
+    """
+
+    accounts: dict[str, tuple[int, list[Unseen]]] = field(default_factory=dict)
+    carried: dict[str, list[Item]] = field(default_factory=dict)
+    listed: list[Listed] = field(default_factory=list)
+    taken: set[tuple[str, str]] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenFinder:
+    """old: the region that returns. new: the one that writes. erased: whose items go nowhere."""
+
+    old: Side
+    new: Side
+    erased: Erased
+    now: datetime
+
+    def find(self) -> FoundUnseen:
+        """Read both regions' tables; the old one must be quiet."""
+        found = FoundUnseen()
+        for account_id in self._parted():
+            theirs, ours = self.old.entries(account_id), self.new.entries(account_id)
+            keys = self._keys(account_id)
+            found.accounts[account_id] = (common(theirs, ours), unseen(theirs, ours, keys))
+        for name in in_order(self.old.tables.keys() & WAYS.keys()):
+            self._items(name, found)
+        self._settings(found)
+        return found
+
+    def _parted(self) -> Iterator[str]:
+        """Yield the accounts whose newest entry the new writer does not have: all others' ledgers it has
+        whole.
+        """
+        heads = ({**_head_item(each)} for each in self.old.heads())
+        for head, other in self.new.same(LEDGER, heads):
+            if other is None:
+                yield head["account_id"]["S"]
+
+    def _keys(self, account_id: str) -> dict[str, str]:
+        """Return the keys of a user's commands, by the places of their entries."""
+        claims = query_all(
+            self.old.dynamodb,
+            TableName=self.old.tables[CLAIMS],
+            KeyConditionExpression="user_id = :user AND begins_with(idempotency_key, :command)",
+            ExpressionAttributeValues={":user": {"S": account_id}, ":command": {"S": COMMAND}},
+            ConsistentRead=True,
+        )
+        keys = {each["target"]: each["idempotency_key"].removeprefix(COMMAND) for each in map(plain, claims)}
+        return {place: key for place, key in keys.items() if not key.startswith(PLACE)}
+
+    def _items(self, name: str, found: FoundUnseen) -> None:
+        way = WAYS[name]
+        if way is UnseenWay.DERIVED:
+            return
+        for mine, other in self.new.same(name, self.old.items(name)):
+            if told(mine) == told(other) or self._is_nobodys(name, mine):
+                continue
+            key = "/".join(key_of(name, mine)).replace(COMMAND, "")
+            if name == CLAIMS and other is not None:
+                _add_claim(key, mine, other, found)
+            elif other is None and way is UnseenWay.CARRIED and not _is_held_back(name, mine, found):
+                found.carried.setdefault(name, []).append(told(mine))
+            elif way is UnseenWay.LISTED and (other is None or FOLLOWED not in mine):
+                reason = "the new writer lacks it" if other is None else "both regions have changed it"
+                found.listed.append(Listed(name, key, reason))
+
+    def _is_nobodys(self, name: str, mine: Item) -> bool:
+        """Whether an item's time is over, it is a mark of ours, or of a person who was erased."""
+        if name == CLAIMS and mine["user_id"]["S"].startswith(GONE):
+            return True
+        expires = plain(mine).get("ttl")
+        if isinstance(expires, int) and expires <= self.now.timestamp():
+            return True
+        subject = subject_of(mine) if name != "Erasures" else None
+        return bool(subject and (of := self.erased.of(subject)) and of.stands)
+
+    def _settings(self, found: FoundUnseen) -> None:
+        for mine, other in self.new.same(PROFILES, self.old.items(PROFILES)):
+            if FOLLOWED in mine or told(mine) == told(other):
+                continue  # whoever only follows has set nothing
+            names = settings_unseen(plain(mine), plain(other or {}))
+            if names:
+                reason = f"{', '.join(names)}: other than the new writer has"
+                found.listed.append(Listed(PROFILES, mine["user_id"]["S"], reason))
+
+
+COMMAND = "\x1f"  # ingest/engagement/points/commands.py
+PLACE = "free-freeze:"  # of a month's free freezes, not of a command
+
+
+def _head_item(entry: Entry) -> Item:
+    return {"account_id": {"S": entry.account_id}, "created_at": {"S": entry.created_at}}
+
+
+def _is_held_back(name: str, mine: Item, found: FoundUnseen) -> bool:
+    """Whether an item does not go to the new writer by itself.
+
+    A claim of an unseen entry comes with the entry, if that is applied. An event whose key stands for another
+    one there would be the second event of a key.
+    """
+    if name == CLAIMS:
+        _, beyond = found.accounts.get(mine["user_id"]["S"], (0, []))
+        return mine.get("target", {}).get("S") in {each.entry.created_at for each in beyond}
+    return name == EVENTS and (mine["user_id"]["S"], mine["client_key"]["S"]) in found.taken
+
+
+def _add_claim(key: str, mine: Item, other: Item, found: FoundUnseen) -> None:
+    """List a key that stands for one thing here, and for another there."""
+    one, two = plain(mine), plain(other)
+    if one.get("target") == two.get("target"):
+        return
+    if one.get("body_hash") == two.get("body_hash"):
+        reason = f"carried out in both regions: {one.get('target')} and {two.get('target')}"
+    else:
+        reason = f"another body in each region: {one.get('target')} and {two.get('target')}"
+        found.taken.add((one["user_id"], one["idempotency_key"]))
+    found.listed.append(Listed(CLAIMS, key, reason))

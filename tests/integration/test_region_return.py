@@ -1,0 +1,171 @@
+"""A standby's tables and a region's return, on two engines: items in any order, and tables of every kind (rule 23)."""
+
+import json
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from adapters.platform.fencing.registers import RegisterMoved, Registers
+from adapters.privacy.tombstones import NOBODY
+from adapters.regions.followed_items import FollowedItems
+from local.regions.command import Steps, report_of
+from local.regions.roles import update_of
+from local.regions.sides import Side, told
+from local.stack import Stack
+from rules.regions.changes import KEYS, ItemChange
+from rules.regions.register import Phase, Register
+from tests.support.engine import Engine, running
+
+NOW = datetime(2026, 3, 20, 12, tzinfo=UTC)
+TABLES = {name: name for name in KEYS}
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[tuple[Engine, Engine]]:
+    with running() as old, running() as new:
+        yield old, new
+
+
+def change(place: int, image: dict[str, Any] | None, key: str) -> ItemChange:
+    return ItemChange("GroupEvents", 1, place, of(key), image, is_new=False)
+
+
+def of(key: str) -> dict[str, Any]:
+    return {"root_id": {"S": key}, "event_type#occurred_at#id": {"S": "e"}}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_in_any_order_an_item_is_as_its_newest_change_says(both: tuple[Engine, Engine], seed: int) -> None:
+    chance, key = random.Random(seed), f"root-{seed}"
+    items = FollowedItems(both[1].client("dynamodb"), TABLES)
+    changes = [
+        change(place, None if chance.random() < 0.4 else {**of(key), "n": {"N": str(place)}}, key)
+        for place in range(1, chance.randrange(2, 8))
+    ]
+    arriving = changes + chance.sample(changes, k=len(changes) // 2)
+    chance.shuffle(arriving)
+    for each in arriving:
+        if each.image is None:
+            items.delete(each, NOW)
+        else:
+            items.put(each)
+    found = both[1].client("dynamodb").get_item(TableName="GroupEvents", Key=of(key)).get("Item")
+    newest = changes[-1].image
+    assert (told(found) if found else None) == newest
+
+
+def test_a_later_epoch_is_newer_whatever_its_clock_says(both: tuple[Engine, Engine]) -> None:
+    items = FollowedItems(both[1].client("dynamodb"), TABLES)
+    image = {**of("epochs"), "n": {"N": "1"}}
+    assert items.put(ItemChange("GroupEvents", 1, 999, of("epochs"), image, is_new=True))
+    assert items.put(ItemChange("GroupEvents", 2, 0, of("epochs"), {**image, "n": {"N": "2"}}, is_new=True))
+    assert not items.put(ItemChange("GroupEvents", 1, 1000, of("epochs"), image, is_new=True))
+
+
+def test_the_register_is_changed_by_whoever_has_read_it_last(both: tuple[Engine, Engine]) -> None:
+    dynamodb = both[0].client("dynamodb")
+    registers = register(dynamodb, "moved")
+    assert registers.read() is None
+    first = Register(1, "west")
+    registers.change(None, first)
+    registers.change(None, first)  # whose answer was lost
+    assert registers.read() == first
+    second = Register(2, "east", Phase.DRAINING, former="west")
+    registers.change(first, second)
+    with pytest.raises(RegisterMoved):
+        registers.change(first, Register(2, "west"))
+    assert registers.read() == second
+
+
+def register(dynamodb: Any, name: str) -> Registers:
+    dynamodb.create_table(
+        TableName=name,
+        AttributeDefinitions=[{"AttributeName": "name", "AttributeType": "S"}],
+        KeySchema=[{"AttributeName": "name", "KeyType": "HASH"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+    return Registers(dynamodb, name)
+
+
+class NobodyAsks:
+    """A door that nobody should knock at."""
+
+    def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        raise AssertionError(f"{method} {path}")
+
+
+def stored(side: Side, name: str) -> list[str]:
+    """All items of a table but the marks of deletions, which each region has of its own."""
+    return sorted(
+        json.dumps(told(each), sort_keys=True) for each in side.items(name) if "gone/" not in str(each)
+    )
+
+
+ITEMS: dict[str, dict[str, Any]] = {
+    "Erasures": {"part": {"S": "journal"}, "place": {"S": "2026#d#erased"}, "erasure_id": {"S": "x"}},
+    "Event": {"lead_organization_id": {"S": "lead"}, "occurred_at#id": {"S": "e1"}, "n": {"N": "1"}},
+    "Questions": {"question_id": {"S": "q1"}, "text": {"S": "why"}},
+    "WebhookEndpoints": {"registry": {"S": "all"}, "endpoint_id": {"S": "w1"}},
+    "Memory": {"lead_organization_id": {"S": "lead"}, "memory_type#key": {"S": "m"}},
+    "BPEvents": {
+        "user_id": {"S": "ann"},
+        "event_id": {"S": "2026#e"},
+        "client_key": {"S": "k"},
+        "ttl": {"N": str(int(NOW.timestamp()) + 60)},
+    },
+}
+
+
+def test_a_return_carries_lists_cuts_and_fills_every_kind_of_table(both: tuple[Engine, Engine]) -> None:
+    old, new = (
+        Side(name, engine.client("dynamodb"), TABLES)
+        for name, engine in zip(("west", "east"), both, strict=True)
+    )
+    for name, item in ITEMS.items():
+        old.table(name).put(item)
+    expired = {**ITEMS["BPEvents"], "event_id": {"S": "2025#e"}, "ttl": {"N": "1"}}
+    old.table("BPEvents").put(expired)
+    new.table("Questions").put({"question_id": {"S": "q2"}, "text": {"S": "how"}})
+    new.table("Subscriptions").put({"subscription_id": {"S": "s1"}, "last": {"S": "here"}})
+    old.table("Subscriptions").put({"subscription_id": {"S": "s1"}, "last": {"S": "there"}})
+    registers = register(both[0].client("dynamodb"), "returned")
+    registers.change(None, Register(4, "east"))
+    steps = Steps(old, new, registers, NobodyAsks(), lambda _: None, lambda _: None)
+    found = steps.find(NOBODY, NOW)
+    assert set(found.carried) == {"Erasures", "Event", "BPEvents"}
+    assert {(each.store, each.key) for each in found.listed} == {
+        ("Questions", "q1"),
+        ("WebhookEndpoints", "all/w1"),
+        ("Subscriptions", "s1"),
+    }
+    outcome = steps.apply(found)
+    json.dumps(report_of(found, outcome))
+    assert dict(outcome.carried) == {"Erasures": 1, "Event": 1, "BPEvents": 1}
+    steps.follow(found, old.dynamodb, NOW)
+    assert registers.read() == Register(5, "east", standby="west", is_filled=True)
+    for name in KEYS:
+        assert stored(old, name) == stored(new, name), name
+    assert steps.find(NOBODY, NOW).listed == []
+    steps.follow(steps.find(NOBODY, NOW), old.dynamodb, NOW)  # again, it changes nothing but the epoch
+    assert registers.read() == Register(6, "east", standby="west", is_filled=True)
+
+
+def test_an_update_of_a_stack_changes_its_role_and_keeps_all_else() -> None:
+    stack = Stack(
+        "",
+        "",
+        "us-west-2",
+        {},
+        {},
+        "",
+        "streakline",
+        {"Role": "standby", "Size": "small", "RedisUrl": "****"},
+    )
+    asked = update_of(stack, "active")
+    assert {"ParameterKey": "Role", "ParameterValue": "active"} in asked["Parameters"]
+    kept = {each["ParameterKey"] for each in asked["Parameters"] if each.get("UsePreviousValue")}
+    assert kept == {"Size", "RedisUrl"}
+    assert asked["UsePreviousTemplate"] is True
