@@ -1,0 +1,165 @@
+"""One of two regions in a simulation: an engine with its tables, a fence, and what is on its way to it."""
+
+import base64
+import json
+import random
+import re
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from adapters.platform.fencing.fence import Fence, guard
+from adapters.regions.follower import Follower
+from local.regions.sides import Side
+from processors.regions.sending import ChangeSender
+from processors.regions.taking_over import TakingOver
+from rules.regions.changes import KEYS
+from rules.regions.leases import Clocks
+from rules.regions.register import Register, may_follow, may_write
+from tests.support.engine import Engine, lean_client
+
+TABLES = {name: name for name in KEYS}
+# Of these the simulated users have something.
+IN_USE = ("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "IdempotencyKeys", "Rewards")
+
+
+@dataclass
+class Region:
+    """bare: a client that nothing stops, for what checks. operator: one that may fail. changes, events: not read yet.
+
+    arrived: messages in its queue. cut: whether it reaches neither the register nor the other region.
+    """
+
+    name: str
+    engine: Engine
+    users: list[str]
+    read: Callable[[], Register | None]
+    seconds: Callable[[], float]
+    rate: float
+    cut: bool = False
+    is_consuming: bool = True
+    changes: list[dict[str, Any]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    arrived: list[str] = field(default_factory=list)
+    entries: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.bare = lean_client(self.engine, "dynamodb")
+        self.fence = Fence(self._look, self.name, self._clocks)
+        self.writes = guard(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, may_write)
+        self.follows = guard(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, may_follow)
+        remember_statements(self.writes, self._stated)
+        self._streams = lean_client(self.engine, "dynamodbstreams")
+        self._iterators = {name: self._latest(name) for name in IN_USE}
+        self._at = 0
+
+    @property
+    def side(self) -> Side:
+        """Its tables, for whoever only looks."""
+        return Side(self.name, self.bare, TABLES)
+
+    def _look(self) -> Register | None:
+        if self.cut:
+            raise ConnectionError("the region is cut off")
+        return self.read()
+
+    def _clocks(self) -> Clocks:
+        now = self.seconds() * self.rate
+        return Clocks(now, now)
+
+    def _latest(self, name: str) -> tuple[str, str]:
+        arn: str = self.bare.describe_table(TableName=name)["Table"]["LatestStreamArn"]
+        shard = self._streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"][0]["ShardId"]
+        found = self._streams.get_shard_iterator(StreamArn=arn, ShardId=shard, ShardIteratorType="LATEST")
+        return arn, found["ShardIterator"]
+
+    def poll(self) -> None:
+        """Read what the tables' streams have: all of it is a change, and events go to the processor too."""
+        for name in IN_USE:
+            arn, iterator = self._iterators[name]
+            while True:
+                answer = self._streams.get_records(ShardIterator=iterator)
+                iterator = answer["NextShardIterator"]
+                if not answer["Records"]:
+                    break
+                for record in answer["Records"]:
+                    self._take(name, arn, record)
+            self._iterators[name] = arn, iterator
+
+    def _take(self, name: str, arn: str, record: dict[str, Any]) -> None:
+        change = dict(record["dynamodb"], ApproximateCreationDateTime=0)
+        owner = next(iter(change["Keys"][KEYS[name][0]].values()))
+        if owner not in self.users:
+            return
+        if name == "BPEvents" and "NewImage" in change:
+            self.events.append({**record, "dynamodb": change, "eventSourceARN": arn})
+        if name == "RewardsLedger" and record["eventName"] == "INSERT":
+            self.entries[owner, change["Keys"]["created_at"]["S"]] = change["NewImage"]["kind"]["S"]
+        self.changes.append(self._as_kinesis(name, record))
+
+    def _stated(self, item: dict[str, Any]) -> None:
+        """Take a claim that a statement has put, which the engine's streams lack."""
+        if item["user_id"]["S"] in self.users:
+            keys = {name: item[name] for name in KEYS["IdempotencyKeys"]}
+            change = {"eventName": "INSERT", "dynamodb": {"Keys": keys, "NewImage": item}}
+            self.changes.append(self._as_kinesis("IdempotencyKeys", change))
+
+    def _as_kinesis(self, name: str, record: dict[str, Any]) -> dict[str, Any]:
+        """Return a change as a table writes it to Kinesis: its place there is told by microseconds alone."""
+        self._at = max(self._at + 1, int(self.seconds() * 1e6))
+        told = {
+            "tableName": name,
+            "eventName": record["eventName"],
+            "userIdentity": None,
+            "dynamodb": {
+                "ApproximateCreationDateTime": self._at,
+                "ApproximateCreationDateTimePrecision": "MICROSECOND",
+                **{
+                    each: record["dynamodb"][each]
+                    for each in ("Keys", "NewImage")
+                    if each in record["dynamodb"]
+                },
+            },
+        }
+        data = json.dumps(told, default=lambda some: base64.b64encode(some).decode())
+        return {"kinesis": {"data": base64.b64encode(data.encode()).decode()}}
+
+
+def remember_statements(client: Any, take: Callable[[dict[str, Any]], None]) -> None:
+    """Let `take` have the item of each INSERT that a client's batch of statements has carried out."""
+    asked = threading.local()
+
+    def before(params: dict[str, Any], **_: Any) -> None:
+        asked.statements = params["Statements"]
+
+    def after(parsed: dict[str, Any], **_: Any) -> None:
+        for statement, response in zip(asked.statements, parsed.get("Responses", ()), strict=False):
+            if "Error" not in response and statement["Statement"].startswith("INSERT"):
+                names = re.findall(r"'(\w+)': \?", statement["Statement"])
+                take(dict(zip(names, statement["Parameters"], strict=True)))
+
+    client.meta.events.register("provide-client-params.dynamodb.BatchExecuteStatement", before)
+    client.meta.events.register("after-call.dynamodb.BatchExecuteStatement", after)
+
+
+class Channel:
+    """The other region's queue, as a sender sees it: it may be out of reach, and a message may come twice."""
+
+    def __init__(self, here: Region, there: Region, chance: random.Random) -> None:
+        self._here, self._there, self._chance = here, there, chance
+
+    def send_message(self, QueueUrl: str, MessageBody: str) -> None:  # noqa: N803 (SQS's names)
+        if self._here.cut or self._there.cut:
+            raise ConnectionError("the other region is out of reach")
+        self._there.arrived += [MessageBody] * (2 if self._chance.random() < 0.1 else 1)
+
+
+def sender_of(here: Region, there: Region, chance: random.Random) -> ChangeSender:
+    """Return what sends a region's changes."""
+    return ChangeSender(Channel(here, there, chance), "queue", TABLES, here.name)
+
+
+def taking_over(here: Region, client: Any) -> TakingOver:
+    """Return what takes over what arrived in a region. client: one that the fence guards."""
+    return TakingOver(Follower(client, TABLES), here.name)

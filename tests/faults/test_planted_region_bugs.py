@@ -1,0 +1,185 @@
+"""Bugs planted into what two regions rest on: some failover must find each of them."""
+
+# Long: a list of bugs, a few lines each, and one test for all of them.
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import adapters.regions.follower
+import local.regions.promoting
+import local.regions.returning
+import processors.regions.taking_over
+import rules.regions.ledgers
+import tests.faults.regions.failover
+import tests.faults.regions.region
+from adapters.regions.followed_items import FollowedItems
+from local.regions.returning import Returning
+from tests.faults.planting import must_be_caught
+from tests.faults.test_failovers import run
+from tests.support.engine import Engine, running
+
+SEEDS_MAX = 30
+# Where a bug needs a rare meeting: schedules that have found it come first.
+FOUND_BY: dict[str, tuple[int, ...]] = {}
+Patch = pytest.MonkeyPatch
+
+
+def the_fence_is_not_checked(patch: Patch) -> None:
+    patch.setattr(tests.faults.regions.region, "guard", lambda client, *_: client)
+
+
+def nobody_waits_for_the_last_lease(patch: Patch) -> None:
+    patch.setattr(local.regions.promoting, "QUIET_SECONDS", 0.0)
+    patch.setattr(tests.faults.regions.failover, "QUIET_SECONDS", 0.0)
+    patch.setattr("local.regions.command.QUIET_SECONDS", 0.0)
+
+
+def a_double_spend_is_not_listed(patch: Patch) -> None:
+    real = Returning._ask
+    patch.setattr(Returning, "_ask", lambda *args: real(*args) and "")
+
+
+def the_returned_side_overwrites(patch: Patch) -> None:
+    real = Returning.apply
+
+    def apply(self: Any, found: Any) -> Any:
+        for name in ("UserStreaks", "DailyActivity"):
+            for each in self.old.items(name):
+                self.new.table(name).put(each)
+        return real(self, found)
+
+    patch.setattr(Returning, "apply", apply)
+
+
+def the_returned_ledger_is_merged(patch: Patch) -> None:
+    real = Returning.apply
+
+    def apply(self: Any, found: Any) -> Any:
+        for each in self.old.items("RewardsLedger"):
+            self.new.table("RewardsLedger").put_missing([each])
+        return real(self, found)
+
+    patch.setattr(Returning, "apply", apply)
+
+
+def unseen_events_are_forgotten(patch: Patch) -> None:
+    real = Returning.apply
+
+    def apply(self: Any, found: Any) -> Any:
+        found.carried.pop("BPEvents", None)
+        return real(self, found)
+
+    patch.setattr(Returning, "apply", apply)
+
+
+def late_changes_are_followed_by_a_writer(patch: Patch) -> None:
+    patch.setattr(processors.regions.taking_over, "may_follow", lambda *_: True)
+    patch.setattr(processors.regions.taking_over, "followed_epoch", lambda register: register.epoch - 1)
+    patch.setattr(tests.faults.regions.region, "may_follow", lambda *_: True)
+    patch.setattr(tests.faults.regions.failover, "may_follow", lambda *_: True)
+
+
+def entries_do_not_wait_for_their_predecessors(patch: Patch) -> None:
+    real = rules.regions.ledgers.following
+
+    def following(head: Any, entry: Any) -> Any:
+        found = real(head, entry)
+        return found or rules.regions.ledgers.Following(replace(entry, active=True), ())
+
+    patch.setattr("adapters.regions.follower.following", following)
+
+
+def older_changes_overwrite_newer_ones(patch: Patch) -> None:
+    def put(self: Any, change: Any) -> bool:
+        image = {name: each for name, each in change.image.items() if name != "applied_through"}
+        number = {"followed": {"S": change.number}}
+        self._dynamodb.put_item(TableName=self._tables[change.table], Item={**image, **number})
+        return True
+
+    patch.setattr(FollowedItems, "put", put)
+
+
+def profiles_do_not_wait_for_their_days(patch: Patch) -> None:
+    patch.setattr("adapters.regions.followed_days.FollowedDays.reach", lambda *_: True)
+
+
+def nothing_waits_for_its_entry(patch: Patch) -> None:
+    patch.setattr(adapters.regions.follower, "place_needed", lambda *_: "")
+
+
+def places_in_the_writer_s_stream_are_followed(patch: Patch) -> None:
+    real = replace
+
+    def kept(entry: Any, **changes: Any) -> Any:
+        changes.pop("applied_through", None)
+        return real(entry, **changes)
+
+    patch.setattr("rules.regions.ledgers.replace", kept)
+
+    def put(self: Any, change: Any) -> bool:
+        self._dynamodb.put_item(
+            TableName=self._tables[change.table], Item={**change.image, "followed": {"S": change.number}}
+        )
+        return True
+
+    patch.setattr(FollowedItems, "put", put)
+
+
+def reversals_leave_no_mark(patch: Patch) -> None:
+    real = rules.regions.ledgers.following
+
+    def following(head: Any, entry: Any) -> Any:
+        found = real(head, entry)
+        if found and found.carrier and found.carrier.draft.reverses:
+            draft = replace(found.carrier.draft, reverses=None)
+            return replace(found, carrier=replace(found.carrier, draft=draft))
+        return found
+
+    patch.setattr("adapters.regions.follower.following", following)
+
+
+def a_region_follows_without_being_filled(patch: Patch) -> None:
+    patch.setattr(Returning, "fill", lambda *_: None)
+
+
+def the_old_ledger_is_not_cut(patch: Patch) -> None:
+    patch.setattr(Returning, "cut", lambda *_: 0)
+
+
+BUGS: list[Callable[[Patch], None]] = [
+    the_fence_is_not_checked,
+    nobody_waits_for_the_last_lease,
+    a_double_spend_is_not_listed,
+    the_returned_side_overwrites,
+    the_returned_ledger_is_merged,
+    unseen_events_are_forgotten,
+    late_changes_are_followed_by_a_writer,
+    entries_do_not_wait_for_their_predecessors,
+    older_changes_overwrite_newer_ones,
+    profiles_do_not_wait_for_their_days,
+    nothing_waits_for_its_entry,
+    places_in_the_writer_s_stream_are_followed,
+    reversals_leave_no_mark,
+    a_region_follows_without_being_filled,
+    the_old_ledger_is_not_cut,
+]
+
+
+@pytest.fixture(scope="module")
+def other_engine() -> Iterator[Engine]:
+    with running() as started:
+        yield started
+
+
+@pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
+def test_is_caught(
+    plant: Callable[[Patch], None], environment: Engine, other_engine: Engine, monkeypatch: Patch
+) -> None:
+    def both(engine: Engine, seed: int, patch: Patch) -> list[str]:
+        return run((engine, other_engine), seed, patch)
+
+    seeds = (*FOUND_BY.get(plant.__name__, ()), *range(SEEDS_MAX))
+    must_be_caught(plant, both, environment, monkeypatch, seeds)
