@@ -30,6 +30,7 @@ FRAGMENTS = (
     "outgoing",
     "privacy",
     "lake",
+    "regions",
     "observe",
 )
 HEADER = """\

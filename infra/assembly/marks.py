@@ -15,6 +15,7 @@ from rules.lake.retention import KEPT
 from rules.leads.features import FEATURES
 from rules.leads.lead_events import IDENTITY_TYPES
 from rules.leads.memory import DERIVATIONS
+from rules.regions.changes import KEYS as FOLLOWED
 
 WATCHED = (FUNCTION, QUEUE, TABLE, DELIVERY)
 # Entity of the lake -> its table, the logical id of the mapping from the table's stream, and the changes that
@@ -70,6 +71,8 @@ def marks(declared: Iterable[tuple[str, str, str]], parameters: Iterable[tuple[s
     return {
         "queue_urls": f"QUEUE_URLS: !Sub '{urls}'\n",
         "queue_arns": _listed("Resource", (f"!GetAtt {each}.Arn" for each in queues)),
+        "followed_names": f"TABLES: !Sub '{json.dumps({each: f'${{{each}}}' for each in FOLLOWED})}'\n",
+        "followed_arns": _listed("Resource", (f"!GetAtt {each}.Arn" for each in FOLLOWED)),
         "curated_retention": "".join(_retention(each) for each in ENTITIES if each not in KEPT),
         "deliveries": "".join(_delivery(*each) for each in streams.items()),
         "delivery_streams": "".join(

@@ -11,6 +11,7 @@ from dataclasses import replace
 from infra.assembly.text import Block, blocks, fill, patterns, under
 from ingest.openapi import ROUTES
 from ingest.web.routes import Route
+from rules.regions.changes import KEYS as FOLLOWED
 
 FUNCTION, TABLE, QUEUE = "AWS::Serverless::Function", "AWS::DynamoDB::Table", "AWS::SQS::Queue"
 BUCKET = "AWS::S3::Bucket"
@@ -32,6 +33,9 @@ GATEWAY_SECONDS_MIN = 16
 # These are called by an alias, and so are the functions that routes lead to: infra/app/release.yaml says why.
 CALLED_BY_ALIAS = {"Engagement"}
 VARIABLES = "        Variables:\n"
+STATEMENTS = "          Statement:\n"
+# Buckets whose objects are copied to the other region -> the condition, without `Copies`.
+COPIED = {"PayloadBucket": "Payloads", "LakeBucket": "Lake"}
 
 
 def whole(resources: str) -> Iterator[Block]:
@@ -72,12 +76,18 @@ def _completed(block: Block) -> str:
     if parts is None:
         raise ValueError(f"{block.logical_id}: its Type needs a line of its own")
     opening, own_attributes, own = parts.groups()
+    if block.kind == TABLE and block.logical_id in FOLLOWED:
+        shared += DERIVED["followed"]
+    if block.logical_id in COPIED:
+        shared += fill(DERIVED["copied"], what=COPIED[block.logical_id], bucket=block.logical_id)
     if condition := _network(block):
         shared += fill(DERIVED["network"], condition=condition)
     if block.kind == FUNCTION and (_routes(block) or block.name in CALLED_BY_ALIAS):
         gradual, properties = _parted(DERIVED["gradual"])
         attributes, shared = attributes + gradual, shared + properties
         own = own.replace(VARIABLES, VARIABLES + DERIVED["gradual_variable"])
+    if block.kind == FUNCTION and _has_tables(block):
+        own = own.replace(STATEMENTS, STATEMENTS + DERIVED["register"], 1)
     return f"{opening}{attributes}{own_attributes}    Properties:\n{shared}{own}"
 
 
@@ -89,6 +99,12 @@ def _parted(pattern: str) -> tuple[str, str]:
 
 def _routes(block: Block) -> list[Route]:
     return [each for each in ROUTES if each.api == block.name]
+
+
+def _has_tables(block: Block) -> bool:
+    variables = block.properties.get("Environment", {}).get("Variables", {})
+    asks = block.name in ("Sending", "OperationsApi")  # whether it is the region's turn
+    return asks or any(each == "TABLES" or each.endswith("_TABLE") for each in variables)
 
 
 def _network(block: Block) -> str | None:

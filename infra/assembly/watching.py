@@ -51,7 +51,7 @@ LATENCY_LEFT_OUT = {
         "Notify",
     ),
     *("FanOut", "Reminders", "ExpireQuestions", "Page", "OperationsApi", "IdentityApi"),
-    *("PrivacyApi", "Erasure"),
+    *("PrivacyApi", "Erasure", "Sending", "TakingOver"),
 }
 # The dashboard shows the throttles of these functions beside their errors.
 THROTTLES_SHOWN = {"EventsApi", "UsersApi", "EventsStream", "Engagement", "Ranks"}

@@ -86,7 +86,8 @@ def test_basic_monitoring_has_the_ten_alarms_that_cost_nothing() -> None:
     assert len(basic) == 10, basic
     assert all(name in alarms() for name in basic)
     full = {each["Condition"] for _, each in found if "Condition" in each}
-    assert full == {"IsFull", "WatchesMigrateFunction", "WatchesEventsStreamFunction"}
+    conditional = ("Migrate", "EventsStream", "Sending", "TakingOver")
+    assert full == {"IsFull", *(f"Watches{each}Function" for each in conditional)}
 
 
 def test_the_nightly_run_s_failures_and_differences_raise_an_alarm() -> None:

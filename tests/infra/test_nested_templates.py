@@ -9,7 +9,10 @@ from tests.support.template import resources, template
 
 TEMPLATES = (
     "template.yaml",
-    *(f"infra/{name}.yaml" for name in ("cache", "identity", "network", "observability", "warehouse")),
+    *(
+        f"infra/{name}.yaml"
+        for name in ("cache", "domain", "identity", "network", "observability", "regions", "warehouse")
+    ),
 )
 ON_AWS = {"Condition": "OnAws"}
 
@@ -61,7 +64,7 @@ def test_the_outputs_name_every_table_and_function() -> None:
 
 
 def test_what_only_aws_has_is_switched_by_conditions() -> None:
-    conditions = ("HasCache", "HasIdentity", "HasWarehouse")
+    conditions = ("HasCache", "HasDomain", "HasIdentity", "HasPeer", "HasWarehouse")
     for name in resources("AWS::CloudFormation::Stack"):
         assert template()["Resources"][name]["Condition"] in ("OnAws", "CreateNetwork", *conditions)
     for condition in conditions:

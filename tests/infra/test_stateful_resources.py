@@ -15,6 +15,7 @@ RECORDED: dict[str, dict[str, str]] = json.loads((ROOT / RECORD).read_text())
 STATEFUL = {
     *(
         "AWS::DynamoDB::Table",
+        "AWS::DynamoDB::GlobalTable",
         "AWS::S3::Bucket",
         "AWS::Kinesis::Stream",
         "AWS::KinesisFirehose::DeliveryStream",
