@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from local.plan import second_region
 from local.plan.bill import CostPlan, Design, by_service, concurrency, shards, stored_gb
 from local.plan.given.measured_units import MeasuredUnits, tables_of
 from local.plan.given.schedules import DAYS_A_MONTH
@@ -22,7 +23,8 @@ def table(plan: CostPlan, units: MeasuredUnits) -> str:
     return "\n".join(
         [
             *(*_head(plan), "", *_services(plan), "", *_units(plan, units), "", *_limits(plan), ""),
-            *(*lines(plan, units), "", *_leaving(plan), "", *_foot(plan)),
+            *(*lines(plan, units), "", *second_region.lines(plan), ""),
+            *(*_leaving(plan), "", *_foot(plan)),
         ]
     )
 
@@ -145,6 +147,7 @@ def as_json(plan: CostPlan, units: MeasuredUnits) -> dict[str, Any]:
         "ours": _design(plan, plan.ours, units),
         "naive": _design(plan, plan.naive, units),
         "operations": operations(plan, units),
+        "second_region": second_region.as_json(plan),
         "leaving": leaving(plan),
     }
 

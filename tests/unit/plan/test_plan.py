@@ -7,12 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from local.paths import ROOT
+from local.plan import second_region
 from local.plan.bill import CostPlan, by_service, make_plan, stored_gb
 from local.plan.demand.traffic import BadTraffic, Traffic
 from local.plan.given.deployed import template
@@ -346,3 +348,18 @@ def test_what_operators_do_is_told_in_units_and_dollars() -> None:
     assert found["forgiving_100000"]["write_units"] == 100_000 * writes("forgive") == 100_000
     assert found["restoring_a_million_events"]["write_units"] == 3_500_000
     assert all(each["dollars"] > 0 for each in found.values())
+
+
+def test_a_second_region_costs_what_it_follows_and_one_region_pays_nothing_of_it() -> None:
+    idle, some, more = (
+        second_region.as_json(planned(Traffic(daily_actives=each))) for each in (0, 1000, 10_000)
+    )
+    months: list[Any] = [each["a_month"] for each in (idle, some, more)]
+    assert months[0]["dynamodb.changes"] == 0
+    assert months[0]["dollars"] == pytest.approx(2 * 730 * 0.04), "two streams by the hour"
+    assert months[2]["dynamodb.write"] == pytest.approx(10 * months[1]["dynamodb.write"])
+    assert months[0]["dollars"] < months[1]["dollars"] < months[2]["dollars"]
+    back: list[Any] = [each["returning"] for each in (some, more)]
+    assert 0 < back[0]["dollars"] < back[1]["dollars"]
+    # The default template has nothing of it: its changes have no stream.
+    assert "dynamodb.changes" not in planned(Traffic(daily_actives=1000)).ours.amounts
