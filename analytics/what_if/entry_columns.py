@@ -15,12 +15,13 @@ from analytics.what_if.ledger_parts import CLAWBACK, EARN, RERATE
 from analytics.what_if.runs import FIRST
 from analytics.what_if.timeline import Ruling, Timeline
 from rules.book.book import Cap, Period
-from rules.book.expiry import expires_on
+from rules.book.expiry import DAYS_A_WEEK, expires_on
 from rules.days import EPOCH
 
 Flags = NDArray[np.bool_]
 NAMES = ("created_at", "counts_at", "what", "points", "version", "undone_at", "freeze", "segment")
 DAYS = ("day", "expires_on", "freeze_date")
+SUNDAY = 3  # 1970-01-04 was the first one
 
 
 @dataclass(slots=True)
@@ -120,7 +121,7 @@ class EntryColumns:
             is_refused,
             is_new,
             np.where(keeps < 0, self.was_passive, keeps == 0),
-            self._expiring(rulings, place, is_new),
+            self._expiring(rulings, place, is_new, is_weekly),
         )
 
     def _rulings(self, timeline: Timeline) -> tuple[list[Ruling], Numbers]:
@@ -147,9 +148,13 @@ class EntryColumns:
                 moved[(place == number) & (arrived >= since)] = len(rulings) - 1
         return rulings, moved
 
-    def _expiring(self, rulings: Sequence[Ruling], place: Numbers, is_new: Flags) -> Numbers:
+    def _expiring(
+        self, rulings: Sequence[Ruling], place: Numbers, is_new: Flags, is_weekly: Numbers
+    ) -> Numbers:
         """Return the days on which entries' points expire, NEVER for those that last."""
         days = self.earn("day")
+        # As rules.book.expiry.lot_of: what is under a cap over a week counts for the week's last date.
+        days = np.where(is_weekly, days + (SUNDAY - days) % DAYS_A_WEEK, days)
         found = np.where(is_new, NEVER, self.earn("expires_on"))
         for rule in {each.expiry for each in rulings if each.expiry}:
             follows = np.array([each.expiry == rule for each in rulings])[place] & (found == NEVER)

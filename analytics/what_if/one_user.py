@@ -19,7 +19,7 @@ from analytics.what_if.figures import Impossible
 from analytics.what_if.timeline import Ruling, Timeline
 from rules.book.book import Cap, Period
 from rules.book.caps import points_left
-from rules.book.expiry import expires_on, instant_of_expiry, last_expired
+from rules.book.expiry import instant_of_expiry, last_expired, lot_of
 from rules.days import MICROSECOND, UnknownZone, skipped_dates, stamp, unstamp
 from rules.engagement.account_state import Day
 from rules.engagement.earning import week_of
@@ -187,7 +187,7 @@ class OneUser:
         self.earned.append(Earned(row, ruling, day, points, is_active=not event.is_passive))
         ends = row["expires_on"]
         if ruling.is_new or (ends is None and ruling.expiry):
-            ends = expires_on(ruling.expiry, day) if ruling.expiry else None
+            ends = lot_of(ruling.expiry, day, event.cap) if ruling.expiry else None
         if ends and points:
             self._lots[ends] += points
         if self._corrections:

@@ -6,7 +6,7 @@ A book is data: it is published while the system runs, and each event is judged 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from functools import lru_cache
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from typing import Any
 from rules.book.achievement_rules import AchievementRule, ConditionKind
 from rules.book.rewards import Reward
 from rules.book.streak_rules import NeedKind, StreakRule
+from rules.days import DAY
 
 
 class Declarer(StrEnum):
@@ -38,6 +39,10 @@ class Cap:
 
     points: int
     per: Period = Period.DAY
+
+    def last(self, day: date) -> date:
+        """Return the last date of the period that a date is in: of a week its Sunday."""
+        return day if self.per is Period.DAY else day + (7 - day.isoweekday()) * DAY
 
     @property
     def text(self) -> str:

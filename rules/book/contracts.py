@@ -8,7 +8,7 @@ allow more than the old one, and never less, because its senders are out there a
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 Path = tuple[str | int, ...]
 Contract = Mapping[str, Any]
@@ -75,10 +75,18 @@ def _simple_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
 def _bound_faults(contract: Contract) -> Iterator[tuple[Path, str]]:
     for name in (*LOWER, *UPPER):
         value = contract.get(name, 0)
-        if isinstance(value, bool) or not isinstance(value, int | float):
+        if not _is_number(value):
             yield (name,), "must be a number"
         elif name not in ("minimum", "maximum") and (not isinstance(value, int) or value < 0):
             yield (name,), "must be a whole number from 0"
+    for least, most in zip(LOWER, UPPER, strict=True):
+        lower, upper = contract.get(least), contract.get(most)
+        if _is_number(lower) and _is_number(upper) and lower > upper:
+            yield (least,), f"is above {most}: no value satisfies both"
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _object_faults(contract: Contract) -> Iterator[tuple[Path, str]]:

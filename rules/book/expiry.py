@@ -6,11 +6,14 @@ next_quarter, next_year.
 
 from datetime import UTC, date, datetime, time, timedelta
 
+from rules.book.book import Cap
+
 DAYS = "d"
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 NEXT = "next_"
 PERIODS = tuple(f"{ahead}{period}" for period in MONTHS for ahead in ("", NEXT))
 MONTHS_A_YEAR = 12
+DAYS_A_WEEK = 7
 # The points of a date are there until that date is over everywhere on earth.
 EXPIRES_AT = time(12, tzinfo=UTC)
 
@@ -36,11 +39,19 @@ def expires_on(rule: str, earned_for: date) -> date:
     return date(year, month + 1, 1)
 
 
+def lot_of(rule: str, day: date, cap: Cap | None) -> date:
+    """Return when points of a date expire that are under a cap. Raises as expires_on.
+
+    All that a cap leaves of its period expires at one time, as if it had been earned on the period's last
+    date: which of the events it leaves something depends on the order in which they arrive.
+    """
+    return expires_on(rule, cap.last(day) if cap else day)
+
+
 def lasts_days_max(rule: str) -> int:
-    """Return a number of days that points never outlive."""
-    if rule.endswith(DAYS):
-        return int(rule.removesuffix(DAYS))
-    return 31 * MONTHS[rule.removeprefix(NEXT)] * (2 if rule.startswith(NEXT) else 1)
+    """Return a number of days that points never outlive, under whatever cap."""
+    months = MONTHS.get(rule.removeprefix(NEXT), 0) * (2 if rule.startswith(NEXT) else 1)
+    return (31 * months if months else int(rule.removesuffix(DAYS))) + DAYS_A_WEEK - 1
 
 
 def instant_of_expiry(on: date) -> datetime:

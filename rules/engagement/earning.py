@@ -7,7 +7,7 @@ from datetime import date
 
 from rules.book.book import Cap, Period
 from rules.book.caps import points_left, total_points
-from rules.book.expiry import expires_on
+from rules.book.expiry import lot_of
 from rules.book.versions import Books
 from rules.days import DAY
 from rules.engagement.account_state import Day
@@ -77,7 +77,7 @@ def expiry_of(event: Event, points: int) -> str | None:
     """Return the date on which an event's points expire; None where there are none, or they never do."""
     if event.expiry is None or not points:
         return None
-    return expires_on(event.expiry, event.activity_date).isoformat()
+    return lot_of(event.expiry, event.activity_date, event.cap).isoformat()
 
 
 def earnings(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[Draft]:

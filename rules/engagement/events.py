@@ -13,7 +13,7 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from rules.book.book import Cap
-from rules.book.expiry import expires_on
+from rules.book.expiry import lot_of
 from rules.days import Moment, stamp, unstamp
 from rules.engagement.goals.measures import amounts
 
@@ -201,7 +201,7 @@ def from_item(item: Mapping[str, Any], place: str = "") -> Event:
         )
         unstamp(event.created_at)
         if event.expiry is not None:
-            expires_on(text_of(item, "expiry"), event.activity_date)
+            lot_of(text_of(item, "expiry"), event.activity_date, event.cap)
         if event.measures is not None:
             amounts(event.event_type, text_of(item, "measures"))
     except MalformedItem:

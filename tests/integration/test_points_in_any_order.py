@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import permutations
 from typing import Any
 
 import pytest
@@ -136,3 +137,19 @@ def test_there_is_one_answer(bureau: Bureau, seed: int) -> None:
     life.check()
     for instant in life.chance.sample(instants, 8):
         life.check_past(instant)
+
+
+def test_what_a_cap_over_a_week_leaves_expires_at_one_time_in_any_order(bureau: Bureau, user: str) -> None:
+    book = bureau.book() | {"expiry": {"after_days": 2}}
+    kind = "LESSON_COMPLETED"
+    book["event_types"][kind] = {"points": 10, "cap": {"points": 20, "per": "week"}}
+    assert bureau.publish_since(LONG_AGO, book, rerate=True)[0] == 201
+    bureau.now = datetime(2027, 2, 5, 9, tzinfo=UTC)  # a Friday
+    hours_ago = (90, 40, 20)  # Monday, Wednesday, Thursday
+    seen = set()
+    for number, order in enumerate(permutations(hours_ago)):
+        bureau.user = f"{user}-{number}"
+        for ago in order:
+            bureau.earn(kind, timedelta(hours=ago))
+        seen.add(str([(each["at"], each["points"]) for each in bureau.balance()["expiring"]]))
+    assert seen == {"[('2027-02-09T12:00:00.000000Z', 20)]"}, "two days after the week's last date"

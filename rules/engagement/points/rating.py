@@ -14,7 +14,7 @@ from datetime import date
 
 from rules.book.book import Cap, Period
 from rules.book.caps import points_left
-from rules.book.expiry import expires_on
+from rules.book.expiry import lot_of
 from rules.book.versions import Books
 from rules.days import DAY
 from rules.engagement.ledger import EARNING, Draft, EntryKind
@@ -91,9 +91,9 @@ def judged(entry: Draft, books: Books) -> Judged:
     version = books.rejudging(entry.rules_version, kind, occurred)
     if version is None or day is None:
         return Judged(entry.points, entry.cap, entry.expires_on)
-    book = version.book
-    expires = expires_on(book.expiry, date.fromisoformat(day)).isoformat() if book.expiry else None
-    return Judged(book.points(kind, occurred), book.cap(kind, occurred), expires)
+    book, cap = version.book, version.book.cap(kind, occurred)
+    expires = lot_of(book.expiry, date.fromisoformat(day), cap).isoformat() if book.expiry else None
+    return Judged(book.points(kind, occurred), cap, expires)
 
 
 def reversed_events(entries: Iterable[Draft]) -> set[str]:

@@ -121,6 +121,15 @@ def test_a_contract_that_is_none_is_refused_and_crashes_nothing(contract: Json) 
 
 
 @pytest.mark.parametrize(
+    ("least", "most"), [("minimum", "maximum"), ("minLength", "maxLength"), ("minItems", "maxItems")]
+)
+def test_a_contract_that_no_value_satisfies_is_refused(least: str, most: str) -> None:
+    with pytest.raises(BookRefused, match=rf"{least} is above {most}: no value satisfies both"):
+        checked(with_contract(of_property(**{least: 5, most: 4})))
+    checked(with_contract(of_property(**{least: 5, most: 5})))
+
+
+@pytest.mark.parametrize(
     ("old", "new", "value"),
     [
         (of_property(type=["string", "null"]), of_property(enum=[None]), "text"),

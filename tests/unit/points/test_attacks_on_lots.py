@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from rules.book.book import Cap, Period
-from rules.book.expiry import PERIODS, expires_on, lasts_days_max
+from rules.book.expiry import PERIODS, expires_on, lasts_days_max, lot_of
 from rules.days import stamp
 from rules.engagement.carrying.carriers import split_carriers, with_folded
 from rules.engagement.events import MalformedItem, from_item
@@ -54,6 +54,22 @@ def test_rules_keep_the_order_of_dates() -> None:
         days = [date(2023, 12, 1) + timedelta(days=n) for n in range(800)]
         ends = [expires_on(rule, each) for each in days]
         assert ends == sorted(ends)
+
+
+@pytest.mark.parametrize("rule", [*PERIODS, "1d", "30d"])
+def test_what_a_cap_leaves_of_its_period_is_one_lot(rule: str) -> None:
+    """Which of the period's events get it depends on their order of arrival."""
+    for day in (date(2026, 12, 20) + timedelta(days=n) for n in range(40)):  # a Sunday; week 53 is in it
+        assert lot_of(rule, day, None) == lot_of(rule, day, Cap(9)) == expires_on(rule, day)
+        weekly = lot_of(rule, day, Cap(9, Period.WEEK))
+        dates = [each for n in range(-6, 7) if same_week(each := day + timedelta(days=n), day)]
+        assert len(dates) == 7
+        assert weekly == max(expires_on(rule, each) for each in dates)
+        assert day < weekly <= day + timedelta(days=lasts_days_max(rule))
+
+
+def same_week(one: date, other: date) -> bool:
+    return one.isocalendar()[:2] == other.isocalendar()[:2]
 
 
 STORED = {
