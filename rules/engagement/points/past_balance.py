@@ -9,7 +9,7 @@ from rules.days import DAY, stamp
 from rules.engagement.earning import weeks_by_book
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.engagement.placing import instant_of
-from rules.engagement.points.rating import is_earning, monday_of
+from rules.engagement.points.rating import is_earning, lacking, monday_of
 
 APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for
 Group = tuple[str, date]  # an event type, the Monday of a week
@@ -57,10 +57,7 @@ def _told_by_book(entries: Sequence[Entry], group: Group | None, instant: dateti
     far as versions of the past have been applied to them.
     """
     own = [each for each in entries if _group(each.draft) == group]
-    rated = max((each.created_at for each in own if each.draft.kind is not EntryKind.EARN), default="")
-    then = Books(
-        each for each in books.versions if not each.is_retroactive or stamp(each.published_at) <= rated
-    )
+    then = _applied(own, books)
     occurred = [
         each.draft
         for each in own
@@ -68,6 +65,25 @@ def _told_by_book(entries: Sequence[Entry], group: Group | None, instant: dateti
     ]
     earned = sum(week.by_book for week in weeks_by_book(occurred, then).values())
     return earned - sum(each.draft.points for each in own if each.created_at <= stamp(instant))
+
+
+def _applied(own: Sequence[Entry], books: Books) -> Books:
+    """Return the versions that have judged a week's events of one type.
+
+    A version of the past that was applied may have no entry, where a cap leaves as much as before. So these
+    are the most, in the order of publishing, by which the ledger lacks nothing; while a rating is under way,
+    those from before its last entry.
+    """
+    drafts = [each.draft for each in own]
+    past = sorted(each.number for each in books.versions if each.is_retroactive)
+    for known in range(len(past), -1, -1):
+        then = Books(each for each in books.versions if each.number not in past[known:])
+        if not lacking(drafts, then):
+            return then
+    rated = max((each.created_at for each in own if each.draft.kind is not EntryKind.EARN), default="")
+    return Books(
+        each for each in books.versions if not each.is_retroactive or stamp(each.published_at) <= rated
+    )
 
 
 def _was_true(draft: Draft, instant: datetime, place: str) -> bool:

@@ -57,3 +57,18 @@ def test_a_redemption_that_was_given_back_is_as_if_it_had_never_been(asked: int)
     instant = at(asked + 0.5)
     known = sum(each.draft.points for each in (spent, back) if each.created_at <= stamp(instant))
     assert known + added_later([spent, back], instant, BOOKS) == 0
+
+
+def test_versions_of_the_past_judge_what_had_occurred_once_they_have_been_applied() -> None:
+    """The second one changes no sum, so it has no entry. The third one has not been applied yet."""
+
+    def version(number: int, points: int) -> Version:
+        book = Book({"READ": EventType(points, MOST)})
+        return Version(number, BEGIN, lambda: book, published_at=at(50 + number))
+
+    entries, instant = ledger([(1, 0), (20, 0)]), at(10.5)
+    told = [
+        POINTS + added_later(entries, instant, Books([*BOOKS.versions, *later]))
+        for later in ((), (version(2, MOST),), (version(2, MOST), version(3, 4)), (version(3, 4),))
+    ]
+    assert told == [POINTS, MOST, MOST, POINTS]
