@@ -3,6 +3,7 @@
 # Long: one desk, and all that an admin does at it.
 
 import json
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -32,7 +33,7 @@ MODULES = (door, delivering, telling)
 
 
 class Bus:
-    """EventBridge, as far as it is called: the emulator's functions do not run here."""
+    """EventBridge that refuses when a test wants it to. Another test has the emulator's."""
 
     def __init__(self) -> None:
         self.entries: list[dict[str, Any]] = []
@@ -231,9 +232,9 @@ def test_only_admins_and_only_where_it_is_on_and_no_more_than_twenty(
     assert desk.admin("POST", "", body)[1]["error"]["code"] == "outgoing_off"
 
 
-def record(version: int, points: int) -> dict[str, Any]:
+def record(version: int, points: int, user: str = "ann") -> dict[str, Any]:
     image = {
-        "user_id": {"S": "ann"},
+        "user_id": {"S": user},
         "version": {"N": str(version)},
         "total_bestie_points": {"N": str(points)},
         "balance": {"N": str(points)},
@@ -325,5 +326,28 @@ def test_the_same_events_are_put_on_a_bus(desk: Desk, monkeypatch: pytest.Monkey
         "streakline",
     )
     detail = json.loads(entry["Detail"])
+    assert (detail["user_id"], detail["change"], detail["profile"]["balance"]) == ("ann", 5, 5)
+    assert detail["id"].startswith("msg_")
+
+
+def test_a_rule_of_an_event_bus_routes_them_by_type(
+    desk: Desk, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bus is the emulator's EventBridge: a rule for one type leads to a queue."""
+    bus, sqs = engine.client("events"), engine.client("sqs")
+    name = f"apps-{time.time_ns()}"
+    bus.create_event_bus(Name=name)
+    url = sqs.create_queue(QueueName=name)["QueueUrl"]
+    arn = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    pattern = {"source": ["streakline"], "detail-type": ["points.changed"], "detail": {"user_id": ["ann"]}}
+    bus.put_rule(Name=name, EventBusName=name, EventPattern=json.dumps(pattern))
+    bus.put_targets(Rule=name, EventBusName=name, Targets=[{"Id": "queue", "Arn": arn}])
+    desk.services["events"] = bus
+    monkeypatch.setenv("EVENT_BUS_NAME", name)
+    telling.handler({"Records": [record(1, 5), record(1, 7, user="bob")]}, CONTEXT)
+    (message,) = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10, WaitTimeSeconds=5)["Messages"]
+    told = json.loads(message["Body"])
+    assert (told["detail-type"], told["source"]) == ("points.changed", "streakline")
+    detail = told["detail"]
     assert (detail["user_id"], detail["change"], detail["profile"]["balance"]) == ("ann", 5, 5)
     assert detail["id"].startswith("msg_")
