@@ -2,7 +2,7 @@
 
 # Long: all that reads and writes the table.
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -54,17 +54,20 @@ class LedgerStore:
         Strongly consistent, or at half the price some moments old. A carried entry counts from the moment
         that its carrier is stored.
         """
-        stored = query_all(
+        entries, missing = with_folded(map(entry_from, self.stored_after(account_id, created_at, consistent)))
+        return (
+            [entry for entry in entries if entry.created_at > created_at],
+            [entry for entry in missing if entry.created_at > created_at],
+        )
+
+    def stored_after(self, account_id: str, created_at: str, consistent: bool = True) -> Iterator[Item]:
+        """Yield the items newer than a place, oldest first, as they are stored."""
+        return query_all(
             self._dynamodb,
             TableName=self._table,
             KeyConditionExpression="account_id = :account AND created_at > :place",
             ExpressionAttributeValues=item({":account": account_id, ":place": created_at}),
             ConsistentRead=consistent,
-        )
-        entries, missing = with_folded(map(entry_from, stored))
-        return (
-            [entry for entry in entries if entry.created_at > created_at],
-            [entry for entry in missing if entry.created_at > created_at],
         )
 
     def applied_long_ago(self, account_id: str, arrivals: Mapping[str, str]) -> Applied:

@@ -3,14 +3,18 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from adapters.engagement.account_items import entry_from
 from adapters.engagement.account_store import BEFORE_ALL
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.batches import chunks
+from adapters.platform.items import Item
 from adapters.platform.objects import Objects
 from analytics.proving.audit import TABLE, CopyFault, audited
 from analytics.proving.copies import lake_copies, warehouse_copies
 from analytics.proving.heads import Heads
+from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.warehouse.warehouse import Warehouse
+from rules.engagement.carrying.carriers import with_folded
 from rules.engagement.ledger import Entry
 from rules.engagement.proving.chains import DROPPED, LedgerFault, LedgerLink, chain_of, link_of
 from rules.engagement.proving.tree import bucket_of
@@ -35,7 +39,8 @@ class Auditor:
             lake = lake_copies(self.objects, some)
             loaded = warehouse_copies(self.warehouse, some) if self.warehouse else {}
             for account in some:
-                entries, missing = self.ledger.after(account, BEFORE_ALL)
+                entries, missing, unreadable = self._read(account)
+                yield from unreadable
                 for each in missing:  # its carrier tells what it was, and the next writer puts it
                     if each.created_at < self.before:
                         yield CopyFault(account, TABLE, LedgerFault(each.seq, DROPPED, each.created_at))
@@ -43,6 +48,20 @@ class Auditor:
                 if self.warehouse:
                     copies[WAREHOUSE] = loaded.get(account, [])
                 yield from self._one(account, copies, entries, heads)
+
+    def _read(self, account: str) -> tuple[list[Entry], list[Entry], list[CopyFault]]:
+        """Return an account's entries in the table, those not stored yet, and those that cannot be read."""
+        readable: list[Entry] = []
+        faults = []
+        for each in self.ledger.stored_after(account, BEFORE_ALL):
+            try:
+                readable.append(_entry(each))
+            except UNREADABLE as error:
+                seq = each.get("seq", {}).get("N", "")
+                what = f"made unreadable ({type(error).__name__}: {error})"
+                fault = LedgerFault(int(seq) if seq.isdigit() else 0, what, each["created_at"]["S"])
+                faults.append(CopyFault(account, TABLE, fault))
+        return *with_folded(readable), faults
 
     def _one(
         self, account: str, copies: dict[str, list[LedgerLink]], entries: list[Entry], heads: Heads
@@ -52,3 +71,12 @@ class Auditor:
         leaf = next((known[each.name] for each in names if each and each.name in known), None)
         whole = max((each.seq for each in entries if each.created_at < self.before), default=-1)
         yield from audited(account, copies, leaf, {LAKE: whole, WAREHOUSE: whole})
+
+
+def _entry(stored: Item) -> Entry:
+    """Read an entry; raises an error of UNREADABLE also for numbers that are none."""
+    found = entry_from(stored)
+    for number in (found.seq, found.balance, found.draft.points):
+        if type(number) is not int:
+            raise TypeError(f"{number!r} is no number")
+    return found

@@ -246,7 +246,10 @@ def test_the_chain_of_an_erased_person_still_leads_to_the_root(town: Town) -> No
     assert other_chain.leaf != residue.leaf
 
 
-FLIPS = ("points = points + 1", "balance = 0", "event_id = 'other'", "kind = 'ADJUST'", "seq = seq + 1")
+FLIPS = (
+    *("points = points + 1", "balance = balance + 1", "event_id = 'other'", "kind = kind || 'X'"),
+    "seq = seq + 1",
+)
 COPIED = "account_id, created_at, seq, kind, points, balance, load_number"
 
 
@@ -279,7 +282,9 @@ FLIPPED_ITEMS: tuple[tuple[str, Any], ...] = (
     ("points", {"N": "4444"}),
     ("balance", {"N": "4444"}),
     ("event_id", {"S": "other"}),
-    ("kind", {"S": "ADJUST"}),
+    ("kind", {"S": "OTHER"}),  # unreadable, as are the next two
+    ("freeze", {"S": "OTHER"}),
+    ("points", {"S": "many"}),
 )
 
 
