@@ -7,8 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from rules.days import stamp
-from rules.engagement.carrying.packed_drafts import is_packable
-from rules.engagement.ledger import Draft, Entry, Head
+from rules.engagement.ledger import Draft, Entry, EntryKind, Head
 from rules.engagement.proving.hashes import (
     DIGEST_BYTES,
     INTEGER,
@@ -157,8 +156,8 @@ def sealed(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Ent
     """Give appended entries their hashes. head: what they build on. salt: drawn in case a chain begins here.
 
     A chain begins with an account, or where the head has no hash: an earlier version has written it. Without
-    a salt no chain begins, and the entries have no hashes. An entry that may be carried gets none, unless it
-    is the last: its hash follows.
+    a salt no chain begins, and the entries have no hashes. An EARN entry gets none, because it may be
+    carried, unless it is the last: its hash follows.
     """
     chain = head.chain if head else b""
     if not chain and not salt:
@@ -169,7 +168,7 @@ def sealed(entries: Sequence[Entry], head: Head | None, salt: bytes) -> list[Ent
     last = len(entries) - 1
     for number, entry in enumerate(entries):
         before = link(before, content_of(entry, salt))
-        is_told = number == last or begins or not is_packable(entry.draft)
+        is_told = number == last or begins or entry.draft.kind is not EntryKind.EARN
         found.append(replace(entry, chain=before + salt, begins=begins) if is_told else entry)
         begins = b""
     return found
