@@ -67,9 +67,10 @@ def _ours(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
     processor = FeatureProcessor(*[None] * 5)  # type: ignore[arg-type]  # an event that is in order asks no store
     before, event = build(events[:-1], NOW), events[-1]
     inputs = {DECLARED: DIGEST} | {str(each): encode(before[each]) for each in SERIES}
-    read = FeatureItem("lead", 7, {}, {}, stamp(NOW), inputs, NOW.date().isoformat())
 
     def compute() -> dict[str, Any]:
+        # An item of its own, as for each event: what has been read of its state is kept in it.
+        read = FeatureItem("lead", 7, {}, {}, stamp(NOW), inputs, NOW.date().isoformat())
         change = processor._change(read, event, contributions(event), NOW)
         assert change is not None
         return dict(change.features)

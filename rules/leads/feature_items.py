@@ -37,6 +37,7 @@ class FeatureItem:
     topology: int = 0
     regrouped: int = 0
     pending: tuple[str, ...] = ()
+    _read: dict[Input, Series] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def root(self) -> str:
@@ -60,8 +61,10 @@ class FeatureItem:
 
     def series(self, input_: Input) -> Series:
         """Return the stored state of an input that is a series."""
-        stored = (self.inputs or {}).get(input_)
-        return NOTHING[input_] if stored is None else decode(stored)
+        if input_ not in self._read:  # each event asks several times, and reading takes the most of its CPU
+            stored = (self.inputs or {}).get(input_)
+            self._read[input_] = NOTHING[input_] if stored is None else decode(stored)
+        return self._read[input_]
 
     def unsure(self, given: Mapping[Input, Contribution]) -> list[Mark]:
         """Return the marks of an event that only a note can tell of (rules.leads.series.Series.has_left)."""
