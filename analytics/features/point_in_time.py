@@ -5,6 +5,7 @@ order of 2 March does not count in a row as of 1 March. The declaration is the l
 (rules.leads.features), and all arithmetic is in whole numbers.
 """
 
+# Long: one chain of statements, from labels to features; each reads the tables of those before it.
 # ruff: noqa: S608 (what the statements are made of is our own declaration)
 
 from collections.abc import Collection, Iterator
@@ -31,7 +32,7 @@ from analytics.lake import curated_files
 from analytics.lake.duckdb_memory import connect, query, registered
 from rules.lake.entities import LEAD_EVENTS
 from rules.lake.lead_entities import column_of
-from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input
+from rules.leads.features import CAMPAIGN_GRACE_DAYS, FEATURES, Feature, Input, Unit
 from rules.leads.lead_events import CAMPAIGN_SENT
 
 Names = Collection[str] | None
@@ -73,71 +74,48 @@ def point_in_time(
     Raises ValueError for labels of another shape.
     """
     check(labels)
-    with connect() as db:
+    with connect() as db, registered(db, "given", numbered(labels)):
         _read(db, objects, known_by, organizations)
         parts = [
-            _answered(db, labels.slice(at, LABELS_AT_ONCE))
+            query(db, _RESULT, [at, at + LABELS_AT_ONCE])
             for at in range(0, max(labels.num_rows, 1), LABELS_AT_ONCE)
         ]
     found = pa.concat_tables(parts)
-    for name, kind in COLUMNS.items():
-        labels = labels.append_column(name, found[name].cast(kind))
+    for name in COLUMNS:
+        labels = labels.append_column(name, found[name])
     return labels
 
 
-def _read(
-    db: duckdb.DuckDBPyConnection, objects: Objects, known_by: bool, organizations: Collection[str] | None
-) -> None:
-    """Make the tables of events and of groups."""
-    with curated_files.table_of(db, "read", objects, LEAD_EVENTS.name, READERS):
-        db.execute(_events(known_by=known_by))
+def _read(db: duckdb.DuckDBPyConnection, objects: Objects, known_by: bool, organizations: Names) -> None:
+    """Make the tables of labels, of the leaves that they ask for, and of these leaves' events."""
+    usable = "greatest(occurred_at, received_at)" if known_by else "occurred_at"
+    wanted = "unreadable IS NULL"
     if organizations is not None:
-        db.execute(_OTHERS, [list(organizations)])
-    db.execute(_MEMBERS)
-
-
-def _answered(db: duckdb.DuckDBPyConnection, labels: pa.Table) -> pa.Table:
-    """Return the features of some labels, in the labels' order."""
-    with registered(db, "given", numbered(labels)):
-        for statement in (_LABELS, _PAIRS):
-            db.execute(statement)
-    return query(db, _result())
+        db.execute("SET VARIABLE organizations = ?", [list(organizations)])
+        wanted += " AND list_contains(getvariable('organizations'), organization_id)"
+    with curated_files.table_of(db, "read", objects, LEAD_EVENTS.name, READERS):
+        known = f"(SELECT *, epoch_us({usable}) AS usable_at FROM read WHERE {wanted}) AS known"
+        for statement in (_MEMBERS, _LABELS, _NAMED, _LEAVES, _PAIRS, _EVENTS, _STRUCK):
+            db.execute(statement.format(known=known))
 
 
 # Times are microseconds since 1970, days are days since 1970-01-01. A label sees an event from usable_at on.
-def _events(*, known_by: bool) -> str:
-    """Make the table of events, with each event's count and amount in every series; none is unreadable."""
-    columns = []
-    for each in SERIES:
-        rows = ROWS[each]
-        counts = f"({rows.where})"
-        columns += [
-            f"CASE WHEN {counts} THEN {rows.count} END AS {each}_count",
-            f"CASE WHEN {counts} THEN {rows.amount} END AS {each}_amount",
-            f"CASE WHEN {counts} THEN {rows.priced} END AS {each}_{PRICED}",
-        ]
-    usable = "greatest(occurred_at, received_at)" if known_by else "occurred_at"
-    return f"""CREATE TEMP TABLE events AS
-SELECT
-    {LEAD} AS leaf, organization_id, epoch_us({usable}) AS usable_at, day, campaign_id AS campaign,
-    event_type = '{CAMPAIGN_SENT}' AS is_sent, change_number, change_groups, {", ".join(columns)}
-FROM (SELECT *, occurred_at::DATE - DATE '1970-01-01' AS day FROM read WHERE unreadable IS NULL)"""
+def _day(instant: str) -> str:
+    # A cast of an instant to a date asks the database's time zone: that takes eight times as long.
+    return f"(make_timestamp(epoch_us({instant}))::DATE - DATE '1970-01-01')::INTEGER"
 
 
-_OTHERS = "DELETE FROM events WHERE NOT list_contains(?, organization_id)"
-
-
-_LABELS = """CREATE OR REPLACE TEMP TABLE labels AS
-SELECT n, lead, epoch_us(as_of) AS moment, as_of::DATE - DATE '1970-01-01' AS day FROM given"""
 # A change of identity names leaves behind the root that they have from then on. Of the changes that a label
 # sees and that name a leaf, the one with the highest number says where it is.
 _MEMBERS = """CREATE TEMP TABLE members AS
 WITH groups AS (
     SELECT change_number AS number, usable_at, unnest(from_json(change_groups, '[["VARCHAR"]]')) AS leaves
-    FROM events WHERE change_number IS NOT NULL
+    FROM {known} WHERE change_number IS NOT NULL
 )
 SELECT number, usable_at, leaves[1] AS root, unnest(list_distinct(leaves)) AS leaf FROM groups"""
-_PAIRS = """CREATE OR REPLACE TEMP TABLE pairs AS
+_LABELS = f"""CREATE TEMP TABLE labels AS
+SELECT n, lead, epoch_us(as_of) AS moment, {_day("as_of")} AS day FROM given"""
+_NAMED = """CREATE TEMP TABLE named AS
 WITH rooted AS (
     SELECT labels.n, labels.moment, labels.day,
         COALESCE(arg_max(members.root, members.number), labels.lead) AS root
@@ -152,26 +130,68 @@ there AS (
     GROUP BY n, named.leaf, named.root HAVING arg_max(its.root, its.number) = named.root
 )
 SELECT n, COALESCE(there.leaf, rooted.root) AS leaf, moment, day FROM rooted LEFT JOIN there USING (n)"""
+# Leaves get numbers, so that ids are compared once for each event, and not for each label of its lead.
+_LEAVES = """CREATE TEMP TABLE leaves AS
+SELECT leaf, row_number() OVER ()::INTEGER AS number FROM (SELECT DISTINCT leaf FROM named)"""
+_PAIRS = """CREATE TEMP TABLE pairs AS
+SELECT n, number AS leaf, moment, day FROM named JOIN leaves USING (leaf)"""
+# Labels whose lead has cancelled an order. A cancellation takes back an order of its date, so only the dates'
+# sums tell which of them count. For all other labels an event tells it.
+_STRUCK = f"""CREATE TEMP TABLE struck AS
+SELECT DISTINCT n FROM pairs
+SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancelled USING (leaf)"""
+
+
+def _events() -> str:
+    """Make the table of events, with each event's count and amount in every series."""
+    columns = []
+    for each in SERIES:
+        rows = ROWS[each]
+        counts = f"({rows.where})"
+        columns += [
+            f"(CASE WHEN {counts} THEN {rows.count} END)::INTEGER AS {each}_count",
+            f"CASE WHEN {counts} THEN {rows.amount} END AS {each}_amount",
+            f"(CASE WHEN {counts} THEN {rows.priced} END)::INTEGER AS {each}_{PRICED}",
+        ]
+    return f"""CREATE TEMP TABLE events AS
+SELECT
+    number AS leaf, usable_at, {_day("occurred_at")} AS day, campaign_id AS campaign,
+    event_type = '{CAMPAIGN_SENT}' AS is_sent, {", ".join(columns)}
+FROM {{known}} JOIN leaves ON leaves.leaf = known.{LEAD}"""
+
+
+_EVENTS = _events()
 
 
 def _result() -> str:
-    """Sum up the events of each label's lead in one pass, and compute the features from the sums.
+    """Sum up the events of each label's lead, and compute the features from the sums.
 
     The query lists sums that no feature uses; DuckDB does not compute those.
     """
     columns = ", ".join(
-        f"CASE WHEN series.n IS NOT NULL THEN {_column(each)} END AS {column_of(each)}" for each in FEATURES
+        f"(CASE WHEN series.n IS NOT NULL THEN {_column(each)} END)::{_KINDS[each.unit is Unit.FLAG]}"
+        f" AS {column_of(each)}"
+        for each in FEATURES
     )
     parts = ", ".join(part for each in SERIES for part in _parts(each))
-    names = (f"{each}_{name}" for each in SERIES for name in ("count", "amount", PRICED))
-    sums = ", ".join(f"SUM({each}) AS {each}" for each in names)
-    return f"""WITH dates AS (
-        SELECT pairs.n, pairs.day AS today, events.day, {sums} FROM pairs
-        JOIN events ON events.leaf = pairs.leaf AND events.usable_at <= pairs.moment GROUP BY 1, 2, 3),
-    series AS (SELECT n, {parts} FROM dates GROUP BY n),
+    return f"""WITH asked AS (SELECT * FROM labels WHERE n >= $1 AND n < $2),
+    met AS NOT MATERIALIZED (
+        SELECT pairs.n, pairs.day AS today, events.* FROM pairs
+        JOIN events ON events.leaf = pairs.leaf AND events.usable_at <= pairs.moment
+        WHERE pairs.n >= $1 AND pairs.n < $2
+    ),
+    sums AS (SELECT n, {parts} FROM met GROUP BY n),
+    dates AS ({_dates()}),
+    series AS (
+        SELECT sums.* REPLACE ({", ".join(map(_date, ("first_day", "last_day")))})
+        FROM sums LEFT JOIN struck ON struck.n = sums.n LEFT JOIN dates ON dates.n = sums.n
+    ),
     campaigns AS ({_campaigns()})
-    SELECT {columns} FROM labels LEFT JOIN series ON series.n = labels.n
-    LEFT JOIN campaigns ON campaigns.n = labels.n ORDER BY labels.n"""
+    SELECT {columns} FROM asked LEFT JOIN series ON series.n = asked.n
+    LEFT JOIN campaigns ON campaigns.n = asked.n ORDER BY asked.n"""
+
+
+_KINDS = {False: "BIGINT", True: "BOOLEAN"}
 
 
 def _parts(input_: Input) -> Iterator[str]:
@@ -184,17 +204,33 @@ def _parts(input_: Input) -> Iterator[str]:
         yield f"SUM({input_}_amount){inside} AS {input_}_{amount_part(window)}"
 
 
+def _dates() -> str:
+    """The first and last date that counts, for labels whose lead has cancelled an order."""
+    count = f"{Input.PURCHASES}_count"
+    return f"""SELECT n, MIN(day) AS first_day, MAX(day) AS last_day FROM (
+        SELECT n, day FROM met SEMI JOIN struck USING (n) WHERE {count} IS NOT NULL
+        GROUP BY n, day HAVING SUM({count}) > 0
+    ) AS counted GROUP BY n"""
+
+
+def _date(name: str) -> str:
+    column = f"{Input.PURCHASES}_{name}"
+    return f"CASE WHEN struck.n IS NULL THEN sums.{column} ELSE dates.{name} END AS {column}"
+
+
 def _campaigns() -> str:
     """Count the campaigns that a label's lead was sent in the window and never reacted to."""
     (feature,), (window,) = features_of(Input.CAMPAIGNS), windows_of(Input.CAMPAIGNS)
     return f"""SELECT n, COUNT(*) AS {feature.name} FROM (
-        SELECT pairs.n, ANY_VALUE(pairs.day) AS today, MAX(events.day) FILTER (is_sent) AS sent
-        FROM pairs JOIN events ON events.leaf = pairs.leaf AND events.usable_at <= pairs.moment
-        WHERE events.campaign IS NOT NULL GROUP BY pairs.n, events.campaign HAVING BOOL_AND(is_sent)
+        SELECT n, ANY_VALUE(today) AS today, MAX(day) FILTER (is_sent) AS sent
+        FROM met WHERE campaign IS NOT NULL GROUP BY n, campaign HAVING BOOL_AND(is_sent)
     ) AS unanswered WHERE sent > today - {window} AND sent <= today - {CAMPAIGN_GRACE_DAYS} GROUP BY n"""
 
 
 def _column(feature: Feature) -> str:
     if feature.input is Input.CAMPAIGNS:
         return f"COALESCE({feature.input}.{feature.name}, 0)"
-    return value_sql(feature, "labels.day", DUCKDB_DIVISION, f"series.{feature.input}_")
+    return value_sql(feature, "asked.day", DUCKDB_DIVISION, f"series.{feature.input}_")
+
+
+_RESULT = _result()

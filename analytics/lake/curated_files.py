@@ -108,6 +108,8 @@ def table_of(
         if paths:
             rows += f""" UNION ALL BY NAME SELECT * FROM read_parquet(
                 '{folder}/*.parquet', union_by_name = true, hive_partitioning = false)"""
+        # Each statement asks all files for their columns; they do not change here.
+        db.execute("SET parquet_metadata_cache = true")
         db.execute(f"CREATE TEMP VIEW {name} AS {rows}")
         yield
         db.execute(f"DROP VIEW {name}")

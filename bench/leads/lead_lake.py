@@ -1,5 +1,6 @@
 """A lake of a million events of leads, and labels that ask for the leads' features."""
 
+import json
 import os
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -19,10 +20,17 @@ KINDS = (
     "campaign_sent",
     "campaign_opened",
 )
+CHANGED = (
+    *("lead_organization_id", "event_type", "amount_minor", "sentiment_milli", "campaign_id"),
+    *("change_number", "change_groups"),
+)
 
 
-def write(folder: Path, heavy: int) -> None:
-    """Write the lake and the labels. heavy: this many leads share a tenth of the events and of the labels."""
+def write(folder: Path, heavy: int = 0, merged: int = 0) -> None:
+    """Write the lake and the labels. heavy: this many leads share a tenth of the events and of the labels.
+
+    merged: so many events are changes of identity, each of which makes two leads one.
+    """
     import numpy as np
 
     chance = np.random.default_rng(2)
@@ -33,7 +41,8 @@ def write(folder: Path, heavy: int) -> None:
         return ids[np.where((chance.random(count) < 0.1) & (heavy > 0), few, all_)]
 
     moments = np.sort(chance.integers(0, DAYS * 86_400_000_000, EVENTS)) + int(FIRST.timestamp()) * 1_000_000
-    _write_days(folder, moments, _events(chance, moments, some_leads))
+    events = _events(chance, moments, some_leads)
+    _write_days(folder, moments, _with_changes(chance, events, ids, merged) if merged else events)
     _write_labels(folder, chance.choice(moments, LABELS), some_leads(LABELS))
 
 
@@ -55,6 +64,24 @@ def _events(chance: Any, moments: Any, some_leads: Callable[[int], Any]) -> Any:
         "change_groups": pa.nulls(EVENTS, pa.string()),
     }
     return pa.table(columns)
+
+
+def _with_changes(chance: Any, events: Any, ids: Any, merged: int) -> Any:
+    """Make changes of identity of some events, numbered in order of time. Nobody is merged twice."""
+    import numpy as np
+    import pyarrow as pa
+
+    places = np.sort(chance.choice(EVENTS, merged, replace=False))
+    pairs = chance.permutation(ids)[: 2 * merged].reshape(merged, 2)
+    changes: dict[str, list[Any]] = {name: events[name].to_pylist() for name in CHANGED}
+    for number, (place, (root, leaf)) in enumerate(zip(places, pairs, strict=True)):
+        told = (str(root), "leads_merged", None, None, None, number + 1, json.dumps([[root, leaf]]))
+        for name, value in zip(CHANGED, told, strict=True):
+            changes[name][place] = value
+    for name, values in changes.items():
+        at = events.column_names.index(name)
+        events = events.set_column(at, name, pa.array(values, events.schema.field(name).type))
+    return events
 
 
 def _write_days(folder: Path, moments: Any, rows: Any) -> None:

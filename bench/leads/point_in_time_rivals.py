@@ -3,11 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+# What all three compute, and what the join computes as we do.
 CHECKED = (
-    "monetary_total_minor",
-    "monetary_90d_minor",
-    "frequency_purchases_365d",
+    *("monetary_total_minor", "monetary_90d_minor", "frequency_purchases_365d"),
     "days_since_last_purchase",
+)
+COMPARED = (
+    *CHECKED,
+    *("monetary_30d_minor", "monetary_365d_minor", "frequency_purchases_30d", "frequency_purchases_90d"),
+    *("tenure_days", "recency_days", "campaign_ignored"),
 )
 
 BY_HAND = """
@@ -15,8 +19,8 @@ WITH e AS (
   SELECT lead_organization_id AS lead, event_type, occurred_at, occurred_at::DATE AS day,
     amount_minor * CASE event_type WHEN 'order_placed' THEN 1 ELSE -1 END AS amount,
     sentiment_milli AS mood, campaign_id AS campaign
-  FROM read_parquet('{files}')
-), series AS (
+  FROM read_parquet('{files}'){events}
+){groups}, series AS (
   SELECT l.n, any_value(l.as_of::DATE) AS today,
     coalesce(sum(amount), 0) AS monetary_total_minor, {windows},
     count(*) FILTER (event_type = 'order_placed') AS orders,
@@ -24,23 +28,48 @@ WITH e AS (
     min(day) FILTER (event_type = 'order_placed') AS first,
     max(day) FILTER (event_type NOT IN ('order_refunded', 'campaign_sent')) AS active,
     avg(mood) FILTER (day > l.as_of::DATE - 30) AS sentiment
-  FROM labels l JOIN e ON e.lead = l.lead_organization_id AND e.occurred_at <= l.as_of GROUP BY l.n
+  FROM {asked} l JOIN e ON e.lead = l.lead_organization_id AND e.occurred_at <= l.as_of GROUP BY l.n
 ), ignored AS (
   SELECT n, count(*) AS campaign_ignored FROM (
     SELECT l.n, campaign, any_value(l.as_of::DATE) AS today,
       max(day) FILTER (event_type = 'campaign_sent') AS sent,
       count(*) FILTER (event_type <> 'campaign_sent') AS reactions
-    FROM labels l JOIN e ON e.lead = l.lead_organization_id AND e.occurred_at <= l.as_of
+    FROM {asked} l JOIN e ON e.lead = l.lead_organization_id AND e.occurred_at <= l.as_of
     WHERE campaign IS NOT NULL GROUP BY l.n, campaign
   ) WHERE reactions = 0 AND sent > today - 90 AND sent <= today - 3 GROUP BY n
 )
-SELECT series.* EXCLUDE (n), today - last AS days_since_last_purchase, today - first AS tenure,
-  today - active AS recency, monetary_total_minor / orders AS average, campaign_ignored
+SELECT series.* EXCLUDE (n), today - last AS days_since_last_purchase, today - first AS tenure_days,
+  today - active AS recency_days, monetary_total_minor / orders AS average,
+  CASE WHEN series.n IS NOT NULL THEN coalesce(campaign_ignored, 0) END AS campaign_ignored
 FROM labels LEFT JOIN series USING (n) LEFT JOIN ignored USING (n) ORDER BY labels.n
 """
+# Where leads were merged: from when until when a leaf belongs to a root, and whose events a label sees.
+GROUPS = """, spans AS (
+  SELECT leaf, root, since, lead(since) OVER (PARTITION BY leaf ORDER BY number) AS until FROM (
+    SELECT number, since, leaves[1] AS root, unnest(leaves) AS leaf FROM (
+      SELECT change_number AS number, occurred_at AS since,
+        unnest(from_json(change_groups, '[["VARCHAR"]]')) AS leaves
+      FROM read_parquet('{files}') WHERE change_number IS NOT NULL))
+), rooted AS (
+  SELECT n, as_of, coalesce(root, lead_organization_id) AS root
+  FROM labels LEFT JOIN spans ON leaf = lead_organization_id AND since <= as_of
+    AND (until IS NULL OR as_of < until)
+), asked AS (
+  SELECT n, as_of, coalesce(leaf, rooted.root) AS lead_organization_id
+  FROM rooted LEFT JOIN spans ON spans.root = rooted.root AND since <= as_of
+    AND (until IS NULL OR as_of < until)
+)"""
 
 
 def duckdb(folder: Path) -> Any:
+    return _by_hand(folder, "", "labels")
+
+
+def merged(folder: Path) -> Any:
+    return _by_hand(folder, GROUPS, "asked")
+
+
+def _by_hand(folder: Path, groups: str, asked: str) -> Any:
     import duckdb
 
     db = duckdb.connect(config={"threads": 2})
@@ -53,7 +82,15 @@ def duckdb(folder: Path) -> Any:
         for days in (30, 90, 365)
     )
     files = folder / "curated/lead_events/*/*.parquet"
-    return db.execute(BY_HAND.format(files=files, windows=windows)).to_arrow_table()
+    return db.sql(
+        BY_HAND.format(
+            files=files,
+            windows=windows,
+            asked=asked,
+            groups=groups.format(files=files),
+            events=" WHERE change_number IS NULL" if groups else "",
+        )
+    ).to_arrow_table()
 
 
 def pandas(folder: Path) -> Any:
