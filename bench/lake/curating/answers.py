@@ -40,7 +40,7 @@ def answer(folder: Path, way: str, entity: str) -> tuple[Any, ...]:
     curated, quarantine = _outputs(folder, way, entity)
     schema = arrow_schema(ENTITIES[entity])
     kinds = {"string": "VARCHAR", "int64": "BIGINT", "bool": "BOOLEAN", "date32[day]": "DATE"}
-    listed = ", ".join(f"{each.name}::{kinds.get(str(each.type), 'TIMESTAMPTZ')}" for each in schema)
+    listed = ", ".join(f'"{each.name}"::{kinds.get(str(each.type), "TIMESTAMPTZ")}' for each in schema)
     with duckdb.connect() as db:
         db.execute("SET TimeZone = 'UTC'")
         rows = db.execute(f"SELECT count(*), sum(hash(row({listed}))) FROM '{curated}/*.parquet'").fetchone()
