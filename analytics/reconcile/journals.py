@@ -16,6 +16,12 @@ from rules.engagement.ledger import Entry
 from rules.engagement.ledger_doubts import LAKE_LAG, LakeFigures, contradictions, slice_of, slices_due
 from rules.engagement.rebuild import chain_faults
 
+# The fields of a draft that are texts, where an entry has them.
+TEXTS = (
+    *("event_id", "event_type", "activity_date", "reward_id", "reverses", "freeze_date"),
+    *("expires_on", "held_at", "reason", "brand", "measures"),
+)
+
 
 def journal_of(ledger: LedgerStore, user_id: str, consistent: bool = True) -> tuple[list[Entry], list[str]]:
     """Return an account's entries, oldest first, and how they break rule 6.
@@ -36,6 +42,13 @@ def _check_types(entry: Entry) -> None:
     draft = entry.draft
     if not all(type(each) is int for each in (entry.seq, entry.balance, draft.points)):
         raise TypeError(f"{entry.created_at}: a number is none")
+    if not all(type(each) is bool for each in (entry.active, draft.is_passive)):
+        raise TypeError(f"{entry.created_at}: a flag is none")
+    if not isinstance(draft.rules_version, int | None):
+        raise TypeError(f"{entry.created_at}: the version of its rules is no number")
+    texts = [entry.reversed_by, entry.applied_through, *(getattr(draft, name) for name in TEXTS)]
+    if not all(isinstance(each, str | None) for each in texts):
+        raise TypeError(f"{entry.created_at}: a text is none")
     if draft.kind.value in ("EARN", "CLAWBACK") and not (draft.event_id and draft.activity_date):
         raise ValueError(f"{entry.created_at}: it earns without an event or a date")
     for each in (draft.activity_date, draft.freeze_date):

@@ -79,11 +79,12 @@ def _is_consistent(profile: Profile) -> bool:
     numbers = [profile.version, profile.total_points, profile.expiry.settled_points, profile.backfilled]
     numbers += [streak.length, streak.longest, streak.active_days] if streak else []
     numbers += [head.seq, head.balance] if head else []
+    texts = (profile.observed_at, profile.applied_through, head.created_at if head else "")
     return (
         chosen == profile.timezone
         and all(type(each) is int for each in numbers)
         and bool(profile.observed_zone) == bool(profile.observed_at)
-        and isinstance(profile.observed_at, str)
+        and all(isinstance(each, str) for each in texts)
     )
 
 

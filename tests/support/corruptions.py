@@ -67,6 +67,7 @@ HAND = {
     "date": edit(value("last_activity_date", {"S": "2026-03-01"})),
     "head in the past": edit(value("ledger_head", {"S": "2026-01-01T00:00:00.000000Z"})),
     "head in the future": edit(value("ledger_head", {"S": "2031-01-01T00:00:00.000000Z"})),
+    "head as number": edit(value("ledger_head", {"N": "-3"})),
     "freezes": edit(value("freezes", {"L": [{"S": "2025-03-01+1"}]})),
     "freezes spent": edit(value("freezes_spent", {"L": [{"S": "2025-03-01"}]})),
     "checkpoint": edit(value("streak_checkpoints", {"L": [{"S": "2020-01-31 1 1 1 7"}]})),

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 from adapters.platform.items import Item
-from tests.support.corruptions import edit, number, value
+from tests.support.corruptions import edit, number, value, without
 from tests.support.town import Town
 
 
@@ -94,6 +94,9 @@ LEDGER = {
         lambda each: each.update({"freeze": {"S": "freeze_granted"}, "freeze_date": {"S": "2026-02-01"}})
     ),
     "points as text": edit_entry(value("points", {"S": "5"})),
+    "type as number": edit_entry(value("event_type", {"N": "-3"})),
+    "head's mark as number": edit_entry(value("active", {"N": "1"})),
+    "seal gone": edit_entry(without("seal"), kind="OPEN"),
     "no date that is": edit_entry(value("activity_date", {"S": "2026-02-30"})),
     "half a point": edit_entry(value("points", {"N": "1.5"})),
     "marked as reversed": edit_entry(value("reversed_by", {"S": "2026-03-20T12:00:00.000000Z"})),

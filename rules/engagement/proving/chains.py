@@ -156,6 +156,10 @@ def own_faults(account_id: str, links: Sequence[LedgerLink]) -> list[LedgerFault
     """
     if faults := order_faults(links):
         return faults
+    # A hash before any chain has begun: what the chain begins with was taken away.
+    begun = next((place for place, each in enumerate(links) if each.begins or each.name), len(links))
+    if early := [each for each in links[:begun] if each.stored]:
+        return [LedgerFault(early[0].seq, FLIPPED, early[0].place)]
     chain = chain_of(account_id, links)
     places = {each.seq: each.place for each in links}
     return [LedgerFault(each, FLIPPED, places[each]) for each in (chain.breaks if chain else [])[:1]]
