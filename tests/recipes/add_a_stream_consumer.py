@@ -80,7 +80,7 @@ CONSUMER_FRAGMENT = """  ActiveDatesFunction:
     Properties:
       FunctionName: !Ref ActiveDatesFunction
       EventSourceArn: !GetAtt DailyActivity.StreamArn
-      Enabled: !If [OnAws, true, false]
+      Enabled: !If [Consumes, true, false]
       StartingPosition: TRIM_HORIZON
       BatchSize: 100
       MaximumBatchingWindowInSeconds: 1

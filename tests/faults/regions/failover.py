@@ -368,8 +368,10 @@ class Failover(Callers):
         for _ in range(1 if self.chance.random() < 0.7 else 2):
             self._go_on(lambda: True, self.chance.randrange(0, 250))
             old.cut = self.chance.random() < 0.6
+            self.spend(old, "old", (20, 10))
             self._go_on(lambda: True, self.chance.randrange(0, 60))
             self.operate(self.promote, new)
+            self.spend(new, "new", (40, 20, 20, 10, 5, 5))
             self._go_on(lambda: True, self.chance.randrange(0, 200))
             old.cut = False
             self.more_work()
@@ -385,6 +387,13 @@ class Failover(Callers):
                 points = self.chance.choice((5, 10, 20))
                 self.tasks.append(lambda u=user, n=number, p=points: self._redeem(u, f"again{n}", p))  # type: ignore[misc]
             self.tasks.append(lambda u=user: self._post([self._body(u, 50 + self.chance.randrange(9))]))  # type: ignore[misc]
+
+    def spend(self, region: Region, name: str, some: tuple[int, ...]) -> None:
+        """Users spend in a region, whichever writes: the new one may know nothing of what is taken in the old one."""
+        for user in self.users:
+            for number, points in enumerate(some):
+                key = f"spent-{name}{number}"
+                self._start("caller", partial(self._redeem, user, key, points), region)
 
     def _drain(self) -> None:
         quiet = steps = 0

@@ -12,7 +12,7 @@ from tests.faults.regions.region import IN_USE
 
 def failover_violations(run: Failover) -> list[str]:
     """Return what is wrong after a schedule; nothing is the answer."""
-    wrong = list(run.wrong)
+    wrong = [*run.wrong, *(each for region in run.regions for each in region.intrusions[:3])]
     for user in run.users:
         wrong += violations(run.writer.bare, user)
         wrong += _promises(run, user) + _settings(run, user)
@@ -93,7 +93,7 @@ def _promises(run: Failover, user: str) -> list[str]:
         if each.draft.kind is EntryKind.REDEEM and each.draft.reward_id == "mug"
     )
     twice = [each for each in listed if "carried out in both" in each.reason]
-    keys = {key for key in claims if key.startswith(("r", "again"))}
+    keys = {key for key in claims if key.startswith(("r", "again", "spent"))}
     if len(redeemed) > len(keys) + len(twice):
         wrong.append(f"{user}: {len(redeemed)} redemptions under {len(keys)} keys, {len(twice)} are listed")
     return wrong

@@ -16,7 +16,7 @@ from processors.regions.sending import ChangeSender
 from processors.regions.taking_over import TakingOver
 from rules.regions.changes import KEYS
 from rules.regions.leases import Clocks
-from rules.regions.register import Register, may_follow, may_write
+from rules.regions.register import Phase, Register, may_follow, may_write
 from tests.support.engine import Engine, lean_client
 
 TABLES = {name: name for name in KEYS}
@@ -28,7 +28,7 @@ IN_USE = ("UserStreaks", "BPEvents", "DailyActivity", "RewardsLedger", "Idempote
 class Region:
     """bare: a client that nothing stops, for what checks. operator: one that may fail. changes, events: not read yet.
 
-    arrived: messages in its queue. cut: whether it reaches neither the register nor the other region.
+    intrusions: writes that were let through while the other region wrote. arrived: messages in its queue. cut: whether it reaches neither the register nor the other region.
     """
 
     name: str
@@ -43,11 +43,12 @@ class Region:
     events: list[dict[str, Any]] = field(default_factory=list)
     arrived: list[str] = field(default_factory=list)
     entries: dict[tuple[str, str], str] = field(default_factory=dict)
+    intrusions: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.bare = lean_client(self.engine, "dynamodb")
         self.fence = Fence(self._look, self.name, self._clocks)
-        self.writes = guard(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, may_write)
+        self.writes = guard(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, self._may_write)
         self.follows = guard(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, may_follow)
         remember_statements(self.writes, self._stated)
         self._streams = lean_client(self.engine, "dynamodbstreams")
@@ -63,6 +64,13 @@ class Region:
         if self.cut:
             raise ConnectionError("the region is cut off")
         return self.read()
+
+    def _may_write(self, register: Register, region: str) -> bool:
+        """The fence's question; and whether somebody else writes at the moment at which it says yes."""
+        is_allowed, now = may_write(register, region), self.read()
+        if is_allowed and now and now.phase is Phase.OPEN and now.writer != region:
+            self.intrusions.append(f"{region} writes by epoch {register.epoch}, while {now.writer} does")
+        return is_allowed
 
     def _clocks(self) -> Clocks:
         now = self.seconds() * self.rate
