@@ -92,11 +92,25 @@ class UnseenFinder:
             key = "/".join(key_of(name, mine)).replace(COMMAND, "")
             if name == CLAIMS and other is not None:
                 _add_claim(key, mine, other, found)
-            elif other is None and way is UnseenWay.CARRIED and not _is_held_back(name, mine, found):
+            elif other is None and way is UnseenWay.CARRIED and not self._is_held_back(name, mine, found):
                 found.carried.setdefault(name, []).append(told(mine))
             elif way is UnseenWay.LISTED and (other is None or FOLLOWED not in mine):
                 reason = "the new writer lacks it" if other is None else "both regions have changed it"
                 found.listed.append(Listed(name, key, reason))
+
+    def _is_held_back(self, name: str, mine: Item, found: FoundUnseen) -> bool:
+        """Whether an item does not go to the new writer by itself.
+
+        A claim of an unseen entry comes with the entry, if that is applied. An event whose key stands for
+        another one there would be the second event of a key; but where its entry is there, it has counted.
+        """
+        if name == CLAIMS:
+            _, beyond = found.accounts.get(mine["user_id"]["S"], (0, []))
+            return mine.get("target", {}).get("S") in {each.entry.created_at for each in beyond}
+        if name != EVENTS or (mine["user_id"]["S"], mine["client_key"]["S"]) not in found.taken:
+            return False
+        applied = {each.draft.event_id for each in self.new.entries(mine["user_id"]["S"])}
+        return mine["event_id"]["S"] not in applied
 
     def _is_nobodys(self, name: str, mine: Item) -> bool:
         """Whether an item's time is over, it is a mark of ours, or of a person who was erased."""
@@ -124,18 +138,6 @@ PLACE = "free-freeze:"  # of a month's free freezes, not of a command
 
 def _head_item(entry: Entry) -> Item:
     return {"account_id": {"S": entry.account_id}, "created_at": {"S": entry.created_at}}
-
-
-def _is_held_back(name: str, mine: Item, found: FoundUnseen) -> bool:
-    """Whether an item does not go to the new writer by itself.
-
-    A claim of an unseen entry comes with the entry, if that is applied. An event whose key stands for another
-    one there would be the second event of a key.
-    """
-    if name == CLAIMS:
-        _, beyond = found.accounts.get(mine["user_id"]["S"], (0, []))
-        return mine.get("target", {}).get("S") in {each.entry.created_at for each in beyond}
-    return name == EVENTS and (mine["user_id"]["S"], mine["client_key"]["S"]) in found.taken
 
 
 def _add_claim(key: str, mine: Item, other: Item, found: FoundUnseen) -> None:

@@ -377,16 +377,17 @@ class Failover(Callers):
             self.more_work()
             self._go_on(lambda: True, self.chance.randrange(0, 100))
             self.operate(self.come_back, old)
+            self.more_work()
             old, new = new, old
         self._drain()
 
     def more_work(self) -> None:
-        """Users go on after a promotion, and spend."""
+        """Users go on, and spend."""
         for user in self.users:
-            for number in range(2):
+            for number in (f"again{self.chance.randrange(10**6)}" for _ in range(2)):
                 points = self.chance.choice((5, 10, 20))
-                self.tasks.append(lambda u=user, n=number, p=points: self._redeem(u, f"again{n}", p))  # type: ignore[misc]
-            self.tasks.append(lambda u=user: self._post([self._body(u, 50 + self.chance.randrange(9))]))  # type: ignore[misc]
+                self.tasks.append(lambda u=user, n=number, p=points: self._redeem(u, n, p))  # type: ignore[misc]
+            self.tasks.append(lambda u=user: self._post([self._body(u, 50 + self.chance.randrange(9**6))]))  # type: ignore[misc]
 
     def spend(self, region: Region, name: str, some: tuple[int, ...]) -> None:
         """Users spend in a region, whichever writes: the new one may know nothing of what is taken in the old one."""
