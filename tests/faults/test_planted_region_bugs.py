@@ -112,10 +112,6 @@ def profiles_do_not_wait_for_their_days(patch: Patch) -> None:
     patch.setattr("adapters.regions.followed_days.FollowedDays.reach", lambda *_: True)
 
 
-def nothing_waits_for_its_entry(patch: Patch) -> None:
-    patch.setattr(adapters.regions.follower, "place_needed", lambda *_: "")
-
-
 def places_in_the_writer_s_stream_are_followed(patch: Patch) -> None:
     real = replace
 
@@ -166,7 +162,6 @@ BUGS: list[Callable[[Patch], None]] = [
     entries_do_not_wait_for_their_predecessors,
     older_changes_overwrite_newer_ones,
     profiles_do_not_wait_for_their_days,
-    nothing_waits_for_its_entry,
     places_in_the_writer_s_stream_are_followed,
     reversals_leave_no_mark,
     a_region_follows_without_being_filled,
