@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-import adapters.regions.follower
 import local.regions.promoting
 import local.regions.returning
 import processors.regions.taking_over
