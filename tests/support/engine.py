@@ -11,6 +11,7 @@ import itertools
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from functools import cache
 from typing import Any
@@ -24,7 +25,7 @@ from botocore.httpsession import URLLib3Session
 from local.cloud.dynamodb_engine import TABLES, Engine, prepared, served
 from local.cloud.tools import tool
 
-__all__ = ["TABLES", "Engine", "lean_client", "running"]
+__all__ = ["TABLES", "Engine", "lean_client", "running", "writes"]
 
 # Which module of the emulator answers a request, by the target that the request names.
 WITHIN = {"DynamoDB_20120810": "dynamodb", "DynamoDBStreams_20120810": "dynamodb_streams"}
@@ -38,6 +39,15 @@ Handler = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Coroutine[
 _accounts: dict[str, str] = {}
 _numbers = itertools.count()
 _one_at_a_time = threading.Lock()
+
+
+READING = "Get", "BatchGet", "TransactGet", "Query", "Scan", "Describe", "List"
+_writes = Counter[str]()
+
+
+def writes(engine: Engine) -> int:
+    """Return how many requests this process has sent to an engine that may have written something."""
+    return _writes[_accounts[engine.endpoint]]
 
 
 @contextlib.contextmanager
@@ -64,9 +74,13 @@ def lean_client(engine: Engine, service: str) -> Any:
         account_id_endpoint_mode="disabled",
         user_agent="tests",
     )
-    return botocore.session.get_session().create_client(
-        service, region_name=REGION, endpoint_url=engine.endpoint, config=config
-    )
+    return _session().create_client(service, region_name=REGION, endpoint_url=engine.endpoint, config=config)
+
+
+@cache
+def _session() -> Any:
+    """One for all clients: each session reads botocore's models anew, which takes longer than a client."""
+    return botocore.session.get_session()
 
 
 @cache
@@ -84,6 +98,8 @@ def _answer_within() -> None:
         if account is None or handler is None:
             return outside(session, request)
         status, told, body = _called(handler, account, headers, request.body)
+        if not headers["x-amz-target"].partition(".")[2].startswith(READING):
+            _writes[account] += 1
         headers_told: Any = HeadersDict(told)
         response: Any = AWSResponse(request.url, status, headers_told, None)
         response._content = body

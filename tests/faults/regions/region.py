@@ -17,7 +17,7 @@ from processors.regions.taking_over import TakingOver
 from rules.regions.changes import KEYS
 from rules.regions.leases import Clocks
 from rules.regions.register import Phase, Register, may_follow, may_write
-from tests.support.engine import Engine, lean_client
+from tests.support.engine import Engine, lean_client, writes
 
 TABLES = {name: name for name in KEYS}
 # Of these the simulated users have something.
@@ -53,7 +53,7 @@ class Region:
         remember_statements(self.writes, self._stated)
         self._streams = lean_client(self.engine, "dynamodbstreams")
         self._iterators = {name: self._latest(name) for name in IN_USE}
-        self._at = 0
+        self._at, self._polled = 0, -1
 
     @property
     def side(self) -> Side:
@@ -84,6 +84,9 @@ class Region:
 
     def poll(self) -> None:
         """Read what the tables' streams have: all of it is a change, and events go to the processor too."""
+        if self._polled == (written := writes(self.engine)):
+            return
+        self._polled = written
         for name in IN_USE:
             arn, iterator = self._iterators[name]
             while True:
