@@ -31,8 +31,9 @@ UNHEEDED = {
     "RewardsLedger": {"account_id", "created_at", "chain", "folded"},
 }
 
-# A profile is in the index or not, as the setting IndexStreaks was when it was written: both are right.
-OUT_OF_THE_INDEX = "leaderboard_partition", None
+# A profile is in the index or not, as the setting IndexStreaks was when it was written: both are right. A
+# lowered profile that lacks its run is named, and repaired into the form that it had before it was lowered.
+AS_RIGHT = ("leaderboard_partition", None), ("run_length", None)
 
 
 def changed(chance: random.Random, held: dict[str, Any], others: list[Item], name: str) -> Any:
@@ -61,7 +62,7 @@ def corrupt(town: Town, chance: random.Random, user: str) -> str:
         found = chance.choice(stored[table])
         name = chance.choice(sorted(set(found) - UNHEEDED[table]))
         value = changed(chance, found[name], stored[table], name)
-        if value == found[name] or (name, value) == OUT_OF_THE_INDEX:
+        if value == found[name] or (name, value) in AS_RIGHT:
             continue
         new = {key: held for key, held in found.items() if key != name} | ({name: value} if value else {})
         try:

