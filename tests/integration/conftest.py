@@ -1,7 +1,9 @@
+import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,12 +86,13 @@ def dynamodb(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def identity_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """A real PostgreSQL. Its tests belong to the xdist group "identity"."""
-    server = Server(tmp_path_factory.mktemp("identity") / "data")
-    server.start()
-    yield server
-    server.stop()
+def identity_server() -> Iterator[Server]:
+    """A real PostgreSQL, in a folder of its own as that of tests/sql. Its tests belong to the xdist group "identity"."""
+    with tempfile.TemporaryDirectory(prefix="streakline-identity-") as folder:
+        server = Server(Path(folder) / "data")
+        server.start()
+        yield server
+        server.stop()
 
 
 @pytest.fixture(scope="session")
