@@ -25,6 +25,8 @@ EXAMPLES = {
     "application.*arn": "arn:aws:sns:us-east-1:123456789012:app/GCM/example",
     "secret.*arn": "arn:aws:secretsmanager:us-east-1:123456789012:secret:example-a1b2c3",
     "workgroup.*arn": "arn:aws:redshift-serverless:us-east-1:123456789012:workgroup/example",
+    "certificate.*arn": "arn:aws:acm:us-east-1:123456789012:certificate/example",
+    "hosted.*zone.*id": "Z0123456789EXAMPLE",
     "cluster.*arn": "arn:aws:rds:us-east-1:123456789012:cluster:example",
     "arn": "arn:aws:example:us-east-1:123456789012:example",
     "vpc": "vpc-0123456789abcdef0",

@@ -8,6 +8,7 @@ from adapters.platform.batches import query_all
 from adapters.platform.items import Item, plain
 from adapters.privacy.erased_records import subject_of
 from adapters.privacy.tombstones import Erased
+from ingest.engagement.points.commands import COMMAND
 from local.regions.sides import Side, key_of, told
 from rules.engagement.ledger import Entry
 from rules.regions.changes import FOLLOWED, GONE, LEDGER
@@ -132,7 +133,6 @@ class UnseenFinder:
                 found.listed.append(Listed(PROFILES, mine["user_id"]["S"], reason))
 
 
-COMMAND = "\x1f"  # ingest/engagement/points/commands.py
 PLACE = "free-freeze:"  # of a month's free freezes, not of a command
 
 

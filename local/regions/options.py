@@ -4,6 +4,8 @@ import argparse
 from datetime import UTC, datetime
 from pathlib import Path
 
+from local.regions.promoting import DRAIN_SECONDS_MAX
+
 ACTIONS = ("status", "start", "promote", "return")
 
 
@@ -18,9 +20,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--drain-seconds",
         type=float,
-        default=300.0,
+        default=DRAIN_SECONDS_MAX,
         metavar="N",
-        help="promote: how long what was sent may take to arrive (default: 300)",
+        help="promote: how long what was sent may take to arrive (default: %(default)g)",
     )
     parser.add_argument(
         "--dry-run", action="store_true", help="return: only tell what the writer never saw; nothing changes"

@@ -7,13 +7,12 @@ from typing import Any
 
 from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.platform.batches import chunks, query_all, scan_all
-from adapters.platform.items import Item, item
+from adapters.platform.batches import READ_MAX, chunks, get_all, query_all, scan_all
+from adapters.platform.items import Item, item, plain
 from adapters.restoring.item_tables import ItemTable
 from rules.engagement.ledger import Entry
 from rules.regions.changes import FOLLOWED, KEYS, LEDGER
 
-AT_ONCE = 100
 BEFORE_ALL = "0"  # sorts before every place
 # Of an item, what tells where it came from, or where in its region's streams it stands.
 OWN = (FOLLOWED, "applied_through")
@@ -68,23 +67,10 @@ class Side:
 
     def same(self, name: str, items: Iterable[Item]) -> Iterator[tuple[Item, Item | None]]:
         """Yield each item with what this side has under its key."""
-        for some in chunks(items, AT_ONCE):
-            found = {key_of(name, each): each for each in self._get(name, some)}
+        for some in chunks(items, READ_MAX):
+            keys = (plain({key: each[key] for key in KEYS[name]}) for each in some)
+            found = {key_of(name, each): each for each in get_all(self.dynamodb, self.tables[name], keys)}
             yield from ((each, found.get(key_of(name, each))) for each in some)
-
-    def _get(self, name: str, items: Iterable[Item]) -> list[Item]:
-        request: dict[str, Any] = {
-            self.tables[name]: {
-                "Keys": [{key: each[key] for key in KEYS[name]} for each in items],
-                "ConsistentRead": True,
-            }
-        }
-        found: list[Item] = []
-        while request:
-            answer = self.dynamodb.batch_get_item(RequestItems=request)
-            found += answer["Responses"].get(self.tables[name], [])
-            request = answer.get("UnprocessedKeys") or {}
-        return found
 
 
 def key_of(name: str, stored: Item) -> tuple[str, ...]:

@@ -21,7 +21,6 @@ from adapters.platform import aws
 from adapters.privacy.tombstones import Tombstones
 from bench.counting.item_sizes import item_bytes, read_units
 from bench.counting.requests import ADMIN, http
-from bench.counting.written_keys import inserted
 from bench.units.paths.publishing import billed_bytes
 from ingest.engagement import events_api
 from local.plan.demand.replayed import predicted
@@ -36,7 +35,7 @@ from tests.support.template import ROOT
 HISTORY = ROOT.parent / "shared" / "data" / "commits_flask.csv"
 # A process asks it twice a minute, however many events there are: the plan of a file has no processes.
 PER_PROCESS = "RuleBooks"
-TABLES = ("BPEvents", "DailyActivity", "RewardsLedger", "UserStreaks")
+TABLES = ("BPEvents", "DailyActivity", "IdempotencyKeys", "RewardsLedger", "UserStreaks")
 FUNCTIONS = ("EventsApiFunction", "EngagementFunction", "PublisherFunction")
 WITHIN = 0.05
 MADE_UP = 200
@@ -51,7 +50,6 @@ class Counters:
 
     def __init__(self, engine: Engine) -> None:
         self.found: dict[str, float] = defaultdict(float)
-        self._inserted: list[dict[str, Any]] = []
         self._quiet = engine.client("dynamodb")
 
     def watch(self) -> None:
@@ -59,11 +57,6 @@ class Counters:
         events.register("before-parameter-build.dynamodb", self._ask)
         events.register("after-call.dynamodb", self._add)
         aws.client("firehose").meta.events.register("before-parameter-build.firehose", self._put)
-
-    def inserted(self) -> list[dict[str, Any]]:
-        """Take the records of what statements have inserted: the emulator's streams do not carry them."""
-        taken, self._inserted = self._inserted, []
-        return taken
 
     def _ask(self, params: dict[str, Any], model: Any, context: dict[str, Any], **_: Any) -> None:
         params["ReturnConsumedCapacity"] = "TOTAL"
@@ -77,23 +70,9 @@ class Counters:
             if context["asked"]["TableName"] != PER_PROCESS:
                 self._read_query(context["asked"])
         else:
-            if model.name == "BatchExecuteStatement":
-                self._announce(context["asked"]["Statements"], parsed["Responses"])
             consumed = parsed["ConsumedCapacity"]
             for each in consumed if isinstance(consumed, list) else [consumed]:
                 self.found["writes"] += each["CapacityUnits"]
-
-    def _announce(self, statements: list[Any], answers: list[Any]) -> None:
-        for statement, answer in zip(statements, answers, strict=True):
-            if "Error" not in answer:
-                table, image = inserted(statement)
-                arn = f"arn:aws:dynamodb:us-east-1:000000000000:table/{table}/stream/1"
-                change = {
-                    "NewImage": image,
-                    "ApproximateCreationDateTime": datetime.now(UTC).timestamp(),
-                    "SequenceNumber": "1",
-                }
-                self._inserted.append({"eventName": "INSERT", "eventSourceARN": arn, "dynamodb": change})
 
     def _read_keys(self, asked: dict[str, Any], found: dict[str, Any]) -> None:
         for table, request in asked.items():
@@ -165,8 +144,8 @@ class Laptop:
 
     def _read(self) -> list[tuple[StreamConsumer, list[dict[str, Any]]]]:
         found = []
-        waiting = [(table, stream.read()) for table, stream in self._streams.items()]
-        for table, records in [*waiting, ("IdempotencyKeys", self.counters.inserted())]:
+        for table, stream in self._streams.items():
+            records = stream.read()
             for each in consumers(table):
                 if each.function in FUNCTIONS and (taken := [one for one in records if each.takes(one)]):
                     found.append((each, taken))

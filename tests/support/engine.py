@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from functools import cache
+from http import HTTPStatus
 from typing import Any
 
 import botocore.session
@@ -91,6 +92,8 @@ def _answer_within() -> None:
         target: _emulator(f"services.{name}").handle_request for target, name in WITHIN.items()
     }
 
+    _announce_inserts(_emulator("services.dynamodb"))
+
     def send(session: URLLib3Session, request: Any) -> AWSResponse:
         account = _accounts.get(request.url.rstrip("/"))
         headers = {name.lower(): _text(value) for name, value in request.headers.items()}
@@ -108,6 +111,21 @@ def _answer_within() -> None:
 
     # For good: what is for no engine that runs goes where it went.
     setattr(URLLib3Session, "send", send)  # noqa: B010 (a method is replaced)
+
+
+def _announce_inserts(dynamodb: Any) -> None:
+    """Let the streams have what INSERT statements write, such as claims: DynamoDB's have it, the emulator's not."""
+    insert = dynamodb._partiql_insert
+
+    def announced(table: Any, parsed: dict[str, Any]) -> Any:
+        answer = insert(table, parsed)
+        if answer[0] == HTTPStatus.OK:
+            item = parsed["item"]
+            written = item["M"] if set(item) == {"M"} else item
+            dynamodb._emit_stream_event(table["TableName"], "INSERT", None, written)
+        return answer
+
+    dynamodb._partiql_insert = announced
 
 
 def _called(handler: Handler, account: str, headers: dict[str, str], body: bytes | str | None) -> Answer:

@@ -78,7 +78,7 @@ class Drill:
         self.objects = FolderObjects(self.folder / "lake")
         self.users = [f"drill{self.seed}-{number}" for number in range(4)]
         self.dynamodb = self.api.engine.client("dynamodb")
-        self.puts = self.numbers = 0
+        self.puts = 0
 
     # ---- what users do
 
@@ -181,23 +181,10 @@ class Drill:
             self._curate(name, box.taken)
 
     def _changes(self, tables: Sequence[str]) -> Iterator[list[Any]]:
-        """Yield what streams have. The emulator's lack what a statement inserts, such as claims of events."""
+        """Yield what streams have."""
         for table in tables:
             while records := self.streams[table].read():
-                if table != "IdempotencyKeys":
-                    yield records
-        if "IdempotencyKeys" in tables:
-            yield [self._inserted(each) for each in self.items("IdempotencyKeys")]
-
-    def _inserted(self, image: Any) -> dict[str, Any]:
-        self.numbers += 1
-        change = {
-            "NewImage": image,
-            "ApproximateCreationDateTime": datetime.now(UTC).timestamp(),
-            "SequenceNumber": str(self.numbers),
-        }
-        arn = "arn:aws:dynamodb:us-east-1:1:table/IdempotencyKeys/stream/1"
-        return {"eventName": "INSERT", "eventSourceARN": arn, "dynamodb": change}
+                yield records
 
     def items(self, table: str) -> list[Any]:
         pages = self.dynamodb.get_paginator("scan").paginate(TableName=table)

@@ -3,8 +3,6 @@
 import base64
 import json
 import random
-import re
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,7 +48,6 @@ class Region:
         self.fence = Fence(self._look, self.name, self._clocks)
         self.writes = guard(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, self._may_write)
         self.follows = guard(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, may_follow)
-        remember_statements(self.writes, self._stated)
         self._streams = lean_client(self.engine, "dynamodbstreams")
         self._iterators = {name: self._latest(name) for name in IN_USE}
         self._at, self._polled = 0, -1
@@ -109,13 +106,6 @@ class Region:
             self.entries[owner, change["Keys"]["created_at"]["S"]] = change["NewImage"]["kind"]["S"]
         self.changes.append(self._as_kinesis(name, record))
 
-    def _stated(self, item: dict[str, Any]) -> None:
-        """Take a claim that a statement has put, which the engine's streams lack."""
-        if item["user_id"]["S"] in self.users:
-            keys = {name: item[name] for name in KEYS["IdempotencyKeys"]}
-            change = {"eventName": "INSERT", "dynamodb": {"Keys": keys, "NewImage": item}}
-            self.changes.append(self._as_kinesis("IdempotencyKeys", change))
-
     def _as_kinesis(self, name: str, record: dict[str, Any]) -> dict[str, Any]:
         """Return a change as a table writes it to Kinesis: its place there is told by microseconds alone."""
         self._at = max(self._at + 1, int(self.seconds() * 1e6))
@@ -135,23 +125,6 @@ class Region:
         }
         data = json.dumps(told, default=lambda some: base64.b64encode(some).decode())
         return {"kinesis": {"data": base64.b64encode(data.encode()).decode()}}
-
-
-def remember_statements(client: Any, take: Callable[[dict[str, Any]], None]) -> None:
-    """Let `take` have the item of each INSERT that a client's batch of statements has carried out."""
-    asked = threading.local()
-
-    def before(params: dict[str, Any], **_: Any) -> None:
-        asked.statements = params["Statements"]
-
-    def after(parsed: dict[str, Any], **_: Any) -> None:
-        for statement, response in zip(asked.statements, parsed.get("Responses", ()), strict=False):
-            if "Error" not in response and statement["Statement"].startswith("INSERT"):
-                names = re.findall(r"'(\w+)': \?", statement["Statement"])
-                take(dict(zip(names, statement["Parameters"], strict=True)))
-
-    client.meta.events.register("provide-client-params.dynamodb.BatchExecuteStatement", before)
-    client.meta.events.register("after-call.dynamodb.BatchExecuteStatement", after)
 
 
 class Channel:
