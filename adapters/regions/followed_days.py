@@ -1,5 +1,5 @@
-"""Whether a profile may be followed: a profile says that its days are written, and so they must be (rule
-23).
+"""Whether a profile may be followed: it says that its days are written, and the entries that carriers name
+(rule 23).
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,8 @@ class FollowedDays:
         self._dynamodb, self._tables, self._ledger = dynamodb, tables, ledger
 
     def reach(self, change: ItemChange) -> bool:
-        """Whether the days count in all entries that a changed profile counts in.
+        """Whether the days count in all entries that a changed profile counts in; then all of these are
+        stored, too.
 
         change: of a profile whose newest entry the ledger has. Also true for one that is older than what is
         there, and changes nothing.
@@ -35,8 +36,12 @@ class FollowedDays:
         since = stored.get("ledger_head") or BEFORE_ALL
         if head <= since:
             return True
-        entries = self._ledger.after(change.owner, since)[0]
-        return self._are_counted([each for each in entries if each.created_at <= head])
+        entries, missing = self._ledger.after(change.owner, since)
+        if not self._are_counted([each for each in entries if each.created_at <= head]):
+            return False
+        # Whoever followed a carrier may have died before it stored these, and nobody looks behind a profile.
+        self._ledger.store_new(missing)
+        return True
 
     def _are_counted(self, entries: list[Entry]) -> bool:
         needed = days_needed(entries)

@@ -1,18 +1,19 @@
 """A standby's tables: takes over the writer's changes, late, twice and in any order (rule 23)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from adapters.engagement.account_items import entry_from
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.platform.aws import pauses
 from adapters.regions.followed_days import FollowedDays
 from adapters.regions.followed_items import FollowedItems
-from rules.regions.changes import LEDGER, ItemChange, place_needed
+from adapters.regions.followed_order import EVENTS, FollowedOrder, Parted, entries_of
+from rules.regions.changes import LEDGER, ItemChange
 from rules.regions.ledgers import Contradicted, following
+from rules.regions.needs import place_needed
 
 ATTEMPTS_MAX = 6
 PROFILES = "UserStreaks"
@@ -20,9 +21,7 @@ PROFILES = "UserStreaks"
 
 @dataclass(slots=True)
 class FollowedBatch:
-    """What became of changes. waiting: those that speak of entries that are not there yet. wrong: with
-    why.
-    """
+    """What became of changes. waiting: those that need what is not there yet. wrong: with why."""
 
     followed: int = 0
     waiting: list[ItemChange] = field(default_factory=list)
@@ -38,25 +37,36 @@ class Follower:
         """
         self._ledger = LedgerStore(dynamodb, tables[LEDGER])
         self._items = FollowedItems(dynamodb, tables)
+        self._order = FollowedOrder(dynamodb, tables)
         self._days = FollowedDays(dynamodb, tables, self._ledger)
 
     def follow(self, changes: Sequence[ItemChange], now: datetime) -> FollowedBatch:
-        """Take over changes: entries first, each on its predecessor; then what speaks of them."""
+        """Take over changes, whatever their order: each after what it needs (rules.regions.needs)."""
         outcome = FollowedBatch()
-        heads: dict[str, str] = {}
-        entries = [each for each in changes if each.table == LEDGER and each.is_new and each.image]
-        for each in sorted(entries, key=lambda change: (change.owner, _seq(change))):
+        gone, there = _parted(changes, lambda each: each.image is None)
+        entries, items = _parted(there, lambda each: each.table == LEDGER)
+        events, items = _parted(items, lambda each: each.table == EVENTS)
+        later, first = _parted(items, lambda each: bool(place_needed(each.table, each.image or {})))
+        for each in gone:
+            self._items.delete(each, now)
+        for each in first:
+            self._items.put(each)
+        ready, waiting = self._order.by_claims(events, now)
+        for each in ready:
+            self._items.put(each)
+        outcome.waiting += waiting
+        outcome.followed += len(gone) + len(first) + len(ready)
+        ready, waiting = self._order.by_events((each for each in entries if each.is_new), now)
+        for each in sorted(ready, key=lambda change: (change.owner, _seq(change))):
             self._entry(each, outcome)
-        for each in changes:
-            if each.image is None:
-                self._items.delete(each, now)
-                outcome.followed += 1
-            elif each.table != LEDGER:
-                self._other(each, heads, outcome)
+        outcome.waiting += waiting
+        heads: dict[str, str] = {}
+        for each in later:
+            self._other(each, heads, outcome)
         return outcome
 
     def _entry(self, change: ItemChange, outcome: FollowedBatch) -> None:
-        entry = entry_from({name: dict(each) for name, each in (change.image or {}).items()})
+        *_, entry = entries_of(change)
         for _ in pauses(ATTEMPTS_MAX):
             newest = self._ledger.newest(entry.account_id)
             head = newest.head if newest else None
@@ -77,8 +87,9 @@ class Follower:
         outcome.waiting.append(change)
 
     def _other(self, change: ItemChange, heads: dict[str, str], outcome: FollowedBatch) -> None:
+        """Take over what speaks of an entry."""
         needed = place_needed(change.table, change.image or {})
-        if needed and needed > heads.get(change.owner, ""):
+        if needed > heads.get(change.owner, ""):
             newest = self._ledger.newest(change.owner)
             heads[change.owner] = newest.created_at if newest else ""
             if needed > heads[change.owner]:
@@ -93,3 +104,11 @@ class Follower:
 
 def _seq(change: ItemChange) -> int:
     return int((change.image or {})["seq"]["N"])
+
+
+def _parted(changes: Iterable[ItemChange], is_wanted: Callable[[ItemChange], bool]) -> Parted:
+    wanted: list[ItemChange] = []
+    rest: list[ItemChange] = []
+    for each in changes:
+        (wanted if is_wanted(each) else rest).append(each)
+    return wanted, rest

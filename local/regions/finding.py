@@ -145,9 +145,13 @@ def _add_claim(key: str, mine: Item, other: Item, found: FoundUnseen) -> None:
     one, two = plain(mine), plain(other)
     if one.get("target") == two.get("target"):
         return
-    if one.get("body_hash") == two.get("body_hash"):
-        reason = f"carried out in both regions: {one.get('target')} and {two.get('target')}"
+    # An event that is stored under both ids would count twice, also where its body is the same.
+    found.taken.add((one["user_id"], one["idempotency_key"]))
+    if one.get("body_hash") != two.get("body_hash"):
+        reason = "another body in each region"
+    elif "#" in str(one.get("target")):
+        reason = "one event under two ids, the new writer's counts"
     else:
-        reason = f"another body in each region: {one.get('target')} and {two.get('target')}"
-        found.taken.add((one["user_id"], one["idempotency_key"]))
+        reason = "carried out in both regions"
+    reason += f": {one.get('target')} and {two.get('target')}"
     found.listed.append(Listed(CLAIMS, key, reason))

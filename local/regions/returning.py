@@ -13,25 +13,28 @@ command is carried out once under its key.
 # Long: one step after the other.
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from adapters.platform.batches import chunks, query_all
+from adapters.platform.batches import chunks, get_all, query_all
 from adapters.platform.items import Item
+from adapters.regions.followed_order import claims_of, events_of
 from adapters.regions.follower import Follower
 from local.regions.finding import CLAIMS, EVENTS, PROFILES, FoundUnseen, Listed
-from local.regions.sides import Side, key_of, told
+from local.regions.sides import BEFORE_ALL, Side, key_of, told
 from rules.engagement.ledger import entry_id
 from rules.regions.changes import GONE, KEYS, LEDGER, ItemChange
+from rules.regions.needs import place_needed
 from rules.regions.unseen import Unseen, UnseenFate
 
 FILLED_AT_ONCE = 200
 ATTEMPTS_MAX = 5
 REDEEM = "redeem:"  # before a redemption's key (ingest/engagement/points/rewards.py)
-# What speaks of entries comes after them; days before their profile.
-FILL_ORDER = (LEDGER, "DailyActivity", PROFILES, CLAIMS)
+DAYS = "DailyActivity"
+# As the writer writes (rules.regions.needs). Claims come twice: those of events, and then those of commands.
+FILL_ORDER = (CLAIMS, EVENTS, LEDGER, DAYS, PROFILES, CLAIMS)
 
 
 class WriterDoor(Protocol):
@@ -164,32 +167,56 @@ class Returning:
     ) -> None:
         """Let the old region take over all that the new one has. Raises RuntimeError if something remains."""
         others = sorted(KEYS.keys() & self.new.tables.keys() - set(FILL_ORDER))
-        for name in (*FILL_ORDER, *others):
+        for step, name in enumerate((*FILL_ORDER, *others)):
             count = 0
-            items = (each for each in self.new.items(name) if not _is_mark(name, each))
-            for some in chunks(items, FILLED_AT_ONCE):
+            for some in chunks(self._of_step(step, name), FILLED_AT_ONCE):
                 self._fill(follower, [_change(name, epoch, each) for each in some], now)
                 count += len(some)
             say(f"{name}: {count} items")
 
+    def _of_step(self, step: int, name: str) -> Iterator[Item]:
+        if name != CLAIMS:
+            return self.new.items(name)
+        claims = (each for each in self.new.items(name) if not _is_mark(name, each))
+        return (each for each in claims if bool(place_needed(name, each)) == bool(step))
+
     def _fill(self, follower: Follower, changes: list[ItemChange], now: datetime) -> None:
-        """Take over changes; what speaks of newer entries brings those along."""
+        """Take over changes; what needs something newer brings that along."""
         for _ in range(ATTEMPTS_MAX):
             outcome = follower.follow(changes, now)
             if outcome.wrong:
                 raise RuntimeError("; ".join(f"{each.owner}: {why}" for each, why in outcome.wrong))
             if not (changes := outcome.waiting):
                 return
-            for owner in sorted({each.owner for each in changes}):
-                more = [(LEDGER, each) for each in self.new.account(owner)]
-                more += [("DailyActivity", each) for each in self._days(owner)]
-                follower.follow([_change(name, changes[0].epoch, each) for name, each in more], now)
-        raise RuntimeError(f"{len(changes)} items of {changes[0].table} wait for entries: run it again")
+            follower.follow(list(self._before(changes, now)), now)
+        raise RuntimeError(f"{len(changes)} items of {changes[0].table} wait for others: run it again")
+
+    def _before(self, waiting: list[ItemChange], now: datetime) -> Iterator[ItemChange]:
+        """Yield what the new writer has of what some changes wait for: entries, days, events and claims."""
+        epoch = waiting[0].epoch
+        entries = [each for each in waiting if each.table == LEDGER]
+        for owner in sorted({each.owner for each in waiting if each.table not in (LEDGER, EVENTS)}):
+            newest = self.old.ledger.newest(owner)
+            more = self.new.ledger.stored_after(owner, newest.created_at if newest else BEFORE_ALL)
+            entries += [_change(LEDGER, epoch, each) for each in more]
+        for owner in sorted({each.owner for each in waiting if each.table == PROFILES}):
+            yield from (_change(DAYS, epoch, each) for each in self._days(owner))
+        ids = {key for each in entries for key in events_of(each, now)}
+        events = [each for each in waiting if each.table == EVENTS]
+        events += [_change(EVENTS, epoch, each) for each in self._some(EVENTS, ids)]
+        keys = {key for each in events for key in claims_of(each, now)}
+        yield from (_change(CLAIMS, epoch, each) for each in self._some(CLAIMS, keys))
+        yield from (*events, *entries)
+
+    def _some(self, name: str, keys: Iterable[tuple[str, str]]) -> list[Item]:
+        first, second = KEYS[name]
+        wanted = [{first: one, second: two} for one, two in sorted(keys)]
+        return get_all(self.new.dynamodb, self.new.tables[name], wanted)
 
     def _days(self, user_id: str) -> Iterator[Item]:
         return query_all(
             self.new.dynamodb,
-            TableName=self.new.tables["DailyActivity"],
+            TableName=self.new.tables[DAYS],
             KeyConditionExpression="user_id = :user",
             ExpressionAttributeValues={":user": {"S": user_id}},
             ConsistentRead=True,

@@ -1,12 +1,11 @@
 """Changes of items on their way from the writer to the standby (rule 23).
 
 They arrive late, twice and in any order. What makes them harmless is told here: a number of each change,
-which grows with the changes of an item, and what must be there before an item may be.
+which grows with the changes of an item.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 LEDGER = "RewardsLedger"
@@ -69,31 +68,3 @@ class ItemChange:
 def number_of(epoch: int, at: int) -> str:
     """Return a change's number. at: microseconds; 0 stands before every change of the epoch."""
     return f"{epoch:08d}/{at:017d}"
-
-
-def place_needed(table: str, image: Image) -> str:
-    """Return the place in the owner's ledger that an item speaks of; "": of none.
-
-    An item that is there before that entry would say something that the ledger does not know: a profile a
-    balance, a claim an answer, a redemption that was paid.
-    """
-    if table in ("UserStreaks", "DailyActivity"):
-        return _text(image, "ledger_head")
-    if table == "IdempotencyKeys":
-        target = _text(image, "target")
-        return target if _is_place(target) else ""
-    if table == "Rewards" and "fulfilment" in image:
-        return _text(image, "place")
-    return ""
-
-
-def _text(image: Image, name: str) -> str:
-    return str(image.get(name, {}).get("S", ""))
-
-
-def _is_place(target: str) -> bool:
-    """Whether a claim's target is an entry's place; that of an event has an id behind its time."""
-    try:
-        return "#" not in target and bool(datetime.fromisoformat(target))
-    except ValueError:
-        return False

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.regions.changes import KEYS, ItemChange, place_needed
+from rules.regions.changes import KEYS, ItemChange
 from rules.regions.messages import MESSAGE_BYTES_MAX, TooLarge, changes_of, messages
+from rules.regions.needs import place_needed
 
 values = st.recursive(
     st.one_of(
