@@ -23,6 +23,7 @@ class QuestionsApiSettings:
     board_reads_per_minute: int
     open_questions_max: int
     subscriptions_max: int
+    rule_books_table: str
     erasures_table: str
     erasure_secret_arn: str
 

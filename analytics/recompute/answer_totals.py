@@ -26,7 +26,7 @@ from rules.smoke_names import PATTERN
 HASHED = (
     *("question_id", "epoch_us(created_at)", "agent_id", "question_type", "category", "number"),
     *("selected_option", "text_characters", "confidence", "response_time_ms", "points", "activity_date"),
-    "is_signed_in",
+    *("is_signed_in", "day_points_max"),
 )
 COLUMNS = ("person", "created_at", *(each for each in HASHED if "(" not in each))
 _TEXTS = f", chr({ord(SEPARATOR)}), ".join(f"{each}::VARCHAR" for each in HASHED)

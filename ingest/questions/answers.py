@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters import clock
+from adapters.book.book_store import BookStore
 from adapters.questions.fingerprints import Fingerprints
 from adapters.questions.question_store import QuestionStore
 from adapters.questions.response_store import AlreadyAnswered, ResponseStore
@@ -15,9 +16,8 @@ from ingest.web.rate_limit import RateLimit
 from rules.engagement.events import InputRefused
 from rules.questions.answer_points import points_for
 from rules.questions.former_names import renamed, with_former
-from rules.questions.people import PersonHashes
 from rules.questions.questions import Question, check_answer, check_open, shown_status
-from rules.questions.responses import Response, new_response, public_id
+from rules.questions.responses import Response, Who, new_response, public_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,7 @@ class Answers:
     responses: ResponseStore
     fingerprints: Fingerprints
     limits: AnswerLimits
+    books: BookStore
 
     def answer(self, identifier: str, body: Mapping[str, Any], caller: Caller) -> dict[str, Any]:
         """Store an answer.
@@ -48,7 +49,8 @@ class Answers:
         """
         body = renamed(body)
         now = clock.now()
-        person, user_id = self._person(body, caller)
+        who = self._person(body, caller)
+        person, user_id = who
         if user_id is None:
             self.limits.relayed.check(caller.user_id, 1, now)
         else:
@@ -59,7 +61,8 @@ class Answers:
         try:
             check_open(question, now)
             check_answer(question, body)
-            response = new_response(question, body, person, user_id, now)
+            books = self.books.books()
+            response = new_response(question, body, who, books, now)
             after, stored = self.store.answer(question, response, now)
         except AlreadyAnswered as already:
             raise _already(already.response) from None
@@ -67,9 +70,10 @@ class Answers:
             if refused.field == "question" and (mine := self.responses.get(identifier, *person.all)):
                 raise _already(mine) from None
             raise refusal_error(refused) from None
-        return _receipt(after, stored, points_for(stored.confidence, stored.response_time_ms), now)
+        earned = points_for(books.at(now).book.answers, stored.confidence, stored.response_time_ms)
+        return _receipt(after, stored, earned, now)
 
-    def _person(self, body: Mapping[str, Any], caller: Caller) -> tuple[PersonHashes, str | None]:
+    def _person(self, body: Mapping[str, Any], caller: Caller) -> Who:
         """The person's hashes, and the user_id of one who answers for themselves."""
         if "fingerprint" not in body:
             return self.fingerprints.of_user(caller.user_id), caller.user_id

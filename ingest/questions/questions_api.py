@@ -8,6 +8,7 @@ from typing import Any
 from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
+from adapters.book.book_store import BookStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.logs import Logger
 from adapters.platform.aws import client
@@ -59,6 +60,7 @@ def _parts() -> _Parts:
     config, dynamodb = settings.read(QuestionsApiSettings), client("dynamodb")
     responses = ResponseStore(dynamodb, config.responses_table)
     store = QuestionStore(dynamodb, config.questions_table, responses)
+    books = BookStore(dynamodb, config.rule_books_table)
     places = HeldPlaces(dynamodb, config.limits_table)
     lists = QuestionLists(dynamodb, config.questions_table)
     questions = Questions(store, lists)
@@ -73,7 +75,7 @@ def _parts() -> _Parts:
     )
     return _Parts(
         questions,
-        Answers(questions, store, responses, fingerprints, answer_limits),
+        Answers(questions, store, responses, fingerprints, answer_limits, books),
         AnswerStats(stats, fingerprints),
         OwnAnswers(responses, stats, fingerprints),
         Asking(questions, places, config.open_questions_max),

@@ -1,7 +1,6 @@
 """What a book of rules says. A document (book_schema.py) is read into these by reading.py.
 
-A book is data: it is published while the system runs, and each event is judged by one version of it
-(versions.py).
+A book is data, published while the system runs. Each event is judged by one version of it (versions.py).
 """
 
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from rules.book.achievement_rules import AchievementRule, ConditionKind
+from rules.book.answers import NO_ANSWERS, AnswerRules
 from rules.book.rewards import Reward
 from rules.book.streak_rules import NeedKind, StreakRule
 from rules.days import DAY
@@ -148,8 +148,8 @@ USUAL_OFFLINE = Offline(14, 60)
 class Book:
     """All rules that are data.
 
-    expiry: by which rule points expire (rules.book.expiry), None for never. rewards: the catalogue, by id.
-    streaks: those beside the daily one, achievements: each by name. offline: what time receipts prove.
+    expiry: by which rule points expire (rules.book.expiry), None for never. rewards, achievements: by id.
+    streaks: those beside the daily one. offline: what time receipts prove. answers: what they earn in stats.
     """
 
     event_types: Mapping[str, EventType]
@@ -161,6 +161,7 @@ class Book:
     streaks: Mapping[str, StreakRule] = field(default_factory=dict)
     achievements: Mapping[str, AchievementRule] = field(default_factory=dict)
     offline: Offline = USUAL_OFFLINE
+    answers: AnswerRules = NO_ANSWERS
 
     def __post_init__(self) -> None:
         for name in ("event_types", "rewards", "streaks", "achievements"):

@@ -5,6 +5,7 @@
 from typing import Any
 
 from rules.book.achievement_reading import ACHIEVEMENTS
+from rules.book.answers import ANSWERS
 from rules.book.expiry import PERIODS
 from rules.book.streak_reading import STREAKS
 
@@ -159,6 +160,7 @@ BOOK: Schema = {
                 "additionalProperties": _REWARD,
                 "description": "the catalogue, by id",
             },
+            "answers": ANSWERS,
             "streaks": STREAKS,
             "achievements": ACHIEVEMENTS,
         },

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any
 
 from rules.book.achievement_reading import achievement_faults, read_achievements
+from rules.book.answers import answer_faults, read_answers
 from rules.book.book import (
     NO_FREEZES,
     NO_PAUSES,
@@ -63,6 +64,7 @@ def read_book(document: Mapping[str, Any]) -> Book:
         read_streaks(document),
         read_achievements(document),
         Offline(**document["offline"]) if "offline" in document else USUAL_OFFLINE,
+        read_answers(document),
     )
 
 
@@ -75,6 +77,7 @@ def faults_of(document: Mapping[str, Any]) -> list[Fault]:
         *_offline_faults(document),
         *_expiry_faults(document),
         *(Fault(path, reason) for path, reason in reward_problems(document)),
+        *(Fault(path, reason) for path, reason in answer_faults(document)),
         *(Fault(path, reason) for path, reason in streak_faults(document)),
         *(Fault(path, reason) for path, reason in achievement_faults(document)),
     ]

@@ -79,6 +79,16 @@ class Books:
         """Return the version in force at an instant. Before the first one that is the first one."""
         return self._in_order[max(0, bisect_right(self._since, instant) - 1)]
 
+    def at_as_known(self, instant: datetime, known: datetime) -> Version:
+        """Return the version in force at an instant, by those alone that were published until `known`.
+
+        No later version changes the answer. Before the first one it is the first one.
+        """
+        found = (
+            each for each in self.versions if each.published_at <= known and each.effective_at <= instant
+        )
+        return max(found, key=lambda each: (each.effective_at, each.number), default=self.versions[0])
+
     def after(self, instant: datetime) -> Version | None:
         """Return the next version that takes effect after an instant; None if none is planned."""
         place = bisect_right(self._since, instant)

@@ -22,7 +22,13 @@ EVENT_TYPE, BOOST, BOOK = "event_type", "boost", "book"
 STREAK, ACHIEVEMENT = "streak", "achievement"
 FREEZES, PAUSES = "freezes", "pauses"
 ALL, ANY = "all", "any"
-REST = ("freezes", "pauses", "expiry", "offline")  # of a document, what the item `book` has as it is
+REST = (
+    "freezes",
+    "pauses",
+    "expiry",
+    "offline",
+    "answers",
+)  # of a document, what the item `book` has as it is
 RULES = Entity(
     "rules",
     (
@@ -51,7 +57,7 @@ RULES = Entity(
         Field("until", TIMESTAMP, "boost: and before this one"),
         Field("factor", INTEGER, "boost: what their points are multiplied by"),
         Field("event_types", TEXT, "boost, streak: the types, separated by commas; empty: all"),
-        Field("document", TEXT, "book: freezes, pauses, expiry and offline, JSON text"),
+        Field("document", TEXT, "book: freezes, pauses, expiry, offline and answers, JSON text"),
         Field("name", TEXT, "streak, achievement: its name", False, 64),
         Field(
             "need", TEXT, "active_days, events, sum; of achievements points_earned, count, streak", False, 16

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
 
-from rules.questions.answer_points import DAILY_POINTS_MAX
-
 # More answers on one date change no badge, because no badge asks for more.
 ANSWERS_COUNTED_MAX = 1_000
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
@@ -29,9 +27,10 @@ class Tally:
     answers: int = 0
     points: int = 0
 
-    def plus(self, points: int) -> "Tally":
-        """Add one answer."""
-        return Tally(min(ANSWERS_COUNTED_MAX, self.answers + 1), min(DAILY_POINTS_MAX, self.points + points))
+    def plus(self, points: int, cap: int) -> "Tally":
+        """Add one answer. cap: the date's, which all of its answers name; none takes away what is there."""
+        capped = max(self.points, min(cap, self.points + points))
+        return Tally(min(ANSWERS_COUNTED_MAX, self.answers + 1), capped)
 
 
 def encode(days: Mapping[date, Tally]) -> str:

@@ -95,16 +95,20 @@ class Stats:
 
 def add(stats: Stats, responses: Iterable[Response]) -> Stats:
     """Return the stats with responses added; none of them may be in the stats already. Raises TooOld."""
-    for each in sorted(responses, key=lambda response: (response.activity_date, response.category)):
+    listed, days = list(responses), dict(stats.days)
+    for each in sorted(listed, key=lambda response: (response.activity_date, response.category)):
         stats = _plus(stats, each)
-    return settle(stats)
+    # A date has one cap, but for that on which caps came into the book. The lowest first, as for events.
+    for each in sorted(listed, key=lambda response: response.cap):
+        days[each.activity_date] = days.get(each.activity_date, Tally()).plus(each.points, each.cap)
+    return settle(replace(stats, days=days))
 
 
 def _plus(stats: Stats, response: Response) -> Stats:
+    """Add an answer to all but its date."""
     day, before = response.activity_date, stats.settled.streak
     if before and day <= before.last:
         raise TooOld(f"{day} has been added up")
-    days = {**stats.days, day: stats.days.get(day, Tally()).plus(response.points)}
     created_at = min(stats.created_at or response.created_at, response.created_at)
     newest = max(stats.newest, (response.created_at, response.zone))
     name, categories = response.category, stats.categories
@@ -112,11 +116,9 @@ def _plus(stats: Stats, response: Response) -> Stats:
     if held is None and len(categories) >= CATEGORIES_KEPT:
         if (day, name) < max((each.first, kept) for kept, each in categories.items()):
             raise TooOld(f"{name} is among the first categories")
-        return replace(stats, days=days, newest=newest, others=stats.others + 1, created_at=created_at)
+        return replace(stats, newest=newest, others=stats.others + 1, created_at=created_at)
     counted = Category(held.answers + 1, min(held.first, day)) if held else Category(1, day)
-    return replace(
-        stats, days=days, categories={**categories, name: counted}, newest=newest, created_at=created_at
-    )
+    return replace(stats, categories={**categories, name: counted}, newest=newest, created_at=created_at)
 
 
 def settle(stats: Stats) -> Stats:

@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from rules.book.versions import Books
 from rules.days import Moment, UnknownZone, date_of, stamp, unstamp, zone
 from rules.engagement.events import InputRefused, MalformedItem, count_of, text_of
-from rules.questions.answer_points import points_for
+from rules.questions.answer_points import day_points_max, points_for
 from rules.questions.former_names import renamed, with_former
 from rules.questions.people import PersonHashes
 from rules.questions.questions import Question, QuestionType
+
+# The cap of a date while the book of rules did not say it: answers of that time name none.
+FORMER_DAY_POINTS_MAX = 150
+Who = tuple[PersonHashes, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,8 @@ class Response:
     user_id: only of a signed-in person. points: before the daily cap. activity_date: by rule 1, in
     `zone`; timezone: what the answer itself named, if anything. older_hashes, upcoming_hashes: the person's
     others (rules/questions/people.py), as the process knew them that took the answer. text_characters: of
-    a text that has left (rule 22).
+    a text that has left (rule 22). day_points_max: the cap of its date; None: it is older than
+    the caps of the book.
     """
 
     question_id: str
@@ -44,6 +50,12 @@ class Response:
     older_hashes: tuple[str, ...] = ()
     upcoming_hashes: tuple[str, ...] = ()
     text_characters: int | None = None
+    day_points_max: int | None = None
+
+    @property
+    def cap(self) -> int:
+        """The most that the person's answers of its date earn."""
+        return FORMER_DAY_POINTS_MAX if self.day_points_max is None else self.day_points_max
 
     @property
     def length(self) -> int | None:
@@ -67,14 +79,15 @@ def public_id(question_id: str, fingerprint_hash: str) -> str:
 
 
 def new_response(
-    question: Question, body: Mapping[str, Any], person: PersonHashes, user_id: str | None, now: datetime
+    question: Question, body: Mapping[str, Any], who: Who, books: Books, now: datetime
 ) -> Response:
     """Return the response that an answer to a question is; raises InputRefused (invalid_field: timezone).
 
-    body: as ingest's schema and check_answer() let it in. user_id: of one who answers for themselves. The
-    number is given when it is stored.
+    body: as ingest's schema and check_answer() let it in. who: the person's hashes, and the user_id of one
+    who answers for themselves. books: as the process knows them. The number is given when it is stored.
     """
     # Long: a field a line.
+    person, user_id = who
     try:
         day, zone_name = date_of(Moment(now, None), body.get("timezone"), None)
     except UnknownZone as error:
@@ -87,7 +100,7 @@ def new_response(
         type=question.type,
         category=question.category,
         number=0,
-        points=sum(points_for(confidence, took).values()),
+        points=sum(points_for(books.at(now).book.answers, confidence, took).values()),
         created_at=stamp(now),
         activity_date=day,
         zone=zone_name,
@@ -99,6 +112,7 @@ def new_response(
         timezone=body.get("timezone"),
         older_hashes=person.older,
         upcoming_hashes=person.upcoming,
+        day_points_max=day_points_max(books, day),
     )
 
 
@@ -119,6 +133,7 @@ def to_item(response: Response) -> dict[str, Any]:
         "category": response.category,
         "number": response.number,
         "points": response.points,
+        "day_points_max": response.day_points_max,
         "created_at": response.created_at,
         "activity_date": response.activity_date.isoformat(),
         "zone": response.zone,
@@ -141,6 +156,7 @@ def from_item(item: Mapping[str, Any]) -> Response:
             category=text_of(item, "category"),
             number=count_of(item, "number"),
             points=count_of(item, "points"),
+            day_points_max=count_of(item, "day_points_max") if "day_points_max" in item else None,
             created_at=text_of(item, "created_at"),
             activity_date=date.fromisoformat(text_of(item, "activity_date")),
             zone=text_of(item, "zone"),

@@ -15,6 +15,7 @@ from rules.key_ring import KNOWN_WITHIN
 from rules.questions.questions import Question
 from rules.questions.responses import new_response
 from tests.support.answer_stream import somebody
+from tests.support.books import KnownBooks
 from tests.support.engine import Engine
 from tests.support.key_processes import Operator, Process, stored_answers
 from tests.support.questions_stack import ask, at_once, get, prepared, requests
@@ -86,7 +87,9 @@ def test_who_stands_in_line_under_two_hashes_is_taken_once(operator: Operator) -
     for each in processes:
         hashes = each.hashes_of(person)
         assert store.line.responses.stand_in_line(
-            new_response(asked(), {"selected_option": 0}, hashes, person, operator.now)
+            new_response(
+                asked(), {"selected_option": 0}, (hashes, person), KnownBooks().books(), operator.now
+            )
         )
     for taken in (1, 0, 0):
         line = store.line.responses.line(question, TAKEN_MAX)
@@ -100,7 +103,7 @@ def test_a_place_in_line_that_a_dead_process_left_is_no_second_answer(operator: 
     line, hashes = dead.parts.questions.store.line, dead.hashes_of(person)
     asked = dead.parts.questions.store.get(question)
     assert asked is not None
-    place = new_response(asked, {"selected_option": 0}, hashes, person, operator.now)
+    place = new_response(asked, {"selected_option": 0}, (hashes, person), KnownBooks().books(), operator.now)
     assert place.other_hashes == (), "it did not know of the other key"
     assert line.responses.stand_in_line(place)
     operator.promote()

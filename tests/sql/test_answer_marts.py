@@ -6,6 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from tests.sql.conftest import Lake
+from tests.sql.test_answer_points_twin import points_of
 from tests.support.answer_story import MOVED, PEOPLE
 
 Rows = list[dict[str, Any]]
@@ -70,6 +71,7 @@ def test_people_are_counted_once_however_often_their_keys_were_rotated(told: Lak
     counted = Counter(newest[each["person"]] for each in responses)
     assert {person: row["answers"] for person, row in rows.items()} == counted
     assert {row["answers"] - row["shown_answers"] for row in rows.values()} == {0}
+    assert {person: row["points"] for person, row in rows.items()} == points_of(responses, newest)
 
 
 def test_reach_and_reaction(told: Lake) -> None:

@@ -12,6 +12,7 @@ SELECT
     confidence,
     response_time_ms,
     points,
+    day_points_max,
     is_signed_in,
     load_number
 FROM staging.responses

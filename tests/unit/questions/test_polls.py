@@ -25,9 +25,11 @@ from rules.questions.polls import (
 from rules.questions.questions import STORED_WITHIN, Question, QuestionStatus, QuestionType
 from rules.questions.responses import Response, new_response
 from tests.support.asking import NOW, asked
+from tests.support.books import KnownBooks
 from tests.support.engagement_strategies import instants, zones
 from tests.support.examples import examples
 
+BOOKS = KnownBooks().books()
 SMALL = settings(max_examples=examples(60))
 bodies = st.fixed_dictionaries(
     {},
@@ -42,7 +44,7 @@ bodies = st.fixed_dictionaries(
 
 
 def answered(question: Question, number: int, **changes: Any) -> Response:
-    made = new_response(question, {"text": str(number)}, PersonHashes(f"person-{number}"), None, NOW)
+    made = new_response(question, {"text": str(number)}, (PersonHashes(f"person-{number}"), None), BOOKS, NOW)
     return replace(made, number=number, **changes)
 
 
@@ -107,19 +109,22 @@ def test_a_response_says_what_was_answered_by_whom_and_on_which_date(
     body: dict[str, Any], now: Any, user_id: str | None, kind: QuestionType
 ) -> None:
     question = replace(asked(), type=kind)
-    made = new_response(question, body, PersonHashes("hash"), user_id, now)
+    made = new_response(question, body, (PersonHashes("hash"), user_id), BOOKS, now)
     for name in ("text", "selected_option", "confidence", "response_time_ms", "timezone"):
         assert getattr(made, name) == body.get(name)
     assert (made.key, made.user_id, made.type) == ((question.question_id, "hash"), user_id, kind)
     assert (made.agent_id, made.category) == (question.agent_id, question.category)
     assert (made.activity_date, made.zone) == date_of(Moment(now, None), body.get("timezone"), None)
-    assert made.points == sum(points_for(body.get("confidence"), body.get("response_time_ms")).values())
+    earned = points_for(BOOKS.at(now).book.answers, body.get("confidence"), body.get("response_time_ms"))
+    assert (made.points, made.day_points_max) == (sum(earned.values()), 150)
     assert (made.created_at, made.number) == (stamp(now), 0)
 
 
 def test_an_answer_in_no_zone_is_refused() -> None:
     with pytest.raises(InputRefused, match="timezone") as refused:
-        new_response(asked(), {"text": "a", "timezone": "Mars/Base"}, PersonHashes("hash"), None, EPOCH)
+        new_response(
+            asked(), {"text": "a", "timezone": "Mars/Base"}, (PersonHashes("hash"), None), BOOKS, EPOCH
+        )
     assert refused.value.field == "timezone"
 
 

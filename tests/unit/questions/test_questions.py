@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from adapters.platform.items import item, plain
 from rules.days import stamp
-from rules.questions.answer_points import DAILY_POINTS_MAX, points_for
 from rules.questions.new_questions import OPEN_DEFAULT
 from rules.questions.questions import (
     ANSWERABLE,
@@ -122,11 +121,3 @@ def test_a_question_is_read_as_it_was_stored() -> None:
     for question in (asked(), asked(type="text", options=None, audience=["b", "a", "b"], category="c")):
         assert from_item(plain(item(to_item(question)))) == question
     assert asked(audience=["b", "a", "b"]).audience == ("a", "b")
-
-
-@pytest.mark.parametrize(
-    ("confidence", "took", "points"),
-    [(None, None, 10), (1, None, 13), (5, 1_000, 15), (5, 999, 13), (None, 600_000, 12), (None, 600_001, 10)],
-)
-def test_points_are_base_and_bonuses(confidence: int | None, took: int | None, points: int) -> None:
-    assert sum(points_for(confidence, took).values()) == points <= DAILY_POINTS_MAX

@@ -39,7 +39,7 @@ def test_an_alias_and_a_public_id_lead_back_to_nobody() -> None:
 def test_a_response_is_read_as_it_was_stored() -> None:
     for response in (
         answer(1),
-        replace(answer(2), user_id=None, confidence=3, timezone="Asia/Tokyo", text="t"),
+        replace(answer(2), user_id=None, confidence=3, timezone="Asia/Tokyo", text="t", day_points_max=40),
     ):
         assert from_item(plain(item(to_item(response)))) == response
 
@@ -51,6 +51,7 @@ def test_a_response_is_read_as_it_was_stored() -> None:
         {"response_id": "other"},
         {"points": -1},
         {"points": "5"},
+        {"day_points_max": "5"},
         {"type": "poll"},
         {"activity_date": "2026-02-30"},
         {"created_at": "yesterday"},

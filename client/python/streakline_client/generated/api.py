@@ -1,4 +1,4 @@
-"""Made by `make clients` from the API with the digest b3f9c521d6ac471faa2479e05b39990d0b08e19db919841de1ed2d89c41766a3."""
+"""Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49."""
 
 # Long: a type a shape, generated.
 
@@ -80,6 +80,19 @@ class BookRewards(TypedDict):
     description: NotRequired[str]
 
 
+class BookAnswersTiming(TypedDict):
+    points: int
+    from_ms: int
+    to_ms: int
+
+
+class BookAnswers(TypedDict):
+    points: int
+    confidence_points: NotRequired[int]
+    timing: NotRequired[BookAnswersTiming]
+    day_points_max: int
+
+
 class BookStreaksNeedsSum(TypedDict):
     property: str
     at_least: float
@@ -144,6 +157,7 @@ class Book(TypedDict):
     offline: NotRequired[BookOffline]
     expiry: NotRequired[BookExpiry]
     rewards: NotRequired[dict[str, BookRewards]]
+    answers: NotRequired[BookAnswers]
     streaks: NotRequired[dict[str, BookStreaks]]
     achievements: NotRequired[dict[str, BookAchievements]]
 

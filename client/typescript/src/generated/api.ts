@@ -1,4 +1,4 @@
-// Made by `make clients` from the API with the digest b3f9c521d6ac471faa2479e05b39990d0b08e19db919841de1ed2d89c41766a3.
+// Made by `make clients` from the API with the digest c7a6bca78010f2f78be994f5862d259d646d4cfdca8b178eaac5cb3ae7ec7b49.
 
 export interface paths {
     "/": {
@@ -1324,6 +1324,24 @@ export interface components {
                      * @enum {unknown}
                      */
                     withdrawn?: "never" | "when_untrue";
+                };
+            };
+            /** @description what answers to questions earn in their own stats; left out: nothing */
+            answers?: {
+                /** @description more, if the answer says how sure the person is; left out: none */
+                confidence_points?: number;
+                /** @description the most that a person's answers of one date earn: by the version in force when the date begins */
+                day_points_max: number;
+                /** @description of each answer */
+                points: number;
+                /** @description for answers that were neither hasty nor left lying; left out: no such points */
+                timing?: {
+                    /** @description milliseconds, included */
+                    from_ms: number;
+                    /** @description more, if the answer took so long */
+                    points: number;
+                    /** @description milliseconds, included */
+                    to_ms: number;
                 };
             };
             boosts?: {
