@@ -9,7 +9,7 @@ from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.platform.sending.firehose import RECORD_BYTES_MAX, DeliveryStream
 from rules.lake.entities import TABLE_ITEMS, event_version, row_of
-from rules.lake.kept.table_items import table_item
+from rules.lake.kept.table_items import removed_item, table_item
 from rules.lake.packed_records import END, FRAME_BYTES, RowLine, packed, row_line
 
 logger = Logger(service="kept_items")
@@ -26,13 +26,18 @@ class KeptItems:
     stream: DeliveryStream
 
     def rows(self, record: Record) -> list[RowLine]:
-        """Return the row of a change, if its item is kept. Raises KeyError, ValueError for none."""
+        """Return the row of a change or removal, if it is kept. Raises KeyError, ValueError for none."""
         table, change = table_of(record), record["dynamodb"]
         if table not in self.stores:
             return []
         seconds = float(change["ApproximateCreationDateTime"])
         arrived, version = datetime.fromtimestamp(seconds, UTC), event_version(seconds, number_of(record))
-        kept = table_item(self.stores[table], change["NewImage"], arrived, version)
+        store, image = self.stores[table], change.get("NewImage")
+        kept = (
+            table_item(store, image, arrived, version)
+            if image
+            else removed_item(store, change["Keys"], arrived, version)
+        )
         return [line_of(row_of(TABLE_ITEMS, kept, arrived, 0))] if kept else []
 
 

@@ -1,6 +1,7 @@
 """Table streams -> Firehose. Each change of a table becomes a row of the lake, a version of the book several.
 
-Of some tables the item itself is a row, too: what a restore needs of it (rules/lake/kept/table_items.py).
+Of some tables the item itself is a row, too: what a restore needs of it (rules/lake/kept/table_items.py), and
+that it is gone.
 
 Rows of one hour go as one record, because Firehose bills each record rounded up to 5 KB. A row may be
 published twice or out of order. Curation keeps the newest version of each key.
@@ -96,7 +97,7 @@ class Publisher:
         if self.kept and table not in self.destinations and table in self.kept.stores:
             return []
         entity, stream = self.destinations[table]
-        if _has_no_row(entity, change["NewImage"]):
+        if "NewImage" not in change or _has_no_row(entity, change["NewImage"]):
             return []
         arrived = float(change["ApproximateCreationDateTime"])
         is_change = record["eventName"] == "MODIFY"
@@ -113,7 +114,10 @@ def _has_no_row(entity: Entity, image: Mapping[str, Any]) -> bool:
     """Whether an item is none of its entity.
 
     Of days the lake has active dates, and those that were. Of a version of the book one item has the whole.
+    Of subscriptions it has messages whose outcome is known.
     """
+    if entity is NOTIFICATIONS:
+        return "outcome" not in image
     if entity is DAILY_ACTIVITY:
         return "is_passive" in image and "reversed_events" not in image
     return entity is RULES and image["book"]["S"] != DOCUMENTS
@@ -145,6 +149,7 @@ def _parts() -> tuple[Publisher, FailureQueue]:
         config.idempotency_keys_table: "IdempotencyKeys",
         config.rule_books_table: "RuleBooks",
         config.erasures_table: "Erasures",
+        config.subscriptions_table: "Subscriptions",
     }
     kept = KeptItems(stores, DeliveryStream(firehose, config.table_items_delivery_stream))
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
@@ -155,7 +160,7 @@ def _parts() -> tuple[Publisher, FailureQueue]:
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Lambda entry: a batch of one table's stream. The answer lists the records that must come again."""
     publisher, failures = _parts()
-    outcome = publisher.publish([each for each in event["Records"] if "NewImage" in each["dynamodb"]])
+    outcome = publisher.publish(event["Records"])
     outcome.again += failures.settle(event, CONSUMER, outcome.poison, clock.now())
     logger.info(
         "batch",

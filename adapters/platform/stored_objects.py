@@ -72,7 +72,7 @@ class RangedObjects(Objects, Protocol):
         """Return `size` bytes of an object from a place on, all of which it has; raises NoObject."""
 
 
-class ForgettingObjects(Objects, Protocol):
+class ForgettingObjects(RangedObjects, Protocol):
     """Objects of which nothing is kept of before, once that is asked for."""
 
     def forget_former(self, prefix: str) -> None:

@@ -12,6 +12,7 @@ from adapters.postgresql.sql import Database
 from adapters.privacy.person import Person
 from adapters.privacy.table_erasers import delete_all
 from adapters.questions.subscription_items import KEY, keys_of, subscription_from
+from adapters.questions.subscription_places import places_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +76,6 @@ class SubscriptionEraser:
                 self.sns().delete_endpoint(EndpointArn=subscription.endpoint_arn)
             own, *rest = keys_of(subscription)
             delete_all(self.dynamodb, self.table, [item({KEY: key}) for key in (*rest, own)])
-
-
-def places_of(user_id: str) -> str:
-    """Return the counter that lists a user's subscriptions (ingest/questions/subscriptions.py)."""
-    return f"subscriptions#{user_id}"
 
 
 @dataclass(frozen=True, slots=True)

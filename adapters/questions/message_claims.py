@@ -24,6 +24,7 @@ from adapters.questions.subscription_store import (
     update_action,
 )
 from rules.days import stamp
+from rules.lake.kept.table_items import CHANGED
 from rules.questions.notifications import LISTENER_SHARDS, Subscription, shard_of
 
 SENDING, UNCONFIRMED = "sending", "unconfirmed"
@@ -120,9 +121,10 @@ class MessageClaims:
 
     def _keep(self, subscription: Subscription, endpoint_arn: str) -> Action:
         condition, values = unchanged_condition(subscription)
-        values |= item({":arn": endpoint_arn})
+        values |= item({":arn": endpoint_arn, ":yes": True})
         own = subscription.subscription_id
-        return update_action(self.store.table, own, "SET endpoint_arn = :arn", values, condition)
+        changes = f"SET endpoint_arn = :arn, {CHANGED} = :yes"
+        return update_action(self.store.table, own, changes, values, condition)
 
     def sending(self, now: datetime) -> list[str]:
         """Return the keys of claims whose sender must have died."""

@@ -13,6 +13,9 @@ Partitions of listeners and `sending` are cut into shards, by subscription: `000
 A subscription and its markers always change in one transaction. So a query of one partition reads exactly
 those who listen and whose interval has elapsed. The price: each announcement to a subscription with k tags
 takes k writes more. Only claims and places have `expires_at` (epoch seconds), the time to live.
+
+The last write of a subscription that has `is_changed` changed something that the lake keeps for restores. A
+note of a message takes the mark away. So the publisher's filter tells them apart (infra/assembly/marks.py).
 """
 
 import hashlib
@@ -22,6 +25,7 @@ from typing import Any
 
 from adapters.platform.items import Item, item
 from rules.days import stamp
+from rules.lake.kept.table_items import CHANGED
 from rules.questions.notifications import (
     NEVER,
     Subscription,
@@ -55,6 +59,7 @@ def subscription_item(subscription: Subscription) -> Item:
             "last_notified_at": subscription.last_notified_at,
             "created_at": subscription.created_at,
             "updated_at": subscription.updated_at,
+            CHANGED: True,
         }
     )
 

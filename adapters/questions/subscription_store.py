@@ -14,6 +14,7 @@ from adapters.platform.batches import Unprocessed, get_all
 from adapters.platform.items import Item, item, plain
 from adapters.questions.subscription_items import KEY, items_of, keys_of, subscription_from, token_key
 from rules.days import stamp
+from rules.lake.kept.table_items import CHANGED
 from rules.questions.notifications import Subscription, later_stamp
 
 ATTEMPTS_MAX = 8
@@ -78,9 +79,11 @@ class SubscriptionStore:
         own, *rest = keys_of(subscription)
         condition, values = unchanged_condition(subscription)
         changes = (
-            "SET dead_at = :now, updated_at = :after REMOVE active, fcm_token, endpoint_arn, last_notified_at"
+            f"SET dead_at = :now, updated_at = :after, {CHANGED} = :yes"
+            " REMOVE active, fcm_token, endpoint_arn, last_notified_at"
         )
-        values |= item({":now": stamp(now), ":after": later_stamp(subscription.updated_at, now)})
+        after = later_stamp(subscription.updated_at, now)
+        values |= item({":now": stamp(now), ":after": after, ":yes": True})
         actions = [update_action(self.table, own, changes, values, condition)]
         return self.transact([*actions, *(delete_action(self.table, key) for key in rest)])
 

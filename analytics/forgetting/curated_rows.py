@@ -1,6 +1,6 @@
 """A curated file is written again: of persons who were erased it keeps residues, or nothing."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -73,22 +73,52 @@ def written_anew(objects: Objects, entity: str, stored: StoredObject, path: Path
 
     path: of its copy. Raises ObjectChanged if it is another file by now.
     """
-    declared = ENTITIES[entity]
     marks = {each.names.tag() for each in found.waiting.values()}
-    made_at, rows = path.with_name("anew.parquet"), pq.read_metadata(path).num_rows
-    book = bookkeeping(objects, stored.key)
-    with closing(Staging(declared, path.with_name("spill"))) as staging:
-        others = _shared_words(path, entity, found)
-        for batch in _batches(path, entity):
-            _stage(staging, objects, batch, found, others)
+    others = _shared_words(path, entity, found)
+    _Anew(objects, entity, stored, path).write(
+        lambda staging, rows: _stage(staging, objects, rows, found, others), marks
+    )
 
-        def made(kept: int) -> Bookkeeping:
-            before = book.counts
-            counts = Counts(before.in_ - rows + kept, kept, before.duplicates, before.quarantined)
-            return Bookkeeping(len(declared.fields), counts, book.sources, (*{*book.erased, *marks},))
 
-        staging.write(made_at, made)
-    objects.put_if(stored.key, made_at, stored.etag)
+def written_without(
+    objects: Objects, entity: str, stored: StoredObject, path: Path, goes_of: Callable[[pa.Table], pa.Array]
+) -> None:
+    """Write a file without some of its rows. goes_of: tells of each row whether it goes.
+
+    path: of its copy. Raises ObjectChanged if it is another file by now.
+    """
+
+    def stage(staging: Staging, rows: pa.Table) -> None:
+        staging.add_earlier_table(rows.filter(pc.invert(goes_of(rows))))
+
+    _Anew(objects, entity, stored, path).write(stage)
+
+
+@dataclass(frozen=True, slots=True)
+class _Anew:
+    """A file that is put in the place of another one. path: of a copy of that."""
+
+    objects: Objects
+    entity: str
+    stored: StoredObject
+    path: Path
+
+    def write(self, stage: Callable[[Staging, pa.Table], None], marks: Collection[str] = ()) -> None:
+        """Write what `stage` takes of its rows; raises ObjectChanged. marks: of erasures."""
+        declared = ENTITIES[self.entity]
+        made_at, rows = self.path.with_name("anew.parquet"), pq.read_metadata(self.path).num_rows
+        book = bookkeeping(self.objects, self.stored.key)
+        with closing(Staging(declared, self.path.with_name("spill"))) as staging:
+            for batch in _batches(self.path, self.entity):
+                stage(staging, batch)
+
+            def made(kept: int) -> Bookkeeping:
+                before = book.counts
+                counts = Counts(before.in_ - rows + kept, kept, before.duplicates, before.quarantined)
+                return Bookkeeping(len(declared.fields), counts, book.sources, (*{*book.erased, *marks},))
+
+            staging.write(made_at, made)
+        self.objects.put_if(self.stored.key, made_at, self.stored.etag)
 
 
 def _batches(path: Path, entity: str) -> Iterator[pa.Table]:

@@ -19,10 +19,13 @@ def always(_row: Mapping[str, Any]) -> bool:
 
 
 class Finder:
-    """Finds lines of an entity whose rows are of some persons. ids: their names in it."""
+    """Finds lines of an entity whose rows are of some persons. ids: their names in it.
 
-    def __init__(self, entity: str, ids: Collection[str], goes: Goes = always) -> None:
-        self._column, self._ids, self._goes = PERSONS[entity], frozenset(ids), goes
+    column: another one than that of persons, whose values are the ids.
+    """
+
+    def __init__(self, entity: str, ids: Collection[str], goes: Goes = always, column: str = "") -> None:
+        self._column, self._ids, self._goes = column or PERSONS[entity], frozenset(ids), goes
         self._written: dict[bytes, str] = {}
         for each in ids:
             for ascii_only in (True, False):

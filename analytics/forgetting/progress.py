@@ -16,7 +16,8 @@ class Progress:
 
     after: of the entity under way, the last file that is done; files go from the last key to the first.
     found: by erasure and store, how much was found. noted: what is counted, and perhaps not yet changed.
-    places: partitions whose files have changed. is_done: all of the lake. warehouse: all of that.
+    places: partitions whose files have changed. is_done: all persons of the lake. phones: those that are
+    gone. warehouse: all of that.
     """
 
     run_id: str
@@ -28,6 +29,7 @@ class Progress:
     noted: str = ""
     places: list[list[str]] = field(default_factory=list)
     is_done: bool = False
+    phones: bool = False
     warehouse: bool = False
 
     @classmethod

@@ -13,7 +13,7 @@ NOT_IN_THE_LAKE = {
     "Questions": "digests of what was asked: another question under an old key gets the old one",
     "Responses": "answers, their texts and whose they are: who has answered may answer once more",
     "UserStats": "stats of answers, which follow from Responses: the lake has them under pseudonyms",
-    "Subscriptions": "phones: they subscribe again",
+    "Subscriptions": "messages under way: a phone may get one of them again; which polls wait",
     "WebhookEndpoints": "addresses of the customer's systems: to be declared again",
     "Notifications": "what the customer's systems were told: they may be told again",
     "Erasures": "erasures under way and certificates: erase again whom these were of; tombstones are there",

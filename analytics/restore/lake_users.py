@@ -16,7 +16,9 @@ from adapters.platform.objects import Objects
 from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import connect
 from rules.engagement.events import RETENTION
+from rules.lake.kept.table_items import GONE, PHONES
 from rules.lake.residue import PREFIX
+from rules.questions.messages import CLAIM_KEPT
 
 ROWS_AT_ONCE = 2_000
 READERS = 4
@@ -37,11 +39,29 @@ QUERIES = {
             FROM streaks WHERE updated_at < $until GROUP BY user_id
         ) AS every USING (user_id) ORDER BY newest.user_id""",
     "table_items": f"""SELECT *, user_id AS person FROM table_items
-        WHERE changed_at < $until AND user_id IS NOT NULL {NEWEST_ITEM} ORDER BY user_id, store, place""",
+        WHERE changed_at < $until AND user_id IS NOT NULL AND store <> '{PHONES}'
+        {NEWEST_ITEM} ORDER BY user_id, store, place""",
 }
 NOBODY_S = f"""SELECT * FROM table_items
-    WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') {NEWEST_ITEM}
-    ORDER BY store, place"""
+    WHERE user_id IS NULL AND (changed_at < $until OR store = 'Erasures') AND store <> '{PHONES}'
+    {NEWEST_ITEM} ORDER BY store, place"""
+# What a phone was told it was told, also after the instant. It is there under its pseudonym
+# (rules/lake/question_entities.py).
+SUBSCRIPTIONS = f"""SELECT newest.*, told.last_notified_at, told.messages FROM (
+        SELECT * FROM table_items WHERE store = '{PHONES}' AND changed_at < $until {NEWEST_ITEM}
+    ) AS newest LEFT JOIN (
+        SELECT phone, max(claimed_at) FILTER (question_id IS NOT NULL) AS last_notified_at,
+            list({{'key': message, 'claimed_at': claimed_at, 'outcome': outcome, 'settled_at': settled_at,
+                'last': last}}) FILTER (last > $claims_end) AS messages
+        FROM (
+            SELECT notifications.*, coalesce(asked.closes_at, claimed_at) AS last
+            FROM notifications LEFT JOIN (
+                SELECT question_id, max(closes_at) AS closes_at FROM questions GROUP BY question_id
+            ) AS asked USING (question_id)
+            QUALIFY row_number() OVER (PARTITION BY phone, message ORDER BY version DESC) = 1
+        ) GROUP BY phone
+    ) AS told ON told.phone = left(sha256('lake\\x00'::BLOB || encode(trim(newest.place, '[]"'))), 32)
+    WHERE newest.item <> '{GONE}' ORDER BY newest.place"""
 LEAD_EVENTS = """SELECT * FROM lead_events WHERE received_at < $until
     QUALIFY row_number() OVER (PARTITION BY source, external_event_id ORDER BY received_at) = 1"""
 # Answers are counted by rows: those of persons who were erased are among them, under other names.
@@ -52,7 +72,7 @@ QUESTIONS = """SELECT newest.*, coalesce(answers.given, 0) AS answers FROM (
         SELECT question_id, count(*) AS given FROM responses
         WHERE created_at < $until GROUP BY question_id
     ) AS answers USING (question_id) ORDER BY question_id"""
-READ = (*QUERIES, "lead_events", "questions", "responses")
+READ = (*QUERIES, "lead_events", "questions", "responses", "notifications")
 LATER = {
     "ledger": "SELECT count(*) AS found FROM ledger WHERE created_at >= $until",
     "streaks": "SELECT count(*) AS found FROM streaks WHERE updated_at >= $until",
@@ -107,6 +127,14 @@ class LakeBefore:
         with ExitStack() as stack:
             yield from self._rows(stack, "questions", QUESTIONS, "responses")
 
+    def phones(self) -> Generator[Row]:
+        """Yield the newest row of each phone that is not gone, with the messages that it was told.
+
+        last_notified_at: of the newest question, or None. messages: those whose claims still count, or None.
+        """
+        with ExitStack() as stack:
+            yield from self._rows(stack, "table_items", SUBSCRIPTIONS, "notifications", "questions")
+
     def later(self) -> Mapping[str, int]:
         """Return how many entries and profiles the lake has of the instant or later."""
         with ExitStack() as stack:
@@ -125,7 +153,11 @@ class LakeBefore:
         db = stack.enter_context(connect())
         for each in (name, *others):
             stack.enter_context(table_of(db, each, self.objects, each, READERS))
-        known = {"until": self.until, "since": self.now - self.keeps}
+        known = {
+            "until": self.until,
+            "since": self.now - self.keeps,
+            "claims_end": self.now - CLAIM_KEPT,
+        }
         values = {key: each for key, each in known.items() if f"${key}" in sql}
         reader = db.sql(sql, params=values).to_arrow_reader(ROWS_AT_ONCE)
         stack.callback(reader.close)  # before the view is dropped, which an open result hinders

@@ -36,11 +36,12 @@ WRITTEN_AT = ("created_at", "updated_at", "received_at")
 class Restored:
     """What a restore has done. written: items by table. erased: how many persons were not brought back.
 
-    lead_events: how many the lake has. erased_events: those of them that are of erased leads.
+    phones, lead_events: how many the lake has. erased_events: those of them that are of erased leads.
     """
 
     users: int = 0
     erased: int = 0
+    phones: int = 0
     lead_events: int = 0
     erased_events: int = 0
     repaired: int = 0
@@ -80,7 +81,7 @@ class Restorer:
                 self._user(since_lifted(rows, tombstone), told, now)
                 told.users += 1
                 progress(told)
-        for table in sorted({*self.replaced} - {ERASURES}):
+        for table in sorted({*self.replaced} & {*RESTORED} - {ERASURES}):
             told.written[table] += self._remove_others(table, seen)
         return told
 

@@ -18,6 +18,7 @@ from adapters.privacy.erasure_jobs import ErasureJobs
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.settings.lake import ForgetSettings
 from analytics.curation.planning.plan import curated_tasks
+from analytics.forgetting.gone_phones import GonePhones
 from analytics.forgetting.lake_pass import LakePass
 from analytics.forgetting.progress import Progress
 from analytics.forgetting.waiting import Everybody
@@ -53,7 +54,11 @@ class ForgetSteps:
             fresh = curated_tasks(self.objects, run_id, event["tasks_key"])
             lake_pass = LakePass(self.objects, everybody, progress, fresh, has_time)
             lake_pass.run(unstamp(progress.began))
-        return {"is_left": not progress.is_done, "erasures": len(progress.due)}
+        if progress.is_done and not progress.phones:
+            progress.phones, rows = GonePhones(self.objects, has_time).run(now)
+            progress.save(self.objects)
+            logger.info("phones that are gone", extra={"rows": rows})
+        return {"is_left": not progress.phones, "erasures": len(progress.due)}
 
     def _known(self) -> Tombstones | None:
         """Return the tombstones; None if nobody was ever erased: then no row is looked at."""

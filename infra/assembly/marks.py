@@ -23,7 +23,8 @@ WATCHED = (FUNCTION, QUEUE, TABLE, DELIVERY)
 CHANGES, INSERTS = ('{"eventName": ["INSERT", "MODIFY"]}',), ('{"eventName": ["INSERT"]}',)
 # Of questions not the answers that are counted: what is asked, also under the key of one that is expired long
 # since, and what has closed. Of responses no marks, and none that stands in line; of the subscriptions' table
-# only messages whose outcome is known.
+# messages whose outcome is known, what is kept of phones (adapters/questions/subscription_items.py), and what
+# is removed otherwise than by time to live.
 ASKED_OR_OVER = (
     *INSERTS,
     '{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"status": {"S": ["CLOSED", "EXPIRED"]}}}}',
@@ -31,6 +32,10 @@ ASKED_OR_OVER = (
 )
 TAKEN = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"number": {"N": [{"exists": true}]}}}}',)
 SETTLED = ('{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"outcome": {"S": [{"exists": true}]}}}}',)
+CHANGED_PHONES = (
+    '{"dynamodb": {"NewImage": {"is_changed": {"BOOL": [{"exists": true}]}}}}',
+    '{"eventName": ["REMOVE"], "userIdentity": {"type": [{"exists": false}]}}',
+)
 PUBLISHED = {
     "events": ("BPEvents", "PublishEventsMapping", CHANGES),
     "daily_activity": ("DailyActivity", "PublishDaysMapping", CHANGES),
@@ -42,7 +47,7 @@ PUBLISHED = {
     "questions": ("Questions", "PublishQuestionsMapping", ASKED_OR_OVER),
     "responses": ("Responses", "PublishResponsesMapping", TAKEN),
     "answer_stats": ("UserStats", "PublishStatsMapping", CHANGES),
-    "notifications": ("Subscriptions", "PublishNotificationsMapping", SETTLED),
+    "notifications": ("Subscriptions", "PublishNotificationsMapping", (*SETTLED, *CHANGED_PHONES)),
     "rules": ("RuleBooks", "PublishRulesMapping", CHANGES),
 }
 # Tables that have no entity of their own, beside Rewards (processors/fulfilment.py). What is kept of them:

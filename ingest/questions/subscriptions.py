@@ -4,7 +4,7 @@ import re
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -14,9 +14,10 @@ from aws_lambda_powertools.event_handler.router import APIGatewayHttpRouter
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
-from adapters.platform.shared_counters import HeldPlaces, SharedCounters, WantedPlace
+from adapters.platform.shared_counters import HeldPlaces, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
 from adapters.questions.push import SnsPush
+from adapters.questions.subscription_places import place_of, places_of
 from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.question_schemas import TAGS_MAX
@@ -31,8 +32,6 @@ from rules.questions.notifications import QuietHours, Subscription, quiet_hours
 NAMESPACE = uuid.UUID("5f2d3b0c-8c0e-5d0c-9b57-2f6d3e1a4c90")
 INTERVAL_DEFAULT, ZONE_DEFAULT = 60, "UTC"
 ATTEMPTS_MAX = 4
-# A place ends with its subscription, and never by itself.
-PLACE_KEPT = timedelta(days=36_500)
 
 router = APIGatewayHttpRouter()  # type: ignore[no-untyped-call]  # Powertools leaves it untyped
 
@@ -98,13 +97,9 @@ def _check_places(wanted: Subscription, now: datetime) -> None:
         found = parts.store.get_many(identifiers)
         return {each.subscription_id: each.owner == wanted.owner and each.is_active for each in found}
 
-    place = WantedPlace(_places_of(wanted.owner), wanted.subscription_id, now + PLACE_KEPT)
+    place = place_of(wanted.owner, wanted.subscription_id, now)
     if not parts.places.take(place, parts.owned_max, now, are_there):
         raise ApiError(409, "subscriptions_max", f"{parts.owned_max} phones are registered already")
-
-
-def _places_of(owner: str) -> str:
-    return f"subscriptions#{owner}"
 
 
 @router.delete("/v1/subscriptions/<subscription_id>")
@@ -129,7 +124,7 @@ def _remove(caller: Caller, wanted: str) -> bool:
         if subscription.endpoint_arn:
             push.forget(subscription.endpoint_arn)
         if store.remove(subscription):
-            _parts().places.give_back(_places_of(subscription.owner), wanted, clock.now())
+            _parts().places.give_back(places_of(subscription.owner), wanted, clock.now())
             return True
     raise ApiError(503, "unavailable", "the subscription kept changing", headers={"Retry-After": "1"})
 

@@ -11,7 +11,7 @@ def matches(pattern: dict[str, Any], record: Any) -> bool:
 def _fits(wanted: Any, record: Any, name: str) -> bool:
     held = isinstance(record, dict) and name in record
     if isinstance(wanted, dict):
-        return held and matches(wanted, record[name])
+        return matches(wanted, record[name] if held else {})  # of nothing there is no field, which may fit
     return any(_is(alternative, record[name] if held else None, held=held) for alternative in wanted)
 
 

@@ -15,6 +15,7 @@ from adapters.engagement.projections import Projections
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.objects import S3Objects
 from adapters.privacy.tombstones import Tombstones
+from adapters.questions.phone_table import PhoneTable
 from adapters.restoring.item_tables import ItemTable
 from analytics.curation.curate import curate
 from analytics.curation.planning.plan import plan
@@ -23,13 +24,14 @@ from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.lacking import NOT_IN_THE_LAKE
 from analytics.restore.lake_users import READ, LakeBefore
 from analytics.restore.others_restored import FROM_ROWS, OthersRestorer
+from analytics.restore.phones_restored import PhonesRestorer
 from analytics.restore.rebuilt import Form
 from analytics.restore.restorer import RESTORED, Restored, Restorer, copied
 from local.stack import Stack
 from local.stack_accounts import accounts_of, cache_of, shards_of
 from rules.days import stamp
 from rules.engagement.events import RETENTION
-from rules.lake.kept.table_items import KEYS
+from rules.lake.kept.table_items import KEYS, PHONES
 from rules.leads.lead_events import SORT_KEY
 
 EVERY = 1000  # users between two lines
@@ -59,6 +61,9 @@ def run(arguments: argparse.Namespace, stack: Stack) -> None:
     before = LakeBefore(lake, until, now, max(RETENTION, hot))
     restorer = _restorer(stack, before, erased, arguments)
     told = restorer.run(now, _say)
+    # Before questions: who hears of one that comes back must be known, and what was told already, too.
+    phones = PhoneTable(stack.client("dynamodb"), stack.tables[PHONES], stack.tables["Limits"])
+    PhonesRestorer(before, phones, erased, arguments.keep, arguments.replace).run(told, now)
     named = (*FROM_ROWS, "IdempotencyKeys")
     OthersRestorer(before, _tables(stack, named), erased, arguments.keep).run(told, now)
     report = report_of(told, until, restorer.lake.later(), {table for table, _ in arguments.from_table})
@@ -84,6 +89,7 @@ def report_of(
         "to": stamp(until),
         "users": told.users,
         "erased_persons": told.erased,
+        "phones": told.phones,
         "lead_events": told.lead_events,
         "erased_lead_events": told.erased_events,
         "written": dict(sorted(told.written.items())),
@@ -99,6 +105,7 @@ def report_of(
 def lines(report: dict[str, Any]) -> Iterator[str]:
     """Yield the report in words."""
     yield f"{report['users']} users as of {report['to']}; {report['erased_persons']} were erased and stay so"
+    yield f"{report['phones']} phones"
     yield f"{report['lead_events']} events of leads; {report['erased_lead_events']} more are of erased ones"
     yield (
         ", ".join(f"{table}: {count} written" for table, count in report["written"].items())

@@ -228,7 +228,8 @@ INVENTORY = (
     Store(
         "table_items",
         ENTITY,
-        "what a restore needs of a user's profile, claims and redemptions; tombstones, which name nobody",
+        "what a restore needs of a user's profile, claims, redemptions and phones; of phones that are gone"
+        " their ids; tombstones, which name nobody",
         DELETED,
         "user_id",
     ),

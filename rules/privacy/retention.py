@@ -7,6 +7,7 @@ without an answer; and against the template and the nightly pass, so no answer i
 # Long: it is a table, a store an entry.
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 
@@ -63,6 +64,9 @@ JUDGES = "a late event, a reversal and a rerating are judged by it"
 MADE_OF = "every night is made of it"
 BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
 
+# A table that somebody has emptied by mistake can be restored as of before for so long (rule 21).
+GONE_PHONES_STAY = timedelta(days=7)
+
 KEEPINGS = (
     Keeping(RAW, "PayloadBucket", "leads/: webhooks that are large", LIFECYCLE, "delete-payloads", PAYLOADS),
     Keeping(RAW, "PayloadBucket", "leads/inbox/", LIFECYCLE, "forget-inbox", until="30 days"),
@@ -101,6 +105,14 @@ KEEPINGS = (
     Keeping(TEXT, "Warehouse", "properties, prompts, reasons", NOBODY, until="amounts are read from it anew"),
     Keeping(
         DEVICES, "Subscriptions", "push tokens", WRITER, until="when the phone is gone, or its user leaves"
+    ),
+    Keeping(
+        DEVICES,
+        "table_items",
+        "push tokens, for restores",
+        PASS,
+        "gone_phones",
+        until=f"{GONE_PHONES_STAY.days} days after the phone is gone; of an erased user the night after",
     ),
     Keeping(DEVICES, "IdempotencyKeys", "hashes of devices", TTL, "ttl", until="a year"),
     Keeping(

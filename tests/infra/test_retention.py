@@ -5,13 +5,25 @@ from typing import Any
 import pytest
 
 from adapters.settings.lake import RetainSettings
+from analytics.forgetting import gone_phones
 from analytics.retention.leaving import Leaving
+from analytics.steps import forget_function
 from analytics.steps.retain_function import leaving
 from rules.privacy.inventory import BY_NAME, INVENTORY, Fate, StoreKind
-from rules.privacy.retention import FOLLOWING, KEEPINGS, DataClass, Enforcer, Keeping, table
+from rules.privacy.retention import (
+    FOLLOWING,
+    GONE_PHONES_STAY,
+    KEEPINGS,
+    DataClass,
+    Enforcer,
+    Keeping,
+    table,
+)
 from tests.support.declared import properties
 from tests.support.template import ROOT, template
 
+# What has no parameter, and which function sees to it.
+FORGETTING = {gone_phones.NAME: ("ForgetFunction", forget_function)}
 PASSES: dict[str, type[Leaving]] = {each.name: each for each in Leaving.__subclasses__()}
 BUCKETS = {"PayloadBucket": "PayloadBucket"}
 
@@ -61,6 +73,11 @@ def test_a_table_has_the_time_to_live_that_is_told(keeping: Keeping) -> None:
 
 @pytest.mark.parametrize("keeping", of(Enforcer.PASS), ids=lambda each: f"{each.by} {each.data}")
 def test_the_nightly_pass_does_what_is_told(keeping: Keeping) -> None:
+    if not keeping.parameter:
+        function, module = FORGETTING[keeping.by]
+        assert properties(function)["Handler"] == f"{module.__name__}.handler"
+        assert str(GONE_PHONES_STAY.days) in keeping.until
+        return
     made = PASSES[keeping.by]
     assert made.parameter == keeping.parameter
     variables = properties("RetainFunction")["Environment"]["Variables"]

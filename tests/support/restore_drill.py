@@ -2,6 +2,7 @@
 
 # Long: what users do, what they are shown, the loss and the restore are one drill.
 
+import json
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,29 +15,38 @@ from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
+from adapters.platform.items import item
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.objects import FolderObjects
 from adapters.platform.redis import Redis
 from adapters.platform.sending.firehose import DeliveryStream
 from adapters.privacy.tombstones import Tombstones
+from adapters.questions.phone_table import PhoneTable
+from adapters.questions.subscription_items import KEY
+from adapters.questions.subscription_places import places_of
 from adapters.restoring.item_tables import ItemTable
 from analytics.curation.curate import Task, curate
 from analytics.reconcile.profile_history import SettingsHistory
 from analytics.reconcile.reconcile_user import Reconciler
 from analytics.restore.lake_users import LakeBefore
+from analytics.restore.phones_restored import PhonesRestorer
 from analytics.restore.rebuilt import Form
 from analytics.restore.restorer import RESTORED, Restored, Restorer
-from processors.kept_items import KeptItems
+from infra.assembly.marks import PUBLISHED
+from local.cloud.event_filters import matches
+from processors.kept_items import KeptItems, table_of
 from processors.publisher import Publisher
 from rules.engagement.proving.chains import chain_of, link_of
-from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, RULES, STREAKS
-from rules.lake.kept.table_items import KEYS
+from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEDGER, NOTIFICATIONS, QUESTIONS, RULES, STREAKS
+from rules.lake.kept.table_items import CHANGED, KEYS, PHONES
 from rules.lake.packed_records import HEAD
 from tests.support.engine import TABLES
 from tests.support.firehose import Firehose
 from tests.support.memory import forget
+from tests.support.phones import Phones
 from tests.support.pipeline import Stream
 from tests.support.site import FULFILMENT, PRODUCERS, Site
+from tests.support.subscribers import World
 from tests.support.template import table_definition
 
 ENTITIES_OF = {
@@ -45,6 +55,8 @@ ENTITIES_OF = {
     "RewardsLedger": LEDGER,
     "UserStreaks": STREAKS,
     "RuleBooks": RULES,
+    "Questions": QUESTIONS,
+    "Subscriptions": NOTIFICATIONS,
 }
 SHARDS = 2
 ZONES = ("Europe/Berlin", "Asia/Tokyo", "America/Lima", "UTC")
@@ -73,6 +85,7 @@ class Drill:
     leaves: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.phones = Phones()
         self.chance = random.Random(self.seed)
         self.streams = {name: Stream(self.api.engine, name) for name in {*ENTITIES_OF, *KEYS}}
         self.objects = FolderObjects(self.folder / "lake")
@@ -89,11 +102,46 @@ class Drill:
                 self.api.send("server", *[{**each, "user_id": user} for each in some], groups=(PRODUCERS,))
             for _ in range(6):
                 self.command(user)
+            self.subscribe(user)
+        self.told = [self.ask(), self.ask("it")]
         adjusted = {"points": 500, "reason": "for the drill", "idempotency_key": "adjusted"}
         self.api.admin("POST", f"/v1/users/{self.users[0]}/adjustments", adjusted)
         self.command(self.users[0], "redeem")
         self.note_leaves()
         self.shown()  # who looks at achievements is shown them: that is kept
+
+    def subscribe(self, user: str, **more: Any) -> dict[str, Any]:
+        """Register a phone of a user; it wants all questions, and those with a tag."""
+        asked = {"fcm_token": f"{user}-phone", "audience": ["it"], "min_interval_minutes": 0, **more}
+        scope = "streakline/audience/it"
+        _, told = self.api.call(user, "POST", "/v1/subscriptions", asked, scope)
+        return dict(told)
+
+    def ask(self, *audience: str) -> str:
+        """Ask a question, and tell the phones that hear of it; returns its id."""
+        body = {"idempotency_key": f"q{self.chance.randrange(10**9)}", "type": "text", "prompt": "Well?"}
+        body |= {"required_responses": 3, "audience": audience}
+        status, asked = self.api.call("agent", "POST", "/v1/questions", body, "streakline/agents")
+        assert status == 201, asked
+        self.announce(asked["question_id"])
+        return str(asked["question_id"])
+
+    def announce(self, question_id: str) -> None:
+        """Tell all phones of a question, as its INSERT on the stream lets the queue do."""
+        town = World(self.dynamodb, "Questions", "Subscriptions", self.phones)
+        town.announce(
+            {"dynamodb": {"Keys": item({"question_id": question_id})}}, town.notifier(now=datetime.now(UTC))
+        )
+
+    def subscriptions(self, user: str) -> list[Any]:
+        """What the tables hold of a user's phones: no request shows it."""
+        held = [own for each in self.items("Limits") if is_of(each, user) for own in each["held"]["M"]]
+        found = {each[KEY]["S"]: each for each in self.items("Subscriptions")}
+        return [
+            (key, {name: each for name, each in one.items() if name != CHANGED})
+            for key, one in sorted(found.items())
+            if any(own in (key.partition("#")[0], one.get("of", {}).get("S")) for own in held)
+        ]
 
     def event(self, number: int) -> dict[str, Any]:
         days = self.chance.choice((0, 0, 1, 2, 3, 4, 6, 30))
@@ -146,7 +194,7 @@ class Drill:
             for path, (status, answer) in told.items():
                 assert status == 200, (path, answer)
                 answer.pop("as_of", None)  # the instant of asking
-            found[user] = told
+            found[user] = told | {"phones": (200, {"phones": self.subscriptions(user)})}
         return found
 
     def note_leaves(self) -> None:
@@ -175,7 +223,7 @@ class Drill:
         publisher = Publisher(places, kept=kept)
         for records in self._changes(tables or tuple(self.streams)):
             if records:
-                outcome = publisher.publish([each for each in records if "NewImage" in each["dynamodb"]])
+                outcome = publisher.publish([each for each in records if is_published(each)])
                 assert (outcome.poison, outcome.again) == ([], [])
         for name, box in boxes.items():
             self._curate(name, box.taken)
@@ -220,12 +268,26 @@ class Drill:
             client or self.dynamodb, self.objects, until or now + timedelta(seconds=2), now, self.redis_url
         )
         told: Restored = restorer(**more).run(now)
+        lake = restorer().lake
+        phones = PhoneTable(client or self.dynamodb, "Subscriptions", "Limits")
+        PhonesRestorer(lake, phones, tombstones(self.dynamodb), **more).run(told, now)
         forget()
         return told
 
     def tables(self) -> dict[str, list[Any]]:
-        """All items of the tables of engagement, in order."""
-        return {table: self.items(table) for table in RESTORED}
+        """All items of the tables that are restored, in order."""
+        return {table: self.items(table) for table in (*RESTORED, PHONES)}
+
+
+def is_of(held: Any, user: str) -> bool:
+    return bool(held["counter"]["S"] == places_of(user))
+
+
+def is_published(record: Any) -> bool:
+    """Whether the mapping's filter lets a record pass; of other tables than that of phones all but removals."""
+    if table_of(record) != PHONES:
+        return "NewImage" in record["dynamodb"]
+    return any(matches(json.loads(each), record) for each in PUBLISHED["notifications"][2])
 
 
 def restorer_of(

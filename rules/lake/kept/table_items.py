@@ -8,8 +8,10 @@
 | Rewards | redemptions, and what was taken of stocks |
 | RuleBooks | every version of the book, and amnesties |
 | Erasures | the journal of tombstones, which names nobody |
+| Subscriptions | phones: what their owners have set, tokens and endpoints; and which phones are gone |
 
-Each change is a row with the item as DynamoDB writes it: {"name": {"S": "text"}}.
+Each change is a row with the item as DynamoDB writes it: {"name": {"S": "text"}}. That a phone is gone is an
+item without attributes; a week later its rows of before leave the lake (analytics/forgetting/gone_phones.py).
 """
 
 import json
@@ -49,6 +51,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "Rewards": ("holder", "place"),
     "RuleBooks": ("book", "version"),
     "Erasures": ("part", "place"),
+    "Subscriptions": ("subscription_id",),
 }
 # What a profile has that neither ledger nor lake tells otherwise (tests/unit/lake/test_table_items.py).
 SETTINGS = frozenset(
@@ -59,6 +62,17 @@ SETTINGS = frozenset(
         *("holds", "expiry_settled_on", "expiry_settled_points"),
     }
 )
+# What a subscription has that follows from nothing else. Its place in the index does; what it was told, and
+# when, is in the entity notifications.
+PHONES, TOKEN, CHANGED = "Subscriptions", "fcm_token", "is_changed"
+PHONE = frozenset(
+    {
+        *("subscription_id", "owner", TOKEN, "endpoint_arn", "audience", "min_interval_minutes", "timezone"),
+        *("quiet_hours", "streak_reminders", "created_at", "updated_at", "dead_at"),
+    }
+)
+KEPT_OF: Mapping[str, frozenset[str]] = {"UserStreaks": SETTINGS, PHONES: PHONE}
+GONE = "{}"
 PACKED, LONG_BYTES = "zlib:", 30_000
 SHOWN = "totals"  # in the place of a date: achievements
 JOURNAL = "journal"
@@ -73,15 +87,35 @@ def table_item(store: str, image: Image, arrived: datetime, version: int) -> dic
     """
     if store not in KEYS or not _is_kept(store, image):
         return None
-    first = str(image[KEYS[store][0]]["S"])
-    kept = {name: each for name, each in image.items() if store != "UserStreaks" or name in SETTINGS}
+    names = KEPT_OF.get(store)
+    kept = {name: each for name, each in image.items() if names is None or name in names}
+    return _attributes(store, image, arrived, version) | {
+        "user_id": _user(store, image),
+        "item": item_text(kept),
+    }
+
+
+def removed_item(store: str, key: Image, arrived: datetime, version: int) -> dict[str, Any] | None:
+    """Return that an item is gone, as attributes of a row of TABLE_ITEMS; None if that is not kept.
+
+    key: the item's. It is told of phones alone: other items end by their time to live, or stay.
+    """
+    if store != PHONES or "#" in key[KEYS[PHONES][0]]["S"]:
+        return None
+    return _attributes(store, key, arrived, version) | {"user_id": None, "item": GONE}
+
+
+def ends_phone(text: str) -> bool:
+    """Whether a row's item says that a phone is gone: it was removed, or its token is dead."""
+    return TOKEN not in item_of(text)
+
+
+def _attributes(store: str, image: Image, arrived: datetime, version: int) -> dict[str, Any]:
     return {
         "store": store,
         "place": place_of(store, image),
         "version": version,
         "changed_at": stamp(arrived.replace(microsecond=0)),
-        "user_id": first if _is_of_a_user(store, first) else None,
-        "item": item_text(kept),
     }
 
 
@@ -119,8 +153,12 @@ def _is_kept(store: str, image: Image) -> bool:
         return image["activity_date"].get("S") == SHOWN
     if store == "Erasures":
         return image["part"].get("S") == JOURNAL
+    if store == PHONES:
+        return "owner" in image and CHANGED in image
     return store != "IdempotencyKeys" or OTHERS.isdisjoint(image["user_id"]["S"])
 
 
-def _is_of_a_user(store: str, first: str) -> bool:
-    return store not in ("RuleBooks", "Erasures") and OTHERS.isdisjoint(first)
+def _user(store: str, image: Image) -> str | None:
+    """Return whose item it is; None: nobody's."""
+    first = str(image["owner" if store == PHONES else KEYS[store][0]]["S"])
+    return None if store in ("RuleBooks", "Erasures") or not OTHERS.isdisjoint(first) else first

@@ -1,17 +1,38 @@
 """What the lake keeps of items for restores: enough of a profile, nothing of leads, and every byte."""
 
-from datetime import UTC, datetime
+import json
+from datetime import UTC, datetime, time
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from adapters.engagement.account_items import PROFILE_NAMES
 from adapters.platform.items import item, plain
+from adapters.questions.phone_table import Phone
+from adapters.questions.subscription_items import items_of
 from analytics.restore import others_restored
 from analytics.restore.lacking import NOT_IN_THE_LAKE
 from local.restore.options import FROM_ROWS, TABLES, copy_of, instant
-from rules.lake.kept.table_items import KEYS, LONG_BYTES, SETTINGS, item_of, item_text, place_of, table_item
+from rules.days import stamp
+from rules.lake.kept.table_items import (
+    CHANGED,
+    GONE,
+    KEYS,
+    LONG_BYTES,
+    PHONE,
+    PHONES,
+    SETTINGS,
+    ends_phone,
+    item_of,
+    item_text,
+    place_of,
+    removed_item,
+    table_item,
+)
 from rules.privacy.inventory import INVENTORY, StoreKind
+from rules.questions.notifications import INTERVALS, NEVER, QuietHours, Subscription
 
 NOW = datetime(2026, 3, 2, 12, 0, 0, 700_000, tzinfo=UTC)
 # What a profile's item has that entries tell, or that every write works out anew.
@@ -51,6 +72,11 @@ def test_the_settings_of_a_profile_are_kept_and_its_figures_are_not() -> None:
         ("Erasures", {"part": "journal", "place": "p"}, ""),
         ("Erasures", {"part": "erasures", "place": "p"}, None),
         ("Memory", {"lead_organization_id": "l"}, None),
+        (PHONES, {"subscription_id": "s", "owner": "u", CHANGED: True}, "u"),
+        (PHONES, {"subscription_id": "s", "owner": "u", "last_notified_at": "2026"}, None),
+        (PHONES, {"subscription_id": "s#tag=it", "of": "s", "active": "00000#=it"}, None),
+        (PHONES, {"subscription_id": "s#sent#question=q", "outcome": "sent"}, None),
+        (PHONES, {"subscription_id": "token#0f", "of": "s"}, None),
     ],
 )
 def test_what_is_kept_and_whose_it_is(store: str, attributes: dict[str, Any], user: str | None) -> None:
@@ -67,6 +93,57 @@ def test_an_item_comes_back_byte_for_byte_also_a_long_one() -> None:
         image = {**item({"a": text, "n": 7, "l": [1, "b"], "m": {"c": True}}), "packed": {"B": b"\x00\xff"}}
         assert item_of(item_text(image)) == image
     assert len(item_text(item({"a": "x" * 300_000}))) < LONG_BYTES
+
+
+phones = st.builds(
+    Subscription,
+    subscription_id=st.uuids().map(str),
+    owner=st.text(min_size=1, max_size=9),
+    fcm_token=st.text("abc:_-", min_size=1),
+    audience=st.lists(st.text("abc", min_size=1), max_size=3, unique=True).map(tuple),
+    min_interval_minutes=st.sampled_from(INTERVALS),
+    timezone=st.sampled_from(["UTC", "Asia/Tokyo"]),
+    quiet_hours=st.sampled_from([None, QuietHours(time(22), time(7))]),
+    streak_reminders=st.booleans(),
+    created_at=st.just(stamp(NOW)),
+    updated_at=st.just(stamp(NOW)),
+    last_notified_at=st.sampled_from([NEVER, stamp(NOW)]),
+    endpoint_arn=st.sampled_from(["", "arn:phone"]),
+)
+
+
+@given(phones)
+def test_of_a_phone_its_own_item_alone_is_kept_and_all_its_items_follow_from_it(phone: Subscription) -> None:
+    items = items_of(phone, NOW)
+    (kept,) = filter(None, (table_item(PHONES, each, NOW, 1) for each in items.values()))
+    assert (kept["user_id"], json.loads(kept["place"])) == (phone.owner, [phone.subscription_id])
+    back = Phone(item_of(kept["item"]), phone.last_notified_at)
+    assert back.items(NOW) == items
+    own = items[phone.subscription_id]
+    assert own.keys() - item_of(kept["item"]).keys() == {"active", "last_notified_at", CHANGED}
+    assert item_of(kept["item"]).keys() <= PHONE
+    assert not ends_phone(kept["item"])
+
+
+def test_that_a_phone_is_gone_is_kept_and_that_other_items_are_is_not() -> None:
+    kept = removed_item(PHONES, item({"subscription_id": "s"}), NOW, 9)
+    assert kept == {
+        "store": PHONES,
+        "place": '["s"]',
+        "version": 9,
+        "changed_at": "2026-03-02T12:00:00.000000Z",
+        "user_id": None,
+        "item": GONE,
+    }
+    assert ends_phone(GONE)
+    assert ends_phone(item_text(item({"subscription_id": "s", "owner": '"fcm_token"'}))), "its token is dead"
+    for store, key in (
+        (PHONES, {"subscription_id": "s#sent#reminder=2026-03-02"}),
+        (PHONES, {"subscription_id": "token#0f"}),
+        (PHONES, {"subscription_id": "poll#agent#1"}),
+        ("IdempotencyKeys", {"user_id": "u", "idempotency_key": "k"}),
+    ):
+        assert removed_item(store, item(key), NOW, 9) is None
 
 
 def test_the_options_name_every_table_and_refuse_what_is_no_instant() -> None:

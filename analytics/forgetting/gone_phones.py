@@ -1,0 +1,146 @@
+"""Rows of phones that are gone leave the lake: a token must not outlive its phone there (rule 22).
+
+Whoever unsubscribes is no erased person, and keeps all other rows. So this is a pass of its own, each night:
+of all files of table_items it reads the groups of rows that may have phones, finds which of these have been
+gone for long enough, and writes the files again that have rows of before. The row that says that a phone is
+gone stays: it has an id alone, and a row of before that comes late leaves by it the night after.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from adapters.platform.objects import ForgettingObjects, NoObject, ObjectChanged, StoredObject
+from analytics.forgetting.curated_rows import written_without
+from analytics.forgetting.lines import Finder
+from analytics.forgetting.raw_objects import RawObjects
+from analytics.lake import layout
+from analytics.lake.bookkeeping import bookkeeping
+from analytics.lake.ranged_file import RangedFile
+from rules.lake.kept.table_items import PHONES, TABLE_ITEMS, ends_phone
+from rules.privacy.retention import GONE_PHONES_STAY
+
+NAME = "gone_phones"
+ENTITY = TABLE_ITEMS.name
+COLUMNS = ["store", "place", "version", "changed_at", "item"]
+ROWS = pa.schema({"place": pa.string(), "version": pa.int64(), "ended_at": pa.timestamp("us", "UTC")})
+READERS = 16
+Ends = Mapping[str, int]  # a phone's place -> the version by which it was gone
+
+
+@dataclass(frozen=True, slots=True)
+class GonePhones:
+    """One night's pass. has_time: whether to write another file in this call."""
+
+    objects: ForgettingObjects
+    has_time: Callable[[], bool] = lambda: True
+
+    def run(self, now: datetime) -> tuple[bool, int]:
+        """Go on; returns whether all is done, and how many rows have left. It is safe to repeat.
+
+        A file that somebody else writes meanwhile is left to the next night.
+        """
+        files = layout.curated_files(self.objects, ENTITY)
+        with ThreadPoolExecutor(READERS) as pool:
+            rows = list(pool.map(self._phones, files))
+        ends = _ends(rows, now)
+        if ends:
+            raw, finder = self._raw(), _finder(ends)
+            raw.clean_quarantine(ENTITY, finder)
+            raw.clean_errors(ENTITY, finder)
+        gone = 0
+        for stored, some in zip(files, rows, strict=True):
+            if not (number := pc.sum(_going(some, ends)).as_py()):
+                continue
+            if gone and not self.has_time():
+                return False, gone
+            with suppress(NoObject, ObjectChanged):
+                self._file(stored, ends)
+                gone += number
+        return True, gone
+
+    def _phones(self, stored: StoredObject) -> pa.Table:
+        """Return a file's rows of phones. ended_at: when the phone was gone by that row, or null."""
+        found = []
+        with suppress(NoObject):
+            file = pq.ParquetFile(pa.PythonFile(RangedFile(self.objects, stored), mode="r"))
+            for group in range(file.num_row_groups):
+                if _may_have(file.metadata.row_group(group)):
+                    rows = file.read_row_group(group, COLUMNS, use_threads=False)
+                    found.append(_shaped(rows.filter(pc.equal(rows["store"], PHONES))))
+        return pa.concat_tables(found) if found else ROWS.empty_table()
+
+    def _file(self, stored: StoredObject, ends: Ends) -> None:
+        """Write a file again without the rows that go; their lines go first, or nothing would lead there."""
+        place = layout.curated_place(stored.key)
+        assert place  # noqa: S101 (none else are listed)
+        folder = "" if place.dt == layout.NOWHERE else f"dt={place.dt}/"
+        sources = bookkeeping(self.objects, stored.key).sources
+        keys = [layout.raw_key(f"{layout.QUARANTINE}{ENTITY}/{folder}{name}.ndjson") for name in sources]
+        self._raw().clean(keys, _finder(ends))
+        with TemporaryDirectory() as temporary:
+            path = Path(temporary, "rows.parquet")
+            self.objects.save(stored.key, path)
+            written_without(self.objects, ENTITY, stored, path, lambda rows: _going(rows, ends))
+        self.objects.forget_former(layout.curated_prefix(ENTITY, place.dt))
+
+    def _raw(self) -> RawObjects:
+        return RawObjects(self.objects, lambda _what, _gone: None)
+
+
+def _may_have(group: pq.RowGroupMetaData) -> bool:
+    """Whether a group of rows may have phones, by the least and greatest name of a table in it."""
+    for number in range(group.num_columns):
+        chunk = group.column(number)
+        told = chunk.statistics
+        if chunk.path_in_schema == "store" and told is not None and told.has_min_max:
+            return bool(told.min <= PHONES <= told.max)
+    return True
+
+
+def _shaped(rows: pa.Table) -> pa.Table:
+    times, items = rows["changed_at"].to_pylist(), rows["item"].to_pylist()
+    ended = [at if ends_phone(text) else None for at, text in zip(times, items, strict=True)]
+    return pa.table(
+        [rows["place"], rows["version"], pa.array(ended, ROWS.field("ended_at").type)], schema=ROWS
+    )
+
+
+def _ends(tables: Iterable[pa.Table], now: datetime) -> Ends:
+    """Return the phones that have been gone for long enough, and the newest version that says so."""
+    ends: dict[str, int] = {}
+    for rows in tables:
+        for row in rows.filter(
+            pc.less_equal(rows["ended_at"], pa.scalar(now - GONE_PHONES_STAY))
+        ).to_pylist():
+            ends[row["place"]] = max(row["version"], ends.get(row["place"], 0))
+    return ends
+
+
+def _going(rows: pa.Table, ends: Ends) -> pa.Array:
+    """Tell of each row whether it is of before its phone was gone. rows: place, version, perhaps store."""
+    known = pc.is_in(rows["place"], pa.array(list(ends), pa.string()))
+    if "store" in rows.schema.names:
+        known = pc.and_(known, pc.equal(rows["store"], PHONES))
+    flags = np.array(known, dtype=bool)
+    for number in np.flatnonzero(flags):
+        place, version = rows["place"][number].as_py(), rows["version"][number].as_py()
+        flags[number] = version < ends[place]
+    return pa.array(flags)
+
+
+def _finder(ends: Ends) -> Finder:
+    def goes(row: Mapping[str, Any]) -> bool:
+        return row.get("store") == PHONES and int(row.get("version", 0)) < ends[row["place"]]
+
+    return Finder(ENTITY, ends, goes, column="place")
