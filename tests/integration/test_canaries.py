@@ -40,10 +40,12 @@ from analytics.warehouse.nightly.night import State, WarehouseNight
 from ingest.privacy import privacy_api
 from processors import engagement, erasure, publisher, ranks
 from processors.erasure import ErasureRunner
+from processors.kept_items import KeptItems
 from processors.leads.lead_events import note_at_roots
 from processors.publisher import Publisher
+from rules.lake.entities import TABLE_ITEMS
+from rules.lake.kept.table_items import KEYS
 from rules.lake.packed_records import HEAD
-from rules.lake.question_entities import SENT_MARK
 from rules.lake.residue import is_residue
 from rules.leads.lead_events import from_item
 from tests.support import site as users_site
@@ -61,6 +63,7 @@ from tests.support.logged import logged_lines
 from tests.support.memory import forget
 from tests.support.pipeline import Stream
 from tests.support.raw_lake import rows
+from tests.support.restore_drill import is_published
 from tests.support.site import ADMIN, PRODUCERS, Site
 from tests.support.webhooks import ORDER
 
@@ -119,7 +122,8 @@ class World:
             table: (entity, LakeStream(self.lake, entity.name))
             for table, (entity, _) in publisher._parts()[0].destinations.items()
         }
-        self.streams = {table: Stream(self.engine, table) for table in self.destinations}
+        self.kept = KeptItems({name: name for name in KEYS}, LakeStream(self.lake, TABLE_ITEMS.name))  # type: ignore[arg-type]
+        self.streams = {table: Stream(self.engine, table) for table in {*self.destinations, *KEYS}}
         self.warehouse = DuckWarehouse(self.folder / "warehouse.duckdb", str(self.folder / "lake"), self.lake)
 
     def flow(self) -> None:
@@ -137,8 +141,8 @@ class World:
 
     def publish(self, records: list[dict[str, Any]]) -> None:
         erased = tombstones_of(read(ErasureSettings))
-        told = Publisher(self.destinations, erased).publish(  # type: ignore[arg-type]  # streams into a folder
-            [each for each in records if "NewImage" in each["dynamodb"] and not is_filtered(each)]
+        told = Publisher(self.destinations, erased, self.kept).publish(  # type: ignore[arg-type]  # into a folder
+            [each for each in records if is_published(each)]
         )
         assert (told.again, told.poison) == ([], [])
 
@@ -146,8 +150,9 @@ class World:
         """A nightly run, begun again after each death until it is through."""
         self.nights += 1
         event = {"run_id": f"n{self.nights}", "tasks_key": f"runs/n{self.nights}/tasks.json"}
-        places = {place for _, stream in self.destinations.values() for place in stream.touched}
-        for _, stream in self.destinations.values():
+        streams: list[Any] = [self.kept.stream, *(stream for _, stream in self.destinations.values())]
+        places = {place for stream in streams for place in stream.touched}
+        for stream in streams:
             stream.touched.clear()
         tasks = [{"entity": each.entity, "dt": each.dt, "hour": each.hour} for each in places]
         self.lake.put(event["tasks_key"], json.dumps(tasks).encode())
@@ -214,12 +219,6 @@ class World:
             "actives": Counter(str(each["activity_date"]) for each in days),
             "daily_actives": [repr(each) for each in actives],
         }
-
-
-def is_filtered(record: dict[str, Any]) -> bool:
-    """Whether the mapping's filter leaves a record out: of subscriptions the lake has messages alone."""
-    keys = record["dynamodb"]["Keys"]
-    return "subscription_id" in keys and SENT_MARK not in keys["subscription_id"]["S"]
 
 
 @pytest.fixture

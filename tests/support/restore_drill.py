@@ -119,7 +119,11 @@ class Drill:
 
     def ask(self, *audience: str) -> str:
         """Ask a question, and tell the phones that hear of it; returns its id."""
-        body = {"idempotency_key": f"q{self.chance.randrange(10**9)}", "type": "text", "prompt": "Well?"}
+        body: dict[str, Any] = {
+            "idempotency_key": f"q{self.chance.randrange(10**9)}",
+            "type": "text",
+            "prompt": "Well?",
+        }
         body |= {"required_responses": 3, "audience": audience}
         status, asked = self.api.call("agent", "POST", "/v1/questions", body, "streakline/agents")
         assert status == 201, asked

@@ -160,5 +160,7 @@ def _is_kept(store: str, image: Image) -> bool:
 
 def _user(store: str, image: Image) -> str | None:
     """Return whose item it is; None: nobody's."""
-    first = str(image["owner" if store == PHONES else KEYS[store][0]]["S"])
+    if store == PHONES:
+        return str(image["owner"]["S"])
+    first = str(image[KEYS[store][0]]["S"])
     return None if store in ("RuleBooks", "Erasures") or not OTHERS.isdisjoint(first) else first

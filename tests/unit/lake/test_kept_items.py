@@ -53,13 +53,13 @@ def test_of_phones_what_is_kept_is_published_and_that_they_are_gone() -> None:
     made = Publisher({"Phones": (NOTIFICATIONS, DeliveryStream(rows, "n"))}, NOBODY, kept)
     phone = {"subscription_id": "s", "owner": "u", "fcm_token": "t"}
     claim = {"subscription_id": "s#sent#reminder=2026-01-01", "claimed_at": "2026-01-01T00:00:00Z"}
-    changes = [
+    changes: list[dict[str, Any]] = [
         {**phone, "is_changed": True},
         {**phone, "last_notified_at": "2026-01-01T00:00:00Z"},
         claim,
         {**claim, "outcome": "sent"},
     ]
-    records = [change(number, "MODIFY", "Phones") for number in range(6)]
+    records: list[Any] = [change(number, "MODIFY", "Phones") for number in range(6)]
     for record, image in zip(records, changes, strict=False):
         record["dynamodb"]["NewImage"] = item(image)
     for record, gone in zip(records[4:], ("s", "s#tag=it"), strict=True):
