@@ -8,7 +8,10 @@ from typing import Any
 import boto3
 from botocore.config import Config
 
+from adapters.platform.fencing.fence import Fence, guard
+from adapters.platform.fencing.registers import Registers
 from local.paths import STACK
+from rules.regions.register import may_write
 
 REGION = "us-east-1"
 # The emulator's root credentials. They are valid nowhere else.
@@ -16,6 +19,7 @@ KEY = SECRET = "test"
 # A client waits for an answer as long as a function may run.
 LAPTOP_SECONDS_MAX, AWS_SECONDS_MAX = 130, 910
 TABLE = "Table"
+REGISTER = "RegisterTableName"  # an output, in a deployment of two regions
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,17 @@ class Stack:
         STACK.write_text(json.dumps(asdict(self), indent=2) + "\n")
 
     def client(self, service: str, attempts: int = 4) -> Any:
-        """Return a client of the emulator or of AWS; the same one for the same arguments."""
+        """Return a client of the emulator or of AWS; the same one for the same arguments.
+
+        In a deployment of two regions it writes to DynamoDB only while its region is the writer (rule 23):
+        raises Fenced.
+        """
+        if service == "dynamodb" and REGISTER in self.outputs:
+            return _fenced_client(self.endpoint_url, self.region, attempts, self.outputs[REGISTER])
+        return self.free_client(service, attempts)
+
+    def free_client(self, service: str, attempts: int = 4) -> Any:
+        """Return a client that no fence stops: for whoever promotes a region, or lets it return."""
         return _client(self.endpoint_url, self.region, service, attempts)
 
     def output(self, name: str, what: str) -> str:
@@ -53,6 +67,13 @@ class Stack:
         if name not in self.outputs:
             raise RuntimeError(f"the stack {self.name} has no {what}: its outputs lack {name}")
         return self.outputs[name]
+
+
+@cache
+def _fenced_client(endpoint_url: str, region: str, attempts: int, register: str) -> Any:
+    registers = Registers(_client(endpoint_url, region, "dynamodb", attempts), register)
+    made = fresh_client(endpoint_url, region, "dynamodb", attempts)
+    return guard(made, Fence(registers.read, region), may_write)
 
 
 @cache

@@ -24,7 +24,7 @@ from local.regions.returning import Returning, ReturnOutcome, WriterDoor
 from local.regions.roles import change_role
 from local.regions.sides import Side
 from local.replay.api import Api
-from local.stack import Stack, fresh_client
+from local.stack import REGISTER, Stack, fresh_client
 from rules.engagement.ledger import Entry
 from rules.regions.changes import KEYS
 from rules.regions.leases import QUIET_SECONDS
@@ -37,8 +37,8 @@ Say = Callable[[str], None]
 
 def run(arguments: argparse.Namespace, stack: Stack) -> None:
     """Carry out an action. Raises RuntimeError if something is listed that somebody must decide about."""
-    table = stack.output("RegisterTableName", "second region (Role is single)")
-    registers = Registers(stack.client("dynamodb"), table)
+    table = stack.output(REGISTER, "second region (Role is single)")
+    registers = Registers(stack.free_client("dynamodb"), table)
     if arguments.action == "status":
         print(json.dumps(status(stack, registers), indent=2))
     elif arguments.action == "start":
@@ -153,7 +153,7 @@ class Steps:
 
 def side_of(stack: Stack) -> Side:
     """Return a stack's tables that are followed."""
-    return Side(stack.region, stack.client("dynamodb"), {name: stack.tables[name] for name in KEYS})
+    return Side(stack.region, stack.free_client("dynamodb"), {name: stack.tables[name] for name in KEYS})
 
 
 def tombstones_of_stack(stack: Stack) -> Tombstones:

@@ -17,7 +17,7 @@ from adapters.platform.failures import FailureQueue
 from adapters.platform.fencing.turn import fence, region_here
 from adapters.settings.regions import SendingSettings
 from rules.regions.changes import GONE, KEYS, ItemChange
-from rules.regions.messages import messages, with_bytes
+from rules.regions.messages import messages, text_of, with_bytes
 from rules.regions.register import Register, sent_epoch
 
 logger = Logger(service="sending")
@@ -72,16 +72,15 @@ class ChangeSender:
         epoch = sent_epoch(register, self._region)
         if epoch is None:
             return 0, []
-        changes: list[ItemChange] = []
+        changes: list[str] = []
         poison: list[tuple[Any, str]] = []
         for each in records:
             try:
                 if change := change_of(each, self._stores, epoch):
-                    list(messages([change]))
-                    changes.append(change)
+                    changes.append(text_of(change))
             except (KeyError, TypeError, ValueError) as error:
                 poison.append((each, f"{type(error).__name__}: {error}"))
-        for text in messages(changes):
+        for text in messages(epoch, changes):
             self._sqs.send_message(QueueUrl=self._url, MessageBody=text)
         return len(changes), poison
 

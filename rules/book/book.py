@@ -40,6 +40,9 @@ class Cap:
     points: int
     per: Period = Period.DAY
 
+    def __hash__(self) -> int:  # asked for each entry (rules/engagement/proving/sealing.py)
+        return self.points
+
     def last(self, day: date) -> date:
         """Return the last date of the period that a date is in: of a week its Sunday."""
         return day if self.per is Period.DAY else day + (7 - day.isoweekday()) * DAY

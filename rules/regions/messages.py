@@ -24,37 +24,36 @@ class TooLarge(ValueError):
     """A change that no message can hold."""
 
 
-def messages(changes: Iterable[ItemChange]) -> Iterator[str]:
-    """Yield texts, each with changes of one epoch, in their order. Raises TooLarge."""
-    held: list[ItemChange] = []
-    size = 0
-    for change in changes:
-        length = len(_listed([change]))
-        if held and (size + length > LONG_BYTES or change.epoch != held[0].epoch):
-            yield _message(held)
-            held, size = [], 0
-        held.append(change)
-        size += length
-    if held:
-        yield _message(held)
-
-
-def _message(changes: list[ItemChange]) -> str:
-    listed = _listed(changes)
-    if len(listed) > LONG_BYTES:
-        listed = json.dumps(b64encode(zlib.compress(listed.encode())).decode())
-    text = f'{{"epoch":{changes[0].epoch},"changes":{listed}}}'
-    if len(text) > MESSAGE_BYTES_MAX:
-        raise TooLarge(f"{changes[0].table}: {len(text)} bytes, and a message takes {MESSAGE_BYTES_MAX}")
+def text_of(change: ItemChange) -> str:
+    """Return a change as text. Raises TooLarge."""
+    told = {"table": change.table, "at": change.at, "key": change.key, "image": change.image}
+    text = json.dumps({**told, "new": int(change.is_new)}, separators=(",", ":"), default=_base64)
+    if len(text) > LONG_BYTES:
+        length = len(_message(change.epoch, [text]))
+        if length > MESSAGE_BYTES_MAX:
+            raise TooLarge(f"{change.table}: {length} bytes, and a message takes {MESSAGE_BYTES_MAX}")
     return text
 
 
-def _listed(changes: list[ItemChange]) -> str:
-    told = [
-        {"table": each.table, "at": each.at, "key": each.key, "image": each.image, "new": int(each.is_new)}
-        for each in changes
-    ]
-    return json.dumps(told, separators=(",", ":"), default=_base64)
+def messages(epoch: int, changes: Iterable[str]) -> Iterator[str]:
+    """Yield messages with the texts of changes of one epoch, in their order."""
+    held: list[str] = []
+    size = 0
+    for text in changes:
+        if held and size + len(text) > LONG_BYTES:
+            yield _message(epoch, held)
+            held, size = [], 0
+        held.append(text)
+        size += len(text)
+    if held:
+        yield _message(epoch, held)
+
+
+def _message(epoch: int, changes: list[str]) -> str:
+    listed = f"[{','.join(changes)}]"
+    if len(listed) > LONG_BYTES + len(changes) + 1:
+        listed = json.dumps(b64encode(zlib.compress(listed.encode())).decode())
+    return f'{{"epoch":{epoch},"changes":{listed}}}'
 
 
 def changes_of(message: Mapping[str, Any]) -> list[ItemChange]:

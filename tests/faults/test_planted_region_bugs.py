@@ -111,6 +111,18 @@ def profiles_do_not_wait_for_their_days(patch: Patch) -> None:
     patch.setattr("adapters.regions.followed_days.FollowedDays.reach", lambda *_: True)
 
 
+def events_do_not_wait_for_their_claims(patch: Patch) -> None:
+    patch.setattr("adapters.regions.followed_order.claim_needed", lambda *_: "")
+
+
+def entries_do_not_wait_for_their_events(patch: Patch) -> None:
+    patch.setattr("adapters.regions.followed_order.events_needed", lambda *_: set())
+
+
+def nobody_stores_what_a_carrier_names(patch: Patch) -> None:
+    patch.setattr("adapters.engagement.ledger_store.LedgerStore.store_new", lambda *_: None)
+
+
 def places_in_the_writer_s_stream_are_followed(patch: Patch) -> None:
     real = replace
 
@@ -161,6 +173,9 @@ BUGS: list[Callable[[Patch], None]] = [
     entries_do_not_wait_for_their_predecessors,
     older_changes_overwrite_newer_ones,
     profiles_do_not_wait_for_their_days,
+    events_do_not_wait_for_their_claims,
+    entries_do_not_wait_for_their_events,
+    nobody_stores_what_a_carrier_names,
     places_in_the_writer_s_stream_are_followed,
     reversals_leave_no_mark,
     a_region_follows_without_being_filled,

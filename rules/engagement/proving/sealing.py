@@ -94,12 +94,14 @@ def _common_bytes(*values: Any) -> bytes:
 def shown_bytes(entry: Entry) -> bytes:
     """Return shown_of, encoded: in a third of the time, because this is done for each event."""
     draft = entry.draft
-    seq, kind, points, balance = str(entry.seq), draft.kind.value, str(draft.points), str(entry.balance)
-    own = (
-        f"3:seqi{len(seq)}:{seq}4:kindt{len(kind)}:{kind}"
-        f"6:pointsi{len(points)}:{points}7:balancei{len(balance)}:{balance}"
-    )
+    seq, balance = str(entry.seq), str(entry.balance)
+    own = f"3:seqi{len(seq)}:{seq}{_earned(draft.kind, draft.points)}7:balancei{len(balance)}:{balance}"
     return own.encode() + _common_bytes(*_common_values(draft))
+
+
+@lru_cache(maxsize=1024)
+def _earned(kind: EntryKind, points: int) -> str:
+    return encoded([("kind", TEXT, kind.value), ("points", INTEGER, str(points))]).decode()
 
 
 def hidden_bytes(entry: Entry) -> bytes:

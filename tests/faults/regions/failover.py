@@ -105,6 +105,7 @@ class Failover(Callers):
         self.follows = {each.name: self._faulty(each.follows) for each in self.regions}
         self.operators = {each.name: self._faulty(each.bare, 6) for each in self.regions}
         self.skews = {each.name: self.chance.uniform(-2, 2) for each in self.regions}
+        self.device_hours = self.chance.choice((0, 0, 1, 3))
         self._wire(patch)
 
     def _faulty(self, real: Any, left: int = 10) -> Faults:
@@ -265,6 +266,11 @@ class Failover(Callers):
             return self._call(ingest.engagement.users_api.handler, method, path, body)
         finally:
             self.local.region = before
+
+    def _clock(self) -> dict[str, str]:
+        """A device that is hours ahead: each attempt corrects its events by some seconds more or less."""
+        said = START + timedelta(seconds=self.seconds, hours=self.device_hours)
+        return {"sent_at": said.isoformat()} if self.device_hours else {}
 
     def _reverse(self, user: str, entry_id: str) -> bool:
         """Reverse a redemption; one that the new writer never saw is not there under its old id."""

@@ -16,7 +16,14 @@ def failover_violations(run: Failover) -> list[str]:
     for user in run.users:
         wrong += violations(run.writer.bare, user)
         wrong += _promises(run, user) + _settings(run, user)
-    return wrong + _lost(run) + _standby(run)
+    return wrong + _lost(run) + _standby(run) + _doubled(run)
+
+
+def _doubled(run: Failover) -> list[str]:
+    """A key has one event, also where the clock of its device was corrected by something else each time."""
+    events = of_users(run.writer, run.users).items("BPEvents")
+    counted = Counter((each["user_id"]["S"], each["client_key"]["S"]) for each in events)
+    return [f"{user}: {key} has {count} events" for (user, key), count in counted.items() if count > 1]
 
 
 def _standby(run: Failover) -> list[str]:

@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rules.regions.changes import KEYS, ItemChange
-from rules.regions.messages import MESSAGE_BYTES_MAX, TooLarge, changes_of, messages
-from rules.regions.needs import place_needed
+from rules.regions.messages import MESSAGE_BYTES_MAX, TooLarge, changes_of, messages, text_of
 
 values = st.recursive(
     st.one_of(
@@ -38,20 +38,26 @@ def changes(draw: st.DrawFn) -> ItemChange:
     )
 
 
-@given(st.lists(changes(), max_size=8))
-def test_what_is_sent_arrives_in_its_order(sent: list[ItemChange]) -> None:
-    assert [each for text in messages(sent) for each in changes_of(json.loads(text))] == sent
+def sent_as(changes: list[ItemChange]) -> list[str]:
+    return list(messages(changes[0].epoch, map(text_of, changes))) if changes else []
+
+
+@given(st.integers(0, 3), st.lists(changes(), max_size=8))
+def test_what_is_sent_arrives_in_its_order(epoch: int, some: list[ItemChange]) -> None:
+    sent = [replace(each, epoch=epoch) for each in some]
+    assert [each for text in sent_as(sent) for each in changes_of(json.loads(text))] == sent
 
 
 def test_many_changes_are_several_messages_and_a_long_one_is_compressed() -> None:
     key = {"user_id": {"S": "ann"}, "event_id": {"S": "e"}}
     small = ItemChange("BPEvents", 1, 1, key, {"text": {"S": "x" * 1000}}, is_new=True)
-    texts = list(messages([small] * 500))
+    texts = sent_as([small] * 500)
     assert len(texts) > 1
     assert all(len(each) <= MESSAGE_BYTES_MAX for each in texts)
     large = ItemChange("BPEvents", 1, 1, key, {"text": {"S": "x" * 390_000}}, is_new=True)
-    (text,) = messages([large])
+    (text,) = sent_as([large])
     assert len(text) < 10_000
+    assert all(len(each) <= MESSAGE_BYTES_MAX for each in sent_as([small, large, small]))
     assert changes_of(json.loads(text)) == [large]
 
 
@@ -61,7 +67,7 @@ def test_what_no_message_holds_is_told_by_its_table() -> None:
         "RuleBooks", 1, 1, {"book": {"S": "b"}, "version": {"N": "1"}}, {"B": {"B": noise}}, True
     )
     with pytest.raises(TooLarge, match=r"RuleBooks: \d+ bytes"):
-        list(messages([change]))
+        text_of(change)
 
 
 LIMITS: dict[str, Any] = {"table": "Limits", "image": None, "key": {}, "at": 1, "new": 1}
@@ -79,19 +85,3 @@ def test_what_is_no_message_is_refused(message: Any) -> None:
 def test_a_table_that_nobody_follows_is_refused() -> None:
     with pytest.raises(ValueError, match="'Limits' is followed by nobody"):
         changes_of({"epoch": 1, "changes": [LIMITS]})
-
-
-def test_what_speaks_of_an_entry_waits_for_it() -> None:
-    place = "2026-03-01T12:00:00.000000Z"
-    assert place_needed("UserStreaks", {"ledger_head": {"S": place}}) == place
-    assert place_needed("DailyActivity", {"ledger_head": {"S": place}}) == place
-    assert place_needed("IdempotencyKeys", {"target": {"S": place}}) == place
-    assert place_needed("Rewards", {"place": {"S": place}, "fulfilment": {"S": "requested"}}) == place
-    for table, image in (
-        ("UserStreaks", {}),
-        ("IdempotencyKeys", {"target": {"S": f"{place}#an-event"}}),
-        ("IdempotencyKeys", {"note": {"S": "x"}}),
-        ("Rewards", {"place": {"S": "of/mug"}, "taken": {"N": "1"}}),
-        ("BPEvents", {"created_at": {"S": place}}),
-    ):
-        assert not place_needed(table, image)
