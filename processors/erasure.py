@@ -29,7 +29,7 @@ from adapters.privacy.stores import Clients, StoreEraser, stores_and_copies
 from adapters.privacy.table_erasers import PartitionEraser
 from adapters.privacy.tombstones import Tombstones
 from adapters.questions.fingerprints import Fingerprints
-from adapters.questions.subscription_items import KEY as SUBSCRIPTION_KEY
+from adapters.questions.phones.subscription_items import KEY as SUBSCRIPTION_KEY
 from adapters.settings.privacy import ErasureSettings
 from rules.days import stamp
 from rules.lake.question_entities import pseudonym

@@ -11,8 +11,8 @@ from adapters.platform.items import Item, item, plain
 from adapters.postgresql.sql import Database
 from adapters.privacy.person import Person
 from adapters.privacy.table_erasers import delete_all
-from adapters.questions.subscription_items import KEY, keys_of, subscription_from
-from adapters.questions.subscription_places import places_of
+from adapters.questions.phones.subscription_items import KEY, keys_of, subscription_from
+from adapters.questions.phones.subscription_places import places_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from adapters.privacy.other_erasers import MINUTES, RATES, BoardEraser, ObjectEr
 from adapters.privacy.people_erasers import IdentityEraser, ResponseEraser, SubscriptionEraser
 from adapters.privacy.person import Person
 from adapters.privacy.table_erasers import KeyEraser, PartitionEraser
-from adapters.questions.subscription_places import places_of
+from adapters.questions.phones.subscription_places import places_of
 from adapters.settings.privacy import ErasureSettings, PrivacyTables
 from rules.leads.lead_events import SORT_KEY
 from rules.leads.series import mark_of

@@ -9,8 +9,8 @@ from adapters.platform.batches import get_all
 from adapters.platform.items import Item, item, plain
 from adapters.questions.announcement_queue import After
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
-from adapters.questions.subscription_items import INDEX, KEY, claim_key, marker_keys, subscription_from
-from adapters.questions.subscription_store import (
+from adapters.questions.phones.subscription_items import INDEX, KEY, claim_key, marker_keys, subscription_from
+from adapters.questions.phones.subscription_store import (
     Action,
     SubscriptionStore,
     delete_action,

@@ -15,8 +15,8 @@ from typing import Any
 
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
-from adapters.questions.subscription_items import INDEX, KEY, claim_key
-from adapters.questions.subscription_store import (
+from adapters.questions.phones.subscription_items import INDEX, KEY, claim_key
+from adapters.questions.phones.subscription_store import (
     Action,
     SubscriptionStore,
     put_action,

@@ -11,8 +11,8 @@ from typing import Any
 
 from adapters.platform.items import item
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims, read_index
-from adapters.questions.subscription_items import KEY, reminder_item, reminder_key
-from adapters.questions.subscription_store import Action, SubscriptionStore, delete_action, put_action
+from adapters.questions.phones.subscription_items import KEY, reminder_item, reminder_key
+from adapters.questions.phones.subscription_store import Action, SubscriptionStore, delete_action, put_action
 from rules.days import stamp, unstamp
 from rules.questions.notifications import Subscription
 from rules.questions.reminders import reminder_partitions

@@ -23,8 +23,8 @@ WATCHED = (FUNCTION, QUEUE, TABLE, DELIVERY)
 CHANGES, INSERTS = ('{"eventName": ["INSERT", "MODIFY"]}',), ('{"eventName": ["INSERT"]}',)
 # Of questions not the answers that are counted: what is asked, also under the key of one that is expired long
 # since, and what has closed. Of responses no marks, and none that stands in line; of the subscriptions' table
-# messages whose outcome is known, what is kept of phones (adapters/questions/subscription_items.py), and what
-# is removed otherwise than by time to live.
+# messages whose outcome is known, what is kept of phones (adapters/questions/phones/subscription_items.py),
+# and what is removed otherwise than by time to live.
 ASKED_OR_OVER = (
     *INSERTS,
     '{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"status": {"S": ["CLOSED", "EXPIRED"]}}}}',
@@ -33,7 +33,10 @@ ASKED_OR_OVER = (
 TAKEN = ('{"eventName": ["INSERT"], "dynamodb": {"NewImage": {"number": {"N": [{"exists": true}]}}}}',)
 SETTLED = ('{"eventName": ["MODIFY"], "dynamodb": {"NewImage": {"outcome": {"S": [{"exists": true}]}}}}',)
 CHANGED_PHONES = (
-    '{"dynamodb": {"NewImage": {"is_changed": {"BOOL": [{"exists": true}]}}}}',
+    (
+        '{"eventName": ["INSERT", "MODIFY"], '
+        '"dynamodb": {"NewImage": {"is_changed": {"BOOL": [{"exists": true}]}}}}'
+    ),
     '{"eventName": ["REMOVE"], "userIdentity": {"type": [{"exists": false}]}}',
 )
 PUBLISHED = {

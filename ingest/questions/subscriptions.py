@@ -16,9 +16,9 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.platform.aws import client
 from adapters.platform.shared_counters import HeldPlaces, SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
-from adapters.questions.push import SnsPush
-from adapters.questions.subscription_places import place_of, places_of
-from adapters.questions.subscription_store import SubscriptionStore
+from adapters.questions.phones.push import SnsPush
+from adapters.questions.phones.subscription_places import place_of, places_of
+from adapters.questions.phones.subscription_store import SubscriptionStore
 from adapters.settings.questions import SubscriptionsSettings
 from ingest.questions.question_schemas import TAGS_MAX
 from ingest.questions.subscription_schemas import SUBSCRIPTION, SUBSCRIPTION_ID

@@ -22,6 +22,7 @@ from adapters.platform.batches import chunks, get_all, query_all
 from adapters.platform.items import Item
 from adapters.regions.followed_order import claims_of, events_of
 from adapters.regions.follower import Follower
+from ingest.engagement.points.rewards import REDEEM
 from local.regions.finding import CLAIMS, EVENTS, PROFILES, FoundUnseen, Listed
 from local.regions.sides import BEFORE_ALL, Side, key_of, told
 from rules.engagement.ledger import entry_id
@@ -31,7 +32,6 @@ from rules.regions.unseen import Unseen, UnseenFate
 
 FILLED_AT_ONCE = 200
 ATTEMPTS_MAX = 5
-REDEEM = "redeem:"  # before a redemption's key (ingest/engagement/points/rewards.py)
 DAYS = "DailyActivity"
 # As the writer writes (rules.regions.needs). Claims come twice: those of events, and then those of commands.
 FILL_ORDER = (CLAIMS, EVENTS, LEDGER, DAYS, PROFILES, CLAIMS)

@@ -15,7 +15,7 @@ from adapters.engagement.projections import Projections
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.objects import S3Objects
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.phone_table import PhoneTable
+from adapters.questions.phones.phone_table import PhoneTable
 from adapters.restoring.item_tables import ItemTable
 from analytics.curation.curate import curate
 from analytics.curation.planning.plan import plan

@@ -25,8 +25,8 @@ from adapters.platform.items import item, plain
 from adapters.platform.queues import Consumer, Poison
 from adapters.questions.announcement_queue import AnnouncementPage, AnnouncementQueue
 from adapters.questions.announcements import Announcements
-from adapters.questions.push import SnsPush
-from adapters.questions.subscription_store import SubscriptionStore
+from adapters.questions.phones.push import SnsPush
+from adapters.questions.phones.subscription_store import SubscriptionStore
 from adapters.settings.questions import FanOutSettings
 from processors.questions.messages import Sender, Told
 from rules.days import unstamp

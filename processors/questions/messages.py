@@ -9,7 +9,7 @@ from typing import Any
 from adapters.logs import Logger
 from adapters.platform.aws import Unavailable
 from adapters.questions.message_claims import ClaimResult, MessageClaim, MessageClaims
-from adapters.questions.push import Push, PushReceipt, PushStatus
+from adapters.questions.phones.push import Push, PushReceipt, PushStatus
 from rules.questions.messages import PushMessage
 from rules.questions.notifications import Subscription
 

@@ -18,9 +18,9 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.batches import READ_MAX, chunks
-from adapters.questions.push import SnsPush
+from adapters.questions.phones.push import SnsPush
+from adapters.questions.phones.subscription_store import SubscriptionStore
 from adapters.questions.reminder_store import DueReminder, ReminderStore
-from adapters.questions.subscription_store import SubscriptionStore
 from adapters.settings.questions import RemindersSettings
 from processors.questions.messages import Sender, Told, stop_at
 from rules.days import UnknownZone, today

@@ -52,16 +52,12 @@ class Cap:
         """The cap as it is stored: `100/day`."""
         return f"{self.points}/{self.per}"
 
-    @classmethod
-    def of(cls, text: str | None) -> "Cap | None":
+    @staticmethod
+    @lru_cache(maxsize=1024)  # each event and each entry names one of few
+    def of(text: str | None) -> "Cap | None":
         """Read a stored cap; None where there is none. Raises ValueError for any other text."""
-        return _cap_of(text) if text else None
-
-
-@lru_cache(maxsize=1024)  # each event and each entry names one of few
-def _cap_of(text: str) -> Cap:
-    points, _, per = text.partition("/")
-    return Cap(int(points), Period(per))
+        points, _, per = (text or "").partition("/")
+        return Cap(int(points), Period(per)) if text else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,8 +102,8 @@ class Callers:
         return answer["statusCode"], json.loads(answer["body"])
 
     def _post(self, events: list[dict[str, Any]]) -> bool:
-        body = {"events": events, **self._clock()}
-        status, answer = self._call(ingest.engagement.events_api.handler, "POST", "/v1/events", body)
+        batch = {"events": events, **self._clock()}
+        status, answer = self._call(ingest.engagement.events_api.handler, "POST", "/v1/events", batch)
         if status != 202:
             return False
         for body, result in zip(events, answer["results"], strict=True):

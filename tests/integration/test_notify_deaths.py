@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from adapters.platform.items import plain
-from adapters.questions.push import PushReceipt
+from adapters.questions.phones.push import PushReceipt
 from processors.questions.messages import Told
 from rules.days import stamp
 from rules.questions.messages import PushMessage

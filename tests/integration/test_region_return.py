@@ -1,5 +1,7 @@
 """A standby's tables and a region's return, on two engines: items in any order, and tables of every kind (rule 23)."""
 
+# Long: one return, table by table.
+
 import json
 import random
 from collections.abc import Iterator
@@ -8,23 +10,15 @@ from typing import Any
 
 import pytest
 
-from adapters.engagement.account_items import entry_from, entry_item
-from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.fencing.fence import Fenced
 from adapters.platform.fencing.registers import RegisterMoved, Registers
-from adapters.platform.items import item
 from adapters.privacy.tombstones import NOBODY
 from adapters.regions.followed_items import FollowedItems
-from adapters.regions.follower import Follower
 from local.regions.command import Steps, report_of
 from local.regions.finding import UnseenFinder
 from local.regions.roles import update_of
 from local.regions.sides import Side, told
 from local.stack import Stack
-from rules.days import parse_moment
-from rules.engagement.carrying.carriers import split_carriers
-from rules.engagement.events import event_id
-from rules.engagement.ledger import Draft, EntryKind, append
 from rules.regions.changes import KEYS, ItemChange
 from rules.regions.register import Phase, Register
 from tests.support.engine import Engine, running
@@ -214,52 +208,3 @@ def test_one_event_under_two_ids_is_not_carried(both: tuple[Engine, Engine]) -> 
     assert not [each for each in found.carried.get("BPEvents", ()) if each["user_id"]["S"] == "bob"]
     (listed,) = [each for each in found.listed if each.key == "bob/twice"]
     assert "one event under two ids" in listed.reason
-
-
-def test_what_a_carrier_names_is_stored_before_a_profile_is_followed(both: tuple[Engine, Engine]) -> None:
-    """Nobody looks behind a profile: whoever followed the carrier died before it stored these."""
-    follower = Follower(both[1].client("dynamodb"), TABLES)
-    drafts = [
-        Draft(EntryKind.EARN, 5, event_id("zoe", f"k{number}", parse_moment(STAMP)), "READ", "2026-03-20")
-        for number in range(3)
-    ]
-    entries = append("zoe", None, drafts, NOW)
-    carriers, carried = split_carriers(entries)
-    assert carried, "three of a batch are carried by the last"
-    head = carriers[-1]
-    ledger = LedgerStore(both[1].client("dynamodb"), "RewardsLedger")
-    ledger._transact(list(ledger.appending(None, entries).actions), own=0)
-    day = {"user_id": "zoe", "activity_date": "2026-03-20", "ledger_head": head.created_at}
-    profile = {"user_id": "zoe", "ledger_head": head.created_at}
-    changes = [
-        ItemChange(name, 1, 7, {key: stored[key] for key in KEYS[name]}, stored, is_new=True)
-        for name, stored in (("DailyActivity", item(day)), ("UserStreaks", item(profile)))
-    ]
-    outcome = follower.follow(changes, NOW)
-    assert (outcome.followed, outcome.waiting) == (2, [])
-    assert [each.seq for each in map(entry_from, ledger.stored_after("zoe", "0"))] == [0, 1, 2, 3]
-
-
-def test_entries_events_and_claims_come_in_the_writer_s_order(both: tuple[Engine, Engine]) -> None:
-    dynamodb = both[1].client("dynamodb")
-    follower = Follower(dynamodb, TABLES)
-    identifier = event_id("yan", "k", parse_moment(STAMP))
-    (opened, earned) = append("yan", None, [Draft(EntryKind.EARN, 5, identifier, "READ", "2026-03-20")], NOW)
-    stored = {
-        "IdempotencyKeys": item({"user_id": "yan", "idempotency_key": "k", "target": identifier}),
-        "BPEvents": item({"user_id": "yan", "event_id": identifier, "client_key": "k", "created_at": STAMP}),
-    }
-    first, second = (
-        ItemChange(name, 1, 7, {key: each[key] for key in KEYS[name]}, each, is_new=True)
-        for name, each in stored.items()
-    )
-    entries = [
-        ItemChange(
-            "RewardsLedger", 1, 7, {key: each[key] for key in KEYS["RewardsLedger"]}, each, is_new=True
-        )
-        for each in map(entry_item, (opened, earned))
-    ]
-    alone = follower.follow([second, *entries], NOW)
-    assert (alone.followed, alone.waiting) == (1, [second, entries[1]])
-    together = follower.follow([entries[1], second, first], NOW)
-    assert (together.followed, together.waiting) == (3, [])

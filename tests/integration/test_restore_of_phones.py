@@ -1,5 +1,7 @@
 """Phones come back from the lake: each is told again, of nothing twice; none that is gone comes back (rule 21)."""
 
+# Long: what may have become of a phone, one case after the other.
+
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -11,8 +13,8 @@ import pytest
 from adapters.platform.items import item
 from adapters.privacy.people_erasers import SubscriptionEraser
 from adapters.privacy.person import Person
-from adapters.questions.subscription_items import KEY, token_key
-from adapters.questions.subscription_store import SubscriptionStore
+from adapters.questions.phones.subscription_items import KEY, token_key
+from adapters.questions.phones.subscription_store import SubscriptionStore
 from analytics.curation.curate import curate
 from analytics.forgetting.gone_phones import GonePhones
 from analytics.lake.layout import raw_place

@@ -21,9 +21,9 @@ from adapters.platform.objects import FolderObjects
 from adapters.platform.redis import Redis
 from adapters.platform.sending.firehose import DeliveryStream
 from adapters.privacy.tombstones import Tombstones
-from adapters.questions.phone_table import PhoneTable
-from adapters.questions.subscription_items import KEY
-from adapters.questions.subscription_places import places_of
+from adapters.questions.phones.phone_table import PhoneTable
+from adapters.questions.phones.subscription_items import KEY
+from adapters.questions.phones.subscription_places import places_of
 from adapters.restoring.item_tables import ItemTable
 from analytics.curation.curate import Task, curate
 from analytics.reconcile.profile_history import SettingsHistory

@@ -13,8 +13,8 @@ from adapters.platform.batches import put_all
 from adapters.platform.items import item
 from adapters.questions.announcement_queue import After, AnnouncementPage
 from adapters.questions.announcements import Announcements
-from adapters.questions.subscription_items import items_of
-from adapters.questions.subscription_store import SubscriptionStore
+from adapters.questions.phones.subscription_items import items_of
+from adapters.questions.phones.subscription_store import SubscriptionStore
 from local.cloud.dynamodb_engine import table_definition
 from processors.questions.fan_out import Notifier, logger
 from processors.questions.messages import Sender, Told

@@ -9,7 +9,7 @@ from adapters.engagement.points.redemption_store import RedemptionStore
 from adapters.engagement.points.reward_stock import RewardStock
 from ingest.engagement.points.command import CommandResult
 from ingest.engagement.points.commands import Commands
-from ingest.engagement.points.rewards import Rewards
+from ingest.engagement.points.rewards import REDEEM, Rewards
 from ingest.engagement.points.sale import Sale
 from ingest.web.caller import ApiError, Caller
 from rules.days import stamp
@@ -50,7 +50,7 @@ class Redemptions:
         conflict for a key used with another reward.
         """
         sale = Sale(self.rewards.books, self.stock, self.store, user_id, reward_id, now, shown)
-        return self._commands.once(user_id, f"redeem:{key}", f"reward {reward_id}", now, sale.command)
+        return self._commands.once(user_id, REDEEM + key, f"reward {reward_id}", now, sale.command)
 
     def get(self, user_id: str, created_at: str) -> Redemption:
         """Return a redemption of a reward; raises 404."""

@@ -16,6 +16,7 @@ from rules.engagement.ledger import Draft, Entry, EntryKind, FreezeNote
 from rules.engagement.streaks import effective, return_date
 
 FREEZE_REWARD = "streak_freeze"
+REDEEM = "redeem:"  # before a redemption's key, in its claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class Rewards:
             check_review(account.profile)
             return Command(draft)
 
-        return self.commands.once(user_id, f"redeem:{key}", f"{points} {reward_id}", now, command)
+        return self.commands.once(user_id, REDEEM + key, f"{points} {reward_id}", now, command)
 
     def take_freeze(self, user_id: str, key: str | None, now: datetime) -> CommandResult:
         """Take a freeze: one of the month's free ones, or at its price.

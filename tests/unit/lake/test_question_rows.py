@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from adapters.platform.items import item, plain
 from adapters.questions.message_claims import SENDING
+from adapters.questions.phones.subscription_items import KEY, claim_key
 from adapters.questions.response_store import COUNTED, LINE, WAITING
-from adapters.questions.subscription_items import KEY, claim_key
 from adapters.questions.user_stats_items import stats_attributes
 from local.cloud.event_filters import matches
 from rules.days import stamp

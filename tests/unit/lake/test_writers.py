@@ -17,7 +17,7 @@ from adapters.leads import memory_items
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups.topology import Topology
 from adapters.platform.items import item, plain
-from adapters.questions.subscription_items import KEY, claim_key
+from adapters.questions.phones.subscription_items import KEY, claim_key
 from adapters.questions.user_stats_items import stats_attributes
 from rules.book.book import Cap
 from rules.days import stamp

@@ -12,7 +12,7 @@ from typing import Any
 from adapters.platform.aws import THROTTLES, pauses
 from adapters.platform.batches import Unprocessed, get_all
 from adapters.platform.items import Item, item, plain
-from adapters.questions.subscription_items import KEY, items_of, keys_of, subscription_from, token_key
+from adapters.questions.phones.subscription_items import KEY, items_of, keys_of, subscription_from, token_key
 from rules.days import stamp
 from rules.lake.kept.table_items import CHANGED
 from rules.questions.notifications import Subscription, later_stamp

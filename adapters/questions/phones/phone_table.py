@@ -11,7 +11,7 @@ from adapters.platform.batches import get_all, scan_all
 from adapters.platform.items import Item, item, plain
 from adapters.platform.shared_counters import HeldPlaces
 from adapters.questions.message_claims import UNCONFIRMED
-from adapters.questions.subscription_items import (
+from adapters.questions.phones.subscription_items import (
     KEY,
     claim_key,
     items_of,
@@ -19,8 +19,8 @@ from adapters.questions.subscription_items import (
     subscription_from,
     token_key,
 )
-from adapters.questions.subscription_places import place_of
-from adapters.questions.subscription_store import SubscriptionStore, delete_action, put_action
+from adapters.questions.phones.subscription_places import place_of
+from adapters.questions.phones.subscription_store import SubscriptionStore, delete_action, put_action
 from adapters.restoring.item_tables import WRITERS, ItemTable
 from rules.days import stamp
 from rules.lake.kept.table_items import CHANGED, TOKEN
