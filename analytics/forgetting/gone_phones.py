@@ -1,16 +1,17 @@
 """Rows of phones that are gone leave the lake: a token must not outlive its phone there (rule 22).
 
-Whoever unsubscribes is no erased person, and keeps all other rows. So this is a pass of its own, each night:
+Whoever unsubscribes is no erased person, and keeps all other rows. So this is a pass of its own, each week:
 of all files of table_items it reads the groups of rows that may have phones, finds which of these have been
 gone for long enough, and writes the files again that have rows of before. The row that says that a phone is
-gone stays: it has an id alone, and a row of before that comes late leaves by it the night after.
+gone stays: it has an id alone, and a row of before that comes late leaves by it a week later.
 """
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -26,7 +27,9 @@ from analytics.forgetting.lines import Finder
 from analytics.forgetting.raw_objects import RawObjects
 from analytics.lake import layout
 from analytics.lake.bookkeeping import bookkeeping
+from analytics.lake.layout import run_key
 from analytics.lake.ranged_file import RangedFile
+from rules.days import stamp, unstamp
 from rules.lake.kept.table_items import PHONES, TABLE_ITEMS, ends_phone
 from rules.privacy.retention import GONE_PHONES_STAY
 
@@ -35,6 +38,9 @@ ENTITY = TABLE_ITEMS.name
 COLUMNS = ["store", "place", "version", "changed_at", "item"]
 ROWS = pa.schema({"place": pa.string(), "version": pa.int64(), "ended_at": pa.timestamp("us", "UTC")})
 READERS = 16
+# A pass opens every file, and there is one more each day: no night's work should grow with age like that.
+EVERY = timedelta(days=6, hours=12)  # a week's nights begin some minutes earlier or later
+LAST = run_key(NAME, "last.json")
 Ends = Mapping[str, int]  # a phone's place -> the version by which it was gone
 
 
@@ -44,6 +50,13 @@ class GonePhones:
 
     objects: ForgettingObjects
     has_time: Callable[[], bool] = lambda: True
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether the last pass that came to its end is a week ago."""
+        try:
+            return now - unstamp(json.loads(self.objects.get(LAST))["ended"]) >= EVERY
+        except NoObject:
+            return True
 
     def run(self, now: datetime) -> tuple[bool, int]:
         """Go on; returns whether all is done, and how many rows have left. It is safe to repeat.
@@ -67,6 +80,7 @@ class GonePhones:
             with suppress(NoObject, ObjectChanged):
                 self._file(stored, ends)
                 gone += number
+        self.objects.put(LAST, json.dumps({"ended": stamp(now)}).encode())
         return True, gone
 
     def _phones(self, stored: StoredObject) -> pa.Table:

@@ -55,7 +55,8 @@ class ForgetSteps:
             lake_pass = LakePass(self.objects, everybody, progress, fresh, has_time)
             lake_pass.run(unstamp(progress.began))
         if progress.is_done and not progress.phones:
-            progress.phones, rows = GonePhones(self.objects, has_time).run(now)
+            phones = GonePhones(self.objects, has_time)
+            progress.phones, rows = phones.run(now) if phones.is_due(now) else (True, 0)
             progress.save(self.objects)
             logger.info("phones that are gone", extra={"rows": rows})
         return {"is_left": not progress.phones, "erasures": len(progress.due)}

@@ -65,7 +65,7 @@ MADE_OF = "every night is made of it"
 BY_HAND = "delete rows in the warehouse yourself: a load brings only what is curated anew"
 
 # A table that somebody has emptied by mistake can be restored as of before for so long (rule 21).
-GONE_PHONES_STAY = timedelta(days=7)
+GONE_PHONES_STAY = timedelta(days=7)  # and until the pass of that week: analytics/forgetting/gone_phones.py
 
 KEEPINGS = (
     Keeping(RAW, "PayloadBucket", "leads/: webhooks that are large", LIFECYCLE, "delete-payloads", PAYLOADS),
@@ -112,7 +112,8 @@ KEEPINGS = (
         "push tokens, for restores",
         PASS,
         "gone_phones",
-        until=f"{GONE_PHONES_STAY.days} days after the phone is gone; of an erased user the night after",
+        until=f"{GONE_PHONES_STAY.days} to {2 * GONE_PHONES_STAY.days} days after the phone is gone;"
+        " of an erased user the night after",
     ),
     Keeping(DEVICES, "IdempotencyKeys", "hashes of devices", TTL, "ttl", until="a year"),
     Keeping(

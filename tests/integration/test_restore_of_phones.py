@@ -220,11 +220,16 @@ def test_a_week_after_a_phone_is_gone_nothing_of_it_is_in_the_lake(drill: Drill,
     assert having(lake, ["ann-phone", "ben-phone", '"ann"']) == set()
     assert having(lake, ["cleo-phone"]), "who has a phone keeps it"
     assert GonePhones(drill.objects).run(now) == (True, 0)
+    assert [GonePhones(drill.objects).is_due(now + timedelta(days=days)) for days in (0, 6, 7)] == [
+        False,
+        False,
+        True,
+    ]
     drill.lose("Subscriptions", "Limits")
     assert drill.restore().phones == 2, "cleo's, and ben's without a token"
 
 
-def test_a_row_that_comes_late_leaves_the_night_after(drill: Drill) -> None:
+def test_a_row_that_comes_late_leaves_with_the_next_pass(drill: Drill) -> None:
     own = drill.subscribe("ann")["subscription_id"]
     drill.publish()
     late = {each.key: drill.objects.get(each.key) for each in drill.objects.list("raw/table_items/")}
