@@ -16,3 +16,17 @@ def environment(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     for name, value in engine.environment().items():
         monkeypatch.setenv(name, value)
     return engine
+
+
+@pytest.fixture(scope="module")
+def two_engines() -> Iterator[tuple[Engine, Engine]]:
+    with running() as one, running() as other:
+        yield one, other
+
+
+@pytest.fixture
+def regions(two_engines: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch) -> tuple[Engine, Engine]:
+    """Two engines that other tests leave nothing in: a book of rules would change what a seed leads to."""
+    for name, value in two_engines[0].environment().items():
+        monkeypatch.setenv(name, value)
+    return two_engines

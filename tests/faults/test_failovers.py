@@ -4,24 +4,17 @@ SEED: replay just that one. 200 failovers in `make test`, 2,000 in `make soak`.
 """
 
 import os
-from collections.abc import Iterator
 
 import pytest
 
 from tests.faults.regions.failover import Failover
 from tests.faults.regions.failover_promises import failover_violations
 from tests.support.effort import effort
-from tests.support.engine import Engine, running
+from tests.support.engine import Engine
 
 GROUP = 10
 FAILOVERS = effort(200, soak=2000)
 SEEDS = [int(os.environ["SEED"])] if "SEED" in os.environ else list(range(FAILOVERS))
-
-
-@pytest.fixture(scope="module")
-def other_engine() -> Iterator[Engine]:
-    with running() as started:
-        yield started
 
 
 def run(engines: tuple[Engine, Engine], seed: int, patch: pytest.MonkeyPatch) -> list[str]:
@@ -34,8 +27,8 @@ def run(engines: tuple[Engine, Engine], seed: int, patch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("first", SEEDS[::GROUP])
 def test_nothing_is_lost_and_no_overdraft_is_unlisted_after(
-    first: int, environment: Engine, other_engine: Engine, monkeypatch: pytest.MonkeyPatch
+    first: int, regions: tuple[Engine, Engine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for seed in SEEDS[SEEDS.index(first) : SEEDS.index(first) + GROUP]:
-        found = run((environment, other_engine), seed, monkeypatch)
+        found = run(regions, seed, monkeypatch)
         assert not found, f"replay with SEED={seed} make test: {found}"

@@ -2,7 +2,7 @@
 
 # Long: a list of bugs, a few lines each, and one test for all of them.
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from adapters.regions.followed_items import FollowedItems
 from local.regions.returning import Returning
 from tests.faults.planting import must_be_caught
 from tests.faults.test_failovers import run
-from tests.support.engine import Engine, running
+from tests.support.engine import Engine
 
 SEEDS_MAX = 30
 # Where a bug needs a rare meeting: schedules that have found it come first.
@@ -185,18 +185,12 @@ BUGS: list[Callable[[Patch], None]] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def other_engine() -> Iterator[Engine]:
-    with running() as started:
-        yield started
-
-
 @pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
 def test_is_caught(
-    plant: Callable[[Patch], None], environment: Engine, other_engine: Engine, monkeypatch: Patch
+    plant: Callable[[Patch], None], regions: tuple[Engine, Engine], monkeypatch: Patch
 ) -> None:
-    def both(engine: Engine, seed: int, patch: Patch) -> list[str]:
-        return run((engine, other_engine), seed, patch)
+    def both(_: Engine, seed: int, patch: Patch) -> list[str]:
+        return run(regions, seed, patch)
 
     seeds = (*FOUND_BY.get(plant.__name__, ()), *range(SEEDS_MAX))
-    must_be_caught(plant, both, environment, monkeypatch, seeds)
+    must_be_caught(plant, both, regions[0], monkeypatch, seeds)
