@@ -11,6 +11,7 @@ command or of a script must be in one slot. It does not follow a cluster of seve
 import logging
 import socket
 import ssl
+import threading
 from collections.abc import Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -31,13 +32,14 @@ class RedisUnsupported(RedisError):
 
 
 class Redis:
-    """One connection, opened when first needed and again after a failure."""
+    """One connection, opened when first needed and again after a failure. Threads take turns."""
 
     def __init__(self, url: str) -> None:
         """url: redis://[:password@]host[:port][/db], or rediss:// for TLS. Cluster mode has db 0 only."""
         self._url = urlsplit(url)
         if self._url.scheme not in ("redis", "rediss") or not self._url.hostname:
             raise ValueError("REDIS_URL must be redis://host:port or rediss://host:port")
+        self._turn = threading.RLock()  # answers come in the order of commands, whichever thread asked
         self._socket: socket.socket | None = None
         self._file: Any = None
         self._unsupported = ""
@@ -62,22 +64,24 @@ class Redis:
         Raises RedisError if there are no answers. Raises RedisUnsupported, now and at every later call, once
         a command has been sent to another node: a part of a cache would give old values.
         """
-        if self._unsupported:
-            raise RedisUnsupported(self._unsupported)
-        try:
-            if self._socket is None:
-                self._connect()
-            return self._exchange(commands)
-        except (OSError, ValueError) as error:
-            self.close()
-            raise RedisError(str(error)) from error
+        with self._turn:
+            if self._unsupported:
+                raise RedisUnsupported(self._unsupported)
+            try:
+                if self._socket is None:
+                    self._connect()
+                return self._exchange(commands)
+            except (OSError, ValueError) as error:
+                self.close()
+                raise RedisError(str(error)) from error
 
     def close(self) -> None:
         """Drop the connection."""
-        if self._socket is not None:
-            self._file.close()
-            self._socket.close()
-        self._socket = None
+        with self._turn:
+            if self._socket is not None:
+                self._file.close()
+                self._socket.close()
+            self._socket = None
 
     def _connect(self) -> None:
         host, port = self._url.hostname, self._url.port or 6379

@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -252,3 +253,15 @@ def test_a_cluster_of_several_nodes_is_as_no_redis(tmp_path: Path, caplog: pytes
         assert all(cache.profile(each.user_id) is None for each in CROWD)
         (told,) = caplog.messages
         assert "several nodes, which is not supported: MOVED" in told
+
+
+def test_threads_that_share_a_connection_get_their_own_answers(redis_url: str) -> None:
+    """Commands of operators write from sixteen threads, with one client."""
+    redis = Redis(redis_url)
+
+    def asked(number: int) -> list[list[str]]:
+        return [redis.pipeline([["ECHO", f"{number}-{at}"], ["ECHO", number]]) for at in range(200)]
+
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(asked, range(8)))
+    assert found == [[[f"{number}-{at}", str(number)] for at in range(200)] for number in range(8)]
