@@ -17,6 +17,9 @@ from rules.engagement.streaks import resumed
 
 # What a month adds before the next one can be put away has to fit below 1,024.
 PROFILE_BYTES_MAX = 800
+# No more is put away than brings a profile below this part of it. So questions about the last years, which are
+# most, do not need the archive.
+PART_KEPT = 0.75
 
 
 class ArchiveMoved(Exception):
@@ -55,17 +58,20 @@ class ArchiveStore:
         Raises nothing for an archive that is damaged: then the profile grows until it is repaired.
         """
         stored = item(profile_attributes(profile, shards))
-        until = archivable(profile.streak, profile.cover)
-        if until is None or item_bytes(stored) <= PROFILE_BYTES_MAX:
+        if item_bytes(stored) <= PROFILE_BYTES_MAX or not archivable(profile.streak, profile.cover):
             return stored, None
         try:
             all_of_it = self.whole(profile)
         except ArchiveMoved:
             return stored, None
         assert all_of_it.streak is not None  # noqa: S101 (archivable)
-        (streak, cover), archive = put_away(all_of_it.streak, all_of_it.cover, until)
-        smaller = profile_attributes(replace(profile, streak=streak, cover=cover), shards)
-        return item(smaller), archive_item(profile.user_id, archive)
+        smaller, archive = stored, None
+        for until in archivable(all_of_it.streak, all_of_it.cover):
+            (streak, cover), archive = put_away(all_of_it.streak, all_of_it.cover, until)
+            smaller = item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
+            if item_bytes(smaller) <= PROFILE_BYTES_MAX * PART_KEPT:
+                break
+        return smaller, archive and archive_item(profile.user_id, archive)
 
     def reaching(self, profile: Profile, since: date) -> Profile:
         """Return a profile that a fold of dates from `since` on can start from: whole only if it must be.

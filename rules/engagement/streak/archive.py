@@ -70,12 +70,15 @@ class Archive:
         )
 
 
-def archivable(streak: Streak | None, cover: Cover) -> date | None:
-    """Return the newest checkpoint up to which things may be put away; None if that is not worth it."""
+def archivable(streak: Streak | None, cover: Cover) -> list[date]:
+    """Return the checkpoints up to which things may be put away, the oldest first.
+
+    There are none if what lies before the newest of them is not worth it.
+    """
     known = (streak.checkpoints if streak else None) or ()
     place = place_before(known, streak.last - UNSETTLED) if streak else None
     if streak is None or place is None:
-        return None
+        return []
     until = known[place].last
     things = (
         sum(day <= until for day, _ in cover.freezes)
@@ -83,7 +86,7 @@ def archivable(streak: Streak | None, cover: Cover) -> date | None:
         + sum(is_old(last, until) for _, last in cover.pauses)
         + sum(each.last < until for each in known)
     )
-    return until if things >= THINGS_MIN else None
+    return [each.last for each in known[: place + 1]] if things >= THINGS_MIN else []
 
 
 def is_old(last: date, until: date) -> bool:
