@@ -1,10 +1,10 @@
 """Who takes the next step of a simulation, and which calls to DynamoDB fail: a seed decides both."""
 
 import random
-import threading
 from collections.abc import Callable
 from typing import Any
 
+import greenlet
 from botocore.exceptions import ClientError, EndpointConnectionError
 
 FAULTS_MAX = 14
@@ -15,44 +15,44 @@ class Killed(BaseException):
 
 
 class Turns:
-    """Hands the turn from actor to actor, as the seed says."""
+    """Hands the turn from actor to actor, as the seed says.
+
+    Actors are greenlets: to change places takes a microsecond, where threads that wait for each other take fifty.
+    """
 
     def __init__(self, chance: random.Random) -> None:
         self._chance = chance
-        self._main = threading.Semaphore(0)
-        self._waiting: dict[str, threading.Semaphore] = {}
-        self._local = threading.local()
+        self._main = greenlet.getcurrent()
+        self._waiting: dict[str, greenlet.greenlet] = {}
 
     def start(self, name: str, body: Callable[[], None]) -> None:
-        self._waiting[name] = threading.Semaphore(0)
-
         def run() -> None:
-            self._local.name = name
-            self._waiting[name].acquire()
             try:
                 body()
             finally:
                 del self._waiting[name]
-                self._main.release()
 
-        threading.Thread(target=run, daemon=True).start()
+        self._waiting[name] = greenlet.greenlet(run, self._main)
 
     def pause(self) -> None:
         """Give the turn away; called by actors."""
-        self._main.release()
-        self._waiting[self._local.name].acquire()
+        self._main.switch()
 
     def step(self) -> bool:
         """Let one actor run to its next call; False when all are done."""
         if not self._waiting:
             return False
-        self._waiting[self._chance.choice(sorted(self._waiting))].release()
-        self._main.acquire()
+        self._waiting[self._chance.choice(sorted(self._waiting))].switch()
         return True
 
     @property
     def alive(self) -> int:
         return len(self._waiting)
+
+
+def current() -> object:
+    """Return whose turn it is: an actor, or else whoever lets the actors act."""
+    return greenlet.getcurrent()
 
 
 class Faults:

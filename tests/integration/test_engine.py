@@ -1,5 +1,6 @@
 """The tests' DynamoDB, which answers within the process: it says what the server says, and lets threads race."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -9,15 +10,24 @@ from botocore.exceptions import ClientError
 from adapters.platform.items import item
 from local.cloud import dynamodb_engine
 from tests.support import engine as engines
-from tests.support.engine import Engine
+from tests.support.engine import Engine, changes, lean_client
 
 KEY = {"user_id": "u", "event_id": "e"}
 
 
-def told(engine: Engine) -> list[Any]:
+def told(engine: Engine, client_of: Callable[[Engine, str], Any] = Engine.client) -> list[Any]:
     """What a table and its stream say to some calls, without what differs from run to run."""
-    dynamodb, table = engine.client("dynamodb"), {"TableName": "BPEvents"}
+    dynamodb, table = client_of(engine, "dynamodb"), {"TableName": "BPEvents"}
     value = {":n": {"N": "1"}}
+    values: dict[str, Any] = {
+        "B": {"B": b"\0\xff"},
+        "BS": {"BS": [b"a", b"bc"]},
+        "none": {"NULL": True},
+        "deep": {"L": [{"M": {"B": {"B": b"b"}, "S": {"S": '"B"'}}}, {"BOOL": False}]},
+    }
+    packed = {**item({**KEY, "event_id": "packed"}), **values}
+    of_user = {"KeyConditionExpression": "user_id = :u", "ExpressionAttributeValues": {":u": {"S": "u"}}}
+    missing = {"Key": item(KEY), "ConditionExpression": "attribute_exists(user_id)"}
     calls: list[tuple[str, dict[str, Any]]] = [
         ("put_item", {"Item": item({**KEY, "n": 0})}),
         ("put_item", {"Item": item(KEY), "ConditionExpression": "attribute_not_exists(user_id)"}),
@@ -28,16 +38,28 @@ def told(engine: Engine) -> list[Any]:
         ("get_item", {"Key": item(KEY), "ConsistentRead": True}),
         ("delete_item", {"Key": item(KEY), "ReturnValues": "ALL_OLD"}),
         ("get_item", {"Key": {"user_id": {"S": "u"}}}),
+        ("put_item", {"Item": packed}),
+        ("query", {**of_user, "Limit": 1}),
+        ("delete_item", {**missing, "ReturnValuesOnConditionCheckFailure": "ALL_OLD"}),
+        ("transact_write_items", {"TransactItems": [{"Delete": {**table, **missing}}]}),
+        ("batch_get_item", {"RequestItems": {"BPEvents": {"Keys": [item(KEY)]}}}),
+        ("execute_statement", {"Statement": """SELECT * FROM "BPEvents" WHERE user_id = 'u'"""}),
+        (
+            "batch_execute_statement",
+            {"Statements": [{"Statement": """DELETE FROM "BPEvents" WHERE n = 1"""}]},
+        ),
     ]
     found: list[Any] = []
     for name, more in calls:
         try:
-            answer = getattr(dynamodb, name)(**table, **more)
+            named = table if name in ("put_item", "get_item", "update_item", "delete_item", "query") else {}
+            answer = getattr(dynamodb, name)(**named, **more)
         except ClientError as error:
-            found.append(error.response["Error"])
+            kept = ("Error", "CancellationReasons", "Item")
+            found.append([type(error).__name__, *(error.response.get(each) for each in kept)])
         else:
             found.append({key: each for key, each in answer.items() if key != "ResponseMetadata"})
-    streams = engine.client("dynamodbstreams")
+    streams = client_of(engine, "dynamodbstreams")
     arn = dynamodb.describe_table(**table)["Table"]["LatestStreamArn"]
     (shard,) = streams.describe_stream(StreamArn=arn)["StreamDescription"]["Shards"]
     iterator = streams.get_shard_iterator(
@@ -45,18 +67,50 @@ def told(engine: Engine) -> list[Any]:
     )["ShardIterator"]
     records = streams.get_records(ShardIterator=iterator)["Records"]
     images = ("Keys", "OldImage", "NewImage")
+    assert all(each["dynamodb"]["ApproximateCreationDateTime"].tzinfo for each in records)
     return found + [
         (each["eventName"], *(each["dynamodb"].get(image) for image in images)) for each in records
     ]
 
 
+def lean(engine: Engine, service: str) -> Any:
+    return lean_client(engine, service)
+
+
 def test_it_says_what_the_server_says_and_each_engine_has_its_own_tables() -> None:
     with dynamodb_engine.running() as server, engines.running() as one, engines.running() as other:
-        answers = [told(each) for each in (server, one, other)]
+        answers = [told(server), told(one), told(other, lean)]
         assert answers[0] == answers[1] == answers[2]
-        assert [each[0] for each in answers[0][6:]] == ["INSERT", "MODIFY", "REMOVE"]
+        assert [each[0] for each in answers[0][-4:]] == ["INSERT", "MODIFY", "REMOVE", "INSERT"]
+        assert answers[0][7]["Items"][0]["deep"] == {
+            "L": [{"M": {"B": {"B": b"b"}, "S": {"S": '"B"'}}}, {"BOOL": False}]
+        }
         one.client("dynamodb").put_item(TableName="BPEvents", Item=item(KEY))
-        assert other.client("dynamodb").scan(TableName="BPEvents")["Items"] == []
+        assert len(other.client("dynamodb").scan(TableName="BPEvents")["Items"]) == 1
+
+
+@pytest.mark.parametrize("client_of", [Engine.own_client, lean_client.__wrapped__])
+def test_a_hook_stops_a_request_before_it_is_sent(
+    engine: Engine, client_of: Callable[[Engine, str], Any]
+) -> None:
+    """The fence of a region does (adapters/platform/fencing)."""
+    dynamodb, key = client_of(engine, "dynamodb"), item({**KEY, "user_id": "stopped"})
+
+    def stop(**_: Any) -> None:
+        raise TimeoutError
+
+    dynamodb.meta.events.register("before-send.dynamodb.PutItem", stop)
+    with pytest.raises(TimeoutError):
+        dynamodb.put_item(TableName="BPEvents", Item=key)
+    assert "Item" not in dynamodb.get_item(TableName="BPEvents", Key=key)
+
+
+def test_a_change_is_counted(engine: Engine) -> None:
+    dynamodb, key = lean_client(engine, "dynamodb"), item({**KEY, "user_id": "counted"})
+    before = [changes(engine, each) for each in ("BPEvents", "Rewards")]
+    dynamodb.put_item(TableName="BPEvents", Item=key)
+    dynamodb.get_item(TableName="BPEvents", Key=key)
+    assert [changes(engine, each) for each in ("BPEvents", "Rewards")] == [before[0] + 1, before[1]]
 
 
 def test_threads_that_race_lose_what_they_write_without_a_condition(engine: Engine) -> None:

@@ -1,6 +1,6 @@
 """The machines that a round runs on: the real handlers, a real engine, wrong clocks, and answers that get lost.
 
-Threads take turns, as a seed says (tests/faults/turns.py). The turn is handed over at every call to DynamoDB.
+Actors take turns, as a seed says (tests/faults/turns.py). The turn is handed over at every call to DynamoDB.
 """
 
 # Long: the machines are one object, beside them the client that loses answers and the stream.
@@ -9,12 +9,12 @@ import json
 import logging
 import math
 import random
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from aws_lambda_powertools.event_handler.api_gateway import BaseRouter
 from botocore.exceptions import EndpointConnectionError
@@ -25,7 +25,7 @@ import ingest.engagement.users.parts
 import ingest.engagement.users_api
 import ingest.engagement.wiring
 import processors.engagement
-from tests.faults.turns import Killed, Turns
+from tests.faults.turns import Killed, Turns, current
 from tests.oracle.points_reading import TimedBoost
 from tests.support.books import boosted
 from tests.support.engine import Engine, lean_client
@@ -47,15 +47,16 @@ class Commit:
     clock: datetime
 
 
-class Actor(threading.local):
-    """Who is running in a thread. lose_at: of its calls, the one whose answer is lost. acting: false for a judge."""
+@dataclass
+class Actor:
+    """Who is running. lose_at: of its calls, the one whose answer is lost. acting: false for a judge."""
 
-    acting = False
-    victim = False
-    lose_at = 0
-    calls = 0
-    skew = timedelta()
-    clock = EARLY
+    acting: bool = False
+    victim: bool = False
+    lose_at: int = 0
+    calls: int = 0
+    skew: timedelta = timedelta()
+    clock: datetime = EARLY
 
 
 class Losing:
@@ -71,7 +72,7 @@ class Losing:
             machines, actor = self._machines, self._machines.actor
             if not actor.acting:
                 return real(**arguments)
-            # A process of Lambda serves one request at a time, and keeps it here; these threads share one process.
+            # A process of Lambda serves one request at a time, and keeps it here; these actors share one process.
             request = getattr(BaseRouter, "current_event", None)
             machines.turns.pause()
             BaseRouter.current_event = request  # type: ignore[assignment]
@@ -108,7 +109,7 @@ class Machines:
     faults_left: int = FAULTS_MAX
     victims_left: int = VICTIMS_MAX
     commits: list[Commit] = field(default_factory=list)
-    actor: Actor = field(default_factory=Actor)
+    actors: WeakKeyDictionary[object, Actor] = field(default_factory=WeakKeyDictionary)
     errors: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -127,6 +128,11 @@ class Machines:
         # Each lost answer is logged with its traceback, which takes longer than the call.
         self.patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
         self.new_process()
+
+    @property
+    def actor(self) -> Actor:
+        """Whoever's turn it is."""
+        return self.actors.setdefault(current(), Actor())
 
     def new_process(self) -> None:
         """Forget what a process holds in memory."""
@@ -157,15 +163,13 @@ class Machines:
             self.commits.append(Commit(self.step, max(numbers), self.actor.clock))
 
     def start(self, attempt: Callable[[], bool], number: int, done: Callable[[bool], None]) -> None:
-        """Run an attempt of something in a thread of its own; number: how many there were before."""
+        """Let an actor of its own attempt something; number: how many there were before."""
         skew = timedelta(hours=self.chance.choice((-48, -1, 0, 0, 5, 72))) if self.skewed else timedelta()
         victim = self.every and (number > 0 or (self.victims_left > 0 and self.chance.random() < 0.4))
         self.victims_left -= victim and number == 0
 
         def run() -> None:
-            actor = self.actor
-            actor.acting, actor.calls, actor.skew = True, 0, skew
-            actor.victim, actor.lose_at = victim, number + 1
+            self.actors[current()] = Actor(acting=True, victim=victim, lose_at=number + 1, skew=skew)
             try:
                 done(attempt())
             except Killed:

@@ -77,7 +77,7 @@ Action = Post | Redeem | TakeFreeze | Undo | Pause | Move | Release | Again | Sw
 
 @dataclass(frozen=True)
 class Phase:
-    """Actions from an instant on. busy: all at once, by threads; else one after another.
+    """Actions from an instant on. busy: all at once, by several actors; else one after another.
 
     drain: afterwards all records of the stream are applied, and what they come to is judged, if judge says so.
     """

@@ -13,28 +13,26 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
-from functools import cache
+from functools import cache, lru_cache, partial
 from http import HTTPStatus
 from typing import Any
 
 import botocore.session
 from botocore import UNSIGNED
-from botocore.awsrequest import AWSResponse, HeadersDict
 from botocore.config import Config
-from botocore.httpsession import URLLib3Session
 
 from local.cloud.dynamodb_engine import TABLES, Engine, prepared, served
 from local.cloud.tools import tool
+from tests.support.short_way import Asked, Told, shorten, take_short_way
 
-__all__ = ["TABLES", "Engine", "lean_client", "running", "writes"]
+__all__ = ["TABLES", "Engine", "changes", "lean_client", "running"]
 
 # Which module of the emulator answers a request, by the target that the request names.
 WITHIN = {"DynamoDB_20120810": "dynamodb", "DynamoDBStreams_20120810": "dynamodb_streams"}
 # Threads that race change places at each call, as they do where each waits for its socket. 0: they take turns.
 CHANGE_SECONDS = 0.0001
 REGION = "us-east-1"
-Answer = tuple[int, dict[str, str], bytes]
-Handler = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Coroutine[None, None, Answer]]
+Handler = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Coroutine[None, None, Told]]
 
 # Endpoint -> account. Each engine has an account of its own: the emulator keeps accounts apart.
 _accounts: dict[str, str] = {}
@@ -42,13 +40,13 @@ _numbers = itertools.count()
 _one_at_a_time = threading.Lock()
 
 
-READING = "Get", "BatchGet", "TransactGet", "Query", "Scan", "Describe", "List"
-_writes = Counter[str]()
+# (account, table) -> how many changes this process has made.
+_changes = Counter[tuple[str, str]]()
 
 
-def writes(engine: Engine) -> int:
-    """Return how many requests this process has sent to an engine that may have written something."""
-    return _writes[_accounts[engine.endpoint]]
+def changes(engine: Engine, table: str) -> int:
+    """Return how many changes this process has made to a table of an engine: its stream has no more than these."""
+    return _changes[_accounts[engine.endpoint], table]
 
 
 @contextlib.contextmanager
@@ -65,7 +63,7 @@ def running() -> Iterator[Engine]:
 
 @cache
 def lean_client(engine: Engine, service: str) -> Any:
-    """Return a client like that of adapters/platform/aws.py. It does not sign, which the engine does not check."""
+    """Return a client for simulations: it neither signs nor checks requests, and asks no hooks but before-send's."""
     config = Config(
         signature_version=UNSIGNED,
         parameter_validation=False,
@@ -75,7 +73,8 @@ def lean_client(engine: Engine, service: str) -> Any:
         account_id_endpoint_mode="disabled",
         user_agent="tests",
     )
-    return _session().create_client(service, region_name=REGION, endpoint_url=engine.endpoint, config=config)
+    made = _session().create_client(service, region_name=REGION, endpoint_url=engine.endpoint, config=config)
+    return shorten(made, _who_answers) if service in ("dynamodb", "dynamodbstreams") else made
 
 
 @cache
@@ -87,30 +86,37 @@ def _session() -> Any:
 @cache
 def _answer_within() -> None:
     """Let all clients of this process take the short way to the engines that are running."""
-    outside = URLLib3Session.send
-    handlers: dict[str, Handler] = {
-        target: _emulator(f"services.{name}").handle_request for target, name in WITHIN.items()
-    }
+    dynamodb = _emulator("services.dynamodb")
+    _count_changes(dynamodb)
+    _announce_inserts(dynamodb)
+    _remember_expressions(dynamodb)
+    take_short_way(_who_answers)
 
-    _announce_inserts(_emulator("services.dynamodb"))
 
-    def send(session: URLLib3Session, request: Any) -> AWSResponse:
-        account = _accounts.get(request.url.rstrip("/"))
-        headers = {name.lower(): _text(value) for name, value in request.headers.items()}
-        handler = handlers.get(headers.get("x-amz-target", "").partition(".")[0])
-        if account is None or handler is None:
-            return outside(session, request)
-        status, told, body = _called(handler, account, headers, request.body)
-        if not headers["x-amz-target"].partition(".")[2].startswith(READING):
-            _writes[account] += 1
-        headers_told: Any = HeadersDict(told)
-        response: Any = AWSResponse(request.url, status, headers_told, None)
-        response._content = body
-        answer: AWSResponse = response
-        return answer
+def _who_answers(endpoint: str, target: str) -> Asked | None:
+    account, service = _accounts.get(endpoint), WITHIN.get(target.partition(".")[0])
+    if account is None or service is None:
+        return None
+    return partial(
+        _called, _emulator(f"services.{service}").handle_request, account, {"x-amz-target": target}
+    )
 
-    # For good: what is for no engine that runs goes where it went.
-    setattr(URLLib3Session, "send", send)  # noqa: B010 (a method is replaced)
+
+def _remember_expressions(dynamodb: Any) -> None:
+    """The emulator reads an expression anew for each item that it is held against: here once."""
+    tokens, is_wrong = lru_cache(4096)(dynamodb._tokenize), lru_cache(4096)(dynamodb._condition_syntax_error)
+    dynamodb._tokenize = lambda expression: list(tokens(expression))
+    dynamodb._condition_syntax_error = is_wrong
+
+
+def _count_changes(dynamodb: Any) -> None:
+    emit, account = dynamodb._emit_stream_event, _emulator("core.responses").get_account_id
+
+    def counted(table: str, *change: Any, **more: Any) -> None:
+        _changes[account(), table] += 1
+        emit(table, *change, **more)
+
+    dynamodb._emit_stream_event = counted
 
 
 def _announce_inserts(dynamodb: Any) -> None:
@@ -128,27 +134,22 @@ def _announce_inserts(dynamodb: Any) -> None:
     dynamodb._partiql_insert = announced
 
 
-def _called(handler: Handler, account: str, headers: dict[str, str], body: bytes | str | None) -> Answer:
+def _called(handler: Handler, account: str, headers: dict[str, str], body: bytes) -> Told:
     """Let a handler answer a request. The server, too, handles one request after another."""
-    content = body.encode() if isinstance(body, str) else body or b""
     if CHANGE_SECONDS and _others_run():
         time.sleep(CHANGE_SECONDS)
     with _one_at_a_time, _emulator("core.responses").request_scope(account, REGION):
         try:
-            handler("POST", "/", headers, content, {}).send(None)
+            handler("POST", "/", headers, body, {}).send(None)
         except StopIteration as done:
-            answer: Answer = done.value
-            return answer
+            told: Told = done.value
+            return told
     raise AssertionError("the emulator waits for something: its server has to handle this")
 
 
 def _others_run() -> bool:
     """Whether a test has threads: those of servers and of the emulator's own are daemons."""
     return any(each is not threading.main_thread() and not each.daemon for each in threading.enumerate())
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value
 
 
 @cache

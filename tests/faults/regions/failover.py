@@ -8,9 +8,9 @@ up when another one writes.
 # Long: two regions, and all that may happen to them.
 
 import json
+import logging
 import math
 import random
-import threading
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
+from weakref import WeakKeyDictionary
 
 import ingest.engagement.events_api
 import ingest.engagement.events_stream
@@ -38,7 +39,7 @@ from rules.regions.leases import QUIET_SECONDS
 from rules.regions.register import Register, may_follow
 from tests.faults.callers import CONTEXT, START, Callers, Report
 from tests.faults.regions.region import IN_USE, Region, sender_of, taking_over
-from tests.faults.turns import Faults, Killed, Turns
+from tests.faults.turns import Faults, Killed, Turns, current
 from tests.support.engine import Engine, lean_client
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Failover(Callers):
         self.found: list[FoundUnseen] = []
         self.listed: list[Listed] = []
         self.wrong: list[str] = []
-        self.local = threading.local()
+        self.places = WeakKeyDictionary[object, Region]()
         self.registers = Remembered(
             lean_client(engines[0], "dynamodb"), register_table(engines[0], seed, run)
         )
@@ -134,6 +135,8 @@ class Failover(Callers):
             patch.setattr(f"adapters.{each}.FRESH_SECONDS", math.inf)
         patch.setenv("JOINT_PROJECTIONS", "false")  # the engine's streams lack what a statement writes
         patch.setattr("tests.support.engine.CHANGE_SECONDS", 0)
+        # Each fault is logged with its traceback, which takes longer than the call.
+        patch.setattr(logging.root.manager, "disable", logging.CRITICAL)
         self._new_process()
 
     def _client(self, service: str) -> Any:
@@ -141,8 +144,7 @@ class Failover(Callers):
 
     @property
     def here(self) -> Region:
-        region: Region = self.local.region
-        return region
+        return self.places[current()]
 
     @property
     def register(self) -> Register:
@@ -261,11 +263,11 @@ class Failover(Callers):
 
     def call(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         """The new writer's door, as an operator asks it."""
-        before, self.local.region = self.here, self.writer
+        before, self.places[current()] = self.here, self.writer
         try:
             return self._call(ingest.engagement.users_api.handler, method, path, body)
         finally:
-            self.local.region = before
+            self.places[current()] = before
 
     def _clock(self) -> dict[str, str]:
         """A device that is hours ahead: each attempt corrects its events by some seconds more or less."""
@@ -316,7 +318,7 @@ class Failover(Callers):
         finished: list[bool] = []
 
         def body() -> None:
-            self.local.region = region
+            self.places[current()] = region
             try:
                 is_done = task()
             except Killed:

@@ -15,7 +15,7 @@ from processors.regions.taking_over import TakingOver
 from rules.regions.changes import KEYS
 from rules.regions.leases import Clocks
 from rules.regions.register import Phase, Register, may_follow, may_write
-from tests.support.engine import Engine, lean_client, writes
+from tests.support.engine import Engine, changes, lean_client
 
 TABLES = {name: name for name in KEYS}
 # Of these the simulated users have something.
@@ -50,7 +50,7 @@ class Region:
         self.follows = guard(lean_client.__wrapped__(self.engine, "dynamodb"), self.fence, may_follow)
         self._streams = lean_client(self.engine, "dynamodbstreams")
         self._iterators = {name: self._latest(name) for name in IN_USE}
-        self._at, self._polled = 0, -1
+        self._at, self._polled = 0, dict.fromkeys(IN_USE, -1)
 
     @property
     def side(self) -> Side:
@@ -81,10 +81,10 @@ class Region:
 
     def poll(self) -> None:
         """Read what the tables' streams have: all of it is a change, and events go to the processor too."""
-        if self._polled == (written := writes(self.engine)):
-            return
-        self._polled = written
         for name in IN_USE:
+            if self._polled[name] == (made := changes(self.engine, name)):
+                continue
+            self._polled[name] = made
             arn, iterator = self._iterators[name]
             while True:
                 answer = self._streams.get_records(ShardIterator=iterator)
