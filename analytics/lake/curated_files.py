@@ -103,13 +103,34 @@ def table_of(
         paths = [Path(folder, f"{number}.parquet") for number in range(len(keys))]
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(objects.link, keys, paths))
-        # A column that was declared after a file was written is null in it; types are widened.
-        rows = f"SELECT * FROM {name}_declared"
-        if paths:
-            rows += f""" UNION ALL BY NAME SELECT * FROM read_parquet(
-                '{folder}/*.parquet', union_by_name = true, hive_partitioning = false)"""
         # Each statement asks all files for their columns; they do not change here.
         db.execute("SET parquet_metadata_cache = true")
-        db.execute(f"CREATE TEMP VIEW {name} AS {rows}")
+        db.execute(f"CREATE TEMP VIEW {name} AS {_rows(db, f'{name}_declared', folder if paths else None)}")
         yield
         db.execute(f"DROP VIEW {name}")
+
+
+def _rows(db: duckdb.DuckDBPyConnection, declared: str, folder: str | None) -> str:
+    """Return the query for the rows of the files in a folder, with the columns of a declared table.
+
+    A column that was declared after a file was written is null in it; types are widened. The query names what
+    the files lack: a union with the empty table does the same, and costs each scan as much as the files do.
+    """
+    if folder is None:
+        return f"SELECT * FROM {declared}"
+    files = f"read_parquet('{folder}/*.parquet', union_by_name = true, hive_partitioning = false)"
+    known = dict(_columns(db, files))
+
+    def read(column: str, kind: str) -> str:
+        if known.get(column) == kind:
+            return f'"{column}"'
+        value = f'"{column}"' if column in known else "NULL"
+        return f'CAST({value} AS {kind}) AS "{column}"'
+
+    columns = ", ".join(read(column, kind) for column, kind in _columns(db, declared))
+    return f"SELECT {columns} FROM {files}"
+
+
+def _columns(db: duckdb.DuckDBPyConnection, source: str) -> list[tuple[str, str]]:
+    """Return the names of a table's columns, with DuckDB's names of their types."""
+    return [(name, kind) for name, kind, *_ in db.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()]

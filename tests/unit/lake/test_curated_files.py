@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
 from adapters.platform.objects import FolderObjects
 from analytics.lake import curated_files
@@ -22,12 +23,14 @@ def _put(objects: FolderObjects, dt: str, rows: pa.Table) -> None:
     objects.put(curated_key(Place("responses", dt, None)), sink.getvalue())
 
 
-def test_columns_that_came_later_are_null_and_types_are_todays(tmp_path: Path) -> None:
+@pytest.mark.parametrize("all_are_old", [False, True])
+def test_columns_that_came_later_are_null_and_types_are_todays(tmp_path: Path, all_are_old: bool) -> None:
     objects = FolderObjects(tmp_path / "lake")
     narrow = pa.array([3], pa.int32())
     _put(objects, "2026-01-01", pa.table({"points": narrow, "question_id": ["a"]}))
     now = pa.Table.from_pylist([dict.fromkeys(NAMES, None) | {"number": 2}], schema=arrow_schema(RESPONSES))
-    _put(objects, "2026-01-02", now)
+    if not all_are_old:
+        _put(objects, "2026-01-02", now)
     one_by_one = curated_files.reader(objects, "responses", NAMES).read_all()
     with connect() as db, curated_files.table_of(db, "found", objects, "responses"):
         together = query(db, f"SELECT {', '.join(NAMES)} FROM found ORDER BY number NULLS FIRST")
