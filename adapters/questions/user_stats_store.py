@@ -79,8 +79,12 @@ class UserStatsStore:
         )
 
     def _home(self, person: str) -> StoredStats:
-        """Follow a person's hashes to where their stats are, or would be."""
+        """Follow a person's hashes to where their stats are, or would be; raises ValueError for a circle."""
+        seen = set[str]()
         while found := get_all(self._dynamodb, self._table, [{"fingerprint_hash": person}]):
+            if person in seen:
+                raise ValueError(f"stats have moved in a circle: {person}")
+            seen.add(person)
             kept = plain(found[0])
             if "moved_to" not in kept:
                 version, older = kept["version"], tuple(kept.get("older_hashes", ()))

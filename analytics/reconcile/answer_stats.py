@@ -7,7 +7,7 @@ repaired, on condition that it still is what was read, unless lake and table con
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
@@ -18,7 +18,7 @@ from analytics.lake.layout import ANSWERS_COMPARED, run_key
 from analytics.recompute.answer_totals import answer_totals
 from analytics.reconcile.candidates import SEGMENTS, in_parallel
 from analytics.reconcile.differences import Difference
-from analytics.reconcile.stats_reconciler import StatsReconciler
+from analytics.reconcile.stats_reconciler import PersonVerdict, StatsReconciler
 from analytics.reconcile.stats_scan import StatsScan
 from rules.days import stamp
 from rules.engagement.ledger_doubts import LAKE_LAG, slice_of, slices_due
@@ -102,12 +102,13 @@ def _scan(
         found = StatsScan()
         for stored in reconciler.stats.scan(segment, SEGMENTS):
             has_turn = slice_of(stored["fingerprint_hash"]["S"]) in slices
-            found.look(stored, has_turn or not reconciler.looks_right(stored, lake, since))
+            found.look(stored, has_turn or not reconciler.looks_right(stored, lake, since, now))
         return found
 
     whole = StatsScan()
     for found in in_parallel(part, range(SEGMENTS)):
         whole.add(found)
+    whole.choose_unlisted()
     return whole
 
 
@@ -118,13 +119,19 @@ def _examine(
     lake: Mapping[str, LakeAnswers],
     now: datetime,
 ) -> None:
-    people = sorted(scan.chosen)
-    findings.looked_at = len(people)
-    with ThreadPoolExecutor(SEGMENTS) as pool:
-        verdicts = list(
-            pool.map(lambda each: reconciler.examine(each, scan.moved_to(each), lake, now), people)
-        )
-    for person, verdict in zip(people, verdicts, strict=True):
+    def look(people: Iterable[str], **more: bool) -> dict[str, PersonVerdict]:
+        listed = sorted(people)
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            found = pool.map(
+                lambda each: reconciler.examine(each, scan.moved_to(each), lake, now, **more), listed
+            )
+            return dict(zip(listed, found, strict=True))
+
+    verdicts = look(scan.chosen)
+    strangers = {other for each in verdicts.values() if not each.disagreement for other in each.strangers}
+    verdicts |= look(strangers | scan.circling, is_stranger=True)
+    findings.looked_at = len(verdicts)
+    for person, verdict in verdicts.items():
         if verdict.disagreement:
             findings.disagreements.append((person, verdict.disagreement))
         if verdict.is_uncounted:

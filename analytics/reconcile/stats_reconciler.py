@@ -1,6 +1,6 @@
 """One person's stats against the person's own responses, and their repair (the exact phase)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,8 +11,8 @@ from adapters.questions.user_stats_items import stats_from
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.profile_settings import UNREADABLE
-from analytics.reconcile.stats_scan import hashes_of, is_moved, sum_of
-from rules.days import stamp
+from analytics.reconcile.stats_scan import hashes_of, is_moved, proven, sum_of
+from rules.days import stamp, unstamp
 from rules.engagement.ledger_doubts import LAKE_LAG, Doubt
 from rules.engagement.reconcile import Look, Step, next_step
 from rules.lake.question_entities import pseudonym
@@ -27,17 +27,22 @@ PAUSE_SECONDS = 0.05
 # The index by person has all that was written so long ago.
 INDEXED = timedelta(seconds=10)
 KEPT = ("version", "updated_at")
+VERSION_MAX = 2**62
 
 
 @dataclass(slots=True)
 class PersonVerdict:
-    """What was found of one person. is_settled: looked at long enough to say so."""
+    """What was found of one person. is_settled: looked at long enough to say so.
+
+    strangers: whose stats say that they have moved to this person, and no answer shows that they are one.
+    """
 
     differences: list[Difference] = field(default_factory=list)
     disagreement: str = ""
     is_uncounted: bool = False
     is_repaired: bool = False
     is_settled: bool = True
+    strangers: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +54,36 @@ class StatsReconciler:
     repair: bool
 
     def examine(
-        self, person: str, moved: Iterable[str], lake: Mapping[str, LakeAnswers], now: datetime
+        self,
+        person: str,
+        moved: Iterable[str],
+        lake: Mapping[str, LakeAnswers],
+        now: datetime,
+        *,
+        is_stranger: bool = False,
     ) -> PersonVerdict:
         """Compare and repair one person's stats.
 
         person: a hash of the table. moved: older hashes whose stats have moved to this one. lake: by
-        pseudonym.
+        pseudonym. is_stranger: if the stats have moved, that is wrong.
         """
         # Long: one look, and every way in which it may end.
-        verdict = PersonVerdict()
+        verdict, moved = PersonVerdict(), set(moved)
         for times, _ in enumerate(pauses(LOOKS_MAX, base_seconds=PAUSE_SECONDS), 1):
             stored = self.stats.stored(person)
-            if stored is not None and (is_moved(stored) or _is_fresh(stored, now)):
+            if stored is not None and (is_moved(stored) or _is_fresh(stored, now)) and not is_stranger:
                 verdict.is_settled = is_moved(stored)
                 return verdict
-            hashes = [person, *sorted({*hashes_of(person, stored)[1:], *moved})]
+            claimed = {*hashes_of(person, stored)[1:], *moved} - {person}
             try:
-                counted, doubt = self._answers(hashes, lake, verdict, now)
+                hashes, counted, doubt = self._answers(person, claimed, lake, verdict, now)
             except UNREADABLE as error:
                 verdict.disagreement = f"an answer cannot be read: {type(error).__name__}: {error}"
                 return verdict
+            verdict.strangers = sorted(moved - {*hashes})
             new = self._item(person, hashes, counted, stored, now)
-            found = differences(person, TABLE, "", _shown(stored), _shown(new))
+            kept = {name for name in KEPT if stored is None or _is_sound(name, stored, now)}
+            found = differences(person, TABLE, "", _shown(stored, kept), _shown(new, kept))
             step = next_step(Look(bool(found), is_behind=False, doubt=doubt), times, self.repair)
             if step is Step.LOOK_AGAIN:
                 continue
@@ -83,13 +96,14 @@ class StatsReconciler:
         verdict.is_settled = False
         return verdict
 
-    def looks_right(self, stored: Item, lake: Mapping[str, LakeAnswers], since: str) -> bool:
+    def looks_right(self, stored: Item, lake: Mapping[str, LakeAnswers], since: str, now: datetime) -> bool:
         """Whether stats have the lake's number of answers, are stored as we write them, and are not new."""
         try:
             kept = plain(stored)
             stats, hashes = stats_from(kept), hashes_of(kept["fingerprint_hash"], stored)
             whole = item(self.stats.attributes(hashes[0], stats, tuple(hashes[1:])))
-            is_whole = _shown(stored) == _shown(whole) and kept["updated_at"] < since
+            is_whole = _shown(stored, KEPT) == whole and kept["updated_at"] < since
+            is_whole = is_whole and all(_is_sound(name, stored, now) for name in KEPT)
             return bool(is_whole and stats.total_answers == sum_of(lake, hashes).answers)
         except UNREADABLE:
             return False
@@ -102,29 +116,42 @@ class StatsReconciler:
         )
 
     def _answers(
-        self, hashes: list[str], lake: Mapping[str, LakeAnswers], verdict: PersonVerdict, now: datetime
-    ) -> tuple[list[Response], Doubt]:
-        """Return a person's counted responses, and what speaks against all of them; notes what it sees."""
-        counted: list[Response] = []
-        left: list[Response] = []
-        for each, is_counted in self.responses.of_person(hashes):
-            (counted if is_counted else left).append(from_item(plain(each)))
+        self,
+        person: str,
+        claimed: Iterable[str],
+        lake: Mapping[str, LakeAnswers],
+        verdict: PersonVerdict,
+        now: datetime,
+    ) -> tuple[list[str], list[Response], Doubt]:
+        """Return a person's hashes, the counted responses, and what speaks against all; notes what it sees.
+
+        claimed: other hashes that are said to be the person's.
+        """
+        found = [
+            (from_item(plain(each)), is_counted)
+            for each, is_counted in self.responses.of_person([person, *sorted(claimed)])
+        ]
+        hashes = proven(person, claimed, [each for each, _ in found])
+        own = [(each, is_counted) for each, is_counted in found if each.fingerprint_hash in hashes]
+        counted = [each for each, is_counted in own if is_counted]
+        left = [each for each, is_counted in own if not is_counted]
         genuine = [each for each in (*counted, *left) if not is_smoke(each.agent_id)]
         doubt, verdict.disagreement = doubt_of(genuine, sum_of(lake, hashes), now)
         verdict.is_uncounted = any(each.created_at < stamp(now - LAKE_LAG) for each in left)
-        return counted, doubt
+        return hashes, counted, doubt
 
     def _item(
         self, person: str, hashes: list[str], counted: list[Response], stored: Item | None, now: datetime
     ) -> Item | None:
         """Return the item that must be there; None if nothing is counted.
 
-        A number that never restarts is the version of an item that is gone: the seconds since 1970.
+        The version is a number that never restarts: the seconds since 1970, or more. So it is beyond all that
+        the lake has, also where the item is gone or its version was set back.
         """
         if not counted and stored is None:
             return None
-        before = plain(stored).get("version") if stored else int(now.timestamp())
-        version = before + 1 if type(before) is int else int(now.timestamp())
+        before = plain(stored)["version"] if stored and _is_sound("version", stored, now) else 0
+        version = max(before, int(now.timestamp())) + 1
         whole = self.stats.attributes(person, fold(counted), tuple(hashes[1:]))
         return item(whole | {"version": version, "updated_at": stamp(now)})
 
@@ -134,6 +161,17 @@ def _is_fresh(stored: Item, now: datetime) -> bool:
     return bool(stamp(now - INDEXED) < stored.get("updated_at", {}).get("S", "") < stamp(now + LAKE_LAG))
 
 
-def _shown(stored: Item | None) -> Item | None:
+def _is_sound(name: str, stored: Item, now: datetime) -> bool:
+    """Whether the next writer can go on from an item's version, and read when it was written."""
+    value = plain(stored).get(name)
+    if name == "version":
+        return type(value) is int and 0 < value < VERSION_MAX
+    try:
+        return isinstance(value, str) and stamp(unstamp(value)) == value < stamp(now + LAKE_LAG)
+    except ValueError:
+        return False
+
+
+def _shown(stored: Item | None, kept: Collection[str]) -> Item | None:
     """Return an item without what each writing changes."""
-    return stored and {name: value for name, value in stored.items() if name not in KEPT}
+    return stored and {name: value for name, value in stored.items() if name not in kept}

@@ -20,6 +20,7 @@ from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import Task, curate
 from analytics.reconcile.answer_stats import AnswerFindings, reconcile_answers
 from analytics.reconcile.stats_reconciler import StatsReconciler
+from rules.days import stamp
 from rules.lake.entities import RESPONSES, row_of
 from rules.lake.question_entities import pseudonym
 from rules.questions.answer_stats import fold
@@ -96,6 +97,12 @@ def lose(person: str) -> None:
     client("dynamodb").delete_item(TableName="UserStats", Key=item({"fingerprint_hash": person}))
 
 
+def move(person: str, to: str) -> None:
+    """Put the mark of stats that have moved in place of stats."""
+    marked = {"fingerprint_hash": person, "moved_to": to, "version": 2, "updated_at": stamp(NOW)}
+    client("dynamodb").put_item(TableName="UserStats", Item=item(marked))
+
+
 DRIFT: dict[str, Callable[[str], None]] = {
     "points raised": lambda person: change(person, total_points=9999),
     "points of settled dates raised": lambda person: change(
@@ -105,6 +112,13 @@ DRIFT: dict[str, Callable[[str], None]] = {
     "a badge": lambda person: change(person, badges=["regular"]),
     "unreadable": lambda person: change(person, days="nonsense"),
     "a version that is none": lambda person: change(person, version="many", total_points=1),
+    "a version of another type": lambda person: change(person, version=["1"]),
+    "a version that no writer can raise": lambda person: change(person, version=10**37),
+    "written in no time": lambda person: change(person, updated_at="x"),
+    "written in the far future": lambda person: change(person, updated_at="2999-01-01T00:00:00.000000Z"),
+    "moved, beside the stats": lambda person: change(person, moved_to=somebody()),
+    "moved to nobody": lambda person: move(person, somebody()),
+    "moved in a circle": lambda person: move(person, person),
     "off the board": lambda person: change(person, leaderboard="answers#7"),
     "lost": lose,
 }
@@ -126,7 +140,9 @@ def test_drift_is_named_and_repaired(world: Answerers, kind: str) -> None:
     assert {name: kept[name] for name in right if name not in ("version", "updated_at")} == {
         name: right[name] for name in right if name not in ("version", "updated_at")
     }
+    assert type(kept["version"]) is int
     assert kept["version"] > right["version"], "a version that was in the lake never comes again"
+    assert kept["updated_at"] == stamp(world.now)
     assert live(other).total_answers == 30
     assert world.night(everybody=True).different == []
 
@@ -223,6 +239,39 @@ def test_stats_that_have_moved_are_repaired_with_all_answers(world: Answerers) -
     assert (found.different, found.unrepaired) == ([hashes[0]], [])
     assert live(hashes[0]) == fold(history)
     assert stored(hashes[0])["older_hashes"] == sorted(hashes[1:])
+
+
+def test_nobody_gets_the_stats_of_a_stranger(world: Answerers) -> None:
+    """Stats that are marked as moved to somebody, or copied from somebody, whose answers do not say so."""
+    person, history = a_history(world, 5)
+    other, _ = a_history(world, 7)
+    right = stored(other)
+    move(person, other)
+    found = world.night()
+    assert (found.different, found.unrepaired, found.disagreements) == ([person], [], [])
+    assert (live(person), stored(other)) == (fold(history), right)
+    hashes = a_person(2)
+    rotated = [each for place in (1, 0) for each in answered(hashes, place, 4)]
+    for each in rotated:
+        assert deliver(store([each])) == []
+    world.publish(rotated)
+    copied = stored(hashes[0]) | {"fingerprint_hash": person}
+    client("dynamodb").put_item(TableName="UserStats", Item=item(copied))
+    found = world.night()
+    assert (found.different, found.unrepaired, found.disagreements) == ([person], [], [])
+    assert (live(person), live(hashes[0])) == (fold(history), fold(rotated))
+    assert "older_hashes" not in stored(person)
+    assert stored(hashes[0])["older_hashes"] == [hashes[1]]
+    assert world.night(everybody=True).different == []
+
+
+def test_a_version_that_was_set_back_is_beyond_the_lakes_once_repaired(world: Answerers) -> None:
+    person, _ = a_history(world)
+    change(person, version=4000)
+    world.night()
+    change(person, version=1, total_points=9999)
+    assert world.night().different == [person]
+    assert stored(person)["version"] > 4000
 
 
 def test_whoever_changes_stats_meanwhile_wins(world: Answerers, monkeypatch: pytest.MonkeyPatch) -> None:
