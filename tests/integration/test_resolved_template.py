@@ -1,8 +1,8 @@
 """The template, resolved for every set of parameters that decides something, has no fault.
 
-It takes most of a minute of CPU, so it is not in the gate; a fifth of that where no template has changed since it
-was last linted. All pairs of values occur, in `make soak` all triples, and that forgets what was linted before. By
-hand, with triples: python -m infra.lint.
+It takes half a minute of CPU, so it is not in the gate. All pairs of values occur, and cfn-lint looks at the
+defaults and at each environment of samconfig.toml, unless it has seen them in the same content before. In `make
+soak` all triples occur, and cfn-lint looks at each variant of each resource. By hand: python -m infra.lint.
 """
 
 from pathlib import Path
