@@ -47,6 +47,7 @@ logger = Logger(service="publisher")
 CONSUMER = "publisher"
 DOCUMENTS = "documents"  # of RuleBooks: adapters/book/book_store.py
 Record = Mapping[str, Any]
+UNREADABLE = (Unplaceable, ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
 
 
 @dataclass(slots=True)
@@ -81,7 +82,7 @@ class Publisher:
                 rows = self._rows(record)
                 if self.kept:
                     rows += [(self.kept.stream, each) for each in self.kept.rows(record)]
-            except (Unplaceable, KeyError, TypeError, ValueError) as error:
+            except UNREADABLE as error:
                 outcome.poison.append((record, f"{type(error).__name__}: {error}"))
                 continue
             for stream, row in rows:

@@ -83,6 +83,8 @@ class FeatureStore:
     def write(self, read: FeatureItem, change: Change) -> None:
         """Write a change in one UpdateItem; raises Changed if the item is no longer what was read."""
         sets: dict[str, Any] = {"computed_at": change.computed_at}
+        if not read.version and read.regrouped:  # an item that was lost: leaves may have come to it
+            sets["regrouped"] = read.regrouped
         removes: list[str] = []
         maps: dict[str, Mapping[Any, Any]] = {"features": change.features, "as_of": change.as_of}
         if change.inputs or read.inputs is not None:

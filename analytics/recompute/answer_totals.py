@@ -42,7 +42,8 @@ TOTALS = pa.schema(
 ADDED = f"""
 WITH parts AS (
   SELECT coalesce(person, '') AS person, count(*) AS answers,
-    sum(md5_number_lower(concat({_TEXTS}))::HUGEINT) AS digest, max(created_at) AS newest, min(question_id) AS question_id
+    sum(md5_number_lower(concat({_TEXTS}))::HUGEINT) AS digest,
+    max(created_at) AS newest, min(question_id) AS question_id
   FROM responses WHERE NOT regexp_full_match(agent_id, '{PATTERN}') GROUP BY coalesce(person, '')
   UNION ALL SELECT person, answers, digest, newest, question_id FROM settled
 )

@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd  # type: ignore[import-untyped]
 
 from adapters.leads.counted_events import CountedEvents
+from adapters.leads.feature_mending import FeatureMending
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups.group_events import GroupEvents
 from adapters.leads.groups.group_memory import GroupMemory
@@ -64,7 +65,7 @@ def _cpu(compute: Callable[[], object], times: int) -> float:
 
 def _ours(events: list[LeadEvent]) -> Callable[[], dict[str, Any]]:
     """Return the processor's own decision about the last event, from the item as it was before."""
-    processor = FeatureProcessor(*[None] * 5)  # type: ignore[arg-type]  # an event that is in order asks no store
+    processor = FeatureProcessor(*[None] * 6)  # type: ignore[arg-type]  # an event that is in order asks no store
     before, event = build(events[:-1], NOW), events[-1]
     inputs = {DECLARED: DIGEST} | {str(each): encode(before[each]) for each in SERIES}
 
@@ -119,7 +120,8 @@ def _requests() -> Iterator[Figure]:
         stored = PersonEvents(LeadEventStore(dynamodb, "Event"), rows, store)
         memory = GroupMemory(MemoryStore(dynamodb, "Memory"), store, stored)
         topology, counted = Topology(dynamodb, "Feature", store), CountedEvents(dynamodb, "IdempotencyKeys")
-        processor = FeatureProcessor(store, topology, memory, stored, counted)
+        mending = FeatureMending(dynamodb, "Feature", store)
+        processor = FeatureProcessor(store, topology, memory, stored, counted, mending)
         put = engine.client("dynamodb").put_item
         for place, event in enumerate(events):
             shape = {name: each for name, each in to_item(event).items() if each is not None}

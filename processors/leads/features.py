@@ -21,6 +21,7 @@ from typing import Any
 
 from adapters import clock, settings
 from adapters.leads.counted_events import CountedEvents
+from adapters.leads.feature_mending import FeatureMending
 from adapters.leads.feature_store import Changed, FeatureStore
 from adapters.leads.groups.group_memory import GroupMemory
 from adapters.leads.groups.person_events import PersonEvents
@@ -59,6 +60,7 @@ class FeatureProcessor:
     memory: GroupMemory
     events: PersonEvents
     counted: CountedEvents
+    mending: FeatureMending
     erased: Erased = NOBODY
 
     def handle(self, message: Any, now: datetime) -> None:
@@ -66,11 +68,12 @@ class FeatureProcessor:
         if not isinstance(message, Mapping):
             raise Poison("the message is no object")
         if "refresh" in message:
-            as_of, leads = refresh_of(message["refresh"], now)
-            self._settle_all(leads, partial(self._refreshed, as_of=as_of))
+            as_of, listed = refresh_of(message["refresh"], now)
+            self._settle_all(self.store.get_many(listed), partial(self._refreshed, as_of=as_of))
             return
         if "rebuild" in message:
-            self._settle_all(rebuild_of(message["rebuild"]), partial(self._rebuilt, now=now))
+            leads = self.mending.readable(rebuild_of(message["rebuild"]))
+            self._settle_all(leads, partial(self._rebuilt, now=now))
             return
         try:
             event = from_item(message)
@@ -170,9 +173,9 @@ class FeatureProcessor:
         item = self.store.get(lead)
         return item is None or self._written(item, decide(item))
 
-    def _settle_all(self, leads: list[str], decide: Decide) -> None:
+    def _settle_all(self, leads: Mapping[str, FeatureItem], decide: Decide) -> None:
         """Write what is decided of each lead as it was read in bulk; else as it is once others are done."""
-        for lead, item in self.store.get_many(leads).items():
+        for lead, item in leads.items():
             if not self._written(item, decide(item)):
                 _until_done(lead, partial(self._settled, lead, decide))
 
@@ -210,7 +213,8 @@ def _parts() -> tuple[FeatureProcessor, Consumer]:
     failures = FailureQueue(lambda: client("sqs"), config.failure_queue_url)
     counted = CountedEvents(dynamodb, config.idempotency_keys_table)
     erased = tombstones_of(config)
-    processor = FeatureProcessor(store, topology, memory, events, counted, erased)
+    mending = FeatureMending(dynamodb, config.feature_table, store)
+    processor = FeatureProcessor(store, topology, memory, events, counted, mending, erased)
     return processor, Consumer(CONSUMER, failures, logger)
 
 

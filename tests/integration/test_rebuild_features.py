@@ -122,6 +122,47 @@ def test_all_leads_become_what_their_events_say(stack: Stack, leads: Leads) -> N
     assert [leads.root(each) for each in "abcdef"] == before, "a second run writes nothing"
 
 
+UNREADABLE: dict[str, dict[str, Any]] = {
+    "a version that is none": {"version": {"S": "x"}},
+    "a version that no writer can raise": {"version": {"N": "1" + "0" * 37}},
+    "features that are no map": {"features": {"BOOL": True}},
+    "no state, in a type of its own": {"inputs": {"NULL": True}},
+    "a state of another type": {"inputs": {"M": {"sentiment": {"BOOL": True}}}},
+    "an instant that is none": {"computed_at": {"N": "1.5"}},
+    "an input that is none": {"as_of": {"M": {"zz": {"S": "2026-01-01T00:00:00.000000Z"}}}},
+    "an amount that is none": {"features": {"M": {"monetary_total": {"S": "x"}}}},
+    "a number of changes that is none": {"regrouped": {"BOOL": True}},
+}
+
+
+@pytest.mark.parametrize("kind", UNREADABLE)
+def test_an_item_that_cannot_be_read_is_made_anew_and_stops_no_other(leads: Leads, kind: str) -> None:
+    leads.both(leads.change(1, "ef"))
+    for which in "ae":
+        stored = item({"lead_organization_id": leads.leaf(which)})
+        whole = leads.client.get_item(TableName="Feature", Key=stored)["Item"] | UNREADABLE[kind]
+        leads.client.put_item(TableName="Feature", Item=whole)
+    damage(leads, "b", "SET features.monetary_total = :v", v=99999)
+    asked = {"rebuild": {"leads": [leads.leaf(each) for each in "abe"]}}
+    leads.feature_processor.handle(asked, leads.now)
+    leads.check_features("a")
+    leads.check_features("b")
+    leads.check_features("e", "f")
+    before = [leads.root(each) for each in "abef"]
+    leads.feature_processor.handle(asked, leads.now)
+    assert [leads.root(each) for each in "abef"] == before, "a second run writes nothing"
+
+
+def test_an_item_that_is_gone_comes_back_with_the_events_of_its_leaves(leads: Leads) -> None:
+    leads.both(leads.change(1, "ef"))
+    leads.client.delete_item(TableName="Feature", Key=item({"lead_organization_id": leads.leaf("e")}))
+    asked = {"rebuild": {"leads": [leads.leaf("e"), leads.leaf("nobody")]}}
+    for _ in range(2):
+        leads.feature_processor.handle(asked, leads.now)
+        leads.check_features("e", "f")
+    assert leads.features.get(leads.leaf("nobody")) is None
+
+
 def test_a_lead_that_was_computed_as_of_a_time_to_come_is_mended(stack: Stack, leads: Leads) -> None:
     before = leads.root("a")
     moved = "SET computed_at = :v, as_of.purchases = :v, features.recency_days = :n REMOVE active_on, active_shard"

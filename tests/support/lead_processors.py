@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from adapters.leads.counted_events import CountedEvents
+from adapters.leads.feature_mending import FeatureMending
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.groups.group_events import GroupEvents
 from adapters.leads.groups.group_memory import GroupMemory
@@ -92,8 +93,9 @@ class Leads:
         self.topology = Topology(self.client, "Feature", self.features)
         self.memory_processor = MemoryProcessor(self.topology, self.group)
         counted = CountedEvents(self.client, "IdempotencyKeys")
+        mending = FeatureMending(self.client, "Feature", self.features)
         self.feature_processor = FeatureProcessor(
-            self.features, self.topology, self.group, self.people, counted
+            self.features, self.topology, self.group, self.people, counted, mending
         )
 
     def leaf(self, which: str) -> str:

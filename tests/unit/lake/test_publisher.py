@@ -11,8 +11,9 @@ from adapters.platform.sending import firehose
 from adapters.platform.sending.firehose import DeliveryStream
 from processors.kept_items import table_of
 from processors.publisher import PublishedBatch, Publisher
-from rules.lake.entities import DAILY_ACTIVITY, EVENTS
+from rules.lake.entities import DAILY_ACTIVITY, EVENTS, LEAD_FEATURES, LEAD_MEMORY
 from rules.lake.packed_records import row_texts
+from rules.leads.declarations import DECLARED, DIGEST
 from tests.support.firehose import Firehose
 
 
@@ -38,6 +39,8 @@ def published(client: Firehose, records: list[Any]) -> PublishedBatch:
     streams = {
         "Days": (DAILY_ACTIVITY, DeliveryStream(client, "d")),
         "Events": (EVENTS, DeliveryStream(client, "e")),
+        "Feature": (LEAD_FEATURES, DeliveryStream(client, "f")),
+        "Memory": (LEAD_MEMORY, DeliveryStream(client, "m")),
     }
     return Publisher(streams).publish(records)
 
@@ -61,6 +64,25 @@ def test_a_change_becomes_one_line_with_its_partition() -> None:
             "hour": "00",
         }.items()
     )
+
+
+@pytest.mark.parametrize(
+    ("table", "damage"),
+    [
+        ("Memory", {"expires_at": 2**63}),  # no platform's clock goes so far
+        ("Feature", {"inputs": {DECLARED: DIGEST, "sentiment": True}}),
+        ("Feature", {"inputs": {DECLARED: DIGEST, "campaigns": str(2**63)}}),
+    ],
+)
+def test_an_item_that_cannot_be_read_is_kept_with_its_reason_and_its_neighbours_go_on(
+    table: str, damage: dict[str, Any]
+) -> None:
+    client, wrong = Firehose(), change(2, table=table, **damage)
+    outcome = published(client, [change(1), wrong, change(3)])
+    assert (outcome.published, outcome.again) == (2, [])
+    ((record, reason),) = outcome.poison
+    assert record == wrong
+    assert "Error: " in reason
 
 
 def test_a_line_break_in_a_text_stays_inside_the_line() -> None:
