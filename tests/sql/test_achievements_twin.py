@@ -57,7 +57,7 @@ def in_columns(objects: Any) -> list[Row]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(effort(3, soak=40)))
+@pytest.mark.parametrize("seed", range(effort(2, soak=40)))
 def test_live_columns_and_sql_agree(lake: Lake, seed: int) -> None:
     story = AchievementStory(seed)
     story.live()

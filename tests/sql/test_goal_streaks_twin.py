@@ -26,7 +26,7 @@ from rules.engagement.goals.settled_goals import KnownPeriods, nothing_settled
 from tests.sql.conftest import Lake
 from tests.support.effort import effort
 from tests.support.goal_story import DAYS, SIX, GoalStory
-from tests.support.point_story import VERSIONS_MIN
+from tests.support.point_story import VERSIONS_MIN, as_they_were_and_rewritten
 
 MART = "marts.goal_streaks_recomputed"
 KNOWN = models()
@@ -56,8 +56,7 @@ def in_sql(warehouse: Warehouse) -> list[Row]:
     return [tuple(each[name] for name in KNOWN[MART].columns) for each in rows]
 
 
-@pytest.mark.parametrize("is_rewritten", [False, True])
-@pytest.mark.parametrize("seed", range(effort(2, soak=40)))
+@pytest.mark.parametrize(("seed", "is_rewritten"), as_they_were_and_rewritten(effort(2, soak=40)))
 def test_live_columns_and_sql_agree(lake: Lake, seed: int, is_rewritten: bool) -> None:
     """is_rewritten: events are reversed, and versions take effect in the past."""
     story = GoalStory(seed)

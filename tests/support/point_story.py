@@ -28,6 +28,7 @@ from rules.engagement.points.rating import balancing, clawback, lacking, reverse
 from rules.lake.entities import EVENTS, LEDGER, RULES, Entity
 from rules.lake.packed_records import HEAD
 from tests.support.account_world import World
+from tests.support.effort import SOAK
 from tests.support.firehose import Firehose
 from tests.support.published_books import Table, publish
 
@@ -39,6 +40,11 @@ VERSIONS_MIN = 12
 HOURS = 24 * 20  # of a history
 Json = dict[str, Any]
 Judge = Callable[[Version, str, datetime], Terms]
+
+
+def as_they_were_and_rewritten(seeds: int) -> list[tuple[int, bool]]:
+    """Return (seed, whether its history is rewritten): `make test` takes each seed one of both ways."""
+    return [(seed, is_) for seed in range(seeds) for is_ in (False, True) if SOAK or is_ == bool(seed % 2)]
 
 
 class WholeWorld(World):
