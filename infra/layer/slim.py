@@ -20,6 +20,7 @@ SOURCES = ("a", "h", "hpp", "pxd", "pxi", "pyi", "pyx")
 UNUSED = (
     "bin",
     "*.dist-info/RECORD",
+    "duckdb/experimental",
     "botocore/data/*/*/examples-1.json*",
     "jmespath/tests",
     # The parts of Arrow that have nothing to do with Parquet.
