@@ -1,5 +1,7 @@
 """End-to-end tests run against the laptop cloud: the real template, deployed, with IAM enforced."""
 
+import contextlib
+import io
 import itertools
 import time
 from collections.abc import Callable, Iterator
@@ -8,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from local import cli
 from local.cloud import cloud, processes
 from local.replay.api import Api
 from local.replay.draining import drain
@@ -79,6 +82,21 @@ def event(user: str, key: str, occurred_at: str | None = None, **more: Any) -> d
         "occurred_at": occurred_at or datetime.now(UTC).isoformat(),
         **more,
     }
+
+
+def printed(*words: str) -> str:
+    """What `streakline` prints, in this process: another one would import everything again.
+
+    Raises RuntimeError, with its message, if the command fails.
+    """
+    out = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
+        patch.setattr("sys.argv", ["streakline", *words])
+        try:
+            cli.main()
+        except SystemExit as ended:
+            raise RuntimeError(f"{ended}: {out.getvalue()}") from ended
+    return out.getvalue()
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """An outage is forgiven on the deployed cloud, by the command line (rule 17)."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,17 +8,14 @@ from typing import Any
 
 import pytest
 
-from local.paths import ROOT
 from local.replay.api import Api
-from tests.e2e.conftest import event
+from tests.e2e.conftest import event, printed
 
 pytestmark = pytest.mark.xdist_group("cloud")
 
 
 def amnesty(*words: str) -> str:
-    """What `streakline amnesty` prints."""
-    command = [sys.executable, "-m", "local.cli", "amnesty", *words]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return printed("amnesty", *words)
 
 
 def test_a_listed_user_gets_the_streak_back_and_loses_it_when_it_is_revoked(

@@ -15,7 +15,7 @@ from tests.support.effort import effort
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
-SEEDS = range(effort(2, soak=60))
+SEEDS = range(effort(1, soak=60))
 ONLINE = {"elapsed": 0, "jump": 0, "slept": 0, "net": "on", "full": False}
 OFFLINE = {**ONLINE, "net": "off"}
 PATIENCE_MILLISECONDS = 60_000

@@ -1,8 +1,6 @@
 """Webhooks through the deployed stack, as vendors send them, with IAM enforced: they land, once, with effects."""
 
-import contextlib
 import gzip
-import io
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,10 +9,10 @@ from urllib.parse import urlsplit
 import pytest
 import urllib3
 
-from local import cli
 from local.replay.api import Api
 from local.replay.draining import drain_leads
 from local.stack import Stack
+from tests.e2e.conftest import printed
 from tests.support.lead_orders import Lead
 from tests.support.vendor_bodies import as_sent, sample_of, shopify_order, shopify_refund, shopify_sample
 from tests.support.webhook_senders import headers_of
@@ -28,11 +26,7 @@ ORIGIN = "https://acme.example"
 
 def hook(*arguments: str) -> dict[str, Any]:
     """What `streakline hook` prints: one line of JSON."""
-    printed = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(printed):
-        patch.setattr("sys.argv", ["streakline", "hook", *arguments])
-        cli.main()
-    (line,) = printed.getvalue().splitlines()
+    (line,) = printed("hook", *arguments).splitlines()
     found: dict[str, Any] = json.loads(line)
     return found
 

@@ -13,11 +13,12 @@ from local.replay.draining import drain_leads
 from local.replay.event_sources import Purchase, purchases
 from local.replay.replay import shuffled
 from local.stack import Stack
+from tests.support.effort import effort
 from tests.support.lead_orders import Lead, bought, send
 from tests.support.template import ROOT
 
 PURCHASES = ROOT.parent / "shared" / "data" / "cdnow_purchases.csv"
-CUSTOMERS = 40
+CUSTOMERS = effort(12, soak=40)
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
 

@@ -1,23 +1,15 @@
 """Histories and opening positions are taken in on the deployed cloud, by the command line (rule 20)."""
 
 import csv
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from local.paths import ROOT
 from local.replay.api import Api
+from tests.e2e.conftest import printed
 
 pytestmark = pytest.mark.xdist_group("cloud")
-
-
-def taken_in(file: Path) -> str:
-    """What `streakline import` prints."""
-    command = [sys.executable, "-m", "local.cli", "import", str(file)]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
 
 def written(file: Path, rows: list[dict[str, str]]) -> Path:
@@ -42,7 +34,7 @@ def test_a_history_and_a_position_come_in_once_and_are_compared(
         written(tmp_path / "positions.csv", [{**position, "longest": "40", "balance": "250"}]),
     )
     for attempt in ("first", "again"):
-        told = [taken_in(file) for file in files]
+        told = [printed("import", str(file)) for file in files]
         assert "3 rows" in told[0], attempt
         assert all("1 users compared, row by row" in each for each in told), attempt
         long_ago, moved = (admin.get(f"/v1/users/{name}") for name in (user, f"p-{user}"))

@@ -1,6 +1,6 @@
 """A real history: every user's answers equal an independent calculation, however the events come in.
 
-`make soak` and `make demo` take all of it, `make test` every sixth user.
+`make soak` and `make demo` take all of it, `make test` every twelfth user.
 """
 
 from datetime import date
@@ -31,7 +31,7 @@ def history(path: Path, prefix: str) -> list[Body]:
 
 def test_shuffled_sent_twice_and_through_both_doors(stack: Stack, user: str) -> None:
     everybody = history(HISTORY, user)
-    users = set(sorted({each["user_id"] for each in everybody})[:: effort(6, soak=1)])
+    users = set(sorted({each["user_id"] for each in everybody})[:: effort(12, soak=1)])
     events = [each for each in everybody if each["user_id"] in users]
     outcome = replay(stack, shuffled(events * 2, seed=1), via="both")
     assert set(outcome.counts) == {"accepted", "duplicate", "sent"}

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,23 +10,17 @@ from typing import Any
 import pytest
 
 from local.operate.redrive import redrive
-from local.paths import ROOT
 from local.replay.api import Api
 from local.replay.replay import put_on_stream
 from local.stack import Stack
-from tests.e2e.conftest import event
+from tests.e2e.conftest import event, printed
 
 pytestmark = pytest.mark.xdist_group("cloud")
 KNOWN_WITHIN_SECONDS = 60
 
 
 def rules(*words: str) -> str:
-    """What `streakline rules` prints."""
-    command = [sys.executable, "-m", "local.cli", "rules", *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return done.stdout
+    return printed("rules", *words)
 
 
 def waiting(stack: Stack, user: str, *, only_list: bool = False) -> list[str]:

@@ -30,6 +30,7 @@ from local.smoke.report import failures, prove
 from local.smoke.subject import Subject, Waits
 from local.smoke.units import UnitMeter
 from local.stack import KEY, SECRET, Stack
+from tests.support.effort import only_soak
 
 # There is one cloud: one process runs all of these.
 pytestmark = pytest.mark.xdist_group("cloud")
@@ -102,6 +103,7 @@ def _of(user: str, answer: dict[str, Any]) -> list[dict[str, Any]]:
     return [each for each in answer["left"] if user in str(each["record"])]
 
 
+@only_soak("tests/e2e/test_smoke.py, the same steps, and the tests above for a stack found by its name")
 def test_a_smoke_test_passes_and_its_nightly_run_is_the_state_machine_s(live: Stack) -> None:
     results = prove(Subject(live, UnitMeter(live), Waits(pause=0.2)))
     assert failures(results) == [], results
