@@ -15,7 +15,7 @@ from typing import Any
 from local.cloud import embedded_postgres, processes, queue_counts
 from local.cloud.deployment import DEPLOYED, deploy, describe
 from local.cloud.tools import tool
-from local.paths import LOCAL, STACK, WAREHOUSE
+from local.paths import LOCAL, ROOT, STACK, WAREHOUSE
 from local.stack import KEY, SECRET, Stack, load
 
 RANKS_SECONDS_MAX = 20
@@ -86,7 +86,7 @@ def _is_ours(name: str, known: dict[str, int]) -> bool:
 def _start_ministack(port: int) -> None:
     if processes.pid_of("ministack"):
         return
-    executable = tool("ministack")
+    python = tool("ministack").with_name("python")
     print("starting MiniStack (IAM enforced) ...", flush=True)
     processes.stop("poller")
     processes.stop("postgres")
@@ -110,7 +110,9 @@ def _start_ministack(port: int) -> None:
         "TMPDIR": str(_made(LOCAL / "tmp")),
         "STATE_DIR": str(LOCAL / "ministack-state"),
     }
-    processes.start("ministack", [executable], env, lambda: _is_healthy(port))
+    # -P: our modules' names are not to hide others.
+    command = [str(python), "-P", str(ROOT / "local" / "cloud" / "emulator" / "launch.py")]
+    processes.start("ministack", command, env, lambda: _is_healthy(port))
 
 
 def _made(folder: Path) -> Path:

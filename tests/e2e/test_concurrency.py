@@ -6,12 +6,15 @@ Each request in flight is a process of its own here; tests/integration/test_at_o
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from local.replay.api import Api
+from local.stack import Stack
 from tests.e2e.conftest import event
+from tests.e2e.test_survival import workers
 from tests.support.effort import effort
 
 # There is one cloud: one process runs all of these.
@@ -26,7 +29,7 @@ def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
         return [future.result() for future in [pool.submit(call) for call in calls]]
 
 
-def test_16_posts_of_one_key_are_one_event(me: Api, user: str, settled: Settled) -> None:
+def test_16_posts_of_one_key_are_one_event(stack: Stack, me: Api, user: str, settled: Settled) -> None:
     body = {"events": [event(user, "same")]}
     answers = at_once([lambda: me.call("POST", "/v1/events", body)] * 16)
     statuses = Counter(answer["results"][0]["status"] for _, answer in answers)
@@ -35,6 +38,10 @@ def test_16_posts_of_one_key_are_one_event(me: Api, user: str, settled: Settled)
     assert len({answer["results"][0]["event_id"] for _, answer in answers}) == 1
     settled(user)
     assert me.get(f"/v1/users/{user}")["total_bestie_points"] == 10
+    # They were served by many processes, which share what is unpacked of the function.
+    folders = [Path(f"/proc/{pid}/cwd").resolve().name for pid in workers(stack, "EventsApi")]
+    assert len(folders) > 1
+    assert {each.partition("-")[0] for each in folders} == {"unpacked"}
 
 
 def test_16_bodies_under_one_key_are_one_event_and_15_conflicts(me: Api, user: str, settled: Settled) -> None:

@@ -1,0 +1,1 @@
+"""The emulator, as the laptop cloud starts it."""
