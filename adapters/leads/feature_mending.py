@@ -9,8 +9,7 @@ from typing import Any, TypeGuard
 
 from adapters import clock
 from adapters.leads.feature_store import ID, FeatureStore, feature_item_from
-from adapters.platform.batches import get_all
-from adapters.platform.items import Item, item, plain
+from adapters.platform.items import Item, item, plain, value
 from rules.days import stamp, unstamp
 from rules.leads.feature_items import FeatureItem
 from rules.leads.features import Input
@@ -30,20 +29,17 @@ class FeatureMending:
     table: str
     store: FeatureStore
 
-    def readable(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
+    def readable(self, leads: Iterable[str], is_anew: bool = False) -> dict[str, FeatureItem]:
         """Return the leads' items, strongly consistent; what cannot be read is written anew without that.
 
-        A lead that has no item gets one once it is written to. One that another writer changes meanwhile is
-        left out.
+        A lead that has no item gets one once it is written to. is_anew: no root's item is believed. One that
+        another writer changes meanwhile is left out.
         """
         listed = list(dict.fromkeys(leads))
-        stored = {
-            each[ID]["S"]: each
-            for each in get_all(self.dynamodb, self.table, [{ID: each} for each in listed])
-        }
+        stored = self.store.stored(listed)
         found = {lead: FeatureItem(lead, regrouped=REGROUPED) for lead in listed if lead not in stored}
         for lead, each in stored.items():
-            if is_readable(each):
+            if is_readable(each) and not (is_anew and "merged_into" not in each):
                 found[lead] = feature_item_from(each)
             elif (mended := self._mended(each)) is not None:
                 found[lead] = mended
@@ -52,6 +48,9 @@ class FeatureMending:
     def _mended(self, stored: Item) -> FeatureItem | None:
         """Put what can be read of an item in its place; None: somebody was first."""
         kept = kept_of(stored)
+        if "pending" in kept:  # only leaves that name this root
+            lead, pending = stored[ID]["S"], plain(kept)["pending"]
+            kept["pending"] = value(sorted(self.store.members(lead, pending) - {lead}))
         condition: dict[str, Any] = {"ConditionExpression": "attribute_not_exists(version)"}
         if "version" in stored:
             condition = {
@@ -91,7 +90,7 @@ def kept_of(stored: Item) -> Item:
     read = plain(stored)
     version, pending, root = read.get("version"), read.get("pending"), read.get("merged_into")
     kept: dict[str, Any] = {ID: read[ID], "regrouped": REGROUPED}
-    kept["version"] = version + 1 if _is_version(version) else clock.first_version()
+    kept["version"] = max(version + 1 if _is_version(version) else 0, clock.first_version())
     if _is_number(topology := read.get("topology")):
         kept["topology"] = topology
     if isinstance(root, str):
@@ -101,9 +100,9 @@ def kept_of(stored: Item) -> Item:
     return item(kept)
 
 
-def _is_version(value: Any) -> TypeGuard[int]:
-    return type(value) is int and 0 < value < VERSION_MAX
+def _is_version(found: Any) -> TypeGuard[int]:
+    return type(found) is int and 0 < found < VERSION_MAX
 
 
-def _is_number(value: Any) -> bool:
-    return type(value) is int and value >= 0
+def _is_number(found: Any) -> bool:
+    return type(found) is int and found >= 0

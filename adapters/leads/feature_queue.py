@@ -27,9 +27,13 @@ class FeatureQueue:
         """Ask for features as of a stamp; returns how many leads and messages. Raises RefreshUnsent."""
         return self._request(leads, lambda some: {"refresh": {"as_of": as_of, "leads": some}})
 
-    def request_rebuild(self, leads: Iterable[str]) -> tuple[int, int]:
-        """Ask for features as the stored events say; returns and raises as request_refresh()."""
-        return self._request(leads, lambda some: {"rebuild": {"leads": some}})
+    def request_rebuild(self, leads: Iterable[str], is_anew: bool = False) -> tuple[int, int]:
+        """Ask for features as the stored events say; returns and raises as request_refresh().
+
+        is_anew: what is stored of them is not believed, not even its version.
+        """
+        more = {"anew": True} if is_anew else {}
+        return self._request(leads, lambda some: {"rebuild": {"leads": some, **more}})
 
     def _request(self, leads: Iterable[str], body: Callable[[list[str]], Any]) -> tuple[int, int]:
         asked = messages = 0

@@ -22,7 +22,7 @@ from zlib import crc32
 from adapters import clock
 from adapters.platform.aws import pauses
 from adapters.platform.batches import get_all
-from adapters.platform.items import item, plain, value
+from adapters.platform.items import Item, item, plain, value
 from rules.leads.feature_items import Change, FeatureItem
 from rules.leads.features import BY_NAME, DECIMALS, Shown, shown
 
@@ -54,9 +54,12 @@ class FeatureStore:
 
     def get_many(self, leads: Iterable[str]) -> dict[str, FeatureItem]:
         """Return the items that there are, strongly consistent, at most 100 in a request."""
+        return {lead: feature_item_from(each) for lead, each in self.stored(leads).items()}
+
+    def stored(self, leads: Iterable[str]) -> dict[str, Item]:
+        """Return the items that there are as they are stored, as get_many() reads them."""
         keys = [{ID: lead} for lead in dict.fromkeys(leads)]
-        found = map(feature_item_from, get_all(self._dynamodb, self._table, keys))
-        return {each.lead_organization_id: each for each in found}
+        return {each[ID]["S"]: each for each in get_all(self._dynamodb, self._table, keys)}
 
     def home(self, leaf: str, hint: str) -> FeatureItem:
         """Return the root's item that a leaf's events belong to; raises Unsettled.

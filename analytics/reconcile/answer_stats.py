@@ -119,17 +119,7 @@ def _examine(
     lake: Mapping[str, LakeAnswers],
     now: datetime,
 ) -> None:
-    def look(people: Iterable[str], **more: bool) -> dict[str, PersonVerdict]:
-        listed = sorted(people)
-        with ThreadPoolExecutor(SEGMENTS) as pool:
-            found = pool.map(
-                lambda each: reconciler.examine(each, scan.moved_to(each), lake, now, **more), listed
-            )
-            return dict(zip(listed, found, strict=True))
-
-    verdicts = look(scan.chosen)
-    strangers = {other for each in verdicts.values() if not each.disagreement for other in each.strangers}
-    verdicts |= look(strangers | scan.circling, is_stranger=True)
+    verdicts = _verdicts(reconciler, scan, lake, now)
     findings.looked_at = len(verdicts)
     for person, verdict in verdicts.items():
         if verdict.disagreement:
@@ -143,6 +133,24 @@ def _examine(
             findings.different.append(person)
             if not verdict.is_repaired:
                 findings.unrepaired.append(person)
+
+
+def _verdicts(
+    reconciler: StatsReconciler, scan: StatsScan, lake: Mapping[str, LakeAnswers], now: datetime
+) -> dict[str, PersonVerdict]:
+    """Look at all who were chosen, and then at those whose stats have moved to none of theirs."""
+
+    def look(people: Iterable[str], **more: bool) -> dict[str, PersonVerdict]:
+        listed = sorted(people)
+        with ThreadPoolExecutor(SEGMENTS) as pool:
+            found = pool.map(
+                lambda each: reconciler.examine(each, scan.moved_to(each), lake, now, **more), listed
+            )
+            return dict(zip(listed, found, strict=True))
+
+    chosen = look(scan.chosen)
+    strangers = {other for each in chosen.values() if not each.disagreement for other in each.strangers}
+    return chosen | look(strangers | scan.circling, is_stranger=True)
 
 
 def _last_compared(objects: Objects) -> datetime | None:

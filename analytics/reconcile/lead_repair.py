@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from adapters.leads.feature_queue import FeatureQueue
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import item, plain
+from analytics.reconcile.lead_items import LEAD, LeadItems
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import stamp
@@ -26,6 +28,8 @@ COMPARED = (
     *("lead_organization_id", "source", "external_event_id", "event_id", "event_type", "occurred_at"),
     *("amount_minor", "foreign_minor", "sentiment_milli", "order_id", "currency", "campaign_id"),
 )
+ASTRAY_MAX = 100  # in a night
+OF_GROUPS = "table and lake do not agree on whose leaf it is"
 LEAVES = "SELECT lead_organization_id FROM dimensions.leads WHERE root_id = {lead}"
 EVENTS = f"""SELECT {", ".join(COMPARED)} FROM facts.lead_events
 WHERE lead_organization_id IN ({{leaves}}) AND unreadable IS NULL AND received_at < {{until}}"""  # noqa: S608 (literals, quoted)
@@ -35,23 +39,31 @@ Events = Counter[tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class LeadRepair:
-    """repair: False asks for nothing."""
+    """repair: False asks for nothing. items: None: only what the warehouse names is looked at."""
 
     warehouse: Warehouse
     events: LeadEventStore
     queue: FeatureQueue
     repair: bool
+    items: LeadItems | None = None
 
     def ask(self, leads: Sequence[Row], now: datetime) -> list[dict[str, Any]]:
         """Ask for these leads' features anew; returns for each `lead`, `features` and the `outcome` in words.
 
-        leads: rows of marts.lead_quality. Raises StatementFailed, and RefreshUnsent if SQS refuses.
+        leads: rows of marts.lead_quality. Those whose items are not as they were written (lead_items.py) come
+        to them. Raises StatementFailed, and RefreshUnsent if SQS refuses.
         """
-        doubts = {row["lead_organization_id"]: self._doubt(row["lead_organization_id"], now) for row in leads}
-        provable = [lead for lead, doubt in doubts.items() if not doubt]
-        if self.repair and provable:
-            self.queue.request_rebuild(provable)
-        names = {row["lead_organization_id"]: row["different"].split() for row in leads}
+        astray = list(islice(self.items.astray(now), ASTRAY_MAX)) if self.items else []
+        doubts = {row[LEAD]: self._doubt(row[LEAD], now) for row in (*leads, *astray)}
+        doubts |= {row[LEAD]: OF_GROUPS for row in astray if row["is_of_groups"]}
+        if self.repair:
+            provable = {lead for lead, doubt in doubts.items() if not doubt}
+            anew = provable & {row[LEAD] for row in astray}
+            self.queue.request_rebuild(sorted(provable - anew))
+            self.queue.request_rebuild(sorted(anew), is_anew=True)
+            if self.items and len(astray) < ASTRAY_MAX:  # else the others' turn is the next night
+                self.items.note(now)
+        names = {row[LEAD]: row["different"].split() for row in (*leads, *astray)}
         asked = "asked for anew" if self.repair else "a dry run"
         return [
             {"lead": lead, "features": names[lead], "outcome": doubt or asked}

@@ -18,6 +18,7 @@ from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.projections import Projections
 from adapters.leads.feature_queue import FeatureQueue
+from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
@@ -30,6 +31,7 @@ from analytics.lake.shares import UserShare
 from analytics.recompute.recompute import Recomputed
 from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
 from analytics.reconcile.answer_stats import reconcile_answers
+from analytics.reconcile.lead_items import LeadItems
 from analytics.reconcile.lead_repair import LeadRepair
 from analytics.reconcile.run_report import (
     CURATION,
@@ -65,6 +67,7 @@ class ReconcileSteps:
     stats: UserStatsStore
     responses: ResponseStore
     lead_events: LeadEventStore
+    feature_items: FeatureStore
     features: FeatureQueue
 
     def collect(self, event: Mapping[str, Any], now: datetime) -> StepAnswer:
@@ -116,7 +119,8 @@ class ReconcileSteps:
         if not made["error"] and is_of_all and is_built(self.objects, run_id, THEIRS):
             twin = disagreements(self.warehouse, shares_of(self.objects, run_id))
         if is_built(self.objects, run_id, "marts.lead_quality"):
-            repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair)
+            items = LeadItems(self.objects, self.warehouse, self.feature_items, self.lead_events)
+            repair = LeadRepair(self.warehouse, self.lead_events, self.features, may_repair, items)
             leads = repair.ask(self.warehouse.rows(LEADS), now)
         return with_warehouse(made, twin, self.warehouse.rows(CURATION), leads)
 
@@ -157,6 +161,7 @@ def _steps() -> ReconcileSteps:
         UserStatsStore(dynamodb, config.user_stats_table, config.stats_shards),
         ResponseStore(dynamodb, config.responses_table),
         LeadEventStore(dynamodb, config.event_table),
+        FeatureStore(dynamodb, config.feature_table),
         FeatureQueue(client("sqs"), config.feature_queue_url),
     )
 

@@ -36,9 +36,12 @@ def refresh_of(asked: Any, now: datetime) -> tuple[datetime, list[str]]:
     return as_of, leads
 
 
-def rebuild_of(asked: Any) -> list[str]:
-    """Read {"leads": [id]}; raises Poison, with the field and the reason."""
-    return _leads(asked, "rebuild")
+def rebuild_of(asked: Any) -> tuple[list[str], bool]:
+    """Read {"leads": [id], "anew"?}; raises Poison, with the field and the reason.
+
+    anew: what is stored is not believed, not even its version.
+    """
+    return _leads(asked, "rebuild"), asked.get("anew") is True
 
 
 def _leads(asked: Any, name: str) -> list[str]:

@@ -72,7 +72,7 @@ class FeatureProcessor:
             self._settle_all(self.store.get_many(listed), partial(self._refreshed, as_of=as_of))
             return
         if "rebuild" in message:
-            leads = self.mending.readable(rebuild_of(message["rebuild"]))
+            leads = self.mending.readable(*rebuild_of(message["rebuild"]))
             self._settle_all(leads, partial(self._rebuilt, now=now))
             return
         try:

@@ -21,6 +21,7 @@ from adapters.engagement.ledger_store import LedgerStore
 from adapters.engagement.points.settling import Settler
 from adapters.engagement.projections import Projections
 from adapters.leads.feature_queue import FeatureQueue
+from adapters.leads.feature_store import FeatureStore
 from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import FolderObjects
@@ -152,6 +153,7 @@ class Town:
             UserStatsStore(self.dynamodb, "UserStats", SHARDS),
             ResponseStore(self.dynamodb, "Responses"),
             LeadEventStore(self.dynamodb, "Event"),
+            FeatureStore(self.dynamodb, "Feature"),
             FeatureQueue(None, ""),
         )
 
