@@ -155,7 +155,12 @@ class Engine:
 
 
 def _client(endpoint: str, service: str) -> Any:
-    config = Config(retries={"total_max_attempts": 2}, max_pool_connections=70)
+    config = Config(
+        retries={"total_max_attempts": 2},
+        max_pool_connections=70,
+        user_agent="streakline",  # botocore's own is put together anew for every request
+        account_id_endpoint_mode="disabled",  # else it looks through each request for names of tables
+    )
     return boto3.client(  # type: ignore[call-overload]
         service,
         endpoint_url=endpoint,
