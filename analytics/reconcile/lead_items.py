@@ -21,7 +21,7 @@ from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import LEADS_COMPARED
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
-from rules.days import stamp
+from rules.days import DAY, stamp
 from rules.engagement.ledger_doubts import slices_due, turn_digits
 from rules.lake.entities import LEAD_FEATURES, row_of
 from rules.lake.lead_entities import state_column
@@ -55,7 +55,7 @@ class LeadItems:
         Of each: `lead_organization_id`, `different` (attributes), and `is_of_groups`. An item that is newer
         than the lake's row is not compared. Raises StatementFailed.
         """
-        due = slices_due(self._last_compared(), now.date())
+        due = slices_due(self._last_compared(now.date()), now.date())
         digits = ", ".join(map(literal, turn_digits(due)))
         for some in chunks(self.warehouse.rows(ROWS.format(digits=digits)) if due else (), READ_MAX):
             stored = self.store.stored(str(row[LEAD]) for row in some)
@@ -87,11 +87,12 @@ class LeadItems:
         is_same = hashlib.md5(states.encode(), usedforsecurity=False).hexdigest() == row["states"]
         return different + ([] if is_same else ["inputs"])
 
-    def _last_compared(self) -> date | None:
+    def _last_compared(self, today: date) -> date:
+        """Return when leads were compared last; yesterday if never, for all are too many in one night."""
         try:
             return date.fromisoformat(json.loads(self.objects.get(LEADS_COMPARED))["compared_on"])
         except NoObject:
-            return None
+            return today - DAY
 
 
 def _text(value: Any) -> str:

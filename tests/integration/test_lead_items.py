@@ -71,9 +71,12 @@ class Nights:
             Loader(self.warehouse, self.objects, str(self.folder / "lake"), "").load("run", tasks)
             build(self.warehouse, {QUALITY, *(each.name for each in ancestors(known[QUALITY], known))})
 
+    def compared(self, day: str) -> None:
+        self.objects.put("state/leads_compared.json", json.dumps({"compared_on": day}).encode())
+
     def night(self, repair: bool = True) -> dict[str, dict[str, Any]]:
         """Compare all leads, and do what is asked for; returns what was told, by the leads' short names."""
-        self.objects.delete(["state/leads_compared.json"])  # it is everybody's turn
+        self.compared("2025-01-01")  # so it is everybody's turn
         events = LeadEventStore(self.leads.client, "Event")
         items = LeadItems(self.objects, self.warehouse, self.leads.features, events)
         asking = LeadRepair(self.warehouse, events, FeatureQueue(self.sqs, self.url), repair, items)
@@ -180,7 +183,7 @@ def test_what_is_newer_than_the_lake_is_in_flight(nights: Nights) -> None:
 
 def test_each_lead_has_its_turn_within_four_weeks(nights: Nights) -> None:
     nights.night()
-    nights.objects.put("state/leads_compared.json", json.dumps({"compared_on": "2026-02-01"}).encode())
+    nights.objects.delete(["state/leads_compared.json"])  # as in a deployment that has compared none yet
     lose(nights, "e")
     events = LeadEventStore(nights.leads.client, "Event")
     items = LeadItems(nights.objects, nights.warehouse, nights.leads.features, events)
