@@ -16,6 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from bench.figure import Figure, ratio, shown
+from local.cloud.dynamodb_engine import Engine
 from local.cloud.tools import uv
 from local.paths import ROOT
 
@@ -39,31 +40,16 @@ CHILD = (
 )
 # The variables that a function has on AWS. The benchmark calls none of these addresses.
 ENVIRONMENT = {
-    "AWS_ACCESS_KEY_ID": "bench",
-    "AWS_SECRET_ACCESS_KEY": "bench",
+    **Engine("", "https://sqs.us-east-1.amazonaws.com/000000000000/failures").environment(
+        "redis://cache.internal:6379/0"
+    ),
     "AWS_SESSION_TOKEN": "bench",
     "AWS_REGION": "us-east-1",
-    "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_LAMBDA_FUNCTION_NAME": "bench",
     "PYTHONTZPATH": "",
     "POWERTOOLS_LOG_LEVEL": "INFO",
-    "USER_STREAKS_TABLE": "UserStreaks",
-    "BP_EVENTS_TABLE": "BPEvents",
-    "DAILY_ACTIVITY_TABLE": "DailyActivity",
-    "REWARDS_LEDGER_TABLE": "RewardsLedger",
-    "IDEMPOTENCY_KEYS_TABLE": "IdempotencyKeys",
-    "PAYLOAD_BUCKET": "payloads",
-    "REDIS_URL": "redis://cache.internal:6379/0",
-    "RULE_BOOKS_TABLE": "RuleBooks",
-    "LIMITS_TABLE": "t",
-    "RATE_LIMIT_PER_MINUTE": "1200",
-    "INDEX_IDEMPOTENCY_KEYS": "false",
-    "FAILURE_QUEUE_URL": "https://sqs.us-east-1.amazonaws.com/000000000000/failures",
-    "INDEX_STREAKS": "false",
-    "LEADERBOARD_SHARDS": "4",
-    "WRITERS": "4",
-    "JOINT_PROJECTIONS": "true",
 }
+del ENVIRONMENT["AWS_ENDPOINT_URL"]
 Variant = tuple[str, Sequence[Path]]  # code, and where it finds its modules
 
 
