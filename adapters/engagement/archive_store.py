@@ -17,8 +17,8 @@ from rules.engagement.streaks import resumed
 
 # What a month adds before the next one can be put away has to fit below 1,024.
 PROFILE_BYTES_MAX = 800
-# No more is put away than brings a profile below this part of it. So questions about the last years, which are
-# most, do not need the archive.
+# No more is put away than brings a profile below this part of it. So questions about the last years, which
+# are most, do not need the archive.
 PART_KEPT = 0.75
 
 
