@@ -71,7 +71,7 @@ class ArchiveStore:
             smaller = item(profile_attributes(replace(profile, streak=streak, cover=cover), shards))
             if item_bytes(smaller) <= PROFILE_BYTES_MAX * PART_KEPT:
                 break
-        return smaller, archive and archive_item(profile.user_id, archive)
+        return smaller, archive_item(profile.user_id, archive) if archive else None
 
     def reaching(self, profile: Profile, since: date) -> Profile:
         """Return a profile that a fold of dates from `since` on can start from: whole only if it must be.
