@@ -14,8 +14,8 @@ from typing import Any
 
 from local.cloud import embedded_postgres, processes, queue_counts
 from local.cloud.deployment import DEPLOYED, deploy, describe
-from local.cloud.tools import tool
-from local.paths import LOCAL, ROOT, STACK, WAREHOUSE
+from local.cloud.tools import emulator
+from local.paths import LOCAL, STACK, WAREHOUSE
 from local.stack import KEY, SECRET, Stack, load
 
 RANKS_SECONDS_MAX = 20
@@ -86,7 +86,7 @@ def _is_ours(name: str, known: dict[str, int]) -> bool:
 def _start_ministack(port: int) -> None:
     if processes.pid_of("ministack"):
         return
-    python = tool("ministack").with_name("python")
+    command = emulator()
     print("starting MiniStack (IAM enforced) ...", flush=True)
     processes.stop("poller")
     processes.stop("postgres")
@@ -106,12 +106,11 @@ def _start_ministack(port: int) -> None:
         "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}",
         "LOG_LEVEL": "WARNING",
         "LAMBDA_STRICT": "0",
+        "IOT_MTLS_ENABLED": "false",  # it listens on all interfaces, on one port for all clouds
         "SFN_WAIT_SCALE": "0.02",  # the state machine waits a fiftieth as long as on AWS
         "TMPDIR": str(_made(LOCAL / "tmp")),
         "STATE_DIR": str(LOCAL / "ministack-state"),
     }
-    # -P: our modules' names are not to hide others.
-    command = [str(python), "-P", str(ROOT / "local" / "cloud" / "emulator" / "launch.py")]
     processes.start("ministack", command, env, lambda: _is_healthy(port))
 
 

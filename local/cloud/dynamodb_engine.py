@@ -22,7 +22,7 @@ from botocore.config import Config
 
 from infra.assembly.short_forms import parse
 from local.cloud.processes import free_port
-from local.cloud.tools import tool
+from local.cloud.tools import emulator
 from local.paths import ROOT
 from rules.lake.entities import ENTITIES
 
@@ -205,7 +205,7 @@ def _start(port: int, folder: Path) -> subprocess.Popen[bytes]:
         "STATE_DIR": str(folder),
     }
     quiet = subprocess.DEVNULL
-    return subprocess.Popen([tool("ministack")], env=env, stdout=quiet, stderr=quiet)
+    return subprocess.Popen(emulator(), env=env, stdout=quiet, stderr=quiet)
 
 
 def _wait(process: subprocess.Popen[bytes], port: int) -> None:

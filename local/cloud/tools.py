@@ -27,6 +27,12 @@ def tool(name: str) -> Path:
     return home / "bin" / name
 
 
+def emulator() -> list[str | Path]:
+    """Return the command that serves the emulator; its settings are environment variables."""
+    # -P: our modules' names are not to hide others.
+    return [tool("ministack").with_name("python"), "-P", ROOT / "local" / "cloud" / "emulator" / "launch.py"]
+
+
 def _install(name: str, home: Path) -> None:
     wanted = (Path(__file__).parents[1] / "requirements" / f"{name}.txt").read_text()
     done = home / "installed.txt"

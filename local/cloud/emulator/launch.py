@@ -1,21 +1,28 @@
-"""Starts MiniStack, on its own Python, so that all processes of a function share what is unpacked of it.
+"""Starts MiniStack, on its own Python, with less work for each process and each request.
 
-MiniStack unpacks code and layers for each process that it starts: 3,000 files, half a second of CPU, two with
-the analytics layer. Here that is done once for each archive. Nobody writes into these folders: on AWS they
-are read-only.
+- MiniStack unpacks code and layers for each process that it starts: 3,000 files, half a second of CPU, two
+  with the analytics layer. Here that is done once for each archive. Nobody writes into these folders: on AWS
+  they are read-only.
+- Its own server reads HTTP in Python. This one does it in C, and a request that reads one item takes 0.46 ms
+  of CPU instead of 0.80 (docs/decisions/0073-what-a-laptop-cloud-can-carry.md).
 """
 
 import contextlib
 import hashlib
-import sys
+import os
+import resource
 import tempfile
 import types
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import uvicorn
 from ministack import app
 from ministack.core import lambda_runtime
+
+KEEP_ALIVE_SECONDS = 75  # as MiniStack has it
+STOP_SECONDS_MAX = 5  # then open connections are cut off
 
 
 class SharedZip(zipfile.ZipFile):
@@ -40,6 +47,25 @@ class SharedZip(zipfile.ZipFile):
         return told.hexdigest()
 
 
+def serve() -> None:
+    """Serve on BIND_HOST and GATEWAY_PORT until a signal ends it."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # each connection takes one
+    uvicorn.run(
+        app.app,
+        host=os.environ["BIND_HOST"],
+        port=int(os.environ["GATEWAY_PORT"]),
+        loop="uvloop",
+        http="httptools",
+        log_level=os.environ["LOG_LEVEL"].lower(),
+        access_log=False,
+        server_header=False,
+        date_header=False,  # MiniStack sends its own
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=STOP_SECONDS_MAX,
+    )
+
+
 if __name__ == "__main__":
     lambda_runtime.zipfile = types.SimpleNamespace(**{**vars(zipfile), "ZipFile": SharedZip})
-    sys.exit(app.main())
+    serve()
