@@ -8,4 +8,4 @@ STACK = LOCAL / "stack.json"
 LOGS = LOCAL / "logs"
 REPORT = LOCAL / "report.html"
 WAREHOUSE = LOCAL / "warehouse.duckdb"
-ASKED = LOCAL / "asked.txt"  # when somebody last began to wait for the poller (epoch seconds)
+ASKED = LOCAL / "asked.txt"  # for which consumer somebody last began to wait, and when

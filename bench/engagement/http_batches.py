@@ -15,6 +15,7 @@ from uuid import uuid4
 from bench.engagement.workload import bodies
 from bench.figure import Figure
 from local.cloud import cloud
+from local.cloud.patience import Patience
 from local.cloud.processes import pid_of
 from local.paths import STACK
 from local.replay import draining, replay
@@ -63,17 +64,9 @@ def _events_per_second(stack: Stack, events: int, batch: int) -> float:
     started = time.monotonic()
     outcome = replay.post_events(stack, sent, batch)
     assert outcome.counts == {"accepted": events}, outcome.counts
-    _drain(stack)
+    # The Kinesis door has no part in this.
+    draining.await_stream(stack, "Engagement", Patience(DRAIN_SECONDS_MAX))
     return events / (time.monotonic() - started)
-
-
-def _drain(stack: Stack) -> None:
-    """Wait until the consumer of the table's stream has caught up. The Kinesis door has no part in this."""
-    posted, deadline = time.time(), time.monotonic() + DRAIN_SECONDS_MAX
-    while draining.state_of(stack.outputs["EngagementFunctionName"]).get("caught_up_at", 0.0) <= posted:
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"the processor has not caught up in {DRAIN_SECONDS_MAX} s")
-        time.sleep(0.05)
 
 
 def _events(number: int) -> list[Body]:

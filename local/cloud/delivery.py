@@ -10,6 +10,7 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 RETRY_SECONDS_MAX = 5.0
@@ -153,3 +154,25 @@ def _rest(records: Sequence[Record], reply: InvocationReply) -> Sequence[Record]
         return ()
     order = [sequence_of(record) for record in records]
     return records[min(order.index(number) for number in reply.failed) :]
+
+
+def discarded_message(
+    mapping: EventSourceMapping, shard: str, records: Sequence[Record], why: str, tries: int
+) -> dict[str, Any]:
+    """Return what Lambda sends to a failure destination: the place of the records, not the records."""
+    return {
+        "version": "1.0",
+        "timestamp": datetime.now(UTC).isoformat(),
+        "requestContext": {
+            "functionArn": mapping.function,
+            "condition": why,
+            "approximateInvokeCount": tries,
+        },
+        ("KinesisBatchInfo" if mapping.is_kinesis else "DDBStreamBatchInfo"): {
+            "shardId": shard,
+            "startSequenceNumber": sequence_of(records[0]),
+            "endSequenceNumber": sequence_of(records[-1]),
+            "batchSize": len(records),
+            "streamArn": mapping.source,
+        },
+    }

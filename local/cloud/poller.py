@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from local.cloud.delivery import (
@@ -17,13 +17,15 @@ from local.cloud.delivery import (
     InvocationReply,
     Record,
     deliver,
+    discarded_message,
     function_name,
     mapping_of,
     reply_of,
     sequence_of,
 )
 from local.cloud.event_filters import matches
-from local.cloud.resting import TABLE_SECONDS, Resting
+from local.cloud.resting import Resting
+from local.cloud.shard_reader import ShardReader
 from local.cloud.stream_records import iterator_of, read_records, shards_of
 from local.paths import LOCAL
 from local.stack import Stack, load
@@ -36,13 +38,18 @@ HEARTBEAT = LOCAL / "poller.json"
 
 @dataclass(slots=True)
 class Poller:
-    """Serves every mapping that the template left disabled."""
+    """Serves every mapping that the template left disabled.
+
+    shards: of each stream. readers: by stream and shard. served: each consumer of each shard.
+    """
 
     stack: Stack
     checkpoints: dict[str, str] = field(default_factory=dict)
     caught_up: dict[str, dict[str, float]] = field(default_factory=dict)
     counts: dict[str, dict[str, int]] = field(default_factory=dict)
-    shards: set[str] = field(default_factory=set)
+    shards: dict[str, list[str]] = field(default_factory=dict)
+    readers: dict[tuple[str, str], ShardReader] = field(default_factory=dict)
+    served: set[str] = field(default_factory=set)
     written: dict[Path, str] = field(default_factory=dict)
     lock: threading.Lock = field(default_factory=threading.Lock)
     resting: Resting = field(default_factory=Resting)
@@ -67,12 +74,23 @@ class Poller:
             if described["State"] != "Disabled" or not (":kinesis:" in source or ":dynamodb:" in source):
                 continue
             mapping = mapping_of(described)
-            for shard in shards_of(self.stack, mapping):
+            for shard in self._shards_of(mapping):
                 key = f"{mapping.function} {mapping.source} {shard}"
-                if key not in self.shards:
-                    self.shards.add(key)
+                if key not in self.served:
+                    self.served.add(key)
                     self.caught_up.setdefault(self._name(mapping), {})[key] = 0.0
                     threading.Thread(target=self._serve, args=(mapping, shard, key), daemon=True).start()
+
+    def _shards_of(self, mapping: EventSourceMapping) -> list[str]:
+        """Return the ids of a stream's shards. Those of a table never change here, and are asked for once."""
+        if mapping.is_kinesis or mapping.source not in self.shards:
+            self.shards[mapping.source] = shards_of(self.stack, mapping)
+        for shard in self.shards[mapping.source]:
+            if (mapping.source, shard) not in self.readers:
+                begin = partial(iterator_of, self.stack, mapping, shard)
+                reader = ShardReader(begin, partial(read_records, self.stack, mapping))
+                self.readers[mapping.source, shard] = reader
+        return self.shards[mapping.source]
 
     @staticmethod
     def _name(mapping: EventSourceMapping) -> str:
@@ -95,14 +113,16 @@ class Poller:
 
     def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
         """Yield filtered batches. A batch is checkpointed when the caller asks for the next one."""
-        iterator: str | None = iterator_of(self.stack, mapping, shard, self.checkpoints.get(key))
+        name, reader = self._name(mapping), self.readers[mapping.source, shard]
+        patterns = [json.loads(each) for each in mapping.patterns]
+        place = passed = self.checkpoints.get(key, "")
         waiting: list[Record] = []
-        since, last, started, idle = "", "", 0.0, 0
-        while iterator:
-            polled_at = time.time()
-            records, iterator = read_records(self.stack, mapping, iterator)
-            last = sequence_of(records[-1]) if records else last
-            wanted = [record for record in records if self._wanted(mapping, record)]
+        polled_at, started, idle = 0.0, 0.0, 0
+        while True:
+            page = reader.read(place, polled_at)
+            polled_at = page.polled_at
+            place = sequence_of(page.records[-1]) if page.records else place
+            wanted = [each for each in page.records if _is_wanted(each, patterns)]
             if wanted and not waiting:
                 started = time.monotonic()
             waiting += wanted
@@ -111,21 +131,20 @@ class Poller:
                 yield batch
                 self._checkpoint(key, sequence_of(batch[-1]))
             if waiting and time.monotonic() - started < mapping.window_seconds:
-                time.sleep(TABLE_SECONDS)  # More records may come before the batching window ends.
-                continue
+                caught_up_at = self.caught_up[name][key]
+                if page.records or not self.resting.is_awaited(name, caught_up_at):
+                    self.resting.gather(name, caught_up_at)  # more may come before the batching window ends
+                    continue
             if waiting:
                 batch, waiting = waiting, []
                 yield batch
-            if last and last != since:
-                self._checkpoint(key, last)
-                since = last
-            idle = 0 if records else idle + 1
+            if place != passed:
+                self._checkpoint(key, place)
+                passed = place
+            idle = 0 if page.records else idle + 1
             if idle:
-                self.caught_up[self._name(mapping)][key] = polled_at
-                self.resting.rest(polled_at, idle, is_kinesis=mapping.is_kinesis)
-
-    def _wanted(self, mapping: EventSourceMapping, record: Record) -> bool:
-        return not mapping.patterns or any(matches(json.loads(each), record) for each in mapping.patterns)
+                self.caught_up[name][key] = polled_at
+                self.resting.rest(name, polled_at, idle, is_kinesis=mapping.is_kinesis)
 
     def _invoke(self, mapping: EventSourceMapping, records: Sequence[Record]) -> InvocationReply:
         try:
@@ -149,23 +168,7 @@ class Poller:
         self._count(mapping, "discarded", len(records))
         if not mapping.destination:
             return
-        kind = "KinesisBatchInfo" if mapping.is_kinesis else "DDBStreamBatchInfo"
-        message = {
-            "version": "1.0",
-            "timestamp": datetime.now(UTC).isoformat(),
-            "requestContext": {
-                "functionArn": mapping.function,
-                "condition": why,
-                "approximateInvokeCount": tries,
-            },
-            kind: {
-                "shardId": shard,
-                "startSequenceNumber": sequence_of(records[0]),
-                "endSequenceNumber": sequence_of(records[-1]),
-                "batchSize": len(records),
-                "streamArn": mapping.source,
-            },
-        }
+        message = discarded_message(mapping, shard, records, why, tries)
         sqs = self.stack.client("sqs")
         url = sqs.get_queue_url(QueueName=mapping.destination.rsplit(":", 1)[-1])["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody=json.dumps(message))
@@ -193,6 +196,10 @@ class Poller:
             fresh = path.with_suffix(".new")
             fresh.write_text(text)
             fresh.replace(path)
+
+
+def _is_wanted(record: Record, patterns: Sequence[Record]) -> bool:
+    return not patterns or any(matches(each, record) for each in patterns)
 
 
 if __name__ == "__main__":

@@ -71,8 +71,8 @@ def shards_of(stack: Stack, mapping: EventSourceMapping) -> list[str]:
     return [shard["ShardId"] for shard in answer["StreamDescription"]["Shards"]]
 
 
-def iterator_of(stack: Stack, mapping: EventSourceMapping, shard: str, after: str | None) -> str:
-    """Return a shard iterator: after this sequence number, or from the shard's beginning if there is none."""
+def iterator_of(stack: Stack, mapping: EventSourceMapping, shard: str, after: str) -> str:
+    """Return a shard iterator: after this sequence number, or from the shard's beginning if it is ""."""
     position = {"ShardIteratorType": "TRIM_HORIZON"}
     if after:
         number = "StartingSequenceNumber" if mapping.is_kinesis else "SequenceNumber"

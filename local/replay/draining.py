@@ -4,9 +4,9 @@ import json
 import time
 from typing import Any
 
-from local.cloud import queue_counts
+from local.cloud import queue_counts, resting
 from local.cloud.patience import STALLED_SECONDS_MAX, Patience
-from local.paths import ASKED, LOCAL
+from local.paths import LOCAL
 from local.stack import Stack
 
 PAUSE_SECONDS = 0.1
@@ -22,7 +22,7 @@ def drain(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX, *, lake: bool 
     lake, too. Raises RuntimeError when nothing has happened for `stalled_max` seconds.
     """
     for consumer in ("EventsStream", "Engagement", *(("Publisher",) if lake else ())):
-        _await_stream(stack, consumer, Patience(stalled_max))
+        await_stream(stack, consumer, Patience(stalled_max))
 
 
 def drain_leads(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX) -> None:
@@ -34,7 +34,7 @@ def drain_leads(stack: Stack, stalled_max: float = STALLED_SECONDS_MAX) -> None:
         _await_quiet(stack, Patience(stalled_max))
         return
     queue_counts.wait_until_empty(stack, ("LeadIngestion",), Patience(stalled_max))
-    _await_stream(stack, "LeadEvents", Patience(stalled_max))
+    await_stream(stack, "LeadEvents", Patience(stalled_max))
     queue_counts.wait_until_empty(
         stack, ("MemoryProcessing", "FeatureProcessing", "FeatureRefresh"), Patience(stalled_max)
     )
@@ -49,9 +49,13 @@ def _await_quiet(stack: Stack, patience: Patience) -> None:
         patience.wait("messages of leads still wait: see `streakline status`", waiting, AWS_PAUSE_SECONDS)
 
 
-def _await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
+def await_stream(stack: Stack, consumer: str, patience: Patience) -> None:
+    """Wait until the consumer of a stream has processed what is on it. Of the laptop cloud only.
+
+    Raises RuntimeError when `patience` ends.
+    """
     function, sent_at = stack.outputs[f"{consumer}FunctionName"], time.time()
-    ASKED.write_text(str(sent_at))
+    resting.ask(function, sent_at)
     while (state := state_of(function)).get("caught_up_at", 0.0) <= sent_at:
         patience.wait(f"{function} has not caught up", f"{state.get('records', 0)} records", PAUSE_SECONDS)
 

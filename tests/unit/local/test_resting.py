@@ -1,4 +1,4 @@
-"""An idle shard is asked now and then, and at once when somebody waits for it."""
+"""An idle shard is asked now and then, and at once when somebody waits for its consumer."""
 
 import threading
 import time
@@ -18,10 +18,6 @@ def resting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Resting:
     return Resting()
 
 
-def ask(at: float) -> None:
-    asked().write_text(str(at))
-
-
 def asked() -> Path:
     path: Path = vars(module)["ASKED"]
     return path
@@ -32,10 +28,10 @@ def test_who_asks_wakes_a_shard_that_rests(resting: Resting, monkeypatch: pytest
         monkeypatch.setattr(module, name, LONG)
     polled_at = time.time()
     thread = threading.Thread(
-        target=resting.rest, args=(polled_at, 1), kwargs={"is_kinesis": False}, daemon=True
+        target=resting.rest, args=("f", polled_at, 1), kwargs={"is_kinesis": False}, daemon=True
     )
     thread.start()
-    ask(polled_at + 0.001)
+    module.ask("f", polled_at + 0.001)
     resting.hear()
     thread.join(LONG / 2)
     assert not thread.is_alive()
@@ -46,10 +42,10 @@ def test_who_asked_before_the_shard_went_to_rest_is_heard(
 ) -> None:
     for name in ("TABLE_SECONDS", "TABLE_SECONDS_MAX"):
         monkeypatch.setattr(module, name, LONG)
-    ask(2.0)
+    module.ask("f", 2.0)
     resting.hear()
     began = time.monotonic()
-    resting.rest(1.0, 1, is_kinesis=False)
+    resting.rest("f", 1.0, 1, is_kinesis=False)
     assert time.monotonic() - began < LONG / 2
 
 
@@ -58,21 +54,49 @@ def test_who_asked_before_the_last_look_has_been_answered(
 ) -> None:
     waited: list[float] = []
     monkeypatch.setattr(resting.waited_for, "wait", waited.append)
-    ask(1.0)
+    module.ask("f", 1.0)
     resting.hear()
     monkeypatch.setattr(module, "TABLE_SECONDS", 0.001)
     monkeypatch.setattr(module, "TABLE_SECONDS_MAX", 0.002)
-    resting.rest(2.0, 7, is_kinesis=False)
+    resting.rest("f", 2.0, 7, is_kinesis=False)
     assert waited
     assert max(waited) <= 0.002
 
 
-@pytest.mark.parametrize("text", ["", "1.", "soon"])
+@pytest.mark.parametrize("text", ["", "1.", "soon", "1. f", "x f", "1 f g"])
 def test_what_is_half_written_disturbs_nobody(resting: Resting, text: str) -> None:
     resting.hear()
     asked().write_text(text)
     resting.hear()
-    assert resting.asked_at in {0.0, 1.0}
+    assert resting.asked in ({}, {"f": 1.0})
+
+
+def test_who_waits_for_a_function_wakes_no_other(resting: Resting, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(resting.waited_for, "wait", waited.append)
+    module.ask("f", 9.0)
+    resting.hear()
+    monkeypatch.setattr(module, "TABLE_SECONDS", 0.001)
+    resting.rest("f", 2.0, 1, is_kinesis=False)
+    assert not waited
+    resting.rest("g", 2.0, 1, is_kinesis=False)
+    assert waited
+
+
+def test_a_batch_gathers_records_only_while_nobody_waits(
+    resting: Resting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TABLE_SECONDS", LONG)
+    module.ask("f", 2.0)
+    resting.hear()
+    began = time.monotonic()
+    resting.gather("f", 1.0)
+    assert time.monotonic() - began < LONG / 2
+    monkeypatch.setattr(module, "TABLE_SECONDS", 0.001)
+    waited: list[float] = []
+    monkeypatch.setattr(resting.waited_for, "wait", waited.append)
+    resting.gather("f", 3.0)
+    assert waited
 
 
 def test_an_idle_table_is_asked_less_and_less_often() -> None:
