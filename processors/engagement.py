@@ -25,6 +25,7 @@ from adapters.engagement.account_store import (
 )
 from adapters.engagement.amnesty.amnesty_store import AmnestyStore
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.joint import joint_projections
 from adapters.engagement.joint.joint_projections import JointProjections
 from adapters.engagement.ledger_store import HeadMoved, LedgerStore
 from adapters.logs import Logger
@@ -236,7 +237,7 @@ def _parts() -> tuple[EngagementProcessor, FailureQueue]:
         dynamodb, config.user_streaks_table, config.daily_activity_table, ledger, config.index_shards
     )
     redis = EngagementCache(config.redis_url)
-    joint = JointProjections(dynamodb, accounts) if config.joint_projections else None
+    joint = joint_projections.of(config.joint_projections, dynamodb, accounts)
     accounts.amnesties = AmnestyStore(dynamodb, config.rule_books_table).known
     engagement = EngagementProcessor(
         accounts, redis, config.writers, joint, Gauges(config.redis_url), tombstones_of(config)

@@ -73,8 +73,8 @@ class RulesApiSettings:
 class EngagementSettings(StreakIndex):
     """processors.engagement: what it cannot apply goes to failure_queue_url.
 
-    writers: how many users it writes at the same time. joint_projections: whether days and profiles of many
-    users are written in one request.
+    writers: how many users it writes at the same time. joint_projections: how it writes days and
+    profiles of many users in one request (joint_projections.WAYS).
     """
 
     user_streaks_table: str
@@ -84,7 +84,7 @@ class EngagementSettings(StreakIndex):
     redis_url: str
     failure_queue_url: str
     writers: int
-    joint_projections: bool
+    joint_projections: str
     erasures_table: str
     erasure_secret_arn: str
 

@@ -63,7 +63,7 @@ ENVIRONMENT = {
     "LEADERBOARD_SHARDS": "4",
     "FAILURE_QUEUE_URL": "http://127.0.0.1:1/none",
     "WRITERS": "1",
-    "JOINT_PROJECTIONS": "true",
+    "JOINT_PROJECTIONS": "statements",
     "RULE_BOOKS_TABLE": "RuleBooks",
     "ERASURES_TABLE": "Erasures",
     "ERASURE_SECRET_ARN": "none",

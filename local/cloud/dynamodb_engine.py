@@ -135,7 +135,7 @@ class Engine:
             "INDEX_STREAKS": "false",
             "LEADERBOARD_SHARDS": "2",
             "WRITERS": "1",
-            "JOINT_PROJECTIONS": "false",
+            "JOINT_PROJECTIONS": "none",
             "LAKE_BUCKET": "lake",
             "ROOTS_BUCKET": "roots",
             "GLUE_DATABASE": "streakline",

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
-from adapters.engagement.joint.joint_projections import JointProjections
+from adapters.engagement.joint import joint_projections
 from adapters.engagement.ledger_store import LedgerStore
 from adapters.platform.items import item
 from processors.engagement import EngagementProcessor
@@ -30,12 +30,12 @@ ARRIVED = {ONE: NOW, TWO: NOW + timedelta(hours=1)}
 class Crowd:
     """Users, and the processor over a client that counts calls and dies when it is told to."""
 
-    def __init__(self, engine: Engine, size: int, is_joint: bool = True) -> None:
+    def __init__(self, engine: Engine, size: int, way: str = "statements") -> None:
         self.dynamodb = Counting(engine.client("dynamodb"))
         self.accounts = AccountStore(
             self.dynamodb, "UserStreaks", "DailyActivity", LedgerStore(self.dynamodb, "RewardsLedger"), 2
         )
-        joint = JointProjections(self.dynamodb, self.accounts) if is_joint else None
+        joint = joint_projections.of(way, self.dynamodb, self.accounts)
         self.processor = EngagementProcessor(self.accounts, EngagementCache(""), joint=joint)
         name = f"crowd{time.time_ns()}-{next(NUMBERS)}"
         self.users = [f"{name}-{number:03}" for number in range(size)]
@@ -71,20 +71,20 @@ def _record(stored: Event) -> Any:
     return {"eventName": "INSERT", "dynamodb": change}
 
 
-@pytest.mark.parametrize("is_joint", [True, False])
-def test_a_batch_of_sixty_users_takes_three_transactions(engine: Engine, is_joint: bool) -> None:
-    crowd = Crowd(engine, 60, is_joint)
+@pytest.mark.parametrize("way", joint_projections.WAYS)
+def test_a_batch_of_sixty_users_takes_few_calls(engine: Engine, way: str) -> None:
+    crowd = Crowd(engine, 60, way)
     assert crowd.apply(crowd.records(ONE), NOW) == (60, 0)
     crowd.check(1)
     crowd.dynamodb.calls.clear()
     assert crowd.apply(crowd.records(TWO, each=4)) == (240, 0)
     calls = crowd.dynamodb.calls
     # 60 carriers and 60 heads, 50 in a transaction. Carried entries of 25, 25 and 10 users, 25 in a call.
-    assert (calls["transact_write_items"], calls["batch_write_item"]) == (3, 3 + 3 + 2)
-    # 60 days and 60 profiles, each 25 in a call, or each alone.
-    assert (calls.get("batch_execute_statement", 0), calls.get("put_item", 0)) == (
-        (3 + 3, 0) if is_joint else (0, 120)
-    )
+    assert calls["batch_write_item"] == 3 + 3 + 2
+    # 60 days and 60 profiles, each 25 in a call, 50 in a transaction, or each alone.
+    names = "transact_write_items", "batch_execute_statement", "put_item"
+    expected = {"statements": (3, 3 + 3, 0), "transactions": (3 + 2 + 2, 0, 0), "none": (3, 0, 120)}
+    assert tuple(calls.get(name, 0) for name in names) == expected[way]
     assert "query" not in calls
     crowd.check(5)
 
@@ -122,17 +122,18 @@ def test_one_user_s_poison_is_told_and_all_others_are_applied(
 
 
 WRITES = [
-    *((name, lives, False) for name in ("transact_write_items", "batch_write_item") for lives in (1, 2, 5)),
-    *(("put_item", lives, False) for lives in (1, 2, 5, 11)),
-    *(("batch_execute_statement", lives, True) for lives in (0, 1, 2, 3)),
+    *((name, lives, "none") for name in ("transact_write_items", "batch_write_item") for lives in (1, 2, 5)),
+    *(("put_item", lives, "none") for lives in (1, 2, 5, 11)),
+    *(("batch_execute_statement", lives, "statements") for lives in (0, 1, 2, 3)),
+    *(("transact_write_items", lives, "transactions") for lives in (2, 3, 4)),  # 30 heads, days, profiles
 ]
 
 
-@pytest.mark.parametrize(("name", "lives", "is_joint"), WRITES)
+@pytest.mark.parametrize(("name", "lives", "way"), WRITES)
 def test_a_death_between_any_two_writes_leaves_what_the_next_delivery_finishes(
-    engine: Engine, name: str, lives: int, is_joint: bool
+    engine: Engine, name: str, lives: int, way: str
 ) -> None:
-    crowd = Crowd(engine, 30, is_joint)
+    crowd = Crowd(engine, 30, way)
     crowd.apply(crowd.records(ONE), NOW)
     records = crowd.records(TWO, each=3)
     crowd.dynamodb.left = {name: lives}

@@ -1,7 +1,9 @@
-"""Writes days and profiles of several accounts whose ledger entries are written: 25 in a request.
+"""Writes days and profiles of several accounts whose ledger entries are written, many in a request.
 
-Each write keeps its own condition, and one that fails fails alone. Whoever is not finished here is looked at
-alone, as if its writer had died after the ledger's transaction.
+Each write keeps its own condition. By statements, 25 are in a request, and one that fails fails alone. By
+transactions, all of a request fail together; they cost double units, and are for the emulator, whose streams
+lack what a statement writes. Whoever is not finished here is looked at alone, as if its writer had died after
+the ledger's transaction.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +21,7 @@ from rules.engagement.account_state import Decision
 logger = Logger(service="engagement")
 DAYS = TableNames(("user_id", "activity_date"), DAY_NAMES)
 PROFILES = TableNames(("user_id",), PROFILE_NAMES)
+ACTIONS_MAX = 50  # of at most 100: a transaction that meets another writer is lost for all of its users
 MOVED = "ConditionalCheckFailed", "DuplicateItem"  # another writer was first: that is common
 Puts = Iterable[tuple[str, Put]]  # each with its user
 
@@ -85,3 +88,29 @@ class JointProjections:
         if odd := sorted({code for code in codes if code and code not in MOVED}):
             logger.warning("projections refused", extra={"codes": odd})
         return {user for user, code in zip(users, codes, strict=True) if code}
+
+
+class TransactedProjections(JointProjections):
+    """The same by transactions."""
+
+    def _write(self, puts: Puts, _names: TableNames) -> set[str]:
+        failed: set[str] = set()
+        for chunk in chunks(puts, ACTIONS_MAX):
+            users = {user for user, _ in chunk}
+            try:
+                self._dynamodb.transact_write_items(TransactItems=[{"Put": put} for _, put in chunk])
+            except self._dynamodb.exceptions.TransactionCanceledException:
+                failed |= users  # another writer was first
+            except Exception:  # whatever it is, each account alone meets it again, and tells of it
+                logger.warning("projections not together", extra={"users": len(users)}, exc_info=True)
+                failed |= users
+        return failed
+
+
+WAYS = {"statements": JointProjections, "transactions": TransactedProjections, "none": None}
+
+
+def of(way: str, dynamodb: Any, accounts: AccountStore) -> JointProjections | None:
+    """Return what writes in one of the ways of WAYS. None: each day and each profile is a put of its own."""
+    kind = WAYS[way]
+    return kind(dynamodb, accounts) if kind else None
