@@ -5,9 +5,12 @@
   they are read-only.
 - Its own server reads HTTP in Python. This one does it in C, and a request that reads one item takes 0.46 ms
   of CPU instead of 0.80 (docs/decisions/0073-what-a-laptop-cloud-can-carry.md).
+- It splits the text of each PartiQL statement into words anew. Here each text is split once: a claim's
+  statement takes 0.10 ms instead of 0.16.
 """
 
 import contextlib
+import functools
 import hashlib
 import os
 import resource
@@ -20,9 +23,11 @@ from typing import Any
 import uvicorn
 from ministack import app
 from ministack.core import lambda_runtime
+from ministack.services import _dynamodb_keywords as partiql
 
 KEEP_ALIVE_SECONDS = 75  # as MiniStack has it
 STOP_SECONDS_MAX = 5  # then open connections are cut off
+TEXTS_MAX = 1024
 
 
 class SharedZip(zipfile.ZipFile):
@@ -68,4 +73,6 @@ def serve() -> None:
 
 if __name__ == "__main__":
     lambda_runtime.zipfile = types.SimpleNamespace(**{**vars(zipfile), "ZipFile": SharedZip})
+    # Nobody changes the list that it returns.
+    partiql._tokenize = functools.lru_cache(TEXTS_MAX)(partiql._tokenize)  # noqa: SLF001 (no setting has it)
     serve()
