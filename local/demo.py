@@ -108,6 +108,7 @@ def _nightly(stack: Stack) -> None:
 
 
 def _show(stack: Stack) -> None:
+    cloud.list_boards(stack)  # all of the replay may have come within the minute
     api = Api(stack)
     for board, unit in (("streaks", "days"), ("points", "points")):
         print(f"\n{board:<22}{'rank':>5}{unit:>9}")

@@ -170,10 +170,15 @@ def build_ranks(stack: Stack) -> None:
             raise RuntimeError(f"{name} failed: {built}")
         # If Redis has just come back, the function may leave it alone for some seconds yet.
         if built["rebuilt"] or built["counted"] is None or time.monotonic() > deadline:
-            lists = json.dumps({"streakline_refresh": "lists"}).encode()  # or they are up to a minute old
-            stack.client("lambda").invoke(FunctionName=name, Payload=lists)
+            list_boards(stack)
             return
         time.sleep(1)
+
+
+def list_boards(stack: Stack) -> None:
+    """List the first of each board as they are now. Otherwise the lists are up to a minute old."""
+    lists = json.dumps({"streakline_refresh": "lists"}).encode()
+    stack.client("lambda").invoke(FunctionName=stack.outputs["RanksFunctionName"], Payload=lists)
 
 
 def status() -> dict[str, Any]:

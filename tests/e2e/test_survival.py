@@ -188,7 +188,8 @@ def test_dynamodb_throttling_one_call_in_ten(
     stack: Stack, user: str, settled: Settled, throttled: type[Throttling]
 ) -> None:
     users = [f"{user}-{number}" for number in range(10)]
-    outcome = post_events(stack, [each for name in users for each in days(name, 30)])
+    # In small batches: a hundred events in one post would take too few calls to be refused often.
+    outcome = post_events(stack, [each for name in users for each in days(name, 30)], batch=20)
     assert outcome.counts["accepted"] + outcome.counts["duplicate"] == 300
     settled(*users)
     assert throttled.refused > 10
