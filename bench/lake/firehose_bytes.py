@@ -27,8 +27,8 @@ from ingest.engagement.accept import AcceptStatus
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import Caller
 from local.cloud.dynamodb_engine import Engine, running
-from local.cloud.event_filters import matches
-from local.cloud.stream_records import table_record
+from local.cloud.streams.event_filters import matches
+from local.cloud.streams.stream_records import table_record
 from local.paths import ROOT
 from processors import engagement, publisher
 from rules.lake.packed_records import row_texts

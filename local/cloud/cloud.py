@@ -55,7 +55,7 @@ def _up() -> Stack:
     if processes.pid_of("poller") is None:
         heartbeat = LOCAL / "poller.json"
         heartbeat.unlink(missing_ok=True)
-        processes.start("poller", [sys.executable, "-m", "local.cloud.poller"], {}, heartbeat.exists)
+        processes.start("poller", [sys.executable, "-m", "local.cloud.streams.poller"], {}, heartbeat.exists)
     print(f"up: {stack.api_url}", flush=True)
     return stack
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from local.cloud import queue_counts
-from local.cloud.delivery import function_name
+from local.cloud.streams.delivery import function_name
 from local.stack import Stack
 
 FUNCTION = "FunctionName"

@@ -4,8 +4,9 @@ import json
 import time
 from typing import Any
 
-from local.cloud import queue_counts, resting
+from local.cloud import queue_counts
 from local.cloud.patience import STALLED_SECONDS_MAX, Patience
+from local.cloud.streams import resting
 from local.paths import LOCAL
 from local.stack import Stack
 

@@ -33,7 +33,7 @@ from analytics.restore.phones_restored import PhonesRestorer
 from analytics.restore.rebuilt import Form
 from analytics.restore.restorer import RESTORED, Restored, Restorer
 from infra.assembly.marks import PUBLISHED
-from local.cloud.event_filters import matches
+from local.cloud.streams.event_filters import matches
 from processors.kept_items import KeptItems, table_of
 from processors.publisher import Publisher
 from rules.engagement.proving.chains import chain_of, link_of

@@ -14,7 +14,7 @@ from adapters.privacy import tombstones
 from adapters.privacy.tombstones import NOBODY
 from adapters.settings.lake import PublisherSettings
 from infra.assembly.marks import PUBLISHED
-from local.cloud.event_filters import matches
+from local.cloud.streams.event_filters import matches
 from processors import publisher
 from processors.kept_items import KeptItems
 from processors.publisher import Publisher

@@ -14,7 +14,7 @@ from adapters.questions.message_claims import SENDING
 from adapters.questions.phones.subscription_items import KEY, claim_key
 from adapters.questions.response_store import COUNTED, LINE, WAITING
 from adapters.questions.user_stats_items import stats_attributes
-from local.cloud.event_filters import matches
+from local.cloud.streams.event_filters import matches
 from rules.days import stamp
 from rules.lake.entities import ANSWER_STATS, ENTITIES, NOTIFICATIONS, QUESTIONS, RESPONSES, row_of
 from rules.lake.question_entities import pseudonym

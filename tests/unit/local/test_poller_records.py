@@ -11,10 +11,16 @@ from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from botocore.exceptions import ClientError
 
-from local.cloud import stream_records
-from local.cloud.delivery import EventSourceMapping, arrival_of, function_name, mapping_of, sequence_of
-from local.cloud.event_filters import matches
-from local.cloud.stream_records import kinesis_record, read_records, table_record
+from local.cloud.streams import stream_records
+from local.cloud.streams.delivery import (
+    EventSourceMapping,
+    arrival_of,
+    function_name,
+    mapping_of,
+    sequence_of,
+)
+from local.cloud.streams.event_filters import matches
+from local.cloud.streams.stream_records import kinesis_record, read_records, table_record
 from local.stack import Stack, fresh_client
 from tests.support.deliveries import PLAIN
 

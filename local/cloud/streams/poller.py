@@ -10,9 +10,8 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 
-from local.cloud.delivery import (
+from local.cloud.streams.delivery import (
     EventSourceMapping,
     InvocationReply,
     Record,
@@ -23,17 +22,15 @@ from local.cloud.delivery import (
     reply_of,
     sequence_of,
 )
-from local.cloud.event_filters import matches
-from local.cloud.resting import Resting
-from local.cloud.shard_reader import ShardReader
-from local.cloud.stream_records import iterator_of, read_records, shards_of
-from local.paths import LOCAL
+from local.cloud.streams.event_filters import matches
+from local.cloud.streams.poller_state import PollerState
+from local.cloud.streams.resting import Resting
+from local.cloud.streams.shard_reader import ShardReader
+from local.cloud.streams.stream_records import iterator_of, read_records, shards_of
 from local.stack import Stack, load
 
 STATE_SECONDS = 0.1
 DISCOVER_SECONDS = 10.0
-CHECKPOINTS = LOCAL / "checkpoints.json"
-HEARTBEAT = LOCAL / "poller.json"
 
 
 @dataclass(slots=True)
@@ -44,27 +41,22 @@ class Poller:
     """
 
     stack: Stack
-    checkpoints: dict[str, str] = field(default_factory=dict)
-    caught_up: dict[str, dict[str, float]] = field(default_factory=dict)
-    counts: dict[str, dict[str, int]] = field(default_factory=dict)
+    state: PollerState = field(default_factory=PollerState)
     shards: dict[str, list[str]] = field(default_factory=dict)
     readers: dict[tuple[str, str], ShardReader] = field(default_factory=dict)
     served: set[str] = field(default_factory=set)
-    written: dict[Path, str] = field(default_factory=dict)
-    lock: threading.Lock = field(default_factory=threading.Lock)
     resting: Resting = field(default_factory=Resting)
 
     def run(self) -> None:
         """Look for mappings and shards, forever. Each shard has a thread of its own."""
-        if CHECKPOINTS.exists():
-            self.checkpoints = json.loads(CHECKPOINTS.read_text())
+        self.state.load()
         looked = 0.0
         while True:
             if time.monotonic() - looked > DISCOVER_SECONDS:
                 self._discover()
                 looked = time.monotonic()
             self.resting.hear()
-            self._write_state()
+            self.state.write()
             time.sleep(STATE_SECONDS)
 
     def _discover(self) -> None:
@@ -78,7 +70,7 @@ class Poller:
                 key = f"{mapping.function} {mapping.source} {shard}"
                 if key not in self.served:
                     self.served.add(key)
-                    self.caught_up.setdefault(self._name(mapping), {})[key] = 0.0
+                    self.state.caught_up.setdefault(self._name(mapping), {})[key] = 0.0
                     threading.Thread(target=self._serve, args=(mapping, shard, key), daemon=True).start()
 
     def _shards_of(self, mapping: EventSourceMapping) -> list[str]:
@@ -100,7 +92,7 @@ class Poller:
         while True:
             try:
                 for batch in self._batches(mapping, shard, key):
-                    self._count(mapping, "records", len(batch))
+                    self.state.count(self._name(mapping), "records", len(batch))
                     deliver(
                         batch,
                         mapping,
@@ -113,9 +105,10 @@ class Poller:
 
     def _batches(self, mapping: EventSourceMapping, shard: str, key: str) -> Iterator[list[Record]]:
         """Yield filtered batches. A batch is checkpointed when the caller asks for the next one."""
+        # Long: one loop over what a shard has, with its waits.
         name, reader = self._name(mapping), self.readers[mapping.source, shard]
         patterns = [json.loads(each) for each in mapping.patterns]
-        place = passed = self.checkpoints.get(key, "")
+        place = passed = self.state.checkpoints.get(key, "")
         waiting: list[Record] = []
         polled_at, started, idle = 0.0, 0.0, 0
         while True:
@@ -129,9 +122,9 @@ class Poller:
             while len(waiting) >= mapping.batch_size:
                 batch, waiting = waiting[: mapping.batch_size], waiting[mapping.batch_size :]
                 yield batch
-                self._checkpoint(key, sequence_of(batch[-1]))
+                self.state.checkpoint(key, sequence_of(batch[-1]))
             if waiting and time.monotonic() - started < mapping.window_seconds:
-                caught_up_at = self.caught_up[name][key]
+                caught_up_at = self.state.caught_up[name][key]
                 if page.records or not self.resting.is_awaited(name, caught_up_at):
                     self.resting.gather(name, caught_up_at)  # more may come before the batching window ends
                     continue
@@ -139,11 +132,11 @@ class Poller:
                 batch, waiting = waiting, []
                 yield batch
             if place != passed:
-                self._checkpoint(key, place)
+                self.state.checkpoint(key, place)
                 passed = place
             idle = 0 if page.records else idle + 1
             if idle:
-                self.caught_up[name][key] = polled_at
+                self.state.caught_up[name][key] = polled_at
                 self.resting.rest(name, polled_at, idle, is_kinesis=mapping.is_kinesis)
 
     def _invoke(self, mapping: EventSourceMapping, records: Sequence[Record]) -> InvocationReply:
@@ -157,7 +150,7 @@ class Poller:
         except Exception as raised:
             payload, error = None, repr(raised)
         if error:
-            self._count(mapping, "errors", 1)
+            self.state.count(self._name(mapping), "errors", 1)
             print(f"{self._name(mapping)}: {len(records)} records: {error}", flush=True)
         return reply_of(payload, error, records, partial=mapping.partial)
 
@@ -165,37 +158,13 @@ class Poller:
         self, mapping: EventSourceMapping, shard: str, records: Sequence[Record], why: str, tries: int
     ) -> None:
         """Send to the failure destination what Lambda sends: the place of the records, not the records."""
-        self._count(mapping, "discarded", len(records))
+        self.state.count(self._name(mapping), "discarded", len(records))
         if not mapping.destination:
             return
         message = discarded_message(mapping, shard, records, why, tries)
         sqs = self.stack.client("sqs")
         url = sqs.get_queue_url(QueueName=mapping.destination.rsplit(":", 1)[-1])["QueueUrl"]
         sqs.send_message(QueueUrl=url, MessageBody=json.dumps(message))
-
-    def _checkpoint(self, key: str, number: str) -> None:
-        with self.lock:
-            self.checkpoints[key] = number
-
-    def _count(self, mapping: EventSourceMapping, what: str, number: int) -> None:
-        with self.lock:
-            counts = self.counts.setdefault(self._name(mapping), {})
-            counts[what] = counts.get(what, 0) + number
-
-    def _write_state(self) -> None:
-        with self.lock:
-            state = {
-                name: {**self.counts.get(name, {}), "caught_up_at": min(shards.values(), default=0.0)}
-                for name, shards in self.caught_up.items()
-            }
-            texts = {HEARTBEAT: json.dumps(state), CHECKPOINTS: json.dumps(self.checkpoints)}
-        for path, text in texts.items():
-            if self.written.get(path) == text:
-                continue
-            self.written[path] = text
-            fresh = path.with_suffix(".new")
-            fresh.write_text(text)
-            fresh.replace(path)
 
 
 def _is_wanted(record: Record, patterns: Sequence[Record]) -> bool:

@@ -6,7 +6,7 @@ from functools import cache
 from http import HTTPStatus
 from typing import Any
 
-from local.cloud.delivery import EventSourceMapping, Record
+from local.cloud.streams.delivery import EventSourceMapping, Record
 from local.stack import Stack, fresh_client
 
 READ_MAX = 1000

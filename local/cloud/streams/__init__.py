@@ -1,0 +1,1 @@
+"""Streams, delivered as Lambda does it: the poller, and what it is made of."""
