@@ -18,6 +18,15 @@ def environment(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> Engine:
     return engine
 
 
+@pytest.fixture
+def fresh_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
+    """An engine in which nobody has left anything: a seed leads to the same in each process, whatever ran before."""
+    with running() as started:
+        for name, value in started.environment().items():
+            monkeypatch.setenv(name, value)
+        yield started
+
+
 @pytest.fixture(scope="module")
 def two_engines() -> Iterator[tuple[Engine, Engine]]:
     with running() as one, running() as other:

@@ -30,7 +30,7 @@ USERS, SEVERAL_EACH = 3, 5
 ACTORS_MAX = 3
 STEPS_MAX = 3_000
 # How often a seed was run: names are unique in the engine, and the first run of a seed has the same in each process.
-RUNS = Counter[int]()
+RUNS = Counter[tuple[Engine, int]]()
 
 
 class Simulation(Callers):
@@ -46,8 +46,8 @@ class Simulation(Callers):
         self.faults = Faults(self.real, self.turns, self.chance)
         self.report = Report()
         # Unique in the engine, so that one run never meets the data of another.
-        run, users = RUNS[seed], 1 if seed % SEVERAL_EACH else USERS
-        RUNS[seed] += 1
+        run, users = RUNS[engine, seed], 1 if seed % SEVERAL_EACH else USERS
+        RUNS[engine, seed] += 1
         self.users = [f"s{seed}-{run}-u{number}" for number in range(users)]
         self.now = START
         self.errors: list[str] = []

@@ -20,7 +20,6 @@ from tests.support.engine import Engine
 
 SEEDS_MAX = 20
 # Schedules that find what the first ones do not.
-# No other test plays these: a seed's first run is the same in each process.
 FOUND_BY = {"rerate_on_a_stale_head": (5006, 5021, 5025), "stock_by_read_and_write": (4050, 4075, 4160)}
 Patch = pytest.MonkeyPatch
 
@@ -105,6 +104,6 @@ BUGS: list[Callable[[Patch], None]] = [
 
 
 @pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
-def test_is_caught(plant: Callable[[Patch], None], environment: Engine, monkeypatch: Patch) -> None:
+def test_is_caught(plant: Callable[[Patch], None], fresh_environment: Engine, monkeypatch: Patch) -> None:
     seeds = (*FOUND_BY.get(plant.__name__, ()), *range(SEEDS_MAX))
-    must_be_caught(plant, run_goods, environment, monkeypatch, seeds)
+    must_be_caught(plant, run_goods, fresh_environment, monkeypatch, seeds)

@@ -20,7 +20,6 @@ from tests.support.engine import Engine
 
 SEEDS_MAX = 40
 # Where a bug needs a rare meeting: schedules that have found it come first.
-# No other test plays these: a seed's first run is the same in each process.
 FOUND_BY = {
     "expiry_never_comes_back": (3090, 3102, 3107),
     "held_points_expire": (2000, 2005, 2021),
@@ -108,6 +107,6 @@ BUGS: list[Callable[[Patch], None]] = [
 
 
 @pytest.mark.parametrize("plant", BUGS, ids=lambda bug: bug.__name__)
-def test_is_caught(plant: Callable[[Patch], None], environment: Engine, monkeypatch: Patch) -> None:
+def test_is_caught(plant: Callable[[Patch], None], fresh_environment: Engine, monkeypatch: Patch) -> None:
     seeds = (*FOUND_BY.get(plant.__name__, ()), *range(SEEDS_MAX))
-    must_be_caught(plant, run_money, environment, monkeypatch, seeds)
+    must_be_caught(plant, run_money, fresh_environment, monkeypatch, seeds)
