@@ -13,6 +13,7 @@ from adapters.engagement.points.settling import Settler
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from ingest.web.rate_limit import RateLimit
+from rules.days import unstamp
 from tests.faults.spenders import Spenders
 from tests.support.engine import Engine
 
@@ -33,6 +34,7 @@ class Merchants(Spenders):
         self.sold: dict[tuple[str, str], set[str]] = {}
         self.clawed: dict[tuple[str, str], set[str]] = {}
         self.chosen: dict[tuple[str, int], str] = {}
+        self.rated: dict[str, str] = {}  # the newest entry when a user was last judged anew
         self.stock = STOCK
         super().__init__(engine, seed, patch)
         self.report.is_judged_anew = True
@@ -92,7 +94,25 @@ class Merchants(Spenders):
             late = self._body(user, 99)
             self.tasks.append(lambda body=late: self._post([body]))  # type: ignore[misc]
         self._drain()
+        # What a version of before had judged may have waited in the stream: decision 50 has operators rate again.
+        self.tasks += [lambda u=user: self._rate(u) for user in self.users if self._came_after(user)]  # type: ignore[misc]
+        self._drain()
         self.rest()
+
+    def _came_after(self, user: str) -> bool:
+        """Whether an event was applied after the last rating that another version judges now."""
+        books = BookStore(self.real, "RuleBooks").look()
+        later = [
+            each
+            for each in self._entries(user)
+            if each["kind"] == "EARN" and each["created_at"] > self.rated.get(user, "")
+        ]
+        for each in later:
+            judged_by, occurred = each.get("rules_version"), unstamp(each["event_id"].partition("#")[0])
+            now = books.rejudging(judged_by, each["event_type"], occurred)
+            if now and now.number != judged_by:
+                return True
+        return False
 
     # ---- what is taken back -------------------------------------------------------------------------
 
@@ -130,6 +150,7 @@ class Merchants(Spenders):
             Rerater(accounts, Settler(accounts, books), EngagementCache("")).rate(user, rating, self._tick())
         except AccountContended:
             return False
+        self.rated[user] = self._entries(user)[-1]["created_at"]
         return True
 
     # ---- rewards ------------------------------------------------------------------------------------
