@@ -29,7 +29,7 @@ from tests.support.engine import Engine, lean_client
 USERS, SEVERAL_EACH = 3, 5
 ACTORS_MAX = 3
 STEPS_MAX = 3_000
-# How often a seed was run: names are unique in the engine, and the first run of a seed has the same in each process.
+# How often a seed was run: names are unique in an engine, and the first run of a seed has the same in each.
 RUNS = Counter[tuple[Engine, int]]()
 
 
