@@ -5,7 +5,8 @@ same in eight shares of the users: their plan, the split of the last days' files
 them. Printed is the exponent: 0 if a step does not feel the history, 1 if it grows with it. The warehouse's
 steps are measured in bench/lake/warehouse_growth.py.
 
-USERS_OF_A_DAY=200000 for more than the default of 20,000; half of them are active on a date.
+USERS_OF_A_DAY=1000000 for more than the default of 20,000; half of them are active on a date. HISTORIES=10,30,100
+for other numbers of days.
 """
 
 import json
@@ -34,7 +35,7 @@ from bench.figure import Figure
 from bench.lake.recompute_lakes import FIRST, Crowd, write_whole
 from rules.lake.entities import ENTITIES
 
-HISTORIES = (10, 100, 1000)
+HISTORIES = tuple(int(each) for each in os.environ.get("HISTORIES", "10,100,1000").split(","))
 USERS = int(os.environ.get("USERS_OF_A_DAY", "20000"))
 OBJECTS_A_DAY = 6  # raw objects of an entity
 REPEATS = 3
