@@ -4,7 +4,7 @@ from typing import Any
 
 from ingest.book.rules_schemas import RULES_ROUTES
 from ingest.engagement.engagement_routes import ENGAGEMENT_ROUTES
-from ingest.engagement.engagement_schemas import EVENT, EVENTS
+from ingest.engagement.event_schemas import EVENT, EVENTS
 from ingest.engagement.points.reward_routes import REWARD_ROUTES
 from ingest.leads.lead_routes import LEAD_ROUTES
 from ingest.outgoing.endpoint_schemas import ENDPOINT_ROUTES

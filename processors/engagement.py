@@ -35,7 +35,7 @@ from adapters.platform.batches import Unprocessed
 from adapters.platform.failures import FailureQueue
 from adapters.platform.items import plain
 from adapters.privacy.tombstones import NOBODY, Erased, tombstones_of
-from adapters.settings.engagement import EngagementSettings
+from adapters.settings.accounts import EngagementSettings
 from processors.applied_batch import (
     AppliedBatch,
     Pairs,

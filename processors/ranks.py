@@ -19,7 +19,8 @@ from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.settings.engagement import RanksSettings
 from rules.days import stamp
-from rules.engagement.standings import ALL_REGIONS, BOARDS, LISTED_MAX, is_due, with_ranks
+from rules.engagement.boards import ALL_REGIONS, BOARDS
+from rules.engagement.standings import LISTED_MAX, is_due, with_ranks
 from rules.smoke_names import is_smoke
 
 # The sets are made anew before their marker expires, which is looked at every 5 minutes.

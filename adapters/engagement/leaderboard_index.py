@@ -7,7 +7,7 @@ from typing import Any
 from adapters.platform.batches import query_all
 from adapters.platform.items import item, plain
 from rules.days import OTHER_REGION, REGIONS
-from rules.engagement.standings import GLOBAL
+from rules.engagement.boards import GLOBAL
 
 
 class LeaderboardIndex:

@@ -19,7 +19,8 @@ from analytics.recompute.goal_columns import lake_covers, lengths_of
 from analytics.recompute.lake_books import lake_books
 from analytics.recompute.ledger_totals import EARNED
 from rules.book.achievement_rules import Condition, ConditionKind
-from rules.book.streak_rules import COUNTED, NeedKind, StreakRule
+from rules.book.amounts import COUNTED
+from rules.book.streak_rules import NeedKind, StreakRule
 from rules.book.versions import Books
 from rules.engagement.goals.achievements import declared
 from rules.engagement.ledger import EntryKind

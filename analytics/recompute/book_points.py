@@ -2,7 +2,7 @@
 
 Twin of sql/models/facts/user_point_weeks.sql: the same rows, from the files alone. It reads the whole ledger
 and all events, and so does `recompute --everybody`. A night does not. It judges the accounts that it looks at
-(rules.engagement.earning.weeks_by_book), and in SQL what was loaded.
+(rules.engagement.points.earned_weeks), and in SQL what was loaded.
 """
 
 # Long: one computation, column by column.
@@ -20,7 +20,8 @@ from analytics.lake.curated_files import table_of
 from analytics.lake.duckdb_memory import connect, query
 from analytics.recompute.lake_books import lake_books
 from analytics.recompute.ledger_totals import EARNED
-from rules.book.book import EventType, Period
+from rules.book.book import EventType
+from rules.book.caps import Period
 from rules.book.versions import Books
 from rules.engagement.ledger import EntryKind
 

@@ -21,7 +21,8 @@ from analytics.recompute.lake_books import lake_books
 from analytics.recompute.ledger_totals import Totals
 from analytics.recompute.settled_users import LakeFiles, SettledUsers
 from analytics.recompute.user_fold import covers_of
-from rules.book.streak_rules import COUNTED, NeedKind, StreakPeriod, StreakRule
+from rules.book.amounts import COUNTED
+from rules.book.streak_rules import NeedKind, StreakPeriod, StreakRule
 from rules.book.versions import Books
 from rules.engagement.goals.goal_streaks import rule_of
 from rules.engagement.ledger import EntryKind

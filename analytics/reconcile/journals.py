@@ -11,9 +11,9 @@ from analytics.reconcile.account_view import View
 from analytics.reconcile.profile_settings import UNREADABLE
 from rules.book.versions import Books
 from rules.days import stamp
-from rules.engagement.earning import weeks_by_book
 from rules.engagement.ledger import Entry
 from rules.engagement.ledger_doubts import LAKE_LAG, LakeFigures, contradictions, slice_of, slices_due
+from rules.engagement.points.earned_weeks import weeks_by_book
 from rules.engagement.rebuild import chain_faults
 
 # The fields of a draft that are texts, where an entry has them.

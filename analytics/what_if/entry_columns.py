@@ -14,7 +14,7 @@ from analytics.what_if.expired import NEVER
 from analytics.what_if.ledger_parts import CLAWBACK, EARN, RERATE
 from analytics.what_if.runs import FIRST
 from analytics.what_if.timeline import Ruling, Timeline
-from rules.book.book import Cap, Period
+from rules.book.caps import Cap, Period
 from rules.book.expiry import DAYS_A_WEEK, expires_on
 from rules.days import EPOCH
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 
-from rules.book.book import Book, Cap, Freezes, Pauses
+from rules.book.book import Book, Freezes, Pauses
+from rules.book.caps import Cap
 from rules.book.versions import Books, Version
 from rules.days import stamp
 

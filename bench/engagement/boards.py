@@ -31,8 +31,8 @@ from local.cloud.dynamodb_engine import running, table_definition
 from processors.ranks import RankBuilder
 from rules.days import OTHER_REGION, REGIONS
 from rules.engagement.account_state import Profile
+from rules.engagement.boards import BOARDS, GLOBAL
 from rules.engagement.ledger import Head
-from rules.engagement.standings import BOARDS, GLOBAL
 from rules.engagement.streaks import Streak
 
 SIZES = (1_000, 10_000, 100_000)

@@ -29,7 +29,8 @@ from adapters.engagement.points.settling import Settler
 from adapters.platform import aws
 from adapters.platform.batches import put_all
 from adapters.platform.items import item
-from adapters.settings.engagement import EngagementSettings, EventsStreamSettings
+from adapters.settings.accounts import EngagementSettings
+from adapters.settings.event_doors import EventsStreamSettings
 from bench.engagement.reads import ReadCount
 from bench.engagement.units import WriteUnits
 from bench.figure import Figure

@@ -9,7 +9,7 @@ from typing import Any
 from adapters import settings
 from adapters.platform import aws
 from adapters.platform.redis import Redis
-from adapters.settings.engagement import EventsStreamSettings
+from adapters.settings.event_doors import EventsStreamSettings
 from bench.engagement import redis_server
 from bench.engagement.workload import DAY, DAY_ONE, bodies
 from bench.figure import Figure

@@ -15,7 +15,7 @@ from adapters.platform.redis import Redis
 from bench.engagement import redis_server
 from bench.figure import HEADER, Figure
 from rules.engagement.account_state import Profile
-from rules.engagement.standings import GLOBAL
+from rules.engagement.boards import GLOBAL
 from rules.engagement.streaks import Streak
 
 SIZES = (2_000, 20_000, 200_000)

@@ -16,7 +16,7 @@ import boto3
 
 from adapters import settings
 from adapters.platform import aws
-from adapters.settings.engagement import EventsStreamSettings
+from adapters.settings.event_doors import EventsStreamSettings
 from bench.engagement.naive import Naive, definitions
 from bench.engagement.units import WriteUnits
 from bench.engagement.workload import (

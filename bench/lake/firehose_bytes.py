@@ -18,7 +18,7 @@ import yaml
 
 from adapters import settings
 from adapters.platform.aws import client
-from adapters.settings.engagement import EventsStreamSettings
+from adapters.settings.event_doors import EventsStreamSettings
 from bench.engagement.workload import BATCH, DAY, DAY_ONE, bodies
 from bench.figure import Figure
 from bench.lake.publisher import CONTEXT

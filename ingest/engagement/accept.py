@@ -9,17 +9,16 @@ from enum import StrEnum
 from typing import Any
 
 from adapters.book.book_store import BookStore
-from adapters.engagement.account_store import AccountStore
 from adapters.engagement.claims import ClaimStore, IdempotencyClaim, as_claimed, derived
 from adapters.engagement.event_store import EventStore, Payloads
+from adapters.engagement.zones import ZoneStore
 from adapters.platform.batches import Unprocessed
 from adapters.privacy.tombstones import NOBODY, Erased
-from ingest.engagement.engagement_schemas import EVENT
+from ingest.engagement.event_schemas import EVENT
 from ingest.engagement.incoming_events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem
-from rules.engagement.clocks.clock_jumps import APPS
-from rules.engagement.clocks.device_time import RIGHT, DeviceClock
+from rules.engagement.clocks.device_time import APPS, RIGHT, DeviceClock
 from rules.engagement.clocks.offline import NO_PROOF, Proof
 from rules.engagement.events import Event, InputRefused, body_hash
 from rules.privacy.tombstones import user_subject
@@ -85,12 +84,12 @@ class Acceptor:
         self,
         claims: ClaimStore,
         events: EventStore,
-        accounts: AccountStore,
+        zones: ZoneStore,
         payloads: Payloads,
         books: BookStore,
         erased: Erased = NOBODY,
     ) -> None:
-        self._claims, self._events, self._accounts = claims, events, accounts
+        self._claims, self._events, self._zones = claims, events, zones
         self._payloads, self._books, self._erased = payloads, books, erased
 
     def accept(  # noqa: PLR0913, PLR0917 (what is known of a request)
@@ -133,7 +132,7 @@ class Acceptor:
             and str(body.get("occurred_at", "")).endswith(("Z", "z", "-00:00"))
             and first_problem(EVENT, body) is None
         }
-        return {user: profile.timezone for user, profile in self._accounts.profiles(users).items()}
+        return self._zones.chosen(users)
 
     def _check(self, body: Any, door: Door) -> _Sent | AcceptResult:
         key = body.get("idempotency_key") if isinstance(body, dict) else None

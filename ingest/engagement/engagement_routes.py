@@ -11,7 +11,6 @@ from ingest.engagement.engagement_schemas import (
     CAPTURE,
     CLAWBACK,
     ENTRY,
-    EVENTS,
     FREEZE,
     HOLD,
     HOLD_ID,
@@ -26,6 +25,7 @@ from ingest.engagement.engagement_schemas import (
     TIMEZONE,
     TOP_LIST,
 )
+from ingest.engagement.event_schemas import EVENTS
 from ingest.engagement.goals.goal_schemas import ACHIEVEMENTS_VIEW, PERIOD_VIEW, STREAKS_VIEW
 from ingest.web.json_schema import USER_ID, Schema
 from ingest.web.routes import PAGE, TEXT, Route, in_path, in_query, matching

@@ -1,79 +1,15 @@
-"""The bodies of events and of account commands, as JSON Schema.
+"""The bodies of account commands, as JSON Schema.
 
 The doors validate with these schemas, and the OpenAPI document shows the same ones.
 """
 
 # Long: a table of bodies.
 
-from ingest.web.json_schema import DATE, KEY, SHORT, USER_ID, Schema, closed_object
-from rules.book.book_schema import REWARD_NAME, TYPE_NAME
+from ingest.web.json_schema import DATE, KEY, SHORT, Schema, closed_object
+from rules.book.rewards import REWARD_NAME
 from rules.engagement.points.holds import HELD_DEFAULT, HELD_MAX
 from rules.engagement.streak.date_reasons import DateReason
 
-EVENTS_MAX = 100
-EVENT = closed_object(
-    ["idempotency_key", "event_type", "occurred_at"],
-    {
-        "idempotency_key": KEY,
-        "event_type": {
-            "type": "string",
-            "pattern": TYPE_NAME,
-            "description": "a type of the book of rules (GET /v1/rules); some only servers may declare:"
-            " streakline/producers or streakline/admin",
-        },
-        "occurred_at": {
-            "type": "string",
-            "maxLength": 40,
-            "description": "RFC 3339 with Z or an offset; at most 72 hours ago (with a receipt more;"
-            " admins, producers: any time from 1970 on), at most 5 minutes ahead",
-        },
-        "timezone": {
-            "type": "string",
-            "minLength": 1,
-            "maxLength": 64,
-            "description": "IANA name or offset (-07:00); decides the activity date",
-        },
-        "source": {"type": "string", "pattern": SHORT},
-        "user_id": {
-            "type": "string",
-            "pattern": USER_ID,
-            "description": "admins and producers; else the caller's own",
-        },
-        "properties": {"type": "object", "description": "anything, up to 64 KB as JSON"},
-    },
-    example={
-        "idempotency_key": "3f1c",
-        "event_type": "LESSON_COMPLETED",
-        "occurred_at": "2026-11-20T23:30:00-05:00",
-        "timezone": "America/New_York",
-    },
-)
-EVENTS = closed_object(
-    ["events"],
-    {
-        "events": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": EVENTS_MAX,
-            "items": {"type": "object"},
-            "description": "each is checked by itself: a bad one never spoils its neighbours",
-        },
-        "sent_at": {
-            "type": "string",
-            "maxLength": 40,
-            "description": "when the batch is sent, by the clock that `occurred_at` is read from (RFC 3339)."
-            " Where that clock is more than two minutes wrong, the times of the events are corrected",
-        },
-        "receipt": {
-            "type": "string",
-            "maxLength": 128,
-            "description": "the time receipt (Streakline-Time-Receipt of an earlier answer) that the device"
-            " had when the oldest of these events happened. With it events of more than 72 hours ago count"
-            " that waited in a device without a network. The request names the device, as the one that was"
-            " answered did (Streakline-Device)",
-        },
-    },
-)
 REDEMPTION = closed_object(
     ["idempotency_key"],
     {

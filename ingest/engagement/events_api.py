@@ -8,16 +8,18 @@ from aws_lambda_powertools.event_handler import APIGatewayHttpResolver, Response
 
 from adapters import clock, settings
 from adapters.engagement.engagement_cache import EngagementCache
+from adapters.engagement.offline.stretch_store import StretchStore
 from adapters.logs import Logger
 from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
-from adapters.settings.engagement import EventsApiSettings
+from adapters.privacy.tombstones import tombstones_of
+from adapters.settings.event_doors import EventsApiSettings
 from ingest.engagement.accept import ERASED, FORBIDDEN, Acceptor, AcceptResult, AcceptStatus
-from ingest.engagement.engagement_schemas import EVENTS
+from ingest.engagement.event_schemas import EVENTS
 from ingest.engagement.receipts.giving import device_of, receipt_keys, with_receipt
 from ingest.engagement.receipts.proving import Prover, Sending
-from ingest.engagement.wiring import acceptor, prover
+from ingest.engagement.wiring import acceptor
 from ingest.web.caller import ApiError, Caller, caller_of, invalid_field
 from ingest.web.http import answer, json_body, resolver
 from ingest.web.rate_limit import Limits, RateLimit
@@ -37,7 +39,10 @@ def _parts() -> tuple[Acceptor, RateLimit, Prover]:
     counters = SharedCounters(client("dynamodb"), config.limits_table)
     limits = Limits(EngagementCache(config.redis_url), counters)
     limit = limits.of("events", config.rate_limit_per_minute, EVENTS_BLOCK)
-    return acceptor(config), limit, prover(config)
+    stretches = StretchStore(client("dynamodb"), config.idempotency_keys_table, config.bp_events_table)
+    # It reads the keys when the first receipt comes.
+    prove = Prover(receipt_keys(config.receipt_secret_arn), stretches, tombstones_of(config))
+    return acceptor(config), limit, prove
 
 
 @app.post("/v1/events")

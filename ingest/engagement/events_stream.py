@@ -11,7 +11,7 @@ from adapters import clock, settings
 from adapters.logs import Logger, loggable
 from adapters.platform.aws import client
 from adapters.platform.failures import FailureQueue, LargeRecords, partial_failures
-from adapters.settings.engagement import EventsStreamSettings
+from adapters.settings.event_doors import EventsStreamSettings
 from ingest.engagement.accept import ERASED, Acceptor, AcceptResult, AcceptStatus
 from ingest.engagement.wiring import acceptor
 from ingest.web.caller import Caller

@@ -13,7 +13,8 @@ from ingest.engagement.profiles import Profiles
 from ingest.web.caller import ApiError
 from rules.days import region_of, stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.standings import ALL_REGIONS, BOARDS, GLOBAL, LISTED_MAX, with_ranks
+from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL
+from rules.engagement.standings import LISTED_MAX, with_ranks
 
 
 def check_board(board: str, region: str) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from adapters.privacy.tombstones import Erased
-from ingest.engagement.engagement_schemas import EVENT
+from ingest.engagement.event_schemas import EVENT
 from ingest.engagement.incoming_events import Door, RefusedNow, event_of
 from ingest.web.caller import Caller
 from ingest.web.validate import first_problem

@@ -5,8 +5,8 @@ from decimal import Decimal
 from typing import Any
 
 from rules.book.achievement_rules import AchievementRule, Condition, ConditionKind
-from rules.book.streak_reading import NAME, PROPERTY, SUM_MAX, is_bounded_number, thousandths
-from rules.book.streak_rules import UNIT
+from rules.book.amounts import UNIT, thousandths
+from rules.book.streak_reading import NAME, PROPERTY, SUM_MAX, is_bounded_number
 
 Path = tuple[str | int, ...]
 Said = Mapping[str, Any]

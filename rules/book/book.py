@@ -5,17 +5,18 @@ A book is data, published while the system runs. Each event is judged by one ver
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import datetime
 from enum import StrEnum
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
 from rules.book.achievement_rules import AchievementRule, ConditionKind
 from rules.book.answers import NO_ANSWERS, AnswerRules
+from rules.book.caps import Cap, Period
 from rules.book.rewards import Reward
 from rules.book.streak_rules import NeedKind, StreakRule
-from rules.days import DAY
+
+TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 
 
 class Declarer(StrEnum):
@@ -24,40 +25,6 @@ class Declarer(StrEnum):
     ANYBODY = "anybody"
     # It stands for something of value that only a server has seen: from a user it would prove nothing.
     SERVER = "server"
-
-
-class Period(StrEnum):
-    """What a cap counts over: an activity date, or the seven from a Monday (ISO 8601)."""
-
-    DAY = "day"
-    WEEK = "week"
-
-
-@dataclass(frozen=True, slots=True)
-class Cap:
-    """The most points that a user's events of one type earn in a period."""
-
-    points: int
-    per: Period = Period.DAY
-
-    def __hash__(self) -> int:  # asked for each entry (rules/engagement/proving/sealing.py)
-        return self.points
-
-    def last(self, day: date) -> date:
-        """Return the last date of the period that a date is in: of a week its Sunday."""
-        return day if self.per is Period.DAY else day + (7 - day.isoweekday()) * DAY
-
-    @property
-    def text(self) -> str:
-        """The cap as it is stored: `100/day`."""
-        return f"{self.points}/{self.per}"
-
-    @staticmethod
-    @lru_cache(maxsize=1024)  # each event and each entry names one of few
-    def of(text: str | None) -> "Cap | None":
-        """Read a stored cap; None where there is none. Raises ValueError for any other text."""
-        points, _, per = (text or "").partition("/")
-        return Cap(int(points), Period(per)) if text else None
 
 
 @dataclass(frozen=True, slots=True)

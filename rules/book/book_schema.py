@@ -6,7 +6,9 @@ from typing import Any
 
 from rules.book.achievement_reading import ACHIEVEMENTS
 from rules.book.answers import ANSWERS
+from rules.book.book import TYPE_NAME
 from rules.book.expiry import PERIODS
+from rules.book.rewards import REWARD_NAME
 from rules.book.streak_reading import STREAKS
 
 Schema = dict[str, Any]
@@ -19,8 +21,6 @@ DAYS_MAX = 3650
 OFFLINE_DAYS_MAX = 30
 REWARDS_MAX = 500
 STOCK_MAX = 1_000_000_000
-REWARD_NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
-TYPE_NAME = "^[A-Za-z][A-Za-z0-9_.-]{0,63}$"
 _INSTANT: Schema = {
     "type": "string",
     "maxLength": 40,

@@ -10,6 +10,46 @@ speak of lie one inside the other, the sum comes out the same in any order.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import lru_cache
+
+from rules.days import DAY
+
+
+class Period(StrEnum):
+    """What a cap counts over: an activity date, or the seven from a Monday (ISO 8601)."""
+
+    DAY = "day"
+    WEEK = "week"
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """The most points that a user's events of one type earn in a period."""
+
+    points: int
+    per: Period = Period.DAY
+
+    def __hash__(self) -> int:  # asked for each entry (rules/engagement/proving/sealing.py)
+        return self.points
+
+    def last(self, day: date) -> date:
+        """Return the last date of the period that a date is in: of a week its Sunday."""
+        return day if self.per is Period.DAY else day + (7 - day.isoweekday()) * DAY
+
+    @property
+    def text(self) -> str:
+        """The cap as it is stored: `100/day`."""
+        return f"{self.points}/{self.per}"
+
+    @staticmethod
+    @lru_cache(maxsize=1024)  # each event and each entry names one of few
+    def of(text: str | None) -> "Cap | None":
+        """Read a stored cap; None where there is none. Raises ValueError for any other text."""
+        points, _, per = (text or "").partition("/")
+        return Cap(int(points), Period(per)) if text else None
 
 
 def points_left(points: int, cap: int | None, earned: Mapping[int, int]) -> int:

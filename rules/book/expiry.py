@@ -6,7 +6,7 @@ next_quarter, next_year.
 
 from datetime import UTC, date, datetime, time, timedelta
 
-from rules.book.book import Cap
+from rules.book.caps import Cap
 
 DAYS = "d"
 MONTHS = {"month": 1, "quarter": 3, "year": 12}

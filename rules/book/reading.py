@@ -19,8 +19,8 @@ from rules.book.book import (
     Freezes,
     Offline,
     Pauses,
-    Period,
 )
+from rules.book.caps import Period
 from rules.book.contracts import contract_faults
 from rules.book.expiry import DAYS
 from rules.book.rewards import read_rewards, reward_problems

@@ -7,6 +7,7 @@ from typing import Any
 
 from rules.days import parse_moment
 
+REWARD_NAME = "^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 # What a freeze is called in the ledger. It has its price elsewhere in the book.
 RESERVED = frozenset({"streak_freeze"})
 ALWAYS, NEVER = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)

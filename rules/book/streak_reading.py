@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from rules.book.streak_rules import UNIT, Need, NeedKind, StreakPeriod, StreakRule
+from rules.book.amounts import UNIT, thousandths
+from rules.book.streak_rules import Need, NeedKind, StreakPeriod, StreakRule
 
 Path = tuple[str | int, ...]
 Said = Mapping[str, Any]
@@ -92,11 +93,6 @@ def _streak(said: Said, keeping: frozenset[str]) -> StreakRule:
         said.get("freezes", False),
         said.get("pauses", False),
     )
-
-
-def thousandths(number: float) -> int:
-    """Return a number in thousandths, rounded half to even: exact for one with up to three decimals."""
-    return round(Decimal(str(number)) * UNIT)
 
 
 def streak_faults(document: Said) -> Iterator[tuple[Path, str]]:

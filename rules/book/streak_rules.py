@@ -6,10 +6,6 @@ from enum import StrEnum
 
 from rules.days import DAY
 
-# A sum is counted in whole thousandths: so it is exact, in whatever order its parts come.
-UNIT = 1000
-COUNTED = "n"  # what stands first in every event's measures
-
 
 class StreakPeriod(StrEnum):
     """What a streak counts: activity dates, weeks from Monday (ISO 8601), or months of the calendar."""

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from rules.book.book import USUAL_OFFLINE, Book, Cap, Declarer, Offline
+from rules.book.book import USUAL_OFFLINE, Book, Declarer, Offline
+from rules.book.caps import Cap
 from rules.days import EPOCH
 
 

@@ -2,18 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 
-from rules.book.book import Cap, Period
-from rules.book.caps import points_left, total_points
+from rules.book.caps import Cap, Period, points_left
 from rules.book.expiry import lot_of
-from rules.book.versions import Books
 from rules.days import DAY
 from rules.engagement.account_state import Day
 from rules.engagement.events import Event
 from rules.engagement.ledger import Draft, EntryKind
-from rules.engagement.points.rating import is_earning, judged, reversed_events
 
 DATES_A_WEEK = 7
 
@@ -97,38 +93,3 @@ def earnings(events: Sequence[Event], days: Mapping[date, Day | None]) -> list[D
         )
         for event, points in zip(events, awards(events, days), strict=True)
     ]
-
-
-@dataclass(slots=True)
-class EarnedWeek:
-    """earned: by the entries of a week. by_book: by the book, what those of its events earn that count."""
-
-    earned: int = 0
-    by_book: int = 0
-
-
-def weeks_by_book(entries: Iterable[Draft], books: Books) -> dict[date, EarnedWeek]:
-    """Return what a user's events earn, recomputed from the book, by the Monday of their dates.
-
-    entries: of a whole ledger, or at least of whole weeks. One that the book cannot judge counts as it is: it
-    is older than the book, or its version is not known here.
-    """
-    weeks: dict[date, EarnedWeek] = defaultdict(EarnedWeek)
-    capped: dict[tuple[date, str, Period, date], dict[int, int]] = defaultdict(lambda: defaultdict(int))
-    entries = [each for each in entries if is_earning(each)]
-    gone = reversed_events(entries)
-    for each in entries:
-        day, kind = date.fromisoformat(each.activity_date or ""), each.event_type or ""
-        monday = week_of(day)[0]
-        weeks[monday].earned += each.points
-        if each.kind is not EntryKind.EARN or each.event_id in gone:
-            continue
-        told = judged(each, books)
-        if told.cap is None:
-            weeks[monday].by_book += told.points
-        else:
-            first = monday if told.cap.per is Period.WEEK else day
-            capped[monday, kind, told.cap.per, first][told.cap.points] += told.points
-    for (monday, *_), by_cap in capped.items():
-        weeks[monday].by_book += total_points(by_cap)
-    return dict(weeks)

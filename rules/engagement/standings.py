@@ -16,11 +16,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from rules.days import OTHER_REGION, REGIONS, region_of
+from rules.days import region_of
+from rules.engagement.boards import BOARDS, GLOBAL
 
-GLOBAL = "global"
-BOARDS = ("streaks", "points")
-ALL_REGIONS = (*REGIONS, OTHER_REGION, GLOBAL)
 # A top list has at most so many rows. Twice as many are kept, because streaks lapse until the next snapshot.
 LISTED_MAX = 100
 ROWS_KEPT = 200

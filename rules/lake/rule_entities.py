@@ -8,7 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from rules.book.achievement_rules import AchievementRule, Condition, ConditionKind
-from rules.book.book import Book, Boost, Declarer, EventType, Period
+from rules.book.book import Book, Boost, Declarer, EventType
+from rules.book.caps import Period
 from rules.book.reading import read_book
 from rules.book.streak_rules import Need, NeedKind, StreakPeriod, StreakRule
 from rules.days import stamp

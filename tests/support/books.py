@@ -7,7 +7,8 @@ from typing import Any, Protocol
 
 from adapters.book.book_store import BookStore
 from adapters.book.shipped import shipped_version
-from rules.book.book import Boost, Cap, Declarer, EventType, Period
+from rules.book.book import Boost, Declarer, EventType
+from rules.book.caps import Cap, Period
 from rules.book.versions import Books, Version
 
 SHIPPED = shipped_version().book

@@ -12,7 +12,7 @@ from adapters.platform.batches import chunks
 from adapters.platform.redis import Command
 from rules.days import region_of
 from rules.engagement.account_state import Profile
-from rules.engagement.standings import ALL_REGIONS, BOARDS
+from rules.engagement.boards import ALL_REGIONS, BOARDS
 
 # Then the marker expires and the sets are rebuilt, which mends writes dropped by a process that died.
 READY_SECONDS = 3600

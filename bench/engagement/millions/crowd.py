@@ -16,7 +16,7 @@ from adapters.platform import redis
 from adapters.platform.redis import Command
 from rules.days import region_of
 from rules.engagement.account_state import Profile
-from rules.engagement.standings import GLOBAL
+from rules.engagement.boards import GLOBAL
 from rules.engagement.streaks import Streak
 
 PAGE = 2_000

@@ -31,7 +31,7 @@ from bench.engagement.millions.server_log import ServerLog
 from bench.engagement.millions.traffic import BoardTraffic, Seen
 from bench.figure import HEADER, Figure
 from processors.ranks import REBUILD_SECONDS, REFRESH_SECONDS
-from rules.engagement.standings import GLOBAL
+from rules.engagement.boards import GLOBAL
 
 SIZE = 20_000
 BLOCKED_MS_MAX = 20.0

@@ -12,7 +12,7 @@ from typing import Any
 
 from adapters.engagement.engagement_cache import EngagementCache
 from bench.engagement.millions.crowd import profile
-from rules.engagement.standings import GLOBAL
+from rules.engagement.boards import GLOBAL
 
 PAUSE = 0.01
 

@@ -7,7 +7,7 @@ from bench.counting.desk import Desk, Units
 from bench.counting.redis_stand_in import redis_stand_in
 from bench.units.paths.engagement import DAY, USER_ID, apply, ask
 from bench.units.paths.lead import registry, sent
-from rules.engagement.standings import BOARDS
+from rules.engagement.boards import BOARDS
 
 SIZES = (1, 5)
 URL = "redis://nowhere:6379/0"

@@ -11,7 +11,7 @@ from adapters.platform.items import item, plain
 from bench.counting.desk import Desk, Units
 from bench.counting.requests import ADMIN, FULFILMENT, http
 from bench.engagement.workload import Body, bodies
-from rules.engagement.standings import BOARDS
+from rules.engagement.boards import BOARDS
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)

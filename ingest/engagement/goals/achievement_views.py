@@ -8,7 +8,7 @@ from typing import Any
 from adapters.engagement.goals.achievement_reader import AchievementReader
 from ingest.engagement.profiles import Profiles
 from rules.book.achievement_rules import Condition, ConditionKind
-from rules.book.streak_rules import UNIT
+from rules.book.amounts import UNIT
 from rules.engagement.goals.achievements import Declared, StreakHistory, declared, key_of
 from rules.engagement.goals.goal_streaks import fold_periods
 from rules.engagement.goals.told_history import ToldHistory

@@ -14,8 +14,7 @@ from adapters.engagement.points.reward_stock import RewardStock
 from ingest.engagement.points.balance import Balances
 from ingest.web.caller import ApiError
 from ingest.web.paging import integer
-from rules.book.book_schema import REWARD_NAME
-from rules.book.rewards import ALWAYS, NEVER, Reward
+from rules.book.rewards import ALWAYS, NEVER, REWARD_NAME, Reward
 from rules.days import stamp
 from rules.engagement.points.redemptions import Redemption
 

@@ -12,7 +12,7 @@ from ingest.web.caller import Caller, caller_of
 from ingest.web.http import answer
 from ingest.web.paging import integer
 from rules.engagement import standings
-from rules.engagement.standings import GLOBAL
+from rules.engagement.boards import GLOBAL
 
 TOP_DEFAULT = 10
 

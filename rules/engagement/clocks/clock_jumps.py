@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from rules.days import EPOCH, unstamp
 from rules.engagement.account_state import Profile
-from rules.engagement.clocks.device_time import skew_between
+from rules.engagement.clocks.device_time import APPS, skew_between
 from rules.engagement.events import Event
 from rules.engagement.review import suspected
 
@@ -14,8 +14,6 @@ from rules.engagement.review import suspected
 JUMP = timedelta(hours=1)
 WINDOW = timedelta(days=1)
 JUMPS_MAX = 2
-# The source of an event that an app sends over HTTP and that names no other: it has a device's clock.
-APPS = "api"
 # The skew that was seen first, and one jump more than are allowed.
 SKEWS_KEPT_MAX = JUMPS_MAX + 2
 

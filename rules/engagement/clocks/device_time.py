@@ -11,6 +11,8 @@ from rules.days import Moment, parse_moment, sent_zone
 
 # A request takes seconds, and on a bad network a minute. Such a delay is no fault of the clock.
 STEADY = timedelta(minutes=2)
+# The source of an event that an app sends over HTTP and that names no other: it has a device's clock.
+APPS = "api"
 UTC_OFFSET = "+00:00"
 
 

@@ -8,8 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rules.book.streak_reading import thousandths
-from rules.book.streak_rules import COUNTED
+from rules.book.amounts import COUNTED, thousandths
 
 
 def measures_of(properties: Mapping[str, Any] | None, measured: Sequence[str] | None) -> str | None:

@@ -6,9 +6,9 @@ from datetime import UTC, date, datetime, time
 from rules.book.expiry import instant_of_expiry
 from rules.book.versions import Books
 from rules.days import DAY, stamp
-from rules.engagement.earning import weeks_by_book
 from rules.engagement.ledger import Draft, Entry, EntryKind
 from rules.engagement.placing import instant_of
+from rules.engagement.points.earned_weeks import weeks_by_book
 from rules.engagement.points.rating import is_earning, lacking, monday_of
 
 APART_MAX = 2 * DAY  # of an event's instant and the date that it counts for

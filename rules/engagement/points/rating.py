@@ -12,8 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from rules.book.book import Cap, Period
-from rules.book.caps import points_left
+from rules.book.caps import Cap, Period, points_left
 from rules.book.expiry import lot_of
 from rules.book.versions import Books
 from rules.days import DAY

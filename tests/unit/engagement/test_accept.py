@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from adapters.engagement.claims import IdempotencyClaim
-from ingest.engagement import engagement_schemas
+from ingest.engagement import event_schemas
 from ingest.engagement.accept import Acceptor, AcceptResult, AcceptStatus
 from ingest.web.caller import ApiError, Caller
 from ingest.web.http import json_body
 from rules.book.book import Declarer
-from rules.engagement.account_state import Profile
 from tests.support.books import TYPES, KnownBooks
 from tests.support.http_requests import VALID, sent
 
@@ -25,7 +24,7 @@ Claimed = tuple[dict[tuple[str, str], IdempotencyClaim], set[tuple[str, str]]]
 
 
 class Stores:
-    """Claims, events, accounts and payloads that are always there and hold nothing."""
+    """Claims, events, zones and payloads that are always there and hold nothing."""
 
     def __init__(self, zone: str | None = None) -> None:
         self.zone, self.stored = zone, list[Any]()
@@ -45,8 +44,8 @@ class Stores:
     def offload(self, event: Any) -> Any:
         return event
 
-    def profiles(self, users: set[str]) -> dict[str, Profile]:
-        return {user: Profile(user, timezone=self.zone) for user in users}
+    def chosen(self, users: set[str]) -> dict[str, str | None]:
+        return dict.fromkeys(users, self.zone)
 
 
 def accepted(bodies: list[Any], stores: Stores, caller: Caller = Caller("u", False)) -> list[AcceptResult]:  # noqa: B008
@@ -166,7 +165,7 @@ def test_a_body_that_json_body_takes_is_not_too_deep_for_what_comes_after_it() -
         nested = "[" * depth + "]" * depth
         text = json.dumps({"events": [VALID]}).replace("}]}", f', "properties": {{"a": {nested}}}}}]}}')
         try:
-            body = json_body(sent(text), engagement_schemas.EVENTS)
+            body = json_body(sent(text), event_schemas.EVENTS)
         except ApiError as refused:
             assert refused.status == 400
             continue

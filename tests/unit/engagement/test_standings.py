@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from rules.days import region_of
 from rules.engagement import standings
+from rules.engagement.boards import ALL_REGIONS, BOARDS, GLOBAL
 from rules.engagement.standings import (
-    ALL_REGIONS,
-    GLOBAL,
     ROWS_KEPT,
     SCORES_IN_CHUNK,
     Standing,
@@ -66,7 +65,7 @@ def test_top_rows_and_ranks_are_those_of_sorting(crowd: list[User], kept: int, i
         patch.setattr(standings, "ROWS_KEPT", kept)
         patch.setattr(standings, "SCORES_IN_CHUNK", in_chunk)
         made = {board: (rows, chunks) for board, rows, chunks in count(crowd).boards()}
-    for board in standings.BOARDS:
+    for board in BOARDS:
         for region in ALL_REGIONS:
             expected = rows_of(crowd, board, region)
             assert ((board, region) in made) is bool(expected)

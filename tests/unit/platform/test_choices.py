@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.settings import read
+from adapters.settings.accounts import UsersApiSettings
 from adapters.settings.choices import SETTINGS, VALUES_BYTES_MAX, SettingRefused, settings_of, table
-from adapters.settings.engagement import UsersApiSettings
 from adapters.settings.exchange_rates import exchange_rates
 from tests.support.template import ROOT
 

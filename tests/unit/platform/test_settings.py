@@ -9,7 +9,7 @@ import pytest
 
 import adapters.settings
 from adapters.settings import read, variable
-from adapters.settings.engagement import EventsApiSettings
+from adapters.settings.event_doors import EventsApiSettings
 from tests.support.template import resources, template
 
 # By name: XFunction reads XSettings.

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.book.book import Book, Cap, EventType
+from rules.book.book import Book, EventType
+from rules.book.caps import Cap
 from rules.book.versions import Books, Version
 from rules.days import EPOCH, stamp
 from rules.engagement.ledger import Draft, Entry, EntryKind

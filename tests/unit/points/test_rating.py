@@ -8,13 +8,14 @@ from itertools import permutations
 
 import pytest
 
-from rules.book.book import Book, Cap, EventType, Period
+from rules.book.book import Book, EventType
+from rules.book.caps import Cap, Period
 from rules.book.versions import Books, Version
 from rules.days import parse_moment, stamp
 from rules.engagement.account_state import Profile
-from rules.engagement.earning import weeks_by_book
 from rules.engagement.events import Event, event_id
 from rules.engagement.ledger import Draft, EntryKind, InsufficientBalance, append
+from rules.engagement.points.earned_weeks import weeks_by_book
 from rules.engagement.points.rating import balancing, clawback, lacking, reversed_events
 from rules.engagement.rebuild import chain_faults, days_of, profile_of
 from tests.support.account_world import World

@@ -1,0 +1,29 @@
+"""What a stream's function loads before its first event is no more than it needs (bench/engagement/cold_start.py).
+
+Each dataclass costs a fresh process half a millisecond, so what a handler never asks is not to be reached.
+"""
+
+import pytest
+
+from tests.support.module_graph import reached
+
+NOT_NEEDED = {
+    # Events come to it judged: the book that judged them is asked at the doors.
+    "processors.engagement": {"rules.book.book", "rules.book.versions", "rules.engagement.points.rating"},
+    # It stores events, and knows nothing of what becomes of them.
+    "ingest.engagement.events_stream": {
+        "rules.engagement.account_state",
+        "rules.engagement.ledger",
+        "rules.engagement.streaks",
+        "rules.book.book_schema",
+        "ingest.engagement.receipts.proving",
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("handler", "other"), [(handler, each) for handler, names in NOT_NEEDED.items() for each in sorted(names)]
+)
+def test_a_stream_s_function_does_not_reach_what_it_never_asks(handler: str, other: str) -> None:
+    assert other in reached(other), "it has another name now: say so here, too"
+    assert other not in reached(handler)
