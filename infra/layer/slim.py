@@ -1,7 +1,7 @@
 """Slims an installed layer: keeps only the AWS services in use, unpacks their models, drops documentation.
 
 A cold start takes longer the more it reads and unpacks (bench/engagement/cold_start.py). A function with its
-layers may hold 250 MiB at most. The code that stays is not changed.
+layers may hold 250 MiB at most. The code that stays is not changed, but for botocore's docstrings.
 """
 
 import gzip
@@ -17,6 +17,15 @@ SERVICES = {
 }
 POWERTOOLS_IN_USE = {"data_classes", "typing", "jmespath_utils", "lambda_context"}
 SOURCES = ("a", "h", "hpp", "pxd", "pxi", "pyi", "pyx")
+# Clients describe their methods to who calls help(). That takes an HTML parser and twenty modules.
+DOCSTRINGS = ("ClientMethodDocstring", "PaginatorDocstring", "WaiterDocstring")
+NO_DOCSTRING = '''
+class {name}(str):
+    """Stands for a text that nobody reads in a function."""
+
+    def __new__(cls, *args, **kwargs):
+        return super().__new__(cls)
+'''
 UNUSED = (
     "bin",
     "*.dist-info/RECORD",
@@ -62,9 +71,21 @@ def _slim_aws(site: Path, data: Path) -> None:
     for utility in (site / "aws_lambda_powertools" / "utilities").iterdir():
         if utility.is_dir() and utility.name not in POWERTOOLS_IN_USE:
             shutil.rmtree(utility)
+    _drop_docstrings(site / "botocore" / "docs")
     _rewrite(data / "endpoints.json", _in_use)
     for model in data.glob("*/*/*.json"):
         _rewrite(model, _undocumented)
+
+
+def _drop_docstrings(docs: Path) -> None:
+    """Leave of botocore's documentation what clients import: three classes, and what handlers need."""
+    for path in list(docs.iterdir()):
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.name != "utils.py":
+            path.unlink()
+    (docs / "__init__.py").touch()
+    (docs / "docstring.py").write_text("\n".join(NO_DOCSTRING.format(name=name) for name in DOCSTRINGS))
 
 
 def _rewrite(path: Path, change: Any) -> None:
