@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from local.cloud import tokens
 from local.cloud.emulator_template import as_json, taken
-from local.cloud.tools import tool
+from local.cloud.tools import sam
 from local.paths import LOCAL, LOGS, ROOT, WAREHOUSE
 from local.stack import KEY, REGION, SECRET, Stack, tables_in
 
@@ -33,6 +33,7 @@ def _sam(arguments: list[str], endpoint: str) -> None:
         "AWS_SECRET_ACCESS_KEY": SECRET,
         "AWS_DEFAULT_REGION": REGION,
         "SAM_CLI_TELEMETRY": "0",
+        "SAM_CLI_POLL_DELAY": "0.5",  # seconds; AWS needs five
         "LAYER_PYTHON": PYTHON,
         "LAYER_COMPILED": str(LOCAL / "compiled"),
         "LAYER_RDS_BUNDLE": "none",
@@ -41,7 +42,7 @@ def _sam(arguments: list[str], endpoint: str) -> None:
     log = LOGS / f"sam-{arguments[0]}.log"
     with log.open("wb") as out:
         done = subprocess.run(
-            [tool("sam"), *arguments],
+            [*sam(), *arguments],
             env=env,
             cwd=ROOT,
             stdout=out,

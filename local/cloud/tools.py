@@ -33,6 +33,11 @@ def emulator() -> list[str | Path]:
     return [tool("ministack").with_name("python"), "-P", ROOT / "local" / "cloud" / "emulator" / "launch.py"]
 
 
+def sam() -> list[str | Path]:
+    """Return the command of the SAM CLI for a deployment to the emulator."""
+    return [tool("sam").with_name("python"), "-P", ROOT / "local" / "cloud" / "emulator" / "sam.py"]
+
+
 def _install(name: str, home: Path) -> None:
     wanted = (Path(__file__).parents[1] / "requirements" / f"{name}.txt").read_text()
     done = home / "installed.txt"

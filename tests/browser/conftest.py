@@ -1,7 +1,5 @@
-"""A browser on the real page and API; skipped, with the reason, where there is none."""
+"""Browsers on the real page and API."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,28 +17,10 @@ from tests.support.pipeline import Pipeline
 from tests.support.template import ROOT
 
 __all__ = ["engine", "lone_redis_url"]
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = (
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
-    *("--disable-background-networking", "--disable-component-update"),
-)
 SHOTS = ROOT / ".local" / "screenshots"
 WIDE, PHONE = {"width": 1280, "height": 900}, {"width": 375, "height": 812}
 GROUPS = {"admin": "streakline/admin", "agent": "streakline/agents"}
 TIMEOUT_MILLISECONDS = 30_000  # a loaded machine is no failure
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
-    if not CHROMIUM:
-        pytest.skip(
-            "Chromium is not installed (Debian: apt-get install chromium; or set CHROMIUM to its path)"
-        )
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")

@@ -15,11 +15,8 @@ from local.cloud import cloud, processes
 from local.replay.api import Api
 from local.replay.draining import drain
 from local.stack import Stack
-from tests.browser.conftest import browser
 from tests.faults.invariants import violations
 
-# Of the session, and so here: a process has one Playwright.
-__all__ = ["browser"]
 NAMES = itertools.count()
 
 

@@ -1,0 +1,28 @@
+"""One browser for all tests of a process: Playwright's second start in a process fails."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """The system's Chromium. A test that asks for it is skipped, with the reason, where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    if not CHROMIUM:
+        pytest.skip(
+            "Chromium is not installed (Debian: apt-get install chromium; or set CHROMIUM to its path)"
+        )
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield launched
+        launched.close()
