@@ -67,7 +67,7 @@ def after_event(
     after: what with_event() gave. contacts: the lead's campaigns, if the event's type touches them.
     """
     affected = inputs_of(event.event_type, after)
-    texts: dict[Any, str] = {each: encode(series) for each, series in after.items()}
+    texts: dict[Any, str] = {each: item.text_after(each, series) for each, series in after.items()}
     is_known = item.inputs is not None and texts.items() <= item.inputs.items()
     has_campaigns = Input.CAMPAIGNS in affected
     active_on = listed_on({**item.state(), **after}, contacts if has_campaigns else item.waiting(), as_of)

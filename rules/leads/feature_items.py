@@ -10,7 +10,7 @@ from rules.leads.declarations import DECLARED, DIGEST
 from rules.leads.feature_values import evaluate_all
 from rules.leads.features import FEATURES, Contact, Feature, Input, Shown, shown
 from rules.leads.series import NOTHING, SERIES, Contribution, Mark, Series, State
-from rules.leads.series_text import decode, decode_contacts
+from rules.leads.series_text import decode, decode_contacts, encode, encode_after
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -65,6 +65,11 @@ class FeatureItem:
             stored = (self.inputs or {}).get(input_)
             self._read[input_] = NOTHING[input_] if stored is None else decode(stored)
         return self._read[input_]
+
+    def text_after(self, input_: Input, series: Series) -> str:
+        """Return the text of what an input's series has become."""
+        stored = (self.inputs or {}).get(input_)
+        return encode(series) if stored is None else encode_after(series, self.series(input_), stored)
 
     def unsure(self, given: Mapping[Input, Contribution]) -> list[Mark]:
         """Return the marks of an event that only a note can tell of (rules.leads.series.Series.has_left)."""

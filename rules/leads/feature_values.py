@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import date, datetime
+from operator import itemgetter
 
 from rules.leads.features import (
     ACTIVE_DAYS_MAX,
@@ -15,6 +16,7 @@ from rules.leads.features import (
 )
 from rules.leads.series import KEPT_DAYS, Series, State
 
+COUNT, AMOUNT = itemgetter(0), itemgetter(1)
 AGES = frozenset({Aggregate.DAYS_SINCE_FIRST, Aggregate.DAYS_SINCE_LAST})
 Sums = tuple[int, int]  # count, amount
 
@@ -84,8 +86,8 @@ def _window(series: Series, window_days: int | None, today: int) -> Sums:
         return series.count, series.amount
     floor, count, amount = today - window_days, 0, 0
     if series.days and next(iter(series.days)) > floor:  # all dates are in the window: this is faster
-        counts, amounts = zip(*series.days.values(), strict=True)
-        return sum(counts), sum(amounts)
+        sums = series.days.values()
+        return sum(map(COUNT, sums)), sum(map(AMOUNT, sums))
     for day, (counted, sum_) in reversed(series.days.items()):
         if day <= floor:
             break
