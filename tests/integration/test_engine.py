@@ -134,3 +134,18 @@ def test_an_engine_that_is_gone_answers_nobody() -> None:
         dynamodb = gone.client("dynamodb")
     with pytest.raises(Exception, match="Could not connect"):
         dynamodb.list_tables()
+
+
+def test_an_engine_knows_nothing_of_the_one_before_it() -> None:
+    """Its server may be the same."""
+    for _ in range(2):
+        with engines.running() as engine:
+            s3, sqs, sns = engine.client("s3"), engine.client("sqs"), engine.client("sns")
+            assert "Contents" not in s3.list_objects_v2(Bucket="lake")
+            assert not sqs.receive_message(QueueUrl=engine.queue_url).get("Messages")
+            assert len(sns.list_topics()["Topics"]) == 1
+            assert not engine.client("dynamodb").scan(TableName="BPEvents")["Items"]
+            s3.put_object(Bucket="lake", Key="left", Body=b"")
+            sqs.send_message(QueueUrl=engine.queue_url, MessageBody="left")
+            sns.create_topic(Name="left")
+            engine.client("dynamodb").put_item(TableName="BPEvents", Item=item(KEY))

@@ -1,5 +1,7 @@
 """The laptop's PostgreSQL: started, stopped and started again with its data."""
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
@@ -16,11 +18,13 @@ pytestmark = pytest.mark.xdist_group("identity")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(processes, "LOCAL", tmp_path)
-    monkeypatch.setattr(processes, "LOGS", tmp_path / "logs")
-    monkeypatch.setattr(embedded_postgres, "FOLDER", tmp_path / "postgres")
-    return tmp_path
+def folder(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Not pytest's own: another run of pytest closes it to other users, and PostgreSQL is one."""
+    with tempfile.TemporaryDirectory(prefix="streakline-local-") as name:
+        monkeypatch.setattr(processes, "LOCAL", Path(name))
+        monkeypatch.setattr(processes, "LOGS", Path(name) / "logs")
+        monkeypatch.setattr(embedded_postgres, "FOLDER", Path(name) / "postgres")
+        yield Path(name)
 
 
 def test_it_keeps_its_data_and_its_passwords(folder: Path) -> None:

@@ -5,12 +5,14 @@ sockets, which cost more than the rest of a call. All other services are the ser
 not see these tables: a test that has several needs local.cloud.dynamodb_engine.running.
 """
 
+import atexit
 import contextlib
 import importlib.util
 import itertools
 import sys
 import threading
 import time
+import urllib.request
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
 from functools import cache, lru_cache, partial
@@ -20,6 +22,7 @@ from typing import Any
 import botocore.session
 from botocore import UNSIGNED
 from botocore.config import Config
+from botocore.exceptions import EndpointConnectionError
 
 from local.cloud.dynamodb_engine import TABLES, Engine, prepared, served
 from local.cloud.tools import tool
@@ -31,6 +34,7 @@ __all__ = ["TABLES", "Engine", "changes", "lean_client", "running"]
 WITHIN = {"DynamoDB_20120810": "dynamodb", "DynamoDBStreams_20120810": "dynamodb_streams"}
 # Threads that race change places at each call, as they do where each waits for its socket. 0: they take turns.
 CHANGE_SECONDS = 0.0001
+SECONDS_TO_FORGET_MAX = 60
 REGION = "us-east-1"
 Handler = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Coroutine[None, None, Told]]
 
@@ -38,6 +42,10 @@ Handler = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Coroutine[
 _accounts: dict[str, str] = {}
 _numbers = itertools.count()
 _one_at_a_time = threading.Lock()
+# Servers live as long as the process: to start one takes two seconds of CPU, to let one forget all a hundredth.
+_servers = contextlib.ExitStack()
+_idle: list[str] = []
+atexit.register(_servers.close)
 
 
 # (account, table) -> how many changes this process has made.
@@ -51,14 +59,17 @@ def changes(engine: Engine, table: str) -> int:
 
 @contextlib.contextmanager
 def running() -> Iterator[Engine]:
-    """Start an engine with its tables for a `with` block; afterwards it is gone."""
+    """Give an engine with its tables for a `with` block; afterwards it is gone."""
     _answer_within()
-    with served() as endpoint:
-        _accounts[endpoint] = f"{next(_numbers):012}"
-        try:
-            yield prepared(endpoint)
-        finally:
-            del _accounts[endpoint]
+    endpoint = _idle.pop() if _idle else _servers.enter_context(served())
+    _accounts[endpoint] = f"{next(_numbers):012}"
+    try:
+        yield prepared(endpoint)
+    finally:
+        del _accounts[endpoint]
+        forget_all = urllib.request.Request(f"{endpoint}/_ministack/reset", method="POST")
+        with urllib.request.urlopen(forget_all, timeout=SECONDS_TO_FORGET_MAX):
+            _idle.append(endpoint)
 
 
 @cache
@@ -94,6 +105,8 @@ def _answer_within() -> None:
 
 
 def _who_answers(endpoint: str, target: str) -> Asked | None:
+    if endpoint in _idle:
+        raise EndpointConnectionError(endpoint_url=endpoint)
     account, service = _accounts.get(endpoint), WITHIN.get(target.partition(".")[0])
     if account is None or service is None:
         return None
