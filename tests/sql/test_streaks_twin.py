@@ -6,10 +6,8 @@ import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
-from itertools import pairwise
+from datetime import date, timedelta
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
 
 import duckdb
 import psycopg
@@ -17,9 +15,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from analytics.warehouse.models import models
+from analytics.warehouse.ddl import SCHEMAS, declared_tables
+from analytics.warehouse.models import ancestors, models
 from analytics.warehouse.translate import DUCKDB, POSTGRES, translate
-from rules.days import is_skipped, skipped_dates
+from rules.days import skipped_dates
 from rules.engagement.allowances import YEAR
 from rules.engagement.streak.checkpoints import Checkpoint
 from rules.engagement.streaks import Cover, Streak, fold
@@ -29,30 +28,30 @@ from tests.support.examples import examples
 BASES = (date(2026, 3, 1), date(2011, 12, 20), date(1995, 1, 5))
 OPENINGS = ((0, 0, 0), (1, 1, 1), (3, 3, 3), (2, 30, 90))
 ZONES = ("Pacific/Apia", "Pacific/Kiritimati", "UTC")
-TABLES = """
-CREATE TABLE lake.daily_activity (user_id VARCHAR(64), activity_date DATE, events_count BIGINT);
-CREATE TABLE lake.ledger (account_id VARCHAR(64), kind VARCHAR(16), points BIGINT, "freeze" VARCHAR(32), freeze_date DATE);
-CREATE TABLE lake.streaks (user_id VARCHAR(64), version BIGINT, pauses VARCHAR(4000), archived_until DATE, opening VARCHAR(64));
-CREATE TABLE lake.events (user_id VARCHAR(64), zone VARCHAR(64), activity_date DATE)
-"""
+# The columns of the lake's tables that decide anything here; the others are NULL.
+COLUMNS = {
+    "daily_activity": ("user_id", "activity_date", "events_count"),
+    "ledger": ("account_id", "created_at", "kind", "points", "freeze", "freeze_date"),
+    "streaks": ("user_id", "version", "updated_at", "pauses", "skipped_dates", "archived_until", "opening"),
+}
+MODEL = "marts.streaks_recomputed"
 Select = Callable[[Mapping[str, list[tuple[Any, ...]]]], list[tuple[Any, ...]]]
 
 
 @dataclass(frozen=True)
 class User:
-    """What the lake holds of a user. zone: of the events of all dates. opening: of another system."""
+    """What the lake holds of a user. skipped: by a zone, or by an amnesty. opening: of another system."""
 
     days: tuple[date, ...]
     freezes: tuple[tuple[date, int], ...]
     pauses: tuple[tuple[date, date], ...]
-    zone: str
+    skipped: frozenset[date]
     points: tuple[int, ...]
     opening: Checkpoint | None = None
 
     @property
     def cover(self) -> Cover:
-        skipped = skipped_dates(self.zone) if self.days else frozenset()
-        return Cover(self.freezes, self.pauses, skipped, opening=self.opening)
+        return Cover(self.freezes, self.pauses, self.skipped, opening=self.opening)
 
     def row(self, name: str) -> tuple[Any, ...] | None:
         """What the query must answer; None for a user that is in no table that it reads users from."""
@@ -88,7 +87,7 @@ def user_of(chance: random.Random) -> User:
         tuple(sorted(days)),
         tuple(sorted([(day, 1) for day in grants] + [(day, -1) for day in revoked])),
         tuple((first, first + timedelta(days=chance.randrange(10))) for first in firsts),
-        chance.choice(ZONES),
+        skipped_dates(chance.choice(ZONES)) | {near() for _ in range(chance.choice((0, 0, 0, 2)))},
         tuple(chance.randrange(50) for _ in range(chance.randrange(4))),
         Checkpoint(near(), *chance.choice(OPENINGS), 0) if chance.random() < 0.3 else None,
     )
@@ -100,60 +99,66 @@ def rows(crowd: Mapping[str, User]) -> dict[str, list[tuple[Any, ...]]]:
         "daily_activity": [],
         "ledger": [],
         "streaks": [],
-        "events": [],
     }
     for name, user in crowd.items():
         found["daily_activity"] += [(name, day, 1) for day in user.days]
         if user.days:  # was active until its events were reversed
             found["daily_activity"].append((name, min(user.days) - timedelta(days=1), 0))
-        found["events"] += [(name, user.zone, day) for day in user.days]
-        found["ledger"] += [(name, "EARN", points, None, None) for points in user.points]
+        found["ledger"] += [(name, BASES[0], "EARN", points, None, None) for points in user.points]
         for day, change in user.freezes:
             note = "freeze_granted" if change > 0 else "freeze_revoked"
-            found["ledger"].append((name, "REDEEM" if change > 0 else "REVERSE", 0, note, day))
-        found["streaks"] += profiles_of(name, user.pauses, user.opening.text if user.opening else None)
+            found["ledger"].append((name, day, "REDEEM" if change > 0 else "REVERSE", 0, note, day))
+        found["streaks"] += profiles_of(name, user)
     return found
 
 
-def profiles_of(
-    name: str, pauses: tuple[tuple[date, date], ...], opening: str | None = None
-) -> list[tuple[Any, ...]]:
+def profiles_of(name: str, user: User) -> list[tuple[Any, ...]]:
     """Return two versions of a profile: every other user's has put its oldest pauses away.
 
-    The older version has a pause that nobody has taken.
+    The older version has a pause that nobody has taken, and a neutral date that was revoked.
     """
 
     def listed(some: Iterable[tuple[date, date]]) -> str:
         return ",".join(f"{first}/{last}" for first, last in some)
 
+    skipped = ",".join(map(str, sorted(user.skipped))) or None
+    opening = user.opening.text if user.opening else None
+    pauses, untrue = user.pauses, "2000-01-01/2030-01-01"
     oldest = min((last for _, last in pauses), default=None)
     if oldest is None or int(name[1:]) % 2:
-        newest = (name, 10, listed(pauses) or None, None, opening)
-        return [(name, 9, "2000-01-01/2030-01-01", None, None), newest]
+        newest = (name, 10, BASES[0], listed(pauses) or None, skipped, None, opening)
+        return [(name, 9, BASES[1], untrue, "2026-03-09", None, None), newest]
     old = [each for each in pauses if each[1] <= oldest]
     later = [each for each in pauses if each[1] > oldest]
     return [
-        (name, 9, f"{listed(old)},2000-01-01/2030-01-01", None, "1999-12-31 9 9 9 0"),
-        (name, 10, listed(later) or None, oldest + YEAR, opening),
+        (name, 9, BASES[1], f"{listed(old)},{untrue}", "2026-03-09", None, "1999-12-31 9 9 9 0"),
+        (name, 10, BASES[0], listed(later) or None, skipped, oldest + YEAR, opening),
     ]
 
 
-def query(dialect: str) -> str:
-    """Return the model's query over the tables of the lake."""
+def views(dialect: str) -> Iterator[str]:
+    """Yield the statements that make the tables of the lake, and the model and all that it reads as views."""
     known = models()
-    skipped, model = known["staging.skipped_dates"], known["marts.streaks_recomputed"]
-    text = model.sql.replace("staging.skipped_dates", f"({skipped.sql.partition(chr(10))[2]})")
-    translated = translate(text, dialect)
-    assert translated
-    return translated
+    wanted = {MODEL, *(each.name for each in ancestors(known[MODEL], known))}
+    for schema in SCHEMAS:
+        yield f"CREATE SCHEMA {schema}"
+    for name in COLUMNS:
+        listed = ", ".join(f'"{each.name}" {each.type}' for each in declared_tables()[name].columns)
+        yield translate(f"CREATE TABLE lake.{name} ({listed})", dialect) or ""
+    for name in known:
+        if name in wanted:
+            yield translate(f"CREATE VIEW {name} AS {known[name].sql}", dialect) or ""
+
+
+def named(table: str) -> str:
+    return ", ".join(f'"{each}"' for each in COLUMNS[table])
 
 
 @pytest.fixture(scope="module")
 def on_duckdb() -> Select:
     db = duckdb.connect()
-    db.execute("CREATE SCHEMA lake")
-    db.execute(TABLES)
-    text = query(DUCKDB)
+    for statement in views(DUCKDB):
+        db.execute(statement)
 
     def select(tables: Mapping[str, list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
         for name, values in tables.items():
@@ -162,17 +167,17 @@ def on_duckdb() -> Select:
                 texts = json.dumps([[each if each is None else str(each) for each in row] for row in values])
                 listed = ", ".join(f"row[{place}]" for place in range(1, len(values[0]) + 1))
                 unnested = "SELECT unnest(from_json(?, '[[\"VARCHAR\"]]')) AS row"
-                db.execute(f"INSERT INTO lake.{name} SELECT {listed} FROM ({unnested})", [texts])
-        return db.execute(text).fetchall()
+                into = f"lake.{name} ({named(name)})"
+                db.execute(f"INSERT INTO {into} SELECT {listed} FROM ({unnested})", [texts])
+        return db.execute(f"SELECT * FROM {MODEL}").fetchall()
 
     return select
 
 
 @pytest.fixture(scope="module")
 def on_postgres(databases: Databases) -> Iterator[Select]:
-    text = query(POSTGRES)
     with psycopg.connect(databases.new(), autocommit=True) as connection:
-        for statement in ("CREATE SCHEMA lake", *TABLES.split(";")):
+        for statement in views(POSTGRES):
             connection.execute(statement.encode())
 
         def select(tables: Mapping[str, list[tuple[Any, ...]]]) -> list[tuple[Any, ...]]:
@@ -180,8 +185,9 @@ def on_postgres(databases: Databases) -> Iterator[Select]:
                 connection.execute(f"TRUNCATE lake.{name}".encode())
                 columns = ", ".join(["%s"] * len(values[0]))
                 with connection.cursor() as cursor:
-                    cursor.executemany(f"INSERT INTO lake.{name} VALUES ({columns})".encode(), values)
-            return connection.execute(text.encode()).fetchall()
+                    into = f"lake.{name} ({named(name)})"
+                    cursor.executemany(f"INSERT INTO {into} VALUES ({columns})".encode(), values)
+            return connection.execute(f"SELECT * FROM {MODEL}".encode()).fetchall()
 
         yield select
 
@@ -213,22 +219,3 @@ def test_the_twin_agrees_on_duckdb(on_duckdb: Select, seed: int) -> None:
 @given(seed=st.integers(0, 2**32))
 def test_the_twin_agrees_on_postgresql(on_postgres: Select, seed: int) -> None:
     check(on_postgres, crowd_of(seed, 60))
-
-
-def test_the_skipped_dates_are_those_of_the_tz_database(on_duckdb: Select) -> None:
-    sql = models()["staging.skipped_dates"].sql
-    translated = translate(sql, DUCKDB)
-    assert translated
-    assert set(duckdb.connect().execute(translated).fetchall()) == set(skipped_since_1970())
-
-
-def skipped_since_1970() -> Iterator[tuple[str, date]]:
-    """A zone that skips a date moves its clocks by about a day: look closer where a month has done so."""
-    firsts = [datetime(1970 + month // 12, month % 12 + 1, 1, tzinfo=UTC) for month in range(-1, 12 * 80)]
-    for name in available_timezones():
-        zone = ZoneInfo(name)
-        offsets = [zone.utcoffset(first) for first in firsts]
-        for place, (before, after) in enumerate(pairwise(offsets)):
-            if abs((after or timedelta()) - (before or timedelta())) > timedelta(hours=18):
-                days = (firsts[place].date() + timedelta(days=day) for day in range(33))
-                yield from {(name, day) for day in days if is_skipped(day, name)}

@@ -27,6 +27,9 @@ from tests.support.lead_histories import History, features_of, is_readable
 from tests.support.lead_histories import row as lead_event
 from tests.support.published_books import AT, a_document, documents, published
 
+# A pause, and dates that an amnesty or a zone took away.
+NEUTRAL = {"pauses": "2026-01-02/2026-01-04", "skipped_dates": "2026-01-06,2026-01-09"}
+
 
 class Story:
     """What the users do, told in parts: everything until `late`, and what came late."""
@@ -195,6 +198,7 @@ class Story:
                 "balance": self.balance[user],
                 "timezone": "Europe/Paris",
                 "updated_at": datetime(2026, 3, 2, 1, self.version[user], tzinfo=UTC),
+                **(NEUTRAL if user in USERS[::2] else {}),
                 **more,
             }
             self.sample.put("streaks", row)

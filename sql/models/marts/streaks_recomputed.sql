@@ -1,4 +1,5 @@
--- Twin of the streak rule (rules/engagement/streaks.py), over the whole history of every user.
+-- Twin of the streak rule (rules/engagement/streaks.py), over the whole history of every user: of most months it reads
+-- a row a user, and not their days.
 --
 -- A missed date costs a freeze, in date order, or ends the run; paused and skipped dates are no misses.
 -- For users who never had a freeze it is plain: a run ends in every gap with a missed date. For the others the
@@ -17,13 +18,10 @@ numbers AS (
 ),
 -- Freezes granted, less freezes revoked, by date.
 changes AS (
-    SELECT
-        account_id AS user_id,
-        freeze_date,
-        SUM(CASE WHEN "freeze" = 'freeze_granted' THEN 1 ELSE -1 END) AS change
-    FROM lake.ledger
-    WHERE "freeze" IN ('freeze_granted', 'freeze_revoked') AND freeze_date IS NOT NULL
-    GROUP BY account_id, freeze_date
+    SELECT user_id, first_date AS freeze_date, SUM(freezes) AS change
+    FROM facts.user_cover_months
+    WHERE kind = 'freeze'
+    GROUP BY user_id, first_date
 ),
 held AS (
     SELECT
@@ -35,39 +33,25 @@ held AS (
 purses AS (
     SELECT user_id, MAX(granted) AS freezes_max FROM held GROUP BY user_id HAVING MAX(granted) > 0
 ),
-profiles AS (
-    SELECT
-        user_id,
-        pauses,
-        archived_until,
-        opening,
-        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY version DESC) AS place
-    FROM lake.streaks
+listed AS (
+    SELECT profiles.user_id, SPLIT_PART(profiles.pauses, ',', numbers.n) AS pause
+    FROM facts.profiles AS profiles
+    INNER JOIN numbers
+        ON numbers.n <= LENGTH(profiles.pauses) - LENGTH(REPLACE(profiles.pauses, ',', '')) + 1
+    WHERE profiles.pauses <> ''
 ),
 -- A profile puts away pauses that ended more than a year before a date: older versions have these.
-listed AS (
-    SELECT user_id, pauses, CAST(NULL AS DATE) AS last_until
-    FROM profiles
-    WHERE place = 1 AND pauses <> ''
-    UNION
-    SELECT older.user_id, older.pauses, newest.archived_until - 365 AS last_until
-    FROM profiles AS older
-    INNER JOIN profiles AS newest ON newest.user_id = older.user_id
-    WHERE newest.place = 1 AND newest.archived_until IS NOT NULL AND older.pauses <> ''
-),
-pauses AS (
-    SELECT listed.user_id, listed.last_until, SPLIT_PART(listed.pauses, ',', numbers.n) AS pause
-    FROM listed
-    INNER JOIN numbers
-        ON numbers.n <= LENGTH(listed.pauses) - LENGTH(REPLACE(listed.pauses, ',', '')) + 1
-),
 paused AS (
-    SELECT DISTINCT
+    SELECT
         user_id,
         CAST(SPLIT_PART(pause, '/', 1) AS DATE) AS first_date,
         CAST(SPLIT_PART(pause, '/', 2) AS DATE) AS last_date
-    FROM pauses
-    WHERE last_until IS NULL OR SPLIT_PART(pause, '/', 2) <= CAST(last_until AS VARCHAR(10))
+    FROM listed
+    UNION
+    SELECT older.user_id, older.first_date, older.last_date
+    FROM facts.user_cover_months AS older
+    INNER JOIN facts.profiles AS profiles ON profiles.user_id = older.user_id
+    WHERE older.kind = 'pause' AND older.last_date <= profiles.archived_until - 365
 ),
 -- Each user's neutral dates (paused or skipped), each of them once.
 neutral AS (
@@ -75,9 +59,11 @@ neutral AS (
     FROM paused
     INNER JOIN numbers ON numbers.n <= paused.last_date - paused.first_date + 1
     UNION
-    SELECT events.user_id, zones.skipped_date AS day
-    FROM lake.events AS events
-    INNER JOIN staging.skipped_dates AS zones ON zones.zone = events.zone
+    SELECT profiles.user_id, CAST(SPLIT_PART(profiles.skipped_dates, ',', numbers.n) AS DATE) AS day
+    FROM facts.profiles AS profiles
+    INNER JOIN numbers
+        ON numbers.n <= LENGTH(profiles.skipped_dates) - LENGTH(REPLACE(profiles.skipped_dates, ',', '')) + 1
+    WHERE profiles.skipped_dates <> ''
 ),
 -- What another system has told of a streak, up to a date (rule 20): `2026-01-31 12 90 300 0`.
 openings AS (
@@ -87,26 +73,81 @@ openings AS (
         CAST(SPLIT_PART(opening, ' ', 2) AS BIGINT) AS opened_length,
         CAST(SPLIT_PART(opening, ' ', 3) AS BIGINT) AS opened_longest,
         CAST(SPLIT_PART(opening, ' ', 4) AS BIGINT) AS opened_days
-    FROM profiles
-    WHERE place = 1 AND opening <> '' AND SPLIT_PART(opening, ' ', 2) <> '0'
+    FROM facts.profiles
+    WHERE opening <> '' AND opening NOT LIKE '__________ 0 %' -- DuckDB fails at SPLIT_PART here, if all are NULL
 ),
--- Dates up to an opening are told by it: it is one date, of the length that the streak had then.
+-- Months whose dates are looked at one by one: a freeze or a neutral date may join their inner runs, or an opening tells
+-- of some of their dates.
+split AS (
+    SELECT months.user_id, months.activity_month
+    FROM facts.user_months AS months
+    INNER JOIN purses ON purses.user_id = months.user_id
+    WHERE months.first_run_until < months.last_run_since
+    UNION
+    SELECT months.user_id, months.activity_month
+    FROM facts.user_months AS months
+    INNER JOIN neutral
+        ON neutral.user_id = months.user_id
+        AND neutral.day > months.first_run_until
+        AND neutral.day < months.last_run_since
+    UNION
+    SELECT months.user_id, months.activity_month
+    FROM facts.user_months AS months
+    INNER JOIN openings ON openings.user_id = months.user_id AND months.first_date <= openings.opened_on
+),
+split_dates AS (
+    SELECT months.user_id, months.activity_month + numbers.n - 1 AS activity_date
+    FROM split
+    INNER JOIN facts.user_months AS months
+        ON months.user_id = split.user_id AND months.activity_month = split.activity_month
+    INNER JOIN numbers
+        ON numbers.n <= 31 AND MOD(CAST(FLOOR(months.active_dates / POWER(2, numbers.n - 1)) AS BIGINT), 2) = 1
+),
+-- Of all other months only the first and the last run can go on in another month.
+whole AS (
+    SELECT
+        months.user_id,
+        months.first_date,
+        months.first_run_until,
+        months.last_run_since,
+        months.last_date,
+        months.longest_run,
+        months.active_days,
+        months.first_run_until - months.first_date + 1 AS first_run,
+        CASE
+            WHEN months.first_run_until < months.last_run_since THEN months.last_date - months.last_run_since + 1
+            ELSE 0
+        END AS last_run
+    FROM facts.user_months AS months
+    LEFT JOIN split ON split.user_id = months.user_id AND split.activity_month = months.activity_month
+    WHERE split.user_id IS NULL
+),
+inner_runs AS (
+    SELECT user_id, MAX(longest_run) AS longest_run, SUM(active_days - first_run - last_run) AS inner_days
+    FROM whole
+    GROUP BY user_id
+),
+-- Dates in a row, from activity_date on. Dates up to an opening are told by it: it is one date, of the length that the
+-- streak had then.
 active AS (
-    SELECT activity.user_id, activity.activity_date, 1 AS days_told
-    FROM lake.daily_activity AS activity
-    LEFT JOIN openings ON openings.user_id = activity.user_id
-    -- A row of no events was active once, until its events were reversed.
-    WHERE activity.events_count > 0
-        AND (openings.opened_on IS NULL OR activity.activity_date > openings.opened_on)
+    SELECT user_id, first_date AS activity_date, first_run_until AS last_date, first_run AS days_told FROM whole
     UNION ALL
-    SELECT user_id, opened_on, opened_length FROM openings
+    SELECT user_id, last_run_since, last_date, last_run FROM whole WHERE last_run > 0
+    UNION ALL
+    SELECT dates.user_id, dates.activity_date, dates.activity_date, 1
+    FROM split_dates AS dates
+    LEFT JOIN openings ON openings.user_id = dates.user_id
+    WHERE openings.opened_on IS NULL OR dates.activity_date > openings.opened_on
+    UNION ALL
+    SELECT user_id, opened_on, opened_on, opened_length FROM openings
 ),
 days AS (
     SELECT
         user_id,
         activity_date,
+        last_date,
         days_told,
-        LAG(activity_date) OVER (PARTITION BY user_id ORDER BY activity_date) AS previous_date
+        LAG(last_date) OVER (PARTITION BY user_id ORDER BY activity_date) AS previous_date
     FROM active
 ),
 gaps AS (
@@ -232,65 +273,70 @@ broken AS (
     SELECT
         days.user_id,
         days.activity_date,
+        days.last_date,
         days.days_told,
-        CASE WHEN misses.missed_dates > COALESCE(covered.covered_dates, 0) THEN 1 ELSE 0 END AS is_start
+        CASE
+            WHEN days.activity_date - days.previous_date - 1
+                > COALESCE(neutral_in_gaps.neutral_dates, 0) + COALESCE(covered.covered_dates, 0) THEN 1
+            ELSE 0
+        END AS is_start
     FROM days
-    LEFT JOIN misses
-        ON misses.user_id = days.user_id AND misses.activity_date = days.activity_date
+    LEFT JOIN neutral_in_gaps
+        ON neutral_in_gaps.user_id = days.user_id AND neutral_in_gaps.activity_date = days.activity_date
     LEFT JOIN covered
         ON covered.user_id = days.user_id AND covered.activity_date = days.activity_date
 ),
+-- How many runs began later: none, of the run that may go on.
 numbered AS (
     SELECT
         user_id,
-        activity_date,
+        last_date,
         days_told,
-        SUM(is_start) OVER (
-            PARTITION BY user_id ORDER BY activity_date ROWS UNBOUNDED PRECEDING
-        ) AS run_number
+        SUM(is_start) OVER (PARTITION BY user_id ORDER BY activity_date DESC ROWS UNBOUNDED PRECEDING)
+        - is_start AS later_runs
     FROM broken
 ),
 runs AS (
-    SELECT user_id, run_number, MAX(activity_date) AS last_date, SUM(days_told) AS run_days
+    SELECT user_id, later_runs, MAX(last_date) AS last_date, SUM(days_told) AS run_days
     FROM numbered
-    GROUP BY user_id, run_number
-),
-ranked AS (
-    SELECT
-        user_id,
-        last_date,
-        run_days,
-        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY run_number DESC) AS place
-    FROM runs
+    GROUP BY user_id, later_runs
 ),
 streaks AS (
     SELECT
         user_id,
         MAX(last_date) AS last_activity_date,
-        MAX(CASE WHEN place = 1 THEN run_days END) AS current_streak,
+        MAX(CASE WHEN later_runs = 0 THEN run_days END) AS current_streak,
         MAX(run_days) AS longest_streak,
         SUM(run_days) AS active_days
-    FROM ranked
+    FROM runs
     GROUP BY user_id
 ),
 points AS (
-    SELECT
-        account_id AS user_id,
-        SUM(CASE WHEN kind IN ('EARN', 'CLAWBACK', 'RERATE') THEN points ELSE 0 END) AS total_bestie_points,
-        SUM(points) AS balance
-    FROM lake.ledger
-    GROUP BY account_id
+    SELECT user_id, SUM(points_earned) AS total_bestie_points, SUM(points) AS balance
+    FROM facts.user_ledger_months
+    GROUP BY user_id
 )
 SELECT
     COALESCE(streaks.user_id, points.user_id) AS user_id,
     streaks.last_activity_date,
     CAST(COALESCE(streaks.current_streak, 0) AS BIGINT) AS current_streak,
-    CAST(GREATEST(COALESCE(streaks.longest_streak, 0), COALESCE(openings.opened_longest, 0)) AS BIGINT) AS longest_streak,
-    CAST(COALESCE(streaks.active_days, 0) + COALESCE(openings.opened_days - openings.opened_length, 0) AS BIGINT) AS active_days,
+    CAST(
+        GREATEST(
+            COALESCE(streaks.longest_streak, 0),
+            COALESCE(inner_runs.longest_run, 0),
+            COALESCE(openings.opened_longest, 0)
+        ) AS BIGINT
+    ) AS longest_streak,
+    CAST(
+        COALESCE(streaks.active_days, 0)
+        + COALESCE(inner_runs.inner_days, 0)
+        + COALESCE(openings.opened_days - openings.opened_length, 0) AS BIGINT
+    ) AS active_days,
     spent.freezes_spent,
     CAST(COALESCE(points.total_bestie_points, 0) AS BIGINT) AS total_bestie_points,
     CAST(COALESCE(points.balance, 0) AS BIGINT) AS balance
 FROM streaks
 FULL OUTER JOIN points ON points.user_id = streaks.user_id
 LEFT JOIN spent ON spent.user_id = streaks.user_id
+LEFT JOIN inner_runs ON inner_runs.user_id = streaks.user_id
 LEFT JOIN openings ON openings.user_id = streaks.user_id
