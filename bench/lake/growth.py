@@ -1,12 +1,12 @@
-"""What a night costs on the same day's change, on 10, 100 and 1,000 days of history.
+"""What a night costs on the same day's change, on 20, 100 and 1,000 days of history.
 
 Each step runs in a fresh process: the plan, the recompute on what is settled, the days to compare; then the
 same in eight shares of the users: their plan, the split of the last days' files, the recompute of one of
 them. Printed is the exponent: 0 if a step does not feel the history, 1 if it grows with it. The warehouse's
 steps are measured in bench/lake/warehouse_growth.py.
 
-USERS_OF_A_DAY=1000000 for more than the default of 20,000; half of them are active on a date. HISTORIES=10,30,100
-for other numbers of days.
+USERS_OF_A_DAY=1000000 for more than the default of 20,000; half of them are active on a date. HISTORIES=20,60,200
+for other numbers of days: a night folds the last 17 into what is settled, so a shorter history has less to read.
 """
 
 import json
@@ -35,7 +35,7 @@ from bench.figure import Figure
 from bench.lake.recompute_lakes import FIRST, Crowd, write_whole
 from rules.lake.entities import ENTITIES
 
-HISTORIES = tuple(int(each) for each in os.environ.get("HISTORIES", "10,100,1000").split(","))
+HISTORIES = tuple(int(each) for each in os.environ.get("HISTORIES", "20,100,1000").split(","))
 USERS = int(os.environ.get("USERS_OF_A_DAY", "20000"))
 OBJECTS_A_DAY = 6  # raw objects of an entity
 REPEATS = 3
