@@ -35,10 +35,13 @@ def test_every_command_of_the_tutorial_works_and_prints_what_it_says(
         elif title == "prints":
             expected += text.splitlines()
     assert len(script) > LEAST
+    command = ROOT / ".venv" / "bin" / "streakline"
+    installed = command.read_bytes()
     done = subprocess.run(
         ["bash", "-c", "\n".join(script)],
         cwd=tmp_path,
-        env={**os.environ, "APP_USER": user},
+        # `make up` is to set up this checkout: it would install the folder in its place.
+        env={**os.environ, "APP_USER": user, "UV_PROJECT": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
@@ -46,6 +49,7 @@ def test_every_command_of_the_tutorial_works_and_prints_what_it_says(
     )
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[-3000:]
+    assert command.read_bytes() == installed
     printed = [line.strip() for line in done.stdout.splitlines()]
     assert [line for line in expected if line.strip() not in printed] == [], said[-3000:]
     assert "event_types.LESSON_COMPLETED.points" in done.stdout
