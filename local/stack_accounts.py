@@ -3,7 +3,7 @@
 from adapters.engagement.account_store import AccountStore
 from adapters.engagement.engagement_cache import EngagementCache
 from adapters.engagement.ledger_store import LedgerStore
-from adapters.settings.streak_index import StreakIndex
+from adapters.settings.accounts import StreakIndex
 from local.stack import Stack
 
 # As infra/app/sizes.yaml has them: LeaderboardShards.

@@ -1,32 +1,19 @@
-"""What the functions that a user waits for read: who applies events, and who shows and changes accounts."""
+"""What processors.engagement reads, and how everybody who reads or writes accounts finds their index."""
 
 from dataclasses import dataclass
 
-from adapters.settings.streak_index import StreakIndex
-
 
 @dataclass(frozen=True, slots=True)
-class UsersApiSettings(StreakIndex):
-    """ingest.engagement.users. event_hot_days: after so many events leave their table; 0: they expire."""
+class StreakIndex:
+    """index_streaks: whether profiles are in the index. leaderboard_shards: a region's parts in it."""
 
-    user_streaks_table: str
-    daily_activity_table: str
-    rewards_ledger_table: str
-    rewards_table: str
-    bp_events_table: str
-    idempotency_keys_table: str
-    boards_table: str
-    redis_url: str
-    rule_books_table: str
-    fingerprint_secret_arn: str
-    limits_table: str
-    commands_per_minute: int
-    board_reads_per_minute: int
-    erasures_table: str
-    erasure_secret_arn: str
-    receipt_secret_arn: str
-    event_hot_days: int
-    past_function: str
+    index_streaks: bool
+    leaderboard_shards: int
+
+    @property
+    def index_shards(self) -> int:
+        """The index's shards; 0: profiles stay out of it."""
+        return self.leaderboard_shards if self.index_streaks else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from adapters.settings.streak_index import StreakIndex
+from adapters.settings.accounts import StreakIndex
 
 
 @dataclass(frozen=True, slots=True)

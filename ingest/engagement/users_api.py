@@ -8,7 +8,7 @@ from adapters import clock, settings
 from adapters.engagement.account_store import AccountContended
 from adapters.logs import Logger
 from adapters.platform.keyed_hash import KeyedHash
-from adapters.settings.accounts import UsersApiSettings
+from adapters.settings.users_api import UsersApiSettings
 from ingest.engagement.engagement_schemas import PAUSE, TIMEZONE
 from ingest.engagement.history import covered_span
 from ingest.engagement.preferences import known_zone, pause_span, pauses_view, timezone_view

@@ -28,7 +28,7 @@ from adapters.platform.aws import client
 from adapters.platform.keyed_hash import KeyedHash
 from adapters.platform.shared_counters import SharedCounters
 from adapters.privacy.tombstones import Tombstones, tombstones_of
-from adapters.settings.accounts import UsersApiSettings
+from adapters.settings.users_api import UsersApiSettings
 from ingest.engagement.amnesty.acts import AmnestyActs
 from ingest.engagement.goals.achievement_views import AchievementViews
 from ingest.engagement.goals.goal_views import GoalViews

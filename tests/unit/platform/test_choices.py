@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.settings import read
-from adapters.settings.accounts import UsersApiSettings
 from adapters.settings.choices import SETTINGS, VALUES_BYTES_MAX, SettingRefused, settings_of, table
 from adapters.settings.exchange_rates import exchange_rates
+from adapters.settings.users_api import UsersApiSettings
 from tests.support.template import ROOT
 
 DEFAULTS = {name: each.default for name, each in SETTINGS.items()}

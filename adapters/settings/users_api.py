@@ -1,0 +1,29 @@
+"""What the function reads from its environment that shows and changes accounts."""
+
+from dataclasses import dataclass
+
+from adapters.settings.accounts import StreakIndex
+
+
+@dataclass(frozen=True, slots=True)
+class UsersApiSettings(StreakIndex):
+    """ingest.engagement.users. event_hot_days: after so many events leave their table; 0: they expire."""
+
+    user_streaks_table: str
+    daily_activity_table: str
+    rewards_ledger_table: str
+    rewards_table: str
+    bp_events_table: str
+    idempotency_keys_table: str
+    boards_table: str
+    redis_url: str
+    rule_books_table: str
+    fingerprint_secret_arn: str
+    limits_table: str
+    commands_per_minute: int
+    board_reads_per_minute: int
+    erasures_table: str
+    erasure_secret_arn: str
+    receipt_secret_arn: str
+    event_hot_days: int
+    past_function: str
