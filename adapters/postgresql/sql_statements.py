@@ -8,12 +8,14 @@ import re
 from collections.abc import Iterator
 
 _ESCAPED = r"'(?:[^'\\]|\\.|'')*'"
-# An escaped string goes on after a line break, by the same rules. A name may hold a $, which quotes nothing.
+# An escaped string goes on after a line break, by the same rules; comments may stand around it. A name may
+# hold a $, which quotes nothing.
+_BREAK = r"(?:[^\S\n]|--[^\n]*)*\n(?:\s|--[^\n]*\n)*"
 _TOKEN = re.compile(
     rf"""
       --[^\n]*
     | (?P<comment>/\*)
-    | [eE]{_ESCAPED}(?:[^\S\n]*\n\s*{_ESCAPED})*
+    | [eE]{_ESCAPED}(?:{_BREAK}{_ESCAPED})*
     | '(?:[^']|'')*'
     | "(?:[^"]|"")*"
     | (?P<dollar>\$(?:[^\W\d]\w*)?\$)

@@ -5,8 +5,9 @@ same in eight shares of the users: their plan, the split of the last days' files
 them. Printed is the exponent: 0 if a step does not feel the history, 1 if it grows with it. The warehouse's
 steps are measured in bench/lake/warehouse_growth.py.
 
-USERS_OF_A_DAY=1000000 for more than the default of 20,000; half of them are active on a date. HISTORIES=20,60,200
-for other numbers of days: a night folds the last 17 into what is settled, so a shorter history has less to read.
+USERS_OF_A_DAY=1000000 for more than the default of 20,000; half of them are active on a date.
+HISTORIES=20,60,200 for other numbers of days: a night folds the last 17 into what is settled, so a shorter
+history has less to read.
 """
 
 import json

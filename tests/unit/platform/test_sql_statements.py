@@ -25,8 +25,8 @@ PIECES = st.one_of(
     INSIDE.map(lambda each: f"/*{_commented(each)}/*{_commented(each)};*/;*/"),
     st.tuples(TAG, INSIDE).map(lambda each: f" ${each[0]}${each[1].replace('$', '')};${each[0]}$"),
 )
-# A space between pieces keeps two of them from being read as one.
-STATEMENT = st.lists(PIECES, max_size=5).map(" ".join)
+# What stands between pieces keeps two of them from being read as one, as E'' and '\';' in the next line are.
+STATEMENT = st.lists(PIECES, max_size=5).map(" + ".join)
 
 
 @given(st.text(alphabet="ab;'\"$\\-/*\n E1", max_size=40))
@@ -62,6 +62,8 @@ def test_a_semicolon_that_is_quoted_ends_nothing(parts: list[str]) -> None:
         (r"SELECT E'\';'; SELECT '\'; SELECT 3", 3),
         ("SELECT typE';'; SELECT 2", 2),
         ("SELECT E'a'\n'\\';'; SELECT 2", 2),
+        ("SELECT E'a' -- ;\n -- ';\n '\\';'; SELECT 2", 2),
+        ("SELECT E'a' '\\'; SELECT 2", 2),
         ('SELECT 1 AS "a"";"; SELECT 2', 2),
         ("DO $$ BEGIN; END $$; SELECT 2", 2),
         ("DO $a$ $b$; $$; $a$; SELECT 2", 2),
