@@ -73,7 +73,7 @@ class Held:
 
 @dataclass
 class Facts:
-    """Of one user. moves: (instant, zone) as set.
+    """Of one user. moves: (instant, zone) as set. *_told_at: the step at which each of them was answered.
 
     renewed: events that were accepted again after their key had expired, by id. No rule says which of the two
     stays stored, or how long. The first has the ledger entry.
@@ -83,7 +83,9 @@ class Facts:
     events: dict[str, Taken] = field(default_factory=dict)
     keys: dict[str, Held] = field(default_factory=dict)
     pauses: list[tuple[date, date]] = field(default_factory=list)
+    pauses_told_at: list[int] = field(default_factory=list)
     moves: list[tuple[datetime, str]] = field(default_factory=list)
+    moves_told_at: list[int] = field(default_factory=list)
     renewed: dict[str, Taken] = field(default_factory=dict)
 
     @property

@@ -57,6 +57,7 @@ class Judge:
                 case plans.Move(zone):
                     self.must(each.status == 200, f"{each.action}: {each.status} {each.body}")
                     self.facts.moves.append((each.clock, zone))
+                    self.facts.moves_told_at.append(each.last_step)
                 case plans.Pause():
                     self._pause(each)
                 case plans.Release():
@@ -80,6 +81,7 @@ class Judge:
         else:
             self.must(heard.status == 201, f"{action}: {heard.status} {heard.body}")
             self.facts.pauses = with_it
+            self.facts.pauses_told_at.append(heard.last_step)
 
     def _posts(self, answers: "Sequence[Told]", unanswered: Sequence[plans.Action]) -> None:
         heard: dict[str, list[tuple[plans.Body, dict[str, Any], Told]]] = defaultdict(list)
@@ -146,7 +148,8 @@ class Judge:
         """
         entries = self.machines.pages("/ledger", "entries")[::-1]
         wrote = {each.seq: each.clock for each in self.machines.commits}
-        reading = LedgerReading(self.facts, wrote).read(entries)
+        steps = {each.seq: each.step for each in self.machines.commits}
+        reading = LedgerReading(self.facts, wrote, steps).read(entries)
         self.wrong += reading.wrong
         if reading.wrong:
             return
@@ -274,7 +277,8 @@ class Judge:
             low = min(self._balances(heard, reading))
             self.must(low < price, f"{what}, though the balance was {low}")
         elif code == "under_review":
-            self.must(len(self.facts.offsets()) > 1, f"{what} of a user who never moved")
+            seen = len(self.facts.offsets()) > 1 or reading.moved
+            self.must(bool(seen), f"{what} of a user who never moved, and whose dates are those claimed")
         elif code == "freezes_held_max":
             self.must(len(reading.changes) >= HELD_MAX, what)
         else:

@@ -7,7 +7,7 @@ Imports nothing of the product. An entry is a mapping as the API shows it.
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
 from itertools import product
 from typing import Any
@@ -28,12 +28,13 @@ Entry = Mapping[str, Any]
 class LedgerReading:
     """What a ledger has come to, entry by entry.
 
-    wrote: entry's number -> the clock of who wrote it, for the last entry of each transaction. days: the
-    events of each date, in order of application. wrong: what no rule allows.
+    wrote, steps: entry's number -> the clock of who wrote it, and the step, for the last entry of each
+    transaction. days: the events of each date, in order of application. wrong: what no rule allows.
     """
 
     facts: Facts
     wrote: Mapping[int, datetime]
+    steps: Mapping[int, int]
     wrong: list[str] = field(default_factory=list)
     balances: list[int] = field(default_factory=list)
     total: int = 0
@@ -192,7 +193,13 @@ class LedgerReading:
             return
         granted = date.fromisoformat(self.spendings[entry["reverses"]]["freeze_date"])
         todays = self.todays(number)
-        allowed = {day for today in todays for day in self._returned(granted, today)}
+        # A pause that was told while this was written, or later, may not have been known.
+        step = self.steps[self._last_of(number)]
+        surely = sum(told_at < step for told_at in self.facts.pauses_told_at)
+        pauses = [self.facts.pauses[:count] for count in range(surely, len(self.facts.pauses) + 1)]
+        allowed = {
+            day for today in todays for known in pauses for day in self._returned(granted, today, known)
+        }
         self.must(
             when in allowed, f"{name}: the freeze of {granted} goes on {when}; allowed {sorted(allowed)}"
         )
@@ -200,19 +207,22 @@ class LedgerReading:
 
     def clock(self, number: int) -> datetime:
         """The clock of who wrote an entry, alone or with later ones."""
-        return self.wrote[min(each for each in self.wrote if each >= number)]
+        return self.wrote[self._last_of(number)]
+
+    def _last_of(self, number: int) -> int:
+        """The last entry of the transaction that wrote an entry."""
+        return min(each for each in self.wrote if each >= number)
 
     def todays(self, number: int) -> set[date]:
-        """The user's today when an entry was written: by the zone that is set, else by any of earth."""
-        clock = self.clock(number)
-        zones = (
-            [self.facts.zone_set] if self.facts.zone_set and len(self.facts.moves) == 1 else ZONES_OF_EARTH
-        )
-        return {date_in(str(zone), clock) for zone in zones}
+        """The user's today when an entry was written: by the zone that was set then, else by any of earth."""
+        clock, step = self.clock(number), self.steps[self._last_of(number)]
+        is_known = len(self.facts.moves) == 1 and self.facts.moves_told_at[0] < step
+        zones = [str(self.facts.zone_set)] if is_known else ZONES_OF_EARTH
+        return {date_in(zone, clock) for zone in zones}
 
-    def _returned(self, granted: date, today: date) -> set[date]:
+    def _returned(self, granted: date, today: date, pauses: Sequence[tuple[date, date]]) -> set[date]:
         """Unused: as if it had never been granted. Used: gone from today on. Of several alike: either."""
-        with_it, shown = self.protection(), max([today, *self.days])
+        with_it, shown = replace(self.protection(), pauses=tuple(pauses)), max([today, *self.days])
         spent = told(self.days, with_it, shown).spent
         matters = spent != told(self.days, with_it.without((granted, +1)), shown).spent
         earlier = sum(change for day, change in with_it.changes if day < granted)
