@@ -10,6 +10,7 @@ from hypothesis import settings
 
 from tests.support.chromium import browser
 from tests.support.effort import effort
+from tests.support.engine import stop_servers
 from tests.support.memory import forget
 
 __all__ = ["browser"]  # here, so that a process has one
@@ -29,6 +30,7 @@ def pytest_collection_modifyitems() -> None:
 
 
 def pytest_sessionfinish() -> None:
+    stop_servers()
     gc.unfreeze()  # else libraries report at the end what they take for leaks
 
 

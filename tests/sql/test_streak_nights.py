@@ -187,11 +187,11 @@ def nights(lake: Lake, place: int, seed: int, count: int) -> None:
         assert by_night == {name: sorted(map(repr, told(warehouse, name))) for name in WANTED}
 
 
-@pytest.mark.parametrize("seed", range(effort(2, soak=60)))
+@pytest.mark.parametrize("seed", range(effort(1, soak=60)))
 def test_on_duckdb(lake: Lake, seed: int) -> None:
     nights(lake, 0, seed, 12)
 
 
 @pytest.mark.parametrize("seed", range(effort(1, soak=10)))
 def test_on_postgresql(lake: Lake, seed: int) -> None:
-    nights(lake, 1, 100 + seed, 6)
+    nights(lake, 1, 100 + seed, 4)

@@ -5,7 +5,6 @@ sockets, which cost more than the rest of a call. All other services are the ser
 not see these tables: a test that has several needs local.cloud.dynamodb_engine.running.
 """
 
-import atexit
 import contextlib
 import importlib.util
 import itertools
@@ -42,10 +41,9 @@ Handler = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Coroutine[
 _accounts: dict[str, str] = {}
 _numbers = itertools.count()
 _one_at_a_time = threading.Lock()
-# Servers live as long as the process: to start one takes two seconds of CPU, to let one forget all a hundredth.
+# Servers live as long as the tests of a process: to start one takes two seconds of CPU, to let one forget all a hundredth.
 _servers = contextlib.ExitStack()
 _idle: list[str] = []
-atexit.register(_servers.close)
 
 
 # (account, table) -> how many changes this process has made.
@@ -70,6 +68,12 @@ def running() -> Iterator[Engine]:
         forget_all = urllib.request.Request(f"{endpoint}/_ministack/reset", method="POST")
         with urllib.request.urlopen(forget_all, timeout=SECONDS_TO_FORGET_MAX):
             _idle.append(endpoint)
+
+
+def stop_servers() -> None:
+    """Stop the servers of this process; for use when its last test is over: a worker ends without its exit hooks."""
+    _servers.close()
+    _idle.clear()
 
 
 @cache
