@@ -10,7 +10,7 @@ from collections.abc import Iterator
 _ESCAPED = r"'(?:[^'\\]|\\.|'')*'"
 # An escaped string goes on after a line break, by the same rules; comments may stand around it. A name may
 # hold a $, which quotes nothing.
-_BREAK = r"(?:[^\S\n]|--[^\n]*)*\n(?:\s|--[^\n]*\n)*"
+_BREAK = r"[^\S\n]*(?:--[^\n]*)?\n(?:\s|--[^\n]*\n)*"
 _TOKEN = re.compile(
     rf"""
       --[^\n]*

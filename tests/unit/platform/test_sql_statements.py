@@ -64,6 +64,7 @@ def test_a_semicolon_that_is_quoted_ends_nothing(parts: list[str]) -> None:
         ("SELECT E'a'\n'\\';'; SELECT 2", 2),
         ("SELECT E'a' -- ;\n -- ';\n '\\';'; SELECT 2", 2),
         ("SELECT E'a' '\\'; SELECT 2", 2),
+        (f"SELECT E'a' {'-' * 80}\n; SELECT 2", 2),  # a line of dashes is one comment: it once took for ever
         ('SELECT 1 AS "a"";"; SELECT 2', 2),
         ("DO $$ BEGIN; END $$; SELECT 2", 2),
         ("DO $a$ $b$; $$; $a$; SELECT 2", 2),
