@@ -25,6 +25,7 @@ from analytics.features.series_parts import (
     amount_part,
     count_part,
     features_of,
+    row_columns,
     value_sql,
     windows_of,
 )
@@ -143,16 +144,12 @@ SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancell
 
 
 def _events() -> str:
-    """Make the table of events, with each event's count and amount in every series."""
-    columns = []
-    for each in SERIES:
-        rows = ROWS[each]
-        counts = f"({rows.where})"
-        columns += [
-            f"(CASE WHEN {counts} THEN {rows.count} END)::INTEGER AS {each}_count",
-            f"CASE WHEN {counts} THEN {rows.amount} END AS {each}_amount",
-            f"(CASE WHEN {counts} THEN {rows.priced} END)::INTEGER AS {each}_{PRICED}",
-        ]
+    """Make the table of events, with what each of them adds to every series."""
+    columns = [
+        f"CASE WHEN {ROWS[each].where} THEN {getattr(ROWS[each], column)} END AS {each}_{column}"
+        for each in SERIES
+        for column in row_columns(each)
+    ]
     return f"""CREATE TEMP TABLE events AS
 SELECT
     number AS leaf, usable_at, {_day("occurred_at")} AS day, campaign_id AS campaign,
@@ -166,7 +163,7 @@ _EVENTS = _events()
 def _result() -> str:
     """Sum up the events of each label's lead, and compute the features from the sums.
 
-    The query lists sums that no feature uses; DuckDB does not compute those.
+    The query lists counts that no feature uses; DuckDB does not compute those.
     """
     columns = ", ".join(
         f"(CASE WHEN series.n IS NOT NULL THEN {_column(each)} END)::{_KINDS[each.unit is Unit.FLAG]}"
@@ -197,11 +194,14 @@ _KINDS = {False: "BIGINT", True: "BOOLEAN"}
 def _parts(input_: Input) -> Iterator[str]:
     yield f"MIN(day) FILTER ({input_}_count > 0) AS {input_}_first_day"
     yield f"MAX(day) FILTER ({input_}_count > 0) AS {input_}_last_day"
-    yield f"SUM({input_}_{PRICED}) AS {input_}_{PRICED}"
+    columns = row_columns(input_)
+    if PRICED in columns:
+        yield f"SUM({input_}_{PRICED}) AS {input_}_{PRICED}"
     for window in (None, *windows_of(input_)):
         inside = f" FILTER (day > today - {window})" if window else ""
         yield f"SUM({input_}_count){inside} AS {input_}_{count_part(window)}"
-        yield f"SUM({input_}_amount){inside} AS {input_}_{amount_part(window)}"
+        if "amount" in columns:
+            yield f"SUM({input_}_amount){inside} AS {input_}_{amount_part(window)}"
 
 
 def _dates() -> str:
