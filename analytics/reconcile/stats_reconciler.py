@@ -12,6 +12,7 @@ from adapters.questions.user_stats_store import UserStatsStore
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.profile_settings import UNREADABLE
 from analytics.reconcile.stats_scan import hashes_of, is_moved, proven, sum_of
+from analytics.reconcile.stored_responses import contradiction
 from rules.days import stamp, unstamp
 from rules.engagement.ledger_doubts import LAKE_LAG, Doubt
 from rules.engagement.reconcile import Look, Step, next_step
@@ -128,15 +129,17 @@ class StatsReconciler:
         claimed: other hashes that are said to be the person's.
         """
         found = [
-            (from_item(plain(each)), is_counted)
-            for each, is_counted in self.responses.of_person([person, *sorted(claimed)])
+            (stored, from_item(plain(stored)), is_counted)
+            for stored, is_counted in self.responses.of_person([person, *sorted(claimed)])
         ]
-        hashes = proven(person, claimed, [each for each, _ in found])
-        own = [(each, is_counted) for each, is_counted in found if each.fingerprint_hash in hashes]
-        counted = [each for each, is_counted in own if is_counted]
-        left = [each for each, is_counted in own if not is_counted]
+        hashes = proven(person, claimed, [each for _, each, _ in found])
+        own = [each for each in found if each[1].fingerprint_hash in hashes]
+        counted = [each for _, each, is_counted in own if is_counted]
+        left = [each for _, each, is_counted in own if not is_counted]
         genuine = [each for each in (*counted, *left) if not is_smoke(each.agent_id)]
         doubt, verdict.disagreement = doubt_of(genuine, sum_of(lake, hashes), now)
+        if not doubt and (wrong := contradiction([(stored, each) for stored, each, _ in own])):
+            doubt, verdict.disagreement = Doubt.CONTRADICTED, wrong
         verdict.is_uncounted = any(each.created_at < stamp(now - LAKE_LAG) for each in left)
         return hashes, counted, doubt
 

@@ -24,6 +24,7 @@ from rules.days import stamp
 from rules.lake.entities import RESPONSES, row_of
 from rules.lake.question_entities import pseudonym
 from rules.questions.answer_stats import fold
+from rules.questions.questions import QuestionType
 from rules.questions.responses import Response, to_item
 from tests.support.answer_stream import NOW, deliver, live, some, somebody, store
 from tests.support.engine import Engine
@@ -183,6 +184,53 @@ def test_where_table_and_lake_contradict_each_other_nothing_is_repaired(world: A
     assert found.disagreements == [(person, "answers differ in the lake")]
     assert (found.different, found.unrepaired) == ([person], [person])
     assert stored(person) == before
+
+
+# What the lake has no copy of, by what else tells that it was changed.
+UNPUBLISHED: dict[str, tuple[dict[str, Any], str]] = {
+    "another person's": ({"user_id": "mallory"}, "answers name several users"),
+    "another type, under its former name": ({"kind": "text"}, "kind is not as it was written"),
+    "another option, under its former name": ({"option_index": 3}, "option_index is not as it was written"),
+    "no option, under its former name": ({"option_index": None}, "option_index is not as it was written"),
+    "another zone": ({"zone": "Asia/Tokyo"}, "zone is not as it was written"),
+    "one that named another zone": ({"timezone": "Asia/Tokyo"}, "zone is not as it was written"),
+    "a number as text": ({"number": "1"}, "an answer cannot be read"),
+    "with an attribute of nobody's": ({"colour": "red"}, "colour is not as it was written"),
+}
+
+
+@pytest.mark.parametrize("kind", UNPUBLISHED)
+def test_a_response_that_contradicts_itself_or_the_person_s_others_is_told(
+    world: Answerers, kind: str
+) -> None:
+    person = somebody()
+    history = some(person, 3, "u-1")
+    assert deliver(store(history)) == []
+    world.publish(history)
+    other, _ = a_history(world)
+    assert world.night(everybody=True).disagreements == []
+    changes, why = UNPUBLISHED[kind]
+    tampered(history, **changes)
+    change(person, total_points=9999)
+    before = stored(person)
+    found = world.night(everybody=True)
+    ((named, told),) = found.disagreements
+    assert (named, why in told) == (person, True), told
+    assert stored(person) == before, "nothing is repaired by an answer that is in doubt"
+    assert other not in found.different
+
+
+def test_responses_of_versions_before_are_as_they_were_written(world: Answerers) -> None:
+    """Of before the new names, and one whose text has left."""
+    person = somebody()
+    texts = {"type": QuestionType.TEXT, "selected_option": None, "text": "words"}
+    history = [*some(person, 2), *some(person, 1, **texts)]
+    assert deliver(store(history)) == []
+    world.publish(history)
+    tampered(history, type=None, selected_option=None)
+    tampered(history[2:], text=None, text_characters=5)
+    found = world.night(everybody=True)
+    assert (found.disagreements, found.different) == ([], [])
 
 
 def test_an_answer_that_one_of_them_lacks(world: Answerers) -> None:
