@@ -49,9 +49,7 @@ class MemoryStore:
     def join(self, root: str, entries: Iterable[MemoryEntry]) -> int:
         """Join entries with the stored ones; returns how many were written. Raises LeadContended."""
         left, written = {each.name: each for each in entries}, 0
-        for _ in pauses(ATTEMPTS_MAX):
-            if not left:
-                return written
+        for _ in pauses(ATTEMPTS_MAX if left else 0):
             stored, lost = self._read(root, left), {}
             for name, each in left.items():
                 before = stored[name]
@@ -64,6 +62,8 @@ class MemoryStore:
                 except _Changed:
                     lost[name] = each
             left = lost
+            if not left:
+                break
         if left:
             raise LeadContended(f"memory {', '.join(sorted(left))} of {root}")
         return written

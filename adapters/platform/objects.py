@@ -165,16 +165,16 @@ class FolderObjects:
 
     def list(self, prefix: str) -> Iterator[StoredObject]:
         """Yield files in the order of their keys; a file that vanishes meanwhile is left out."""
-        start = self.root / prefix.rpartition("/")[0]
-        keys = (path.relative_to(self.root).as_posix() for path in start.rglob("*"))
+        root = f"{self.root}/"
+        walked = os.walk((root + prefix.rpartition("/")[0]).rstrip("/"))
+        keys = (f"{folder}/{name}"[len(root) :] for folder, _, names in walked for name in names)
         for key in sorted(key for key in keys if key.startswith(prefix) and not _is_unfinished(key)):
             try:
                 status = (self.root / key).stat()
             except FileNotFoundError:
                 continue
-            if (self.root / key).is_file():
-                modified = datetime.fromtimestamp(status.st_mtime, UTC)
-                yield StoredObject(key, status.st_size, _etag(status), modified)
+            modified = datetime.fromtimestamp(status.st_mtime, UTC)
+            yield StoredObject(key, status.st_size, _etag(status), modified)
 
     def below(self, folder: str) -> Iterator[str]:
         """Yield files and folders, by name."""
@@ -195,7 +195,7 @@ class FolderObjects:
     def link(self, key: str, path: Path) -> None:
         """Give the file a second name, which it keeps when another one replaces it; raises NoObject."""
         try:
-            path.hardlink_to(self.root / key)
+            os.link(f"{self.root}/{key}", path)
         except OSError:  # the path is on another disk, or there is no such file
             self.save(key, path)
 

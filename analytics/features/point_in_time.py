@@ -25,6 +25,7 @@ from analytics.features.series_parts import (
     amount_part,
     count_part,
     features_of,
+    row_columns,
     value_sql,
     windows_of,
 )
@@ -106,30 +107,25 @@ def _day(instant: str) -> str:
 
 
 # A change of identity names leaves behind the root that they have from then on. Of the changes that a label
-# sees and that name a leaf, the one with the highest number says where it is.
+# sees and that name a leaf, the one with the highest number says where it is: a change holds until one with a
+# higher number can be seen.
 _MEMBERS = """CREATE TEMP TABLE members AS
 WITH groups AS (
     SELECT change_number AS number, usable_at, unnest(from_json(change_groups, '[["VARCHAR"]]')) AS leaves
     FROM {known} WHERE change_number IS NOT NULL
-)
-SELECT number, usable_at, leaves[1] AS root, unnest(list_distinct(leaves)) AS leaf FROM groups"""
+),
+named AS (SELECT number, usable_at AS since, leaves[1] AS root, unnest(leaves) AS leaf FROM groups)
+SELECT leaf, root, since, COALESCE(MIN(since) OVER later, 9223372036854775807) AS until FROM named
+WINDOW later AS (PARTITION BY leaf ORDER BY number ROWS BETWEEN 1 FOLLOWING AND UNBOUNDED FOLLOWING)"""
 _LABELS = f"""CREATE TEMP TABLE labels AS
 SELECT n, lead, epoch_us(as_of) AS moment, {_day("as_of")} AS day FROM given"""
 _NAMED = """CREATE TEMP TABLE named AS
 WITH rooted AS (
-    SELECT labels.n, labels.moment, labels.day,
-        COALESCE(arg_max(members.root, members.number), labels.lead) AS root
-    FROM labels LEFT JOIN members ON members.leaf = labels.lead AND members.usable_at <= labels.moment
-    GROUP BY labels.n, labels.lead, labels.moment, labels.day
-),
-named AS (
-    SELECT DISTINCT rooted.*, members.leaf FROM rooted JOIN members USING (root) WHERE usable_at <= moment
-),
-there AS (
-    SELECT n, named.leaf FROM named JOIN members AS its ON its.leaf = named.leaf AND its.usable_at <= moment
-    GROUP BY n, named.leaf, named.root HAVING arg_max(its.root, its.number) = named.root
+    SELECT n, moment, day, COALESCE(root, lead) AS root
+    FROM labels LEFT JOIN members ON leaf = lead AND since <= moment AND moment < until
 )
-SELECT n, COALESCE(there.leaf, rooted.root) AS leaf, moment, day FROM rooted LEFT JOIN there USING (n)"""
+SELECT n, COALESCE(leaf, rooted.root) AS leaf, moment, day
+FROM rooted LEFT JOIN members ON members.root = rooted.root AND since <= moment AND moment < until"""
 # Leaves get numbers, so that ids are compared once for each event, and not for each label of its lead.
 _LEAVES = """CREATE TEMP TABLE leaves AS
 SELECT leaf, row_number() OVER ()::INTEGER AS number FROM (SELECT DISTINCT leaf FROM named)"""
@@ -143,16 +139,12 @@ SEMI JOIN (SELECT leaf FROM events WHERE {Input.PURCHASES}_count < 0) AS cancell
 
 
 def _events() -> str:
-    """Make the table of events, with each event's count and amount in every series."""
-    columns = []
-    for each in SERIES:
-        rows = ROWS[each]
-        counts = f"({rows.where})"
-        columns += [
-            f"(CASE WHEN {counts} THEN {rows.count} END)::INTEGER AS {each}_count",
-            f"CASE WHEN {counts} THEN {rows.amount} END AS {each}_amount",
-            f"(CASE WHEN {counts} THEN {rows.priced} END)::INTEGER AS {each}_{PRICED}",
-        ]
+    """Make the table of events, with what each of them adds to every series."""
+    columns = [
+        f"CASE WHEN {ROWS[each].where} THEN {getattr(ROWS[each], column)} END AS {each}_{column}"
+        for each in SERIES
+        for column in row_columns(each)
+    ]
     return f"""CREATE TEMP TABLE events AS
 SELECT
     number AS leaf, usable_at, {_day("occurred_at")} AS day, campaign_id AS campaign,
@@ -166,7 +158,7 @@ _EVENTS = _events()
 def _result() -> str:
     """Sum up the events of each label's lead, and compute the features from the sums.
 
-    The query lists sums that no feature uses; DuckDB does not compute those.
+    The query lists counts that no feature uses; DuckDB does not compute those.
     """
     columns = ", ".join(
         f"(CASE WHEN series.n IS NOT NULL THEN {_column(each)} END)::{_KINDS[each.unit is Unit.FLAG]}"
@@ -197,11 +189,14 @@ _KINDS = {False: "BIGINT", True: "BOOLEAN"}
 def _parts(input_: Input) -> Iterator[str]:
     yield f"MIN(day) FILTER ({input_}_count > 0) AS {input_}_first_day"
     yield f"MAX(day) FILTER ({input_}_count > 0) AS {input_}_last_day"
-    yield f"SUM({input_}_{PRICED}) AS {input_}_{PRICED}"
+    columns = row_columns(input_)
+    if PRICED in columns:
+        yield f"SUM({input_}_{PRICED}) AS {input_}_{PRICED}"
     for window in (None, *windows_of(input_)):
         inside = f" FILTER (day > today - {window})" if window else ""
         yield f"SUM({input_}_count){inside} AS {input_}_{count_part(window)}"
-        yield f"SUM({input_}_amount){inside} AS {input_}_{amount_part(window)}"
+        if "amount" in columns:
+            yield f"SUM({input_}_amount){inside} AS {input_}_{amount_part(window)}"
 
 
 def _dates() -> str:

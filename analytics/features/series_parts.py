@@ -79,6 +79,13 @@ def features_of(input_: Input) -> tuple[Feature, ...]:
     return found
 
 
+def row_columns(input_: Input) -> tuple[str, ...]:
+    """Return which of a row's `count`, `amount` and `priced` an input's features are made of."""
+    summed = [each for each in features_of(input_) if each.aggregate in (Aggregate.SUM, Aggregate.AVERAGE)]
+    averages = [each for each in summed if each.aggregate is Aggregate.AVERAGE and each.window_days is None]
+    return ("count", *(["amount"] if summed else []), *([PRICED] if averages else []))
+
+
 def count_part(window_days: int | None) -> str:
     """Return the name of the count in a window."""
     return f"count_{window_days or 'all'}"

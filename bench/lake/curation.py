@@ -3,18 +3,17 @@
 There is a lake of each entity, made of the publisher's own rows, and three whose lines have their fields in
 any order. The day of `raw_day` is the plain one: its lines differ in their values alone. All ways write the
 same rows and refuse the same lines; `duckdb read_json`, the shortest way, loses bad lines and takes 5 for a
-text. Ways take turns in warm processes, so that imports and the start of an engine are outside the clock. A
-figure is the median of the rounds' ratios.
+text. Ways take turns in warm processes, so that imports and the start of an engine are outside the clock; a
+process has loaded what its own way needs. A figure is the median of the rounds' ratios.
 
 REPEATS sets the rounds. ClickHouse runs where it is installed (`uv pip install chdb`).
 """
 
-import importlib
 import importlib.util
 import multiprocessing
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -22,17 +21,14 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from analytics.curation.curate import Task
-from analytics.curation.curate_all import curate_one
 from bench.figure import Figure, of_rounds, ratio, shown
 from bench.lake import raw_day
-from bench.lake.curating import floors, rivals
-from bench.lake.curating.answers import FLOORS, LOOSE, OURS, PACKED, checked, clear, place
+from bench.lake.curating.answers import checked, clear
 from bench.lake.curating.raw_lakes import LAKES
+from bench.lake.curating.ways import FLOORS, LOOSE, OURS, PACKED, one, warm
 
 PROCESSES = 2
 REPEATS = int(os.environ.get("REPEATS", "5"))
-Way = Callable[[Path, str, str], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +44,6 @@ class Measured:
     results: list[Any]
 
 
-def ours(folder: Path, entity: str, hour: str) -> None:
-    curate_one(str(folder), Task(entity, rivals.DT, hour))
-
-
-def ours_packed(folder: Path, entity: str, hour: str) -> None:
-    ours(place(folder, PACKED), entity, hour)
-
-
-WAYS: dict[str, Way] = {
-    OURS: ours,
-    PACKED: ours_packed,
-    "duckdb": rivals.with_duckdb,
-    LOOSE: rivals.with_duckdb_reader,
-    "polars": rivals.with_polars,
-    "clickhouse": rivals.with_clickhouse,
-    "gunzip": floors.gunzip,
-    "write": floors.write,
-}
-
-
-def _one(way: str, folder: Path, entity: str, hour: str) -> tuple[int, float, float, Any]:
-    cpu = time.process_time()
-    result = WAYS[way](folder, entity, hour)
-    cpu = time.process_time() - cpu
-    peak = next(
-        line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")
-    )
-    return os.getpid(), int(peak.split()[1]) / 1024, cpu, result
-
-
-def _warm(way: str) -> None:
-    for library in ("duckdb", "polars", *(["chdb"] if way == "clickhouse" else [])):
-        importlib.import_module(library)
-    if way == "clickhouse":
-        rivals.clickhouse()
-    time.sleep(0.5)  # so that each process takes one of these tasks
-
-
 class Workers:
     """Processes that stay: some for each way."""
 
@@ -96,12 +54,12 @@ class Workers:
             way: stack.enter_context(ProcessPoolExecutor(PROCESSES, mp_context=context)) for way in ways
         }
         for way, pool in self._pools.items():
-            list(pool.map(_warm, [way] * PROCESSES))
+            list(pool.map(warm, [way] * PROCESSES))
 
     def measure(self, way: str, folder: Path, entity: str, hours: Sequence[str]) -> Measured:
         """Do all hours one way."""
         count, started = len(hours), time.perf_counter()
-        done = list(self._pools[way].map(_one, [way] * count, [folder] * count, [entity] * count, hours))
+        done = list(self._pools[way].map(one, [way] * count, [folder] * count, [entity] * count, hours))
         seconds = time.perf_counter() - started
         peaks: dict[int, float] = {}
         for process, peak, *_ in done:

@@ -7,6 +7,7 @@ would wait for its clients to leave; this process stops it at once, and cleanly.
 """
 
 import contextlib
+import fcntl
 import importlib.util
 import json
 import os
@@ -17,7 +18,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -34,7 +34,6 @@ OWNER = "postgres"
 APP_ROLE = "streakline_leads"
 # PostgreSQL refuses to run as root. If this process is root, PostgreSQL runs as this user.
 UNPRIVILEGED = "pgserver"
-USER_ATTEMPTS = 50
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -118,7 +117,7 @@ def _initdb(folder: Path, password: str) -> None:
         file.write(password)
         file.flush()
         if os.geteuid() == 0:
-            user = _unprivileged()
+            user = unprivileged_user()
             for each in (folder, Path(file.name)):
                 os.chown(each, user.pw_uid, user.pw_gid)
             for each in (folder, _programs()):
@@ -158,16 +157,21 @@ def _user() -> dict[str, Any]:
     return {"user": UNPRIVILEGED, "group": UNPRIVILEGED, "cwd": "/"} if os.geteuid() == 0 else {}
 
 
-def _unprivileged() -> pwd.struct_passwd:
-    """Return the unprivileged user; make it if there is none. Of several processes at once, one succeeds."""
+def unprivileged_user() -> pwd.struct_passwd:
+    """Return the unprivileged user; make it if there is none. Raises RuntimeError if it cannot be made.
+
+    Processes take turns: two `useradd` at once have been seen to make the user twice, with different numbers.
+    """
     useradd = shutil.which("useradd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or "useradd"
-    for _ in range(USER_ATTEMPTS):
+    with Path("/etc/passwd").open() as names:
+        fcntl.flock(names, fcntl.LOCK_EX)
         with contextlib.suppress(KeyError):
             return pwd.getpwnam(UNPRIVILEGED)
         command = [useradd, "--system", "--no-create-home", UNPRIVILEGED]
-        subprocess.run(command, check=False, stderr=subprocess.DEVNULL)
-        time.sleep(0.1)
-    raise RuntimeError(f"PostgreSQL does not run as root, and a user {UNPRIVILEGED} could not be made")
+        done = subprocess.run(command, check=False, capture_output=True, text=True)
+        with contextlib.suppress(KeyError):
+            return pwd.getpwnam(UNPRIVILEGED)
+    raise RuntimeError(f"PostgreSQL does not run as root, and there is no user {UNPRIVILEGED}: {done.stderr}")
 
 
 def _let_through(path: Path) -> None:

@@ -13,6 +13,31 @@ from tests.support import engine as engines
 from tests.support.engine import Engine, changes, lean_client
 
 KEY = {"user_id": "u", "event_id": "e"}
+# The last ones are wrong, each in its own way.
+FILTERS = (
+    "#deep[1].BOOL = :no OR #none <> :text AND NOT (event_id < :text)",
+    "event_id BETWEEN :text AND :later",
+    "begins_with(event_id, :text) AND contains(#deep, :text) AND size(event_id) > :n",
+    "attribute_type(#none, :text) AND event_id IN (:text, :later)",
+    "((event_id = :text))",
+    "name = :text",
+    "event_id =",
+    "event_id BETWEEN :later AND :text",
+    "begins_with(event_id, :n)",
+    "event_id = :text garbage",
+)
+VALUES = {":n": {"N": "1.50"}, ":text": {"S": "packed"}, ":later": {"S": "z"}, ":no": {"BOOL": False}}
+NAMES = {"#deep": "deep", "#none": "none"}
+
+
+def filtered(expression: str) -> dict[str, Any]:
+    names = {name: each for name, each in NAMES.items() if name in expression}
+    values = {name: each for name, each in VALUES.items() if name in expression}
+    return {
+        "FilterExpression": expression,
+        "ExpressionAttributeValues": {":u": {"S": "u"}, **values},
+        **({"ExpressionAttributeNames": names} if names else {}),
+    }
 
 
 def told(engine: Engine, client_of: Callable[[Engine, str], Any] = Engine.client) -> list[Any]:
@@ -49,6 +74,7 @@ def told(engine: Engine, client_of: Callable[[Engine, str], Any] = Engine.client
             {"Statements": [{"Statement": """DELETE FROM "BPEvents" WHERE n = 1"""}]},
         ),
     ]
+    calls += [("query", {**of_user, **filtered(each)}) for each in FILTERS]
     found: list[Any] = []
     for name, more in calls:
         try:

@@ -1,11 +1,15 @@
 """Versions of memory and features never restart, also where an item expires and comes again."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
+
+import pytest
 
 from adapters.leads.feature_store import FeatureStore
 from adapters.leads.memory_items import KEY
 from adapters.leads.memory_store import MemoryStore
+from adapters.platform import aws
 from adapters.platform.items import item
 from rules.leads.evidence import Evidence, memory_entry
 from rules.leads.feature_items import Change, FeatureItem
@@ -33,6 +37,15 @@ def test_a_memory_that_comes_again_is_newer_than_it_ever_was(engine: Engine) -> 
         versions.append(expire(client, "Memory", lead_organization_id=lead, **{KEY: "preference#size"}))
     assert versions == sorted(set(versions))
     assert versions[1] - versions[0] > 3, "it did not begin where it had begun"
+
+
+def test_memory_is_written_without_a_wait(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits = list[float]()
+    monkeypatch.setattr(aws, "time", SimpleNamespace(sleep=waits.append))
+    store = MemoryStore(engine.client("dynamodb"), "Memory")
+    entry = memory_entry(PREFERENCE, "size", [Evidence(AT, "e", "S", 900, "s", "lead-in-a-hurry")])
+    written = [store.join("lead-in-a-hurry", each) for each in ([entry], [entry], [])]
+    assert (written, waits) == ([1, 0, 0], [])
 
 
 def test_features_that_come_again_are_newer_than_they_ever_were(engine: Engine) -> None:

