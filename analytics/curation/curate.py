@@ -17,6 +17,7 @@ from adapters.platform.objects import NoObject, ObjectChanged, Objects, StoredOb
 from analytics.curation.intake import Intake
 from analytics.curation.refused_lines import RefusedLines, quarantine_keys
 from analytics.curation.row_staging import Staging
+from analytics.curation.seals import check_seals
 from analytics.lake import layout
 from analytics.lake.bookkeeping import Bookkeeping, Counts, bookkeeping, merged_bookkeeping
 from analytics.lake.layout import Place
@@ -61,6 +62,8 @@ def curate(
     as the others are there. If the day has a file of its own, its hours are curated into that file. A file
     from which persons were erased is never made anew from raw objects, which lack what stays of them.
 
+    Of rows that were changed by hand nothing is made: it raises BrokenSeal. If arrived is None and all raw
+    objects are there, the file is made anew. Seals are looked at if it is read on, or arrived is empty.
     A file is replaced on condition that it is the one that was read. If another writer was first, what he
     wrote is read, and all is done again; raises ObjectChanged or NoObject if that never ends.
     """
@@ -76,6 +79,7 @@ def curate(
 def _curated(
     objects: Objects, task: Task, rebuild: bool, without_raw: bool, arrived: Collection[str] | None
 ) -> Counts:
+    # Long: what a file is made from is decided in one place.
     task, held, left_over = _files(objects, task)
     raw = of_place(objects, task, arrived)
     before = merged_bookkeeping(bookkeeping(objects, each.key) for each in held)
@@ -87,7 +91,10 @@ def _curated(
     gone = before.sources.keys() - {layout.source_name(each.key) for each in raw}
     if (lacks_raw := bool(gone or before.erased)) and rebuild and not without_raw:
         raise RawGone(_reason(gone))
-    if is_anew := not lacks_raw and (rebuild or is_replaced):
+    is_anew = not lacks_raw and (rebuild or is_replaced)
+    if not (is_anew or without_raw) and (new or not arrived):
+        is_anew = check_seals(objects, held, lacks_raw or arrived is not None)
+    if is_anew:
         before, new = Bookkeeping(0, Counts()), raw
     counts, there = before.counts, {each.key: each.etag for each in held}
     key = layout.curated_key(task)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from analytics.curation.seals import SEAL_KEY, seal_of
 from analytics.lake.arrow_buffers import Indices, as_array, as_flags, raw_values
 from rules.lake.entities import Entity
 
@@ -145,22 +146,26 @@ def groups(rows: pa.Table, order: Indices) -> Iterator[pa.Table]:
 def write_groups(
     path: Path, groups: Iterator[pa.Table], metadata: Callable[[], Mapping[str, str]] = dict
 ) -> None:
-    """Write row groups, at least one, as a Parquet file: zstd. metadata is asked for after the last one."""
+    """Write row groups, at least one, as a sealed Parquet file: zstd. metadata is asked for at the end."""
     first = next(groups)
-    with pq.ParquetWriter(
-        path,
-        first.schema,
-        compression="zstd",
-        compression_level=ZSTD_LEVEL,
-        use_dictionary=_repetitive(first),
-        store_schema=False,
-    ) as writer:
+    with (
+        path.open("wb") as file,
+        pq.ParquetWriter(
+            file,
+            first.schema,
+            compression="zstd",
+            compression_level=ZSTD_LEVEL,
+            use_dictionary=_repetitive(first),
+            store_schema=False,
+        ) as writer,
+    ):
         writer.write_table(first, ROW_GROUP_ROWS)
         del first
         for group in groups:
             writer.write_table(group, ROW_GROUP_ROWS)
             del group
-        writer.add_key_value_metadata(metadata())
+        file.flush()
+        writer.add_key_value_metadata({**metadata(), SEAL_KEY: seal_of(path)})
 
 
 def _repetitive(rows: pa.Table) -> list[str]:

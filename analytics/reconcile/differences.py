@@ -10,8 +10,8 @@ from adapters.platform.items import Item, plain
 class Difference:
     """One attribute of one item that is not what it must be. None: the attribute is absent.
 
-    table: UserStreaks or DailyActivity. key: the day's date, or "" for a profile. attribute: "" if the whole
-    item is missing, or is one too many.
+    table: UserStreaks, DailyActivity or UserStats; or `lake.ENTITY`, of which a row is not what it must be.
+    key: the day's date, or "" for a profile. attribute: "" if the whole item is missing, or is one too many.
     """
 
     user_id: str

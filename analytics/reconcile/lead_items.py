@@ -22,7 +22,7 @@ from analytics.lake.layout import LEADS_COMPARED
 from analytics.warehouse.statements import literal
 from analytics.warehouse.warehouse import Warehouse
 from rules.days import DAY, stamp
-from rules.engagement.ledger_doubts import slices_due, turn_digits
+from rules.engagement.ledger_doubts import LAKE_LAG, slices_due, turn_digits
 from rules.lake.entities import LEAD_FEATURES, row_of
 from rules.lake.lead_entities import state_column
 from rules.leads.features import Input
@@ -31,12 +31,31 @@ LEAD, STATES = "lead_organization_id", tuple(state_column(each) for each in Inpu
 COMPARED = tuple(
     each.name for each in LEAD_FEATURES.fields if each.name not in (LEAD, "changed_at", "leaves", *STATES)
 )
-HASHED = " || '|' || ".join(f"COALESCE({each}, '')" for each in STATES)
-ROWS = f"""SELECT {LEAD}, {", ".join(COMPARED)}, MD5({HASHED}) AS states FROM staging.lead_features
-WHERE SUBSTRING(MD5({LEAD}), 4, 3) IN ({{digits}})"""  # noqa: S608 (declared names, and digits)
+HASHED = " || '|' || ".join(f"COALESCE(live.{each}, '')" for each in STATES)
+# of_change: whether the newest change of identity that moved a lead says that it is of its root; NULL: the
+# lake lacks it. An item that was lost and made anew has no topology, but its earlier rows have.
+OLDEST_CHANGE = "(SELECT MIN(change_number) FROM staging.lead_events)"
+NEWEST_CHANGE = "(SELECT MAX(change_number) FROM staging.lead_events)"
+GROUP = f"""SPLIT_PART(SUBSTRING(told.change_groups, STRPOS(
+    told.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"')), ']', 1)"""
+ROWS = f"""SELECT live.{LEAD}, {", ".join(f"live.{each}" for each in COMPARED)}, live.changed_at,
+    MD5({HASHED}) AS states, {OLDEST_CHANGE} AS oldest_change, {NEWEST_CHANGE} AS newest_change,
+    CASE WHEN told.change_number IS NULL THEN NULL
+        WHEN STRPOS(told.change_groups, '["' || COALESCE(live.merged_into, live.{LEAD}) || '"') > 0
+            AND STRPOS({GROUP}, '"' || live.{LEAD} || '"') > 0 THEN 1 ELSE 0 END AS of_change
+FROM staging.lead_features AS live
+LEFT JOIN (
+    SELECT {LEAD}, MAX(topology) AS number FROM lake.lead_features
+    WHERE topology <= {NEWEST_CHANGE} GROUP BY {LEAD}
+) AS moved ON moved.{LEAD} = live.{LEAD}
+LEFT JOIN staging.lead_events AS told
+    ON told.change_number = moved.number AND STRPOS(told.change_groups, '"' || live.{LEAD} || '"') > 0
+WHERE SUBSTRING(MD5(live.{LEAD}), 4, 3) IN ({{digits}})"""  # noqa: S608 (declared names, and digits)
 ITEM = "item"  # in place of attributes: all of it
 # Where one of these differs, it is about which leads are one. That does not follow from a lead's events.
-OF_GROUPS = {"merged_into", "topology"}
+OF_TOPOLOGY = {"merged_into", "topology"}
+OF_GROUPS = "table and lake do not agree on whose leaf it is"
+NO_CHANGE = "no change of identity says whose leaf it is"
 Row = Mapping[str, Any]
 
 
@@ -52,8 +71,8 @@ class LeadItems:
     def astray(self, now: datetime) -> Iterator[dict[str, Any]]:
         """Yield the leads whose turn it is and whose items are not as they were written, as `different` says.
 
-        Of each: `lead_organization_id`, `different` (attributes), and `is_of_groups`. An item that is newer
-        than the lake's row is not compared. Raises StatementFailed.
+        Of each: `lead_organization_id`, `different` (attributes), and `doubt`: why it must not be made anew,
+        or "". An item that is newer than the lake's row is not compared. Raises StatementFailed.
         """
         due = slices_due(self._last_compared(now.date()), now.date())
         digits = ", ".join(map(literal, turn_digits(due)))
@@ -62,8 +81,11 @@ class LeadItems:
             for row in some:
                 lead = str(row[LEAD])
                 if different := self._different(row, stored.get(lead)):
-                    is_of_groups = bool(OF_GROUPS & {*different}) or row["merged_into"] is not None
-                    yield {LEAD: lead, "different": " ".join(different), "is_of_groups": is_of_groups}
+                    is_of_groups = bool(OF_TOPOLOGY & {*different}) or row["merged_into"] is not None
+                    doubt = OF_GROUPS if is_of_groups else ""
+                    yield {LEAD: lead, "different": " ".join(different), "doubt": doubt}
+                elif not _is_of_a_change(row, now):
+                    yield {LEAD: lead, "different": "merged_into", "doubt": NO_CHANGE}
 
     def note(self, now: datetime) -> None:
         """Note that all whose turn it was were compared."""
@@ -82,7 +104,7 @@ class LeadItems:
         found = row_of(LEAD_FEATURES, plain(stored), datetime.now(UTC), 0)
         different = [name for name in COMPARED if _text(found.get(name)) != _text(row[name])]
         if "version" in different:
-            return [name for name in different if name in ("version", *OF_GROUPS)]
+            return [name for name in different if name in ("version", *OF_TOPOLOGY)]
         states = "|".join(found.get(each, "") for each in STATES)
         is_same = hashlib.md5(states.encode(), usedforsecurity=False).hexdigest() == row["states"]
         return different + ([] if is_same else ["inputs"])
@@ -93,6 +115,21 @@ class LeadItems:
             return date.fromisoformat(json.loads(self.objects.get(LEADS_COMPARED))["compared_on"])
         except NoObject:
             return today - DAY
+
+
+def _is_of_a_change(row: Row, now: datetime) -> bool:
+    """Whether a change of identity made a lead what it is, as far as the lake can tell.
+
+    Changes and items reach it by two streams, and old events may leave it. With a person who was erased the
+    changes are gone, also those that have parted others from them.
+    """
+    topology, oldest, newest = row["topology"] or 0, row["oldest_change"], row["newest_change"]
+    is_ahead = newest is not None and topology > newest
+    if row["of_change"] is not None and not is_ahead:
+        return bool(row["of_change"])
+    is_in_flight = _text(row["changed_at"]) >= stamp(now - LAKE_LAG)
+    has_left = topology > 0 and (oldest is None or topology < oldest)
+    return is_in_flight or has_left or (row["merged_into"] is None and not is_ahead)
 
 
 def _text(value: Any) -> str:

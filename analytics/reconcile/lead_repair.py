@@ -29,7 +29,6 @@ COMPARED = (
     *("amount_minor", "foreign_minor", "sentiment_milli", "order_id", "currency", "campaign_id"),
 )
 ASTRAY_MAX = 100  # in a night
-OF_GROUPS = "table and lake do not agree on whose leaf it is"
 LEAVES = "SELECT lead_organization_id FROM dimensions.leads WHERE root_id = {lead}"
 EVENTS = f"""SELECT {", ".join(COMPARED)} FROM facts.lead_events
 WHERE lead_organization_id IN ({{leaves}}) AND unreadable IS NULL AND received_at < {{until}}"""  # noqa: S608 (literals, quoted)
@@ -55,7 +54,7 @@ class LeadRepair:
         """
         astray = list(islice(self.items.astray(now), ASTRAY_MAX)) if self.items else []
         doubts = {row[LEAD]: self._doubt(row[LEAD], now) for row in (*leads, *astray)}
-        doubts |= {row[LEAD]: OF_GROUPS for row in astray if row["is_of_groups"]}
+        doubts |= {row[LEAD]: row["doubt"] for row in astray if row["doubt"]}
         if self.repair:
             provable = {lead for lead, doubt in doubts.items() if not doubt}
             anew = provable & {row[LEAD] for row in astray}

@@ -11,7 +11,7 @@ from adapters.platform.objects import NoObject, Objects
 from analytics.lake import rebuild_notes, unloaded
 from analytics.lake.failed_tasks import noted
 from analytics.lake.layout import report_key, run_key
-from analytics.reconcile import answer_stats
+from analytics.reconcile.answers import answer_stats
 from analytics.reconcile.report_tables import PARTITION, partitions, rebuilt, table, warehouse_tables
 from analytics.reconcile.shares import failed
 from analytics.reconcile.shares.findings import RESULT

@@ -30,7 +30,8 @@ from adapters.settings.lake import ReconcileSettings
 from analytics.lake.shares import UserShare
 from analytics.recompute.recompute import Recomputed
 from analytics.recompute.warehouse_disagreements import THEIRS, disagreements
-from analytics.reconcile.answer_stats import reconcile_answers
+from analytics.reconcile.answers.answer_stats import reconcile_answers
+from analytics.reconcile.answers.stats_reconciler import StatsReconciler
 from analytics.reconcile.lead_items import LeadItems
 from analytics.reconcile.lead_repair import LeadRepair
 from analytics.reconcile.run_report import (
@@ -46,7 +47,6 @@ from analytics.reconcile.run_report import (
 from analytics.reconcile.shares.night_plan import NightPlan
 from analytics.reconcile.shares.share_steps import ShareSteps
 from analytics.reconcile.shares.way import LAKE, WarehouseWay
-from analytics.reconcile.stats_reconciler import StatsReconciler
 from analytics.warehouse.warehouse import Warehouse, warehouse_at
 
 logger = Logger(service="reconcile")

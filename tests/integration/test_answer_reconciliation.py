@@ -5,7 +5,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +13,26 @@ import pytest
 
 from adapters.platform.aws import client
 from adapters.platform.batches import scan_all
-from adapters.platform.items import item, plain
+from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import FolderObjects
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_store import UserStatsStore
 from analytics.curation.curate import Task, curate
-from analytics.reconcile.answer_stats import AnswerFindings, reconcile_answers
-from analytics.reconcile.stats_reconciler import StatsReconciler
+from analytics.reconcile.answers.answer_stats import AnswerFindings, reconcile_answers
+from analytics.reconcile.answers.stats_reconciler import StatsReconciler
 from rules.days import stamp
-from rules.lake.entities import RESPONSES, row_of
+from rules.lake.entities import ANSWER_STATS, RESPONSES, Entity, row_of
 from rules.lake.question_entities import pseudonym
 from rules.questions.answer_stats import fold
+from rules.questions.questions import QuestionType
 from rules.questions.responses import Response, to_item
 from tests.support.answer_stream import NOW, deliver, live, some, somebody, store
 from tests.support.engine import Engine
+from tests.support.lake_corruptions import spoil
 from tests.support.moved_stats import a_person, answered, stored
 from tests.support.questions_stack import prepared
 
-LATER = NOW + timedelta(days=200)
+LATER = datetime.now(UTC) + timedelta(days=30)  # the processor writes stats by the clock
 
 
 @pytest.fixture(autouse=True)
@@ -55,14 +57,21 @@ class Answerers:
 
     def publish(self, responses: list[Response]) -> None:
         """Bring responses into the lake, as the publisher and curation do."""
+        self._publish(RESPONSES, [item(to_item(each)) for each in responses])
+
+    def publish_stats(self, *people: str) -> None:
+        """Bring these people's stats, as they are now, into the lake."""
+        self._publish(ANSWER_STATS, [item(stored(each)) for each in people])
+
+    def _publish(self, entity: Entity, items: list[Item]) -> None:
         lines: dict[tuple[str, str], list[str]] = {}
-        for each in responses:
-            row = row_of(RESPONSES, plain(item(to_item(each))), NOW, 0)
+        for each in items:
+            row = row_of(entity, plain(each), NOW, 0)
             lines.setdefault((row["dt"], row["hour"]), []).append(json.dumps(row))
         for (dt, hour), texts in lines.items():
-            key = f"raw/responses/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"
+            key = f"raw/{entity.name}/dt={dt}/hour={hour}/{abs(hash(tuple(texts)))}"
             self.objects.put(key, "\n".join(texts).encode())
-            curate(self.objects, Task("responses", dt, hour))
+            curate(self.objects, Task(entity.name, dt, hour))
 
     def night(self, repair: bool = True, **more: Any) -> AnswerFindings:
         self.now += timedelta(days=1)
@@ -185,6 +194,53 @@ def test_where_table_and_lake_contradict_each_other_nothing_is_repaired(world: A
     assert stored(person) == before
 
 
+# What the lake has no copy of, by what else tells that it was changed.
+UNPUBLISHED: dict[str, tuple[dict[str, Any], str]] = {
+    "another person's": ({"user_id": "mallory"}, "answers name several users"),
+    "another type, under its former name": ({"kind": "text"}, "kind is not as it was written"),
+    "another option, under its former name": ({"option_index": 3}, "option_index is not as it was written"),
+    "no option, under its former name": ({"option_index": None}, "option_index is not as it was written"),
+    "another zone": ({"zone": "Asia/Tokyo"}, "zone is not as it was written"),
+    "one that named another zone": ({"timezone": "Asia/Tokyo"}, "zone is not as it was written"),
+    "a number as text": ({"number": "1"}, "an answer cannot be read"),
+    "with an attribute of nobody's": ({"colour": "red"}, "colour is not as it was written"),
+}
+
+
+@pytest.mark.parametrize("kind", UNPUBLISHED)
+def test_a_response_that_contradicts_itself_or_the_person_s_others_is_told(
+    world: Answerers, kind: str
+) -> None:
+    person = somebody()
+    history = some(person, 3, "u-1")
+    assert deliver(store(history)) == []
+    world.publish(history)
+    other, _ = a_history(world)
+    assert world.night(everybody=True).disagreements == []
+    changes, why = UNPUBLISHED[kind]
+    tampered(history, **changes)
+    change(person, total_points=9999)
+    before = stored(person)
+    found = world.night(everybody=True)
+    ((named, told),) = found.disagreements
+    assert (named, why in told) == (person, True), told
+    assert stored(person) == before, "nothing is repaired by an answer that is in doubt"
+    assert other not in found.different
+
+
+def test_responses_of_versions_before_are_as_they_were_written(world: Answerers) -> None:
+    """Of before the new names, and one whose text has left."""
+    person = somebody()
+    texts = {"type": QuestionType.TEXT, "selected_option": None, "text": "words"}
+    history = [*some(person, 2), *some(person, 1, **texts)]
+    assert deliver(store(history)) == []
+    world.publish(history)
+    tampered(history, type=None, selected_option=None)
+    tampered(history[2:], text=None, text_characters=5)
+    found = world.night(everybody=True)
+    assert (found.disagreements, found.different) == ([], [])
+
+
 def test_an_answer_that_one_of_them_lacks(world: Answerers) -> None:
     person, history = a_history(world)
     extra = some(person, 1, created_at=history[-1].created_at)
@@ -272,6 +328,114 @@ def test_a_version_that_was_set_back_is_beyond_the_lakes_once_repaired(world: An
     change(person, version=1, total_points=9999)
     assert world.night().different == [person]
     assert stored(person)["version"] > 4000
+
+
+HAND_VERSIONS: dict[str, tuple[int, bool]] = {
+    "raised, and published": (5000, True),
+    "raised past the stream": (5000, False),
+    "set back, and published": (1, True),
+    "set back past the stream": (1, False),
+}
+
+
+@pytest.mark.parametrize("kind", HAND_VERSIONS)
+def test_a_version_that_was_changed_alone_is_named_and_written_anew(world: Answerers, kind: str) -> None:
+    """A version is nobody's but the lake's rows': each write makes one row, and none of another version."""
+    (person, history), (other, _) = a_history(world), a_history(world)
+    for each in (person, other):
+        change(each, version=7)
+    world.publish_stats(person, other)
+    assert world.night(everybody=True).differences == []
+    version, is_published = HAND_VERSIONS[kind]
+    change(person, version=version)
+    if is_published:
+        world.publish_stats(person)
+    assert world.night(repair=False, everybody=True).different == [person]
+    found = world.night(everybody=True)
+    assert (found.different, found.unrepaired) == ([person], [])
+    assert live(person) == fold(history)
+    assert stored(person)["version"] > max(7, version)
+    world.publish_stats(person)
+    assert world.night(everybody=True).different == []
+
+
+def test_a_version_changed_alone_is_found_within_four_weeks(world: Answerers) -> None:
+    (person, _), (other, _) = a_history(world), a_history(world)
+    world.publish_stats(person, other)
+    world.night()
+    change(person, version=5000)
+    world.publish_stats(person)
+    named = []
+    for _ in range(28):
+        named += world.night().different
+        world.publish_stats(person)
+    assert named == [person]
+
+
+def test_stats_whose_row_the_lake_lost_are_published_anew(world: Answerers) -> None:
+    """Within the day that Firehose has, they are in flight."""
+    world.night()
+    (person, _), (other, _) = a_history(world), a_history(world)
+    for each in (person, other):
+        change(each, updated_at=stamp(world.now))
+    world.publish_stats(other)
+    assert world.night().different == []
+    found = world.night()
+    assert (found.different, found.unrepaired) == ([person], [])
+    assert "lake.answer_stats" in [each.table for each in found.differences]
+    world.publish_stats(person)
+    assert world.night().different == []
+
+
+def test_two_writes_at_one_instant_are_two_versions(world: Answerers) -> None:
+    """A batch with more answers than one transaction takes; its first write may be in the lake alone."""
+    person = somebody()
+    history = some(person, 40)
+    assert deliver(store(history)) == []
+    world.publish(history)
+    newest = stored(person)
+    change(person, version=newest["version"] - 1, total_answers=32)
+    world.publish_stats(person)
+    change(person, **newest)
+    change(person, updated_at=stamp(world.now))
+    world.publish_stats(person)
+    change(person, version=newest["version"] - 1, total_answers=32, updated_at=stamp(world.now))
+    world.publish_stats(person)
+    change(person, **newest | {"updated_at": stamp(world.now)})
+    assert world.night(everybody=True).different == []
+
+
+@pytest.mark.parametrize("column", [each.name for each in ANSWER_STATS.fields if each.name != "person"])
+def test_a_row_of_stats_that_was_changed_in_the_lake_is_named(world: Answerers, column: str) -> None:
+    (person, history), (other, _) = a_history(world), a_history(world)
+    world.publish_stats(person, other)
+    assert world.night(everybody=True).different == []
+    spoil(world.objects, "answer_stats", column, lambda row: bool(row["person"] == pseudonym(person)))
+    found = world.night(everybody=True)
+    assert (found.different, found.unrepaired) == ([person], [])
+    assert live(person) == fold(history)
+    world.publish_stats(person)
+    assert world.night(everybody=True).different == []
+
+
+@pytest.mark.parametrize("column", ["version", "updated_at", "total_points"])
+def test_a_row_of_stats_without_a_value_is_named(world: Answerers, column: str) -> None:
+    person, _ = a_history(world)
+    world.publish_stats(person)
+    name = pseudonym(person)
+    spoil(world.objects, "answer_stats", column, lambda row: bool(row["person"] == name), is_emptied=True)
+    assert world.night(everybody=True).different == [person]
+
+
+def test_a_row_of_stats_of_whom_the_table_does_not_know_is_told(world: Answerers) -> None:
+    person, _ = a_history(world)
+    world.publish_stats(person)
+    assert world.night(everybody=True).disagreements == []
+    name = pseudonym(person)
+    for is_emptied, other in ((False, f"{name}x"), (True, "")):
+        spoil(world.objects, "answer_stats", "person", lambda _: True, is_emptied=is_emptied)
+        told = [(other, "the table lacks the stats that the lake has")]
+        assert world.night(everybody=True).disagreements == told
 
 
 def test_whoever_changes_stats_meanwhile_wins(world: Answerers, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """Items of features that are not as they were written are named and made anew; those that are right are left alone."""
 
+# Long: each way in which an item or a group comes apart from what was written.
+
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,8 +16,8 @@ from adapters.leads.lead_event_store import LeadEventStore
 from adapters.platform.items import Item, item, plain
 from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import Task, curate
-from analytics.reconcile.lead_items import LeadItems
-from analytics.reconcile.lead_repair import OF_GROUPS, LeadRepair
+from analytics.reconcile.lead_items import NO_CHANGE, OF_GROUPS, LeadItems
+from analytics.reconcile.lead_repair import LeadRepair
 from analytics.warehouse.build import build
 from analytics.warehouse.ddl import prepare
 from analytics.warehouse.duckdb_warehouse import DuckWarehouse
@@ -172,6 +174,60 @@ def test_whose_leaf_a_lead_is_does_not_follow_from_events_and_is_left_alone(nigh
     assert found["f"] == {"features": ["item"], "outcome": OF_GROUPS}
     assert found["a"] == {"features": ["merged_into"], "outcome": OF_GROUPS}
     assert nights.stored() == before
+
+
+# Whose leaf a lead is was changed by hand, and published: the item and its row in the lake are the same.
+REGROUPED: dict[str, tuple[str, Callable[[Nights], dict[str, Any]]]] = {
+    "a leaf that is another's": ("f", lambda all_: {"merged_into": {"S": all_.leads.leaf("b")}}),
+    "a root that is somebody's leaf": ("a", lambda all_: {"merged_into": {"S": all_.leads.leaf("b")}}),
+    "a leaf that is its own root": ("f", lambda _: {"merged_into": None}),
+    "a leaf as an older change left it": (
+        "d",
+        lambda all_: {"merged_into": {"S": all_.leads.leaf("a")}, "topology": {"N": "2"}},
+    ),
+    "moved by a change that never was": ("e", lambda _: {"topology": {"N": "999"}}),
+}
+
+
+@pytest.mark.parametrize("kind", REGROUPED)
+def test_a_group_that_no_change_of_identity_made_is_named_and_left_alone(nights: Nights, kind: str) -> None:
+    for number, group in ((2, "ad"), (3, "bd")):
+        nights.leads.both(nights.leads.change(number, group))
+        nights.publish()
+    assert nights.night() == {}
+    which, changes = REGROUPED[kind]
+    raised = {"version": {"N": str(number_of(nights, which) + 1)}}
+    whole = nights.published[nights.leads.leaf(which)] | raised | changes(nights)
+    new = {name: each for name, each in whole.items() if each is not None}
+    nights.leads.client.put_item(TableName="Feature", Item=new)
+    nights.publish()
+    before = nights.stored()
+    assert nights.night() == {which: {"features": ["merged_into"], "outcome": NO_CHANGE}}
+    assert nights.stored() == before
+
+
+def test_a_change_that_comes_later_than_what_it_made_is_in_flight(nights: Nights) -> None:
+    nights.now += timedelta(days=3)
+    nights.leads.both(nights.leads.change(2, "ad"))
+    change = nights.leads.stored.pop()
+    nights.publish()
+    nights.now -= timedelta(hours=2)  # of the hours until the night
+    assert nights.night() == {}
+    assert nights.night() == {
+        each: {"features": ["merged_into"], "outcome": NO_CHANGE} for each in ("a", "d")
+    }
+    nights.leads.stored.append(change)
+    nights.publish()
+    assert nights.night() == {}
+
+
+def test_a_change_that_is_too_old_for_the_lake_is_no_reason_to_name_anybody(nights: Nights) -> None:
+    nights.leads.both(nights.leads.change(2, "ad"))
+    nights.publish()
+    for number in (1, 2):
+        nights.warehouse.run([f"DELETE FROM lake.lead_events WHERE change_number = {number}"])
+        nights.warehouse.run(["CHECKPOINT"])
+        assert nights.night() == {}
 
 
 def test_what_is_newer_than_the_lake_is_in_flight(nights: Nights) -> None:

@@ -1,13 +1,14 @@
 """Ways to corrupt the lake's curated files by hand, by name: what they hold of one user."""
 
 from collections.abc import Callable, Iterable
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from adapters.platform.objects import Objects
 from tests.support.town import Town
 
 Row = dict[str, Any]
@@ -34,6 +35,37 @@ def rewritten(entity: str, change: Change) -> Callable[[Town, str], None]:
         raise AssertionError(f"the lake has nothing of {user}")
 
     return apply
+
+
+def spoil(
+    objects: Objects, entity: str, column: str, whose: Callable[[Row], bool], *, is_emptied: bool = False
+) -> Row:
+    """Change or empty one column of the first row that is meant, in its curated file; returns what it was."""
+    for stored in objects.list(f"curated/{entity}/"):
+        table = pq.read_table(BytesIO(objects.get(stored.key)))
+        rows = table.to_pylist()
+        found = next((row for row in rows if whose(row)), None)
+        if found is not None:
+            before = dict(found)
+            found[column] = None if is_emptied else another(before[column], table.schema.field(column).type)
+            data = BytesIO()
+            pq.write_table(pa.Table.from_pylist(rows, table.schema), data)
+            objects.put(stored.key, data.getvalue())
+            return before
+    raise AssertionError(f"no row of {entity} is meant")
+
+
+def another(value: Any, kind: pa.DataType) -> Any:
+    """Return another value of a column: near the one that is there."""
+    if pa.types.is_boolean(kind):
+        return not value
+    if pa.types.is_integer(kind):
+        return (value or 0) + 1
+    if pa.types.is_date(kind):
+        return value + timedelta(days=1) if value else date(2026, 1, 1)
+    if pa.types.is_timestamp(kind):
+        return value + timedelta(microseconds=1) if value else datetime(2026, 1, 1, tzinfo=UTC)
+    return f"{value or ''}x"
 
 
 def first(**changes: Any) -> Change:

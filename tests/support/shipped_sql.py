@@ -9,7 +9,7 @@ from typing import Any
 
 from analytics.recompute import warehouse_disagreements
 from analytics.recompute.warehouse_accounts import accounts_query
-from analytics.reconcile import run_report
+from analytics.reconcile import lead_items, lead_repair, run_report
 from analytics.warehouse.build import Builder, Built, build
 from analytics.warehouse.ddl import declared_tables, prepare
 from analytics.warehouse.merge_sql import merge, stage
@@ -104,8 +104,10 @@ def _of_reports() -> Iterator[tuple[str, str]]:
     figures(recorder)
     yield from ((f"report {number}", sql) for number, sql in enumerate(recorder.sent))
     yield "unloaded accounts", accounts_query(datetime(2026, 1, 31, 2, 30, tzinfo=UTC), {0, 27})
-    for module in (run_report, warehouse_disagreements, smoke_lake):
+    for module in (run_report, warehouse_disagreements, smoke_lake, lead_items, lead_repair):
         for name, text in vars(module).items():
             if isinstance(text, str) and text.lstrip().startswith("SELECT"):
                 given = {"user": "u", "day": "2026-01-31", "table": "marts.streaks_recomputed"}
-                yield f"{module.__name__} {name}", text.format(**given, columns="balance", buckets="'abc'")
+                given |= {"columns": "balance", "buckets": "'abc'", "digits": "'0a1'"}
+                given |= {"lead": "'l'", "leaves": "'l'", "until": "'2026-01-31'"}
+                yield f"{module.__name__} {name}", text.format(**given)

@@ -18,7 +18,7 @@ class Plan:
 
     sizes: bytes that a task will read: new raw objects, zipped, and curated files. failed: tasks that failed
     before. arrived: the dates on which the raw objects arrived. past_days: past days of which hours are
-    written; the next plan may compact them.
+    written; the next plan may compact them. checks: files of which only the seal is looked at, by their size.
     """
 
     tasks: list[Task]
@@ -26,6 +26,7 @@ class Plan:
     sizes: Mapping[Task, int] = field(default_factory=dict)
     arrived: Sequence[str] = ()
     past_days: Sequence[Task] = ()
+    checks: Mapping[Task, int] = field(default_factory=dict)
     failed: frozenset[Task] = frozenset()
 
     def of_days(self, days: Mapping[str, Sequence[str]]) -> "Plan":

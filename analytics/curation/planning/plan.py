@@ -6,9 +6,10 @@ those that failed before.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import date, datetime
+from typing import Any
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.curate import Task
@@ -19,6 +20,7 @@ from analytics.curation.planning.planned_files import (
     curated_files_between,
     curated_files_of,
     day_of,
+    files_due,
     grown_old,
     order_of,
 )
@@ -61,7 +63,13 @@ def plan(
     files = curated_files_of(objects, {*raw.days(), *past_days, *grown_old(mark, last), *map(day_of, failed)})
     made = _plan({*raw.sizes, *_compactions(files, last), *failed}, files, raw, last)
     again = failed_tasks.among(made.tasks, failed)
-    return replace(made, watermark=max(mark, raw.newest), failed=again)
+    checks = _checks(files_due(objects, today), set(made.tasks))
+    return replace(made, watermark=max(mark, raw.newest), failed=again, checks=checks)
+
+
+def _checks(files: Mapping[Task, StoredObject], tasks: Collection[Task]) -> dict[Task, int]:
+    """Return the files that no task reads on, with their sizes."""
+    return {place: each.size for place, each in files.items() if not {place, day_of(place)} & {*tasks}}
 
 
 def _plan_of_dates(objects: Objects, since: str, until: str, entities: Collection[str], last: str) -> Plan:
@@ -136,19 +144,29 @@ def write_plan(objects: Objects, run_id: str, made: Plan, rebuild: bool = False)
     }
     objects.put(layout.run_key(run_id, "plan.json"), json.dumps(state).encode())
     objects.put(key, json.dumps([asdict(task) for task in made.tasks]).encode())
+    checks = Plan(sorted(made.checks, key=order_of), made.watermark, made.checks)
     batches = [
-        {
-            "run_id": run_id,
-            "tasks": [asdict(task) for task in batch],
-            # What a task that failed should have read has arrived some nights ago.
-            "arrived": None if made.failed.intersection(batch) else list(made.arrived),
-            "rebuild": rebuild,
-            "large": made.is_large(batch[0]),
-        }
-        for batch in made.batches()
+        # What a task that failed should have read has arrived some nights ago.
+        *(
+            _batch(run_id, each, made, None if made.failed.intersection(each) else made.arrived, rebuild)
+            for each in made.batches()
+        ),
+        *(_batch(run_id, each, checks, ()) for each in checks.batches()),  # nothing new is read
     ]
     objects.put(batches_key, json.dumps(batches).encode())
     return key, batches_key
+
+
+def _batch(
+    run_id: str, tasks: Sequence[Task], made: Plan, arrived: Sequence[str] | None, rebuild: bool = False
+) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "tasks": [asdict(task) for task in tasks],
+        "arrived": None if arrived is None else list(arrived),
+        "rebuild": rebuild,
+        "large": made.is_large(tasks[0]),
+    }
 
 
 def read_tasks(objects: Objects, key: str) -> list[Task]:

@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 
 from adapters.platform.objects import Objects, StoredObject
 from analytics.curation.curate import Task
 from analytics.curation.planning.watermark import BEGINNING, OVERLAP
 from analytics.lake import layout
 from analytics.lake.raw_listing import arrived_since, of_dates
+from rules.engagement.ledger_doubts import NIGHTS
 from rules.lake.entities import ENTITIES
 
 # An object lies under the date of its oldest row; Firehose retries a delivery for up to a day.
@@ -80,6 +81,28 @@ def curated_files_of(objects: Objects, days: Iterable[Task]) -> dict[Task, Store
 def curated_files_between(objects: Objects, entity: str, since: str, until: str) -> Iterator[StoredObject]:
     """Yield the curated files of these dates, and perhaps of others that begin with the same characters."""
     return objects.list(layout.curated_prefix(entity) + layout.dates_prefix(since, until))
+
+
+def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
+    """Return the curated files of one of 28 slices of all dates, today's."""
+    folders = [layout.curated_prefix(entity) for entity in ENTITIES]
+    with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
+        found = list(pool.map(lambda each: list(objects.below(each)), folders))
+    days = (
+        Task(entity, dt, None)
+        for entity, below in zip(ENTITIES, found, strict=True)
+        for dt in map(_date, below)
+    )
+    return curated_files_of(objects, (each for each in days if each.dt and _has_turn(each.dt, today)))
+
+
+def _date(folder: str) -> str:
+    place = layout.curated_place(f"{folder}day.parquet")
+    return place.dt if place else ""
+
+
+def _has_turn(dt: str, today: date) -> bool:
+    return (today - date.fromisoformat(dt)).days % NIGHTS == 0
 
 
 def order_of(task: Task) -> tuple[str, str, str]:

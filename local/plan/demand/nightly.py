@@ -26,7 +26,8 @@ TRANSITIONS_A_BATCH = 4
 class Night:
     """objects: raw objects of the day. batches: calls of the curating function. cpu_seconds: of all of them.
 
-    task_seconds: of the largest hour. scanned_bytes, scan_units: of the pass over profiles, days and ledgers.
+    task_seconds: of the largest hour. scanned_bytes, scan_units: of the pass over profiles, days, ledgers and
+    items of features.
     """
 
     objects: float
@@ -53,6 +54,8 @@ def a_night(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, day: S
         largest = max(largest, seconds / hours * traffic.peak)
     tasks = HOURS * len(lake_rows(day))
     batches = max(ceil(packed / BATCH_BYTES), ceil(tasks / BATCH_TASKS)) if packed else 0
+    files = len(lake_rows(day)) * traffic.retention_days / NIGHTS  # whose seals have their turn: one a date
+    puts, gets = puts + files, gets + files
     scanned, scan_units = _scan(traffic, units, day)
     return Night(objects, puts, gets, batches, cpu, largest, scanned, scan_units)
 
@@ -69,7 +72,7 @@ def _objects_an_hour(deployed: Deployment) -> float:
 def _scan(traffic: Traffic, units: MeasuredUnits, day: Spent) -> tuple[float, float]:
     """Return bytes and read units of the pass.
 
-    It reads the profiles of all accounts, all days that are stored, and the ledgers whose turn it is.
+    It reads the profiles of all accounts, all days that are stored, and ledgers and leads whose turn it is.
     """
     tables = table_bytes(traffic, units, day)
     measured = units.paths["nightly.scan"]
@@ -79,7 +82,9 @@ def _scan(traffic: Traffic, units: MeasuredUnits, day: Spent) -> tuple[float, fl
     size = sum(tables.get(table, 0.0) for table in counts)
     scanned = sum(count * reads[table] / items[table] for table, count in counts.items())
     ledgers, ledger_bytes = _compared(traffic, tables)
-    return size + ledger_bytes, scanned + ledger_bytes / HALF_UNIT_BYTES + ledgers * ROUNDED_UP
+    leads = traffic.leads / NIGHTS * tables_of(units.paths["lead.read.features"], "read")["Feature"]
+    scanned += ledger_bytes / HALF_UNIT_BYTES + ledgers * ROUNDED_UP + leads
+    return size + ledger_bytes, scanned
 
 
 def _compared(traffic: Traffic, tables: Mapping[str, float]) -> tuple[float, float]:

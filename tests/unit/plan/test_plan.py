@@ -16,6 +16,9 @@ from hypothesis import strategies as st
 from local.paths import ROOT
 from local.plan import second_region
 from local.plan.bill import CostPlan, by_service, make_plan, stored_gb
+from local.plan.demand.day import a_day
+from local.plan.demand.nightly import Night, a_night
+from local.plan.demand.storage import lake_rows
 from local.plan.demand.traffic import BadTraffic, Traffic
 from local.plan.given.deployed import template
 from local.plan.given.environments import Deployment, UnknownEnvironment, deployment, overrides
@@ -348,6 +351,19 @@ def test_what_operators_do_is_told_in_units_and_dollars() -> None:
     assert found["forgiving_100000"]["write_units"] == 100_000 * writes("forgive") == 100_000
     assert found["restoring_a_million_events"]["write_units"] == 3_500_000
     assert all(each["dollars"] > 0 for each in found.values())
+
+
+def test_a_night_reads_one_of_28_slices_of_leads_and_of_curated_files() -> None:
+    def night(leads: float, days: float) -> Night:
+        traffic = Traffic(leads=leads, lead_events=500, retention_days=days)
+        return a_night(traffic, deployed(), units(), a_day(replace(traffic, leads=0), units()))
+
+    none, some, later = night(0, 280), night(28_000, 280), night(0, 560)
+    item = units().paths["lead.read.features"]["LeadsApiFunction"]["read.Feature"]
+    assert some.scan_units - none.scan_units == pytest.approx(1000 * item)
+    files = 10 * len(lake_rows(a_day(Traffic(lead_events=500), units())))
+    assert later.s3_gets - none.s3_gets == pytest.approx(files)
+    assert later.s3_puts - none.s3_puts == pytest.approx(files), "dates are listed"
 
 
 def test_a_second_region_costs_what_it_follows_and_one_region_pays_nothing_of_it() -> None:

@@ -13,13 +13,16 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from pyarrow import Table
+
 from adapters.platform.objects import NoObject, Objects
 from analytics.lake.layout import ANSWERS_COMPARED, run_key
 from analytics.recompute.answer_totals import answer_totals
+from analytics.reconcile.answers.stats_reconciler import PersonVerdict, StatsReconciler
+from analytics.reconcile.answers.stats_rows import AnswersLake, StatsRows
+from analytics.reconcile.answers.stats_scan import StatsScan
 from analytics.reconcile.candidates import SEGMENTS, in_parallel
 from analytics.reconcile.differences import Difference
-from analytics.reconcile.stats_reconciler import PersonVerdict, StatsReconciler
-from analytics.reconcile.stats_scan import StatsScan
 from rules.days import stamp
 from rules.engagement.ledger_doubts import LAKE_LAG, slice_of, slices_due
 from rules.lake.residue import is_residue
@@ -69,30 +72,40 @@ def reconcile_answers(
     everybody: look at all closely.
     """
     table = answer_totals(objects, now.date())
-    lake = {
+    answers = {
         row["person"]: LakeAnswers(row["answers"], row["digest"])
         for row in table.select(["person", "answers", "digest"]).to_pylist()
     }
-    scan = _scan(reconciler, lake, None if everybody else _last_compared(objects), now)
-    unclaimed = [
-        row
-        for row in table.select(["person", "question_id"]).to_pylist()
-        if row["person"] not in scan.claimed and not is_residue(row["person"])
-    ]
-    findings = AnswerFindings(scan.people + len(unclaimed))
-    for row in unclaimed:
-        if person := reconciler.hash_of(row["person"], row["question_id"]):
-            scan.chosen.add(person)
-        else:
-            findings.disagreements.append((row["person"], "the table lacks all answers that the lake has"))
+    before = _last_compared(objects)
+    lake = AnswersLake(answers, StatsRows.read(objects, before, now, everybody))
+    scan = _scan(reconciler, lake, None if everybody else before, now)
+    findings = AnswerFindings(scan.people)
+    _claim(findings, reconciler, scan, table, lake)
     _examine(findings, reconciler, scan, lake, now)
     if reconciler.repair:
         objects.put(ANSWERS_COMPARED, json.dumps({"compared_at": now.isoformat()}).encode())
     return findings
 
 
+def _claim(
+    findings: AnswerFindings, reconciler: StatsReconciler, scan: StatsScan, table: Table, lake: AnswersLake
+) -> None:
+    """Choose whom only the lake's answers know, if the table has one of these; tell of all others."""
+    for row in table.select(["person", "question_id"]).to_pylist():
+        if row["person"] in scan.claimed or is_residue(row["person"]):
+            continue
+        findings.people += 1
+        if person := reconciler.hash_of(row["person"], row["question_id"]):
+            scan.chosen.add(person)
+        else:
+            findings.disagreements.append((row["person"], "the table lacks all answers that the lake has"))
+    for name in lake.rows.places.keys() - lake.answers.keys() - scan.claimed:
+        if not is_residue(name):
+            findings.disagreements.append((name, "the table lacks the stats that the lake has"))
+
+
 def _scan(
-    reconciler: StatsReconciler, lake: Mapping[str, LakeAnswers], before: datetime | None, now: datetime
+    reconciler: StatsReconciler, lake: AnswersLake, before: datetime | None, now: datetime
 ) -> StatsScan:
     """Look at all stats once. before: when that was done last; None: all are chosen."""
     since = stamp(before - LAKE_LAG) if before else ""
@@ -116,7 +129,7 @@ def _examine(
     findings: AnswerFindings,
     reconciler: StatsReconciler,
     scan: StatsScan,
-    lake: Mapping[str, LakeAnswers],
+    lake: AnswersLake,
     now: datetime,
 ) -> None:
     verdicts = _verdicts(reconciler, scan, lake, now)
@@ -136,7 +149,7 @@ def _examine(
 
 
 def _verdicts(
-    reconciler: StatsReconciler, scan: StatsScan, lake: Mapping[str, LakeAnswers], now: datetime
+    reconciler: StatsReconciler, scan: StatsScan, lake: AnswersLake, now: datetime
 ) -> dict[str, PersonVerdict]:
     """Look at all who were chosen, and then at those whose stats have moved to none of theirs."""
 

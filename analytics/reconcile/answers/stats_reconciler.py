@@ -9,9 +9,11 @@ from adapters.platform.items import Item, item, plain
 from adapters.questions.response_store import ResponseStore
 from adapters.questions.user_stats_items import stats_from
 from adapters.questions.user_stats_store import UserStatsStore
+from analytics.reconcile.answers.stats_rows import AnswersLake
+from analytics.reconcile.answers.stats_scan import hashes_of, is_moved, proven, sum_of
+from analytics.reconcile.answers.stored_responses import contradiction
 from analytics.reconcile.differences import Difference, differences
 from analytics.reconcile.profile_settings import UNREADABLE
-from analytics.reconcile.stats_scan import hashes_of, is_moved, proven, sum_of
 from rules.days import stamp, unstamp
 from rules.engagement.ledger_doubts import LAKE_LAG, Doubt
 from rules.engagement.reconcile import Look, Step, next_step
@@ -57,15 +59,15 @@ class StatsReconciler:
         self,
         person: str,
         moved: Iterable[str],
-        lake: Mapping[str, LakeAnswers],
+        lake: AnswersLake,
         now: datetime,
         *,
         is_stranger: bool = False,
     ) -> PersonVerdict:
         """Compare and repair one person's stats.
 
-        person: a hash of the table. moved: older hashes whose stats have moved to this one. lake: by
-        pseudonym. is_stranger: if the stats have moved, that is wrong.
+        person: a hash of the table. moved: older hashes whose stats have moved to this one.
+        is_stranger: if the stats have moved, that is wrong.
         """
         # Long: one look, and every way in which it may end.
         verdict, moved = PersonVerdict(), set(moved)
@@ -76,14 +78,16 @@ class StatsReconciler:
                 return verdict
             claimed = {*hashes_of(person, stored)[1:], *moved} - {person}
             try:
-                hashes, counted, doubt = self._answers(person, claimed, lake, verdict, now)
+                hashes, counted, doubt = self._answers(person, claimed, lake.answers, verdict, now)
             except UNREADABLE as error:
                 verdict.disagreement = f"an answer cannot be read: {type(error).__name__}: {error}"
                 return verdict
             verdict.strangers = sorted(moved - {*hashes})
-            new = self._item(person, hashes, counted, stored, now)
             kept = {name for name in KEPT if stored is None or _is_sound(name, stored, now)}
+            new = self._item(hashes, counted, stored, lake.rows.version(person), now)
             found = differences(person, TABLE, "", _shown(stored, kept), _shown(new, kept))
+            if stored is not None and kept == {*KEPT} and not is_moved(stored):
+                found += lake.rows.differences(person, stored)
             step = next_step(Look(bool(found), is_behind=False, doubt=doubt), times, self.repair)
             if step is Step.LOOK_AGAIN:
                 continue
@@ -96,15 +100,16 @@ class StatsReconciler:
         verdict.is_settled = False
         return verdict
 
-    def looks_right(self, stored: Item, lake: Mapping[str, LakeAnswers], since: str, now: datetime) -> bool:
-        """Whether stats have the lake's number of answers, are stored as we write them, and are not new."""
+    def looks_right(self, stored: Item, lake: AnswersLake, since: str, now: datetime) -> bool:
+        """Whether stats are what the lake says, are stored as we write them, and are not new."""
         try:
             kept = plain(stored)
             stats, hashes = stats_from(kept), hashes_of(kept["fingerprint_hash"], stored)
             whole = item(self.stats.attributes(hashes[0], stats, tuple(hashes[1:])))
             is_whole = _shown(stored, KEPT) == whole and kept["updated_at"] < since
             is_whole = is_whole and all(_is_sound(name, stored, now) for name in KEPT)
-            return bool(is_whole and stats.total_answers == sum_of(lake, hashes).answers)
+            is_whole = is_whole and stats.total_answers == sum_of(lake.answers, hashes).answers
+            return bool(is_whole and not lake.rows.differences(hashes[0], stored))
         except UNREADABLE:
             return False
 
@@ -128,22 +133,24 @@ class StatsReconciler:
         claimed: other hashes that are said to be the person's.
         """
         found = [
-            (from_item(plain(each)), is_counted)
-            for each, is_counted in self.responses.of_person([person, *sorted(claimed)])
+            (stored, from_item(plain(stored)), is_counted)
+            for stored, is_counted in self.responses.of_person([person, *sorted(claimed)])
         ]
-        hashes = proven(person, claimed, [each for each, _ in found])
-        own = [(each, is_counted) for each, is_counted in found if each.fingerprint_hash in hashes]
-        counted = [each for each, is_counted in own if is_counted]
-        left = [each for each, is_counted in own if not is_counted]
+        hashes = proven(person, claimed, [each for _, each, _ in found])
+        own = [each for each in found if each[1].fingerprint_hash in hashes]
+        counted = [each for _, each, is_counted in own if is_counted]
+        left = [each for _, each, is_counted in own if not is_counted]
         genuine = [each for each in (*counted, *left) if not is_smoke(each.agent_id)]
         doubt, verdict.disagreement = doubt_of(genuine, sum_of(lake, hashes), now)
+        if not doubt and (wrong := contradiction([(stored, each) for stored, each, _ in own])):
+            doubt, verdict.disagreement = Doubt.CONTRADICTED, wrong
         verdict.is_uncounted = any(each.created_at < stamp(now - LAKE_LAG) for each in left)
         return hashes, counted, doubt
 
     def _item(
-        self, person: str, hashes: list[str], counted: list[Response], stored: Item | None, now: datetime
+        self, hashes: list[str], counted: list[Response], stored: Item | None, past: int, now: datetime
     ) -> Item | None:
-        """Return the item that must be there; None if nothing is counted.
+        """Return the item that must be there; None if nothing is counted. past: the lake's version.
 
         The version is a number that never restarts: the seconds since 1970, or more. So it is beyond all that
         the lake has, also where the item is gone or its version was set back.
@@ -151,8 +158,8 @@ class StatsReconciler:
         if not counted and stored is None:
             return None
         before = plain(stored)["version"] if stored and _is_sound("version", stored, now) else 0
-        version = max(before, int(now.timestamp())) + 1
-        whole = self.stats.attributes(person, fold(counted), tuple(hashes[1:]))
+        version = max(before, past, int(now.timestamp())) + 1
+        whole = self.stats.attributes(hashes[0], fold(counted), tuple(hashes[1:]))
         return item(whole | {"version": version, "updated_at": stamp(now)})
 
 

@@ -1,0 +1,1 @@
+"""Stats of people who answer, held against their responses and the lake."""

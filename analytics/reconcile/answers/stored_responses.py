@@ -1,0 +1,31 @@
+"""Responses that contradict themselves or each other: changed by hand in what the lake has no copy of."""
+
+from collections.abc import Sequence
+
+from adapters.platform.items import Item, item
+from adapters.questions.response_store import COUNTED
+from rules.questions.former_names import FORMER
+from rules.questions.responses import Response, to_item
+
+
+def contradiction(found: Sequence[tuple[Item, Response]]) -> str:
+    """Return what is wrong with all answers of one person, in words; "" if nothing is.
+
+    A hash is an account's or a device's, so all answers under it name one user.
+    """
+    for stored, response in found:
+        if wrong := _changed(stored, response):
+            return f"{' and '.join(wrong)} is not as it was written, in the answer to {response.question_id}"
+    users = {each.user_id for _, each in found if each.user_id is not None}
+    return "answers name several users" if len(users) > 1 else ""
+
+
+def _changed(stored: Item, response: Response) -> list[str]:
+    """Return the attributes that no version writes so; an older one wrote the former names alone."""
+    expected = item(to_item(response))
+    if not stored.keys() & FORMER.values():
+        expected = {name: value for name, value in expected.items() if name not in FORMER.values()}
+    names = stored.keys() | expected.keys()
+    wrong = sorted(name for name in names - {COUNTED} if stored.get(name) != expected.get(name))
+    # An answer without a zone of its own counts by UTC, also for whoever has set a zone (rule 1).
+    return [*wrong, *(["zone"] if response.zone != (response.timezone or "UTC") else [])]

@@ -1,0 +1,119 @@
+"""A curated file that was changed by hand is named, and made anew where its raw objects are there."""
+
+import json
+from datetime import date, timedelta
+from io import BytesIO
+
+import pyarrow.parquet as pq
+import pytest
+
+from adapters.platform.objects import FolderObjects
+from analytics.curation.curate import curate
+from analytics.curation.planning.plan import plan, write_plan
+from analytics.curation.seals import BrokenSeal, is_broken
+from analytics.lake.layout import Place, curated_files
+from rules.engagement.ledger_doubts import NIGHTS
+from rules.lake.entities import ENTITIES
+from tests.support.lake_corruptions import spoil
+from tests.support.lake_story import Story
+from tests.support.raw_lake import DAY, DT, PLACE, event, put_raw, rows
+
+
+def spoiled(objects: FolderObjects, column: str = "points_awarded") -> None:
+    spoil(objects, "events", column, lambda _: True)
+
+
+@pytest.mark.parametrize("column", [each.name for each in ENTITIES["events"].fields])
+def test_a_row_that_was_changed_by_hand_is_not_curated_on(objects: FolderObjects, column: str) -> None:
+    put_raw(objects, "a", [event(1), event(2)])
+    curate(objects, PLACE)
+    assert curate(objects, PLACE, arrived=[]) == curate(objects, PLACE)
+    right = rows(objects)
+    spoiled(objects, column)
+    with pytest.raises(BrokenSeal, match="changed since they were curated"):
+        curate(objects, PLACE, arrived=[])
+    put_raw(objects, "b", [event(3)], arrived="2026-03-02")
+    with pytest.raises(BrokenSeal):
+        curate(objects, PLACE, arrived=["2026-03-02"])
+    curate(objects, PLACE)
+    assert rows(objects)[:2] == right, "the raw objects are there"
+    assert len(rows(objects)) == 3
+
+
+def test_where_raw_objects_are_gone_nothing_is_made_of_such_a_file(objects: FolderObjects) -> None:
+    gone = put_raw(objects, "a", [event(1), event(2)])
+    curate(objects, PLACE)
+    objects.delete([gone])
+    spoiled(objects)
+    before = rows(objects)
+    put_raw(objects, "b", [event(3)])
+    for task in (PLACE, DAY):
+        with pytest.raises(BrokenSeal):
+            curate(objects, task)
+    assert rows(objects) == before
+    curate(objects, PLACE, rebuild=True, without_raw=True)  # somebody has decided to keep what it has
+    assert len(rows(objects)) == 3
+    curate(objects, PLACE)
+
+
+def test_a_file_of_before_there_were_seals_gets_one_when_it_is_written(objects: FolderObjects) -> None:
+    put_raw(objects, "a", [event(1)])
+    curate(objects, PLACE)
+    unsealed(objects)
+    assert curate(objects, PLACE, arrived=[]).curated == 1
+    put_raw(objects, "b", [event(2)])
+    curate(objects, PLACE)
+    spoiled(objects)
+    with pytest.raises(BrokenSeal):
+        curate(objects, PLACE, arrived=[])
+
+
+def unsealed(objects: FolderObjects) -> None:
+    """Write files as they were before: with their bookkeeping alone."""
+    for each in curated_files(objects, "events"):
+        table = pq.read_table(BytesIO(objects.get(each.key)))
+        kept = {b"streakline": table.schema.metadata[b"streakline"]}
+        data = BytesIO()
+        pq.write_table(table.replace_schema_metadata(kept), data)
+        objects.put(each.key, data.getvalue())
+
+
+def test_each_file_is_checked_once_in_four_weeks(objects: FolderObjects) -> None:
+    """A check reads nothing new. It is none of the night's tasks, so the warehouse does not load it again."""
+    days = [(date.fromisoformat(DT) + timedelta(days=each)).isoformat() for each in range(40)]
+    places = [Place(entity, dt, "05") for dt in days for entity in ("events", "questions")]
+    for place in places:
+        raw = put_raw(objects, "a", [], place)
+        curate(objects, place)
+        objects.delete([raw])
+    checked = []
+    for night in range(NIGHTS):
+        made = plan(objects, date(2027, 1, 1) + timedelta(days=night))
+        assert made.tasks == []
+        _, batches = write_plan(objects, "night", made)
+        for batch in json.loads(objects.get(batches)):
+            checked += [Place(**each) for each in batch["tasks"]]
+            assert batch["arrived"] == []
+    assert sorted(checked, key=str) == sorted(places, key=str)
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> FolderObjects:
+    """A lake that curation has sealed, because a line of nonsense has come to each file."""
+    objects = FolderObjects(tmp_path_factory.mktemp("told"))
+    for place in Story(days=3).first_part().write(objects):
+        put_raw(objects, "a", [b"nonsense"], place)
+        curate(objects, place)
+    return objects
+
+
+@pytest.mark.parametrize("entity", sorted(ENTITIES.keys() - {"table_items", "rules"}))
+def test_each_column_of_each_entity_is_under_the_seal(told: FolderObjects, entity: str) -> None:
+    (stored, *_) = told.list(f"curated/{entity}/")
+    whole = told.get(stored.key)
+    assert not is_broken(told, stored.key)
+    for field in ENTITIES[entity].fields:
+        for is_emptied in (False, True):
+            before = spoil(told, entity, field.name, lambda _: True, is_emptied=is_emptied)
+            assert is_broken(told, stored.key) or (is_emptied and before[field.name] is None), field.name
+            told.put(stored.key, whole)
