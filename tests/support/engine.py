@@ -14,7 +14,7 @@ import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from http import HTTPStatus
 from typing import Any
 
@@ -25,6 +25,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from local.cloud.dynamodb_engine import TABLES, Engine, prepared, served
 from local.cloud.tools import tool
+from tests.support.remembered_expressions import remember_expressions
 from tests.support.short_way import Asked, Told, shorten, take_short_way
 
 __all__ = ["TABLES", "Engine", "changes", "lean_client", "running"]
@@ -104,7 +105,7 @@ def _answer_within() -> None:
     dynamodb = _emulator("services.dynamodb")
     _count_changes(dynamodb)
     _announce_inserts(dynamodb)
-    _remember_expressions(dynamodb)
+    remember_expressions(dynamodb)
     take_short_way(_who_answers)
 
 
@@ -117,34 +118,6 @@ def _who_answers(endpoint: str, target: str) -> Asked | None:
     return partial(
         _called, _emulator(f"services.{service}").handle_request, account, {"x-amz-target": target}
     )
-
-
-def _remember_expressions(dynamodb: Any) -> None:
-    """The emulator reads and checks an expression anew for each item that it is held against: here once."""
-    tokens, is_wrong = lru_cache(4096)(dynamodb._tokenize), lru_cache(4096)(dynamodb._condition_syntax_error)
-    dynamodb._tokenize = lambda expression: list(tokens(expression))
-    dynamodb._condition_syntax_error = is_wrong
-    dynamodb._number_size_bytes = lru_cache(4096)(dynamodb._number_size_bytes)
-    evaluate = dynamodb._evaluate_condition
-
-    @lru_cache(4096)
-    def plain_tokens(expression: str, slot: str) -> tuple[tuple[str, str], ...] | None:
-        """The tokens, if nothing is wrong with them and no bounds have to be looked at."""
-        found = tuple(tokens(expression))
-        wrong = dynamodb._check_redundant_parens(found, slot) or dynamodb._check_reserved_keyword_usage(found)
-        has_bounds = any(text.upper() == "BETWEEN" for _, text in found)
-        return None if wrong or has_bounds or is_wrong(expression, slot) else found
-
-    def held_against(
-        expression: str, item: Any, values: Any, names: Any, slot: str = "ConditionExpression"
-    ) -> Any:
-        found = plain_tokens(expression, slot) if expression and expression.strip() else None
-        if found is not None:
-            with contextlib.suppress(Exception):  # the emulator's own function tells what is wrong
-                return dynamodb._ExprEval(found, item, values, names).evaluate()
-        return evaluate(expression, item, values, names, slot)
-
-    dynamodb._evaluate_condition = held_against
 
 
 def _count_changes(dynamodb: Any) -> None:
