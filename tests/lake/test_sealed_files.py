@@ -11,7 +11,7 @@ from adapters.platform.objects import FolderObjects
 from analytics.curation.curate import curate
 from analytics.curation.planning.plan import plan, write_plan
 from analytics.curation.seals import BrokenSeal, is_broken
-from analytics.lake.layout import Place, curated_files
+from analytics.lake.layout import Place, curated_files, curated_key
 from rules.engagement.ledger_doubts import NIGHTS
 from rules.lake.entities import ENTITIES
 from tests.support.lake_corruptions import spoil
@@ -78,22 +78,26 @@ def unsealed(objects: FolderObjects) -> None:
         objects.put(each.key, data.getvalue())
 
 
-def test_each_file_is_checked_once_in_four_weeks(objects: FolderObjects) -> None:
+@pytest.mark.parametrize(("dates", "nights"), [(20, NIGHTS), (40, 2 * NIGHTS), (100, 4 * NIGHTS)])
+def test_each_file_is_checked_in_its_turn(objects: FolderObjects, dates: int, nights: int) -> None:
     """A check reads nothing new. It is none of the night's tasks, so the warehouse does not load it again."""
-    days = [(date.fromisoformat(DT) + timedelta(days=each)).isoformat() for each in range(40)]
+    days = [(date.fromisoformat(DT) + timedelta(days=each)).isoformat() for each in range(dates)]
     places = [Place(entity, dt, "05") for dt in days for entity in ("events", "questions")]
-    for place in places:
-        raw = put_raw(objects, "a", [], place)
-        curate(objects, place)
-        objects.delete([raw])
+    put_raw(objects, "a", [], places[0])
+    curate(objects, places[0])
+    objects.delete([each.key for each in objects.list("raw/")])
+    (first,) = curated_files(objects, "events")
+    for place in places[1:]:
+        objects.put(curated_key(place), objects.get(first.key))
     checked = []
-    for night in range(NIGHTS):
+    for night in range(nights):
         made = plan(objects, date(2027, 1, 1) + timedelta(days=night))
         assert made.tasks == []
         _, batches = write_plan(objects, "night", made)
-        for batch in json.loads(objects.get(batches)):
-            checked += [Place(**each) for each in batch["tasks"]]
-            assert batch["arrived"] == []
+        told = json.loads(objects.get(batches))
+        checked += [Place(**each) for batch in told for each in batch["tasks"]]
+        assert all(batch["arrived"] == [] for batch in told)
+        assert sum(len(batch["tasks"]) for batch in told) <= 2, "about a date of each, however many there are"
     assert sorted(checked, key=str) == sorted(places, key=str)
 
 

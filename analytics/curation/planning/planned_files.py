@@ -1,7 +1,7 @@
 """What is there to plan with: the bytes of raw objects by hour, and the curated files of some days."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta
@@ -84,25 +84,31 @@ def curated_files_between(objects: Objects, entity: str, since: str, until: str)
 
 
 def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
-    """Return the curated files of one of 28 slices of all dates, today's."""
+    """Return the curated files whose turn it is: of each entity about one date, however many there are.
+
+    A date has its turn once in 28 nights, and in a longer history once in 56, 112, ... nights, so that a
+    night costs the same after ten years.
+    """
     folders = [layout.curated_prefix(entity) for entity in ENTITIES]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
         found = list(pool.map(lambda each: list(objects.below(each)), folders))
-    days = (
+    due = (
         Task(entity, dt, None)
         for entity, below in zip(ENTITIES, found, strict=True)
-        for dt in map(_date, below)
+        for dt in _with_a_turn([place.dt for place in map(_place, below) if place], today)
     )
-    return curated_files_of(objects, (each for each in days if each.dt and _has_turn(each.dt, today)))
+    return curated_files_of(objects, due)
 
 
-def _date(folder: str) -> str:
-    place = layout.curated_place(f"{folder}day.parquet")
-    return place.dt if place else ""
+def _place(folder: str) -> Task | None:
+    return layout.curated_place(f"{folder}day.parquet")
 
 
-def _has_turn(dt: str, today: date) -> bool:
-    return (today - date.fromisoformat(dt)).days % NIGHTS == 0
+def _with_a_turn(dates: Sequence[str], today: date) -> Iterator[str]:
+    nights = NIGHTS
+    while nights < len(dates):
+        nights *= 2
+    return (dt for dt in dates if (today - date.fromisoformat(dt)).days % nights == 0)
 
 
 def order_of(task: Task) -> tuple[str, str, str]:

@@ -54,7 +54,7 @@ def a_night(traffic: Traffic, deployed: Deployment, units: MeasuredUnits, day: S
         largest = max(largest, seconds / hours * traffic.peak)
     tasks = HOURS * len(lake_rows(day))
     batches = max(ceil(packed / BATCH_BYTES), ceil(tasks / BATCH_TASKS)) if packed else 0
-    files = len(lake_rows(day)) * traffic.retention_days / NIGHTS  # whose seals have their turn: one a date
+    files = len(lake_rows(day)) * min(1.0, traffic.retention_days / NIGHTS)  # whose seals have their turn
     puts, gets = puts + files, gets + files
     scanned, scan_units = _scan(traffic, units, day)
     return Night(objects, puts, gets, batches, cpu, largest, scanned, scan_units)
