@@ -3,6 +3,7 @@
 import json
 from datetime import date, timedelta
 from io import BytesIO
+from itertools import chain
 
 import pyarrow.parquet as pq
 import pytest
@@ -78,27 +79,53 @@ def unsealed(objects: FolderObjects) -> None:
         objects.put(each.key, data.getvalue())
 
 
-@pytest.mark.parametrize(("dates", "nights"), [(20, NIGHTS), (40, 2 * NIGHTS), (100, 4 * NIGHTS)])
-def test_each_file_is_checked_in_its_turn(objects: FolderObjects, dates: int, nights: int) -> None:
+def dates_after(day: date, count: int) -> list[date]:
+    return [day + timedelta(days=each) for each in range(count)]
+
+
+def put_files(objects: FolderObjects, places: list[Place]) -> None:
+    """Put curated files at places, whose raw objects are gone."""
+    put_raw(objects, "a", [])
+    curate(objects, PLACE)
+    (made,) = curated_files(objects, "events")
+    file = objects.get(made.key)
+    objects.delete([each.key for prefix in ("raw/", "curated/") for each in objects.list(prefix)])
+    for place in places:
+        objects.put(curated_key(place), file)
+
+
+def checked(objects: FolderObjects, today: date) -> list[Place]:
+    """Plan a night; return the files of which only the seals are looked at."""
+    made = plan(objects, today)
+    assert made.tasks == []
+    _, batches = write_plan(objects, "night", made)
+    told = json.loads(objects.get(batches))
+    assert all(batch["arrived"] == [] for batch in told)
+    return [Place(**each) for batch in told for each in batch["tasks"]]
+
+
+@pytest.mark.parametrize(("count", "nights"), [(20, NIGHTS), (40, NIGHTS), (100, 2 * NIGHTS)])
+def test_each_file_is_checked_in_its_turn(objects: FolderObjects, count: int, nights: int) -> None:
     """A check reads nothing new. It is none of the night's tasks, so the warehouse does not load it again."""
-    days = [(date.fromisoformat(DT) + timedelta(days=each)).isoformat() for each in range(dates)]
-    places = [Place(entity, dt, "05") for dt in days for entity in ("events", "questions")]
-    put_raw(objects, "a", [], places[0])
-    curate(objects, places[0])
-    objects.delete([each.key for each in objects.list("raw/")])
-    (first,) = curated_files(objects, "events")
-    for place in places[1:]:
-        objects.put(curated_key(place), objects.get(first.key))
-    checked = []
-    for night in range(nights):
-        made = plan(objects, date(2027, 1, 1) + timedelta(days=night))
-        assert made.tasks == []
-        _, batches = write_plan(objects, "night", made)
-        told = json.loads(objects.get(batches))
-        checked += [Place(**each) for batch in told for each in batch["tasks"]]
-        assert all(batch["arrived"] == [] for batch in told)
-        assert sum(len(batch["tasks"]) for batch in told) <= 2, "about a date of each, however many there are"
-    assert sorted(checked, key=str) == sorted(places, key=str)
+    days = dates_after(date.fromisoformat(DT), count)
+    places = [Place(entity, day.isoformat(), "05") for day in days for entity in ("events", "questions")]
+    put_files(objects, places)
+    found = [checked(objects, night) for night in dates_after(date(2027, 1, 1), nights)]
+    assert sorted(chain(*found), key=str) == sorted(places, key=str)
+    assert max(map(len, found)) <= 4, "at most two dates of each"
+
+
+def test_while_a_lake_grows_a_night_looks_at_one_date(objects: FolderObjects) -> None:
+    days = dates_after(date.fromisoformat(DT), 120)
+    places = [Place("events", day.isoformat(), "05") for day in days]
+    put_files(objects, places[:1])
+    file, seen = objects.get(curated_key(places[0])), set[Place]()
+    for today, place in zip(days, places, strict=True):
+        objects.put(curated_key(place), file)
+        found = {each for each in checked(objects, today) if each.dt != today.isoformat()}
+        assert len(found) <= 1
+        seen |= found
+    assert set(places[:50]) <= seen, "about all of the older half"
 
 
 @pytest.fixture(scope="module")

@@ -86,8 +86,8 @@ def curated_files_between(objects: Objects, entity: str, since: str, until: str)
 def files_due(objects: Objects, today: date) -> dict[Task, StoredObject]:
     """Return the curated files whose turn it is: of each entity about one date, however many there are.
 
-    A date has its turn once in 28 nights, and in a longer history once in 56, 112, ... nights, so that a
-    night costs the same after ten years.
+    A date has its turn once in 28 nights; where there are 56 dates or more, once in 56; and so on. So a night
+    costs the same after ten years.
     """
     folders = [layout.curated_prefix(entity) for entity in ENTITIES]
     with ThreadPoolExecutor(LISTED_AT_ONCE) as pool:
@@ -106,7 +106,7 @@ def _place(folder: str) -> Task | None:
 
 def _with_a_turn(dates: Sequence[str], today: date) -> Iterator[str]:
     nights = NIGHTS
-    while nights < len(dates):
+    while 2 * nights <= len(dates):
         nights *= 2
     return (dt for dt in dates if (today - date.fromisoformat(dt)).days % nights == 0)
 
