@@ -1,7 +1,7 @@
 """The streaks that nights have built, one after the other, are those of the rule, whatever came late or went."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -148,11 +148,11 @@ def removed(warehouse: Warehouse, name: str) -> None:
     WarehouseRows(warehouse, {**nobody, USERS: {name: Erasee("e", Names("salt"))}}).remove()
 
 
-def some_of(chance: random.Random) -> set[str]:
+def some_of(wanted: Collection[str], chance: random.Random) -> set[str]:
     """Models that a night built before it failed: those without which they make no sense are among them."""
     done: set[str] = set()
     for name, model in models().items():
-        if name in WANTED and chance.random() < 0.8 and model.reads & models().keys() <= done:
+        if name in wanted and chance.random() < 0.8 and model.reads & models().keys() <= done:
             done.add(name)
     return done
 
@@ -175,7 +175,7 @@ def nights(lake: Lake, place: int, seed: int, count: int) -> None:
             if gone:
                 removed(warehouse, gone)
             if town.chance.random() < 0.3:
-                build(warehouse, only=some_of(town.chance))
+                build(warehouse, only=some_of(WANTED, town.chance))
                 continue
             build(warehouse, only=WANTED)
             wanted = {name: row for name, user in town.users.items() if (row := user.row(name))}

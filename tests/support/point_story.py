@@ -201,7 +201,7 @@ class PointStory:
         for (table, entity), items in self.rows(former).items():
             for name, data in enumerate(self.published(table, entity, items)):
                 dt, hour = (part.decode() for part in partition_of(data))
-                objects.put(f"raw/{entity.name}/dt={dt}/hour={hour}/{name}", data)
+                objects.put(f"raw/{entity.name}/dt={dt}/hour={hour}/{self.now:%Y%m%d}-{name}", data)
                 tasks.add(Task(entity.name, dt, hour))
         for task in tasks:
             curate(objects, task)

@@ -1,6 +1,9 @@
 -- Twin of the rule of achievements (rules/engagement/goals/achievements.py): which users have which of the book that
 -- was in force when the newest entry was written, and the event at which each is dated. What was shown and stays
 -- although it is no longer true is not here.
+--
+-- A row a user and month tells in which month a condition became true. Single entries are read of these months alone. A
+-- position is a date and an event's id, as one text: so positions are in order as the history is.
 WITH versions AS (
     SELECT DISTINCT version, effective_at FROM staging.rule_book
 ),
@@ -35,8 +38,8 @@ conditions AS (
         rules.name,
         rules.need,
         rules.at_least,
-        rules.event_type,
-        rules.property,
+        CASE WHEN rules.need = 'points_earned' THEN '' ELSE rules.event_type END AS event_type,
+        CASE WHEN rules.need = 'sum' THEN rules.property ELSE '' END AS property,
         rules.streak,
         rules.combined,
         CASE WHEN rules.of_history THEN DATE '0001-01-01' ELSE declared.first_date END AS since
@@ -45,22 +48,111 @@ conditions AS (
     INNER JOIN declared ON declared.name = rules.name
     WHERE rules.kind = 'achievement'
 ),
-reversed AS (
-    SELECT DISTINCT user_id, event_id FROM facts.ledger WHERE kind = 'CLAWBACK' AND event_id IS NOT NULL
+totals AS (
+    SELECT
+        months.user_id,
+        months.activity_month,
+        months.amount,
+        months.highest,
+        conditions.item,
+        conditions.at_least,
+        SUM(months.amount) OVER (
+            PARTITION BY months.user_id, conditions.item ORDER BY months.activity_month ROWS UNBOUNDED PRECEDING
+        ) AS have
+    FROM facts.user_history_months AS months
+    INNER JOIN conditions
+        ON conditions.need <> 'streak'
+            AND conditions.event_type = months.event_type
+            AND conditions.property = months.property
 ),
-earning AS (
+-- lacking: what the month's events have to add.
+true_months AS (
+    SELECT user_id, item, activity_month, at_least - (have - amount) AS lacking
+    FROM (
+        SELECT
+            user_id,
+            item,
+            activity_month,
+            at_least,
+            have,
+            amount,
+            ROW_NUMBER() OVER (PARTITION BY user_id, item ORDER BY activity_month) AS place
+        FROM totals
+        WHERE have - amount + highest >= at_least
+    ) AS enough
+    WHERE place = 1
+),
+by_streaks AS (
+    SELECT user_id, item, reached_at
+    FROM (
+        SELECT
+            periods.user_id,
+            conditions.item,
+            CAST(periods.reached_on AS VARCHAR(10)) || ' ' || periods.reached_by AS reached_at,
+            ROW_NUMBER() OVER (
+                PARTITION BY periods.user_id, conditions.item ORDER BY periods.period_start
+            ) AS place
+        FROM marts.goal_periods AS periods
+        INNER JOIN conditions
+            ON conditions.need = 'streak'
+                AND conditions.streak = periods.name
+                AND periods.streak_length >= conditions.at_least
+    ) AS long_enough
+    WHERE place = 1
+),
+-- What became true before it was declared is dated at the first event since then: the month of that one.
+first_months AS (
+    SELECT months.user_id, asked.since, MIN(months.activity_month) AS activity_month
+    FROM (
+        SELECT found.user_id, conditions.since
+        FROM (
+            SELECT user_id, item FROM true_months
+            UNION ALL SELECT user_id, item FROM by_streaks
+        ) AS found
+        INNER JOIN conditions ON conditions.item = found.item
+        WHERE conditions.since > DATE '0001-01-01'
+        GROUP BY found.user_id, conditions.since
+    ) AS asked
+    INNER JOIN facts.user_history_months AS months
+        ON months.user_id = asked.user_id AND months.event_type = '' AND months.last_date >= asked.since
+    GROUP BY months.user_id, asked.since
+),
+wanted AS (
+    SELECT user_id, activity_month FROM true_months
+    UNION SELECT user_id, activity_month FROM first_months
+),
+entries AS (
     SELECT
         ledger.user_id,
+        wanted.activity_month,
+        ledger.kind,
         ledger.event_id,
         ledger.event_type,
         ledger.activity_date,
         ledger.measures,
-        ledger.points,
-        CASE WHEN ledger.kind = 'EARN' AND ledger.event_id IS NOT NULL AND reversed.event_id IS NULL THEN 1 ELSE 0 END
-        AS is_counted
+        ledger.points
     FROM facts.ledger AS ledger
-    LEFT JOIN reversed ON reversed.user_id = ledger.user_id AND reversed.event_id = ledger.event_id
-    WHERE ledger.kind IN ('EARN', 'CLAWBACK', 'RERATE') AND ledger.activity_date IS NOT NULL
+    INNER JOIN wanted
+        ON wanted.user_id = ledger.user_id
+            AND wanted.activity_month = CAST(DATE_TRUNC('month', ledger.activity_date) AS DATE)
+    WHERE ledger.kind IN ('EARN', 'CLAWBACK', 'RERATE')
+),
+reversed AS (
+    SELECT DISTINCT user_id, event_id FROM entries WHERE kind = 'CLAWBACK' AND event_id IS NOT NULL
+),
+earning AS (
+    SELECT
+        entries.user_id,
+        entries.activity_month,
+        entries.event_id,
+        entries.event_type,
+        entries.activity_date,
+        entries.measures,
+        entries.points,
+        CASE WHEN entries.kind = 'EARN' AND entries.event_id IS NOT NULL AND reversed.event_id IS NULL THEN 1 ELSE 0 END
+        AS is_counted
+    FROM entries
+    LEFT JOIN reversed ON reversed.user_id = entries.user_id AND reversed.event_id = entries.event_id
 ),
 -- What was corrected of a date's points counts with its first event.
 corrected AS (
@@ -69,51 +161,35 @@ corrected AS (
     WHERE is_counted = 0
     GROUP BY user_id, activity_date
 ),
-placed AS (
+history AS (
     SELECT
         earning.user_id,
-        earning.event_id,
-        earning.event_type,
+        earning.activity_month,
         earning.activity_date,
-        earning.measures,
+        earning.event_type,
+        CAST(earning.activity_date AS VARCHAR(10)) || ' ' || earning.event_id AS placed_at,
+        ',' || COALESCE(earning.measures, '') || ',' AS measures,
         earning.points,
-        ROW_NUMBER() OVER (
-            PARTITION BY earning.user_id, earning.activity_date ORDER BY earning.event_id
-        ) AS place,
-        corrected.change
+        CASE
+            WHEN ROW_NUMBER() OVER (
+                PARTITION BY earning.user_id, earning.activity_date ORDER BY earning.event_id
+            ) = 1 THEN COALESCE(corrected.change, 0) ELSE 0
+        END AS change
     FROM earning
     LEFT JOIN corrected
         ON corrected.user_id = earning.user_id AND corrected.activity_date = earning.activity_date
     WHERE earning.is_counted = 1
 ),
-history AS (
-    SELECT
-        user_id,
-        event_id,
-        event_type,
-        activity_date,
-        ',' || COALESCE(measures, '') || ',' AS measures,
-        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY activity_date, event_id) AS n,
-        SUM(points + CASE WHEN place = 1 THEN COALESCE(change, 0) ELSE 0 END) OVER (
-            PARTITION BY user_id ORDER BY activity_date, event_id ROWS UNBOUNDED PRECEDING
-        ) AS points
-    FROM placed
-),
-by_points AS (
-    SELECT history.user_id, conditions.item, MIN(history.n) AS n
-    FROM history
-    INNER JOIN conditions ON conditions.need = 'points_earned' AND history.points >= conditions.at_least
-    GROUP BY history.user_id, conditions.item
-),
 running AS (
     SELECT
         history.user_id,
-        conditions.item,
-        conditions.at_least,
-        history.n,
+        true_months.item,
+        true_months.lacking,
+        history.placed_at,
         SUM(
-            CASE
-                WHEN conditions.need = 'count' THEN 1
+            CASE conditions.need
+                WHEN 'points_earned' THEN history.points + history.change
+                WHEN 'count' THEN 1
                 ELSE COALESCE(
                     CAST(
                         NULLIF(
@@ -126,38 +202,20 @@ running AS (
                     0
                 )
             END
-        ) OVER (PARTITION BY history.user_id, conditions.item ORDER BY history.n ROWS UNBOUNDED PRECEDING) AS have
-    FROM history
-    INNER JOIN conditions
-        ON conditions.need IN ('count', 'sum') AND conditions.event_type = history.event_type
-),
-by_events AS (
-    SELECT user_id, item, MIN(n) AS n FROM running WHERE have >= at_least GROUP BY user_id, item
-),
-long_enough AS (
-    SELECT
-        periods.user_id,
-        conditions.item,
-        periods.reached_by,
-        ROW_NUMBER() OVER (
-            PARTITION BY periods.user_id, conditions.item ORDER BY periods.period_start
-        ) AS place
-    FROM marts.goal_periods AS periods
-    INNER JOIN conditions
-        ON conditions.need = 'streak'
-            AND conditions.streak = periods.name
-            AND periods.streak_length >= conditions.at_least
-),
-by_streaks AS (
-    SELECT long_enough.user_id, long_enough.item, history.n
-    FROM long_enough
-    INNER JOIN history ON history.user_id = long_enough.user_id AND history.event_id = long_enough.reached_by
-    WHERE long_enough.place = 1
+        ) OVER (
+            PARTITION BY history.user_id, true_months.item ORDER BY history.placed_at ROWS UNBOUNDED PRECEDING
+        ) AS have
+    FROM true_months
+    INNER JOIN conditions ON conditions.item = true_months.item
+    INNER JOIN history
+        ON history.user_id = true_months.user_id
+            AND history.activity_month = true_months.activity_month
+            AND (conditions.event_type = '' OR conditions.event_type = history.event_type)
 ),
 hits AS (
-    SELECT user_id, item, n FROM by_points
-    UNION ALL SELECT user_id, item, n FROM by_events
-    UNION ALL SELECT user_id, item, n FROM by_streaks
+    SELECT user_id, item, MIN(placed_at) AS reached_at FROM running WHERE have >= lacking GROUP BY user_id, item
+    UNION ALL
+    SELECT user_id, item, reached_at FROM by_streaks
 ),
 needed AS (
     SELECT name, COUNT(*) AS conditions FROM conditions GROUP BY name
@@ -167,29 +225,47 @@ true_since AS (
         hits.user_id,
         conditions.name,
         conditions.since,
-        CASE WHEN conditions.combined = 'all' THEN MAX(hits.n) ELSE MIN(hits.n) END AS n
+        CASE WHEN conditions.combined = 'all' THEN MAX(hits.reached_at) ELSE MIN(hits.reached_at) END AS reached_at
     FROM hits
     INNER JOIN conditions ON conditions.item = hits.item
     INNER JOIN needed ON needed.name = conditions.name
     GROUP BY hits.user_id, conditions.name, conditions.since, conditions.combined, needed.conditions
     HAVING conditions.combined = 'any' OR COUNT(*) = needed.conditions
 ),
-dated AS (
-    SELECT true_since.user_id, true_since.name, MIN(history.n) AS n
-    FROM true_since
+first_events AS (
+    SELECT first_months.user_id, first_months.since, MIN(history.placed_at) AS placed_at
+    FROM first_months
     INNER JOIN history
-        ON history.user_id = true_since.user_id
-            AND history.n >= true_since.n
-            AND history.activity_date >= true_since.since
-    GROUP BY true_since.user_id, true_since.name
+        ON history.user_id = first_months.user_id
+            AND history.activity_month = first_months.activity_month
+            AND history.activity_date >= first_months.since
+    GROUP BY first_months.user_id, first_months.since
+),
+dated AS (
+    SELECT
+        true_since.user_id,
+        true_since.name,
+        CASE
+            WHEN true_since.reached_at >= CAST(true_since.since AS VARCHAR(10)) THEN true_since.reached_at
+            ELSE first_events.placed_at
+        END AS placed_at
+    FROM true_since
+    LEFT JOIN first_events ON first_events.user_id = true_since.user_id AND first_events.since = true_since.since
 )
 SELECT
-    dated.user_id,
-    dated.name,
-    history.event_id,
-    CASE WHEN history.event_id ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{6}Z#'
-        THEN CAST(REPLACE(REPLACE(SUBSTRING(history.event_id, 1, 27), 'T', ' '), 'Z', '') AS TIMESTAMP)
+    user_id,
+    name,
+    event_id,
+    CASE WHEN event_id ~ '^[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-5][0-9][.][0-9]{6}Z#'
+        THEN CAST(REPLACE(REPLACE(SUBSTRING(event_id, 1, 27), 'T', ' '), 'Z', '') AS TIMESTAMP)
     END AS achieved_at,
-    history.activity_date
-FROM dated
-INNER JOIN history ON history.user_id = dated.user_id AND history.n = dated.n
+    activity_date
+FROM (
+    SELECT
+        user_id,
+        name,
+        SUBSTRING(placed_at, 12, 512) AS event_id,
+        CAST(SUBSTRING(placed_at, 1, 10) AS DATE) AS activity_date
+    FROM dated
+    WHERE placed_at IS NOT NULL
+) AS found

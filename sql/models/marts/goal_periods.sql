@@ -109,12 +109,13 @@ summed AS (
     FROM added
 ),
 reached AS (
-    SELECT user_id, name, period_start, event_id
+    SELECT user_id, name, period_start, activity_date, event_id
     FROM (
         SELECT
             user_id,
             name,
             period_start,
+            activity_date,
             event_id,
             ROW_NUMBER() OVER (PARTITION BY user_id, name, period_start ORDER BY activity_date, event_id) AS place
         FROM summed
@@ -174,6 +175,7 @@ periods AS (
         starts.next_start,
         DATEDIFF(day, starts.period_start, starts.next_start) AS dates,
         CASE WHEN reached.user_id IS NULL THEN 0 ELSE 1 END AS is_reached,
+        reached.activity_date,
         reached.event_id,
         CASE WHEN rules.name IS NULL THEN 0 ELSE 1 END AS is_asked,
         COALESCE(rules.by_freezes, 0) AS by_freezes,
@@ -192,38 +194,25 @@ periods AS (
             AND CAST(starts.period_start AS TIMESTAMP) >= rules.effective_from
             AND CAST(starts.period_start AS TIMESTAMP) < rules.effective_to
 ),
-profiles AS (
-    SELECT
-        user_id,
-        pauses,
-        skipped_dates,
-        archived_until,
-        ROW_NUMBER() OVER (PARTITION BY user_id ORDER BY version DESC) AS place
-    FROM lake.streaks
+listed AS (
+    SELECT profiles.user_id, SPLIT_PART(profiles.pauses, ',', numbers.n) AS pause
+    FROM facts.profiles AS profiles
+    INNER JOIN numbers
+        ON numbers.n <= LENGTH(profiles.pauses) - LENGTH(REPLACE(profiles.pauses, ',', '')) + 1
+    WHERE profiles.pauses <> ''
 ),
 -- A profile puts away pauses that ended more than a year before a date: older versions have these.
-listed AS (
-    SELECT user_id, pauses, CAST(NULL AS DATE) AS last_until
-    FROM profiles
-    WHERE place = 1 AND pauses <> ''
-    UNION
-    SELECT older.user_id, older.pauses, newest.archived_until - 365 AS last_until
-    FROM profiles AS older
-    INNER JOIN profiles AS newest ON newest.user_id = older.user_id
-    WHERE newest.place = 1 AND newest.archived_until IS NOT NULL AND older.pauses <> ''
-),
-pauses AS (
-    SELECT listed.user_id, listed.last_until, SPLIT_PART(listed.pauses, ',', numbers.n) AS pause
-    FROM listed
-    INNER JOIN numbers ON numbers.n <= LENGTH(listed.pauses) - LENGTH(REPLACE(listed.pauses, ',', '')) + 1
-),
 paused AS (
-    SELECT DISTINCT
+    SELECT
         user_id,
         CAST(SPLIT_PART(pause, '/', 1) AS DATE) AS first_date,
         CAST(SPLIT_PART(pause, '/', 2) AS DATE) AS last_date
-    FROM pauses
-    WHERE last_until IS NULL OR SPLIT_PART(pause, '/', 2) <= CAST(last_until AS VARCHAR(10))
+    FROM listed
+    UNION
+    SELECT older.user_id, older.first_date, older.last_date
+    FROM facts.user_cover_months AS older
+    INNER JOIN facts.profiles AS profiles ON profiles.user_id = older.user_id
+    WHERE older.kind = 'pause' AND older.last_date <= profiles.archived_until - 365
 ),
 -- Each user's neutral dates, each of them once.
 neutral AS (
@@ -234,10 +223,10 @@ neutral AS (
         INNER JOIN numbers ON numbers.n <= paused.last_date - paused.first_date + 1
         UNION ALL
         SELECT profiles.user_id, CAST(SPLIT_PART(profiles.skipped_dates, ',', numbers.n) AS DATE), 1
-        FROM profiles
+        FROM facts.profiles AS profiles
         INNER JOIN numbers
             ON numbers.n <= LENGTH(profiles.skipped_dates) - LENGTH(REPLACE(profiles.skipped_dates, ',', '')) + 1
-        WHERE profiles.place = 1 AND profiles.skipped_dates <> ''
+        WHERE profiles.skipped_dates <> ''
     ) AS dates
     GROUP BY user_id, day
 ),
@@ -257,13 +246,10 @@ covered AS (
 ),
 -- Freezes granted, less freezes revoked, by date.
 changes AS (
-    SELECT
-        user_id,
-        freeze_date,
-        SUM(CASE WHEN freeze_note = 'freeze_granted' THEN 1 ELSE -1 END) AS change
-    FROM facts.ledger
-    WHERE freeze_note IN ('freeze_granted', 'freeze_revoked') AND freeze_date IS NOT NULL
-    GROUP BY user_id, freeze_date
+    SELECT user_id, first_date AS freeze_date, SUM(freezes) AS change
+    FROM facts.user_cover_months
+    WHERE kind = 'freeze'
+    GROUP BY user_id, first_date
 ),
 -- How many freezes a user can have used at most.
 purses AS (
@@ -285,6 +271,7 @@ judged AS (
         per,
         period_start,
         next_start,
+        activity_date,
         event_id,
         by_freezes,
         outcome,
@@ -298,6 +285,7 @@ judged AS (
             periods.per,
             periods.period_start,
             periods.next_start,
+            periods.activity_date,
             periods.event_id,
             periods.by_freezes,
             CASE
@@ -401,6 +389,7 @@ numbered AS (
         judged.name,
         judged.per,
         judged.period_start,
+        judged.activity_date,
         judged.event_id,
         COALESCE(frozen.covered_periods, 0) AS covered_periods,
         SUM(CASE WHEN gaps.missed_periods > COALESCE(frozen.covered_periods, 0) THEN 1 ELSE 0 END) OVER (
@@ -418,6 +407,7 @@ SELECT
     name,
     per,
     period_start,
+    activity_date AS reached_on,
     event_id AS reached_by,
     ROW_NUMBER() OVER (PARTITION BY user_id, name, run_number ORDER BY period_start) AS streak_length,
     CAST(
